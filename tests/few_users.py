@@ -119,7 +119,7 @@ def watched_days(n: int) -> Verdicts:
 
 def study(people: int, topics: int) -> Verdicts:
     result = report(records(people=people, topics=topics, effect=9.0), outcome="satisfaction")
-    return [row["says"] not in {"not tested", "undecided"} for row in result.table("effects").records()
+    return [row["verdict"] not in {"no verdict", "undecided"} for row in result.table("effects").records()
             if row["outcome"] == "satisfaction"]  # fmt: skip
 
 

@@ -44,9 +44,9 @@ def records(seed: int = 0, people: int = 12, topics: int = 8, effect: float = 1.
         ended = start + 60_000 * (1 + at % 5)
         trials.append({**of, "query_id": f"t{topic}", "system": "ab"[system], "started": start, "ended": ended})
         answers.append({**of, "questionnaire": "satisfaction", "item": "1", "value": float(liked[at])})
-        events.append({**of, "at": start, "action": "query", "query": query, "page": 1, "shown": ["d1", "d2"]})
+        events.append({**of, "time": start, "action": "query", "query": query, "page": 1, "shown": ["d1", "d2"]})
         for rank in range(1, at % 3 + 1):
-            click = {**of, "at": start + rank * 1000, "query": query, "doc_id": f"d{rank}", "rank": rank}
+            click = {**of, "time": start + rank * 1000, "query": query, "doc_id": f"d{rank}", "rank": rank}
             events.append({**click, "action": "click"})
             saved.append(click)
     names = [f"p{person:02}" for person in range(people)]

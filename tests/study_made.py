@@ -42,7 +42,7 @@ after = "end"
 [[questionnaire]]
 of = "umux-lite"
 [[questionnaire]]
-of = "own"
+of = "custom"
 name = "own"
 after = "end"
 [[questionnaire.item]]

@@ -279,7 +279,7 @@ def judge_worth(n: int) -> Verdicts:
 def judge_drift(n: int) -> Verdicts:
     usual = {"kind": "human", "repeat": 0, "valid": True, "note": "", "seconds": None, "prompt": ""}
     rows = [
-        {**usual, "query_id": f"q{at}", "doc_id": f"d{doc}", "judge": judge, "at": f"2026-01-01T{half:02}:{at:02}:00",
+        {**usual, "query_id": f"q{at}", "doc_id": f"d{doc}", "judge": judge, "time": f"2026-01-01T{half:02}:{at:02}:00",
          "grade": float((3.0 - (at + doc) % 4 // 3) if half == 1 and judge == "ann" else 0)}
         for half in (0, 1) for at in range(n) for doc in (4 * half, 4 * half + 1) for judge in ("ann", "bob")
     ]  # fmt: skip

@@ -58,13 +58,15 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
     calibration = calibrate(people, models, runs, MEASURE, labeled=labeled)
     rows: list[tuple[str, ...]] = []
     for judge_row in calibration.judges:
-        low, high = judge_row.worth_ci or (0.0, 0.0)
-        worth = f"{judge_row.worth:.1f} [{low:.1f}, {high:.1f}]" + ("" if low > 0 else " (n.s.)")
+        low, high = judge_row.added_topics_ci or (0.0, 0.0)
+        worth = f"{judge_row.added_topics:.1f} [{low:.1f}, {high:.1f}]" + ("" if low > 0 else " (n.s.)")
         kappa = "" if np.isnan(judge_row.kappa) else f"{judge_row.kappa:.3f}"
         agreement_cells = (f"{judge_row.same:.0%}", kappa, f"{judge_row.quadratic:.3f}", f"{judge_row.shift:+.2f}")
         systems = (f"{judge_row.tau:.3f}", f"{judge_row.within_topics:.3f}", f"{judge_row.largest_error:.3f}")
-        rows.append((judge_row.judge, str(judge_row.absent), str(judge_row.invalid), *agreement_cells, *systems, worth))
-    head = ("judge", "absent", "invalid", "same grade", "kappa", "quadratic kappa", "shift")
+        rows.append(
+            (judge_row.judge, str(judge_row.missing), str(judge_row.invalid), *agreement_cells, *systems, worth)
+        )
+    head = ("judge", "missing", "invalid", "same grade", "kappa", "quadratic kappa", "shift")
     head += ("tau", "within topics", "largest error", "value, topics")
     introduction = (
         f"`calibrate` with {len(runs)} runs and seed 0. *Tau* compares the order of the runs. *Within topics* is the"
@@ -84,7 +86,7 @@ def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labeled: 
     for mean_row in sorted(calibration.means, key=lambda mean_row: -exact_means[mean_row.run][MEASURE])[::4]:
         people_text, corrected_text = (
             f"{mean:.3f} [{low:.3f}, {high:.3f}]"
-            for mean, (low, high) in ((mean_row.known, mean_row.known_ci), (mean_row.value, mean_row.ci))
+            for mean, (low, high) in ((mean_row.human, mean_row.human_ci), (mean_row.value, mean_row.ci))
         )
         exact = f"{exact_means[mean_row.run][MEASURE]:.3f}"
         rows.append(

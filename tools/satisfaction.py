@@ -85,7 +85,7 @@ def page(data: Path) -> str:
         within=_r(overall.within, overall.within_ci),
         above=sum(correlation > 0 for correlation in overall.persons),
         persons=len(overall.persons),
-        rank=overall.rank,
+        rank=overall.tau,
         agreed="\n".join(rows),
         layouts=_layouts(study_report),
         n=study_report.n,

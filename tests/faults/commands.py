@@ -72,7 +72,7 @@ def _store(name: str, store: str, *arguments: str, **how: object) -> Command:
     return Command(name, (*words, f"{{out}}/{store}", *arguments), old=old, **how)  # type: ignore[arg-type]
 
 
-_AT = ("at", "token", "secret")
+_AT = ("time", "token", "secret")
 COMMANDS = (
     _file("evaluate", (_QRELS, *_SAMPLE_RUNS), "scores.parquet"),
     _file("explain", ("qrels.txt", "old.run", "-t", "q1", "-m", "nDCG@5"), "explained.html"),

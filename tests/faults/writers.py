@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WRITERS = 5
-_VOLATILE = ("at", "token", "secret", "label", "task")
+_VOLATILE = ("time", "token", "secret", "label", "task")
 
 
 def _commands(name: str, *each: tuple[str, ...], **how: Any) -> list[Command]:

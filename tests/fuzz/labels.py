@@ -50,7 +50,7 @@ def _rows() -> list[dict[str, Any]]:
         {
             "query_id": f"q{index % 4}", "doc_id": f"d{index}", "judge": ("ann", "bob")[index % 2], "kind": "human",
             "repeat": index % 2, "grade": float(index % 4), "valid": index % 5 > 0, "note": "so, so",
-            "seconds": 1.5 * index, "at": "2026-01-05T10:00:00Z", "prompt": "", "model": "m", "seed": index,
+            "seconds": 1.5 * index, "time": "2026-01-05T10:00:00Z", "prompt": "", "model": "m", "seed": index,
             "logprobs": '{"1": -0.5}',
         }
         for index in range(12)

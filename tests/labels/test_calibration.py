@@ -72,23 +72,23 @@ def test_corrected_means_are_closer_to_the_truth() -> None:
     true_means = evaluate(truth, systems, "nDCG@10").aggregate()
     known_means = evaluate({t: truth[t] for t in TOPICS[:40]}, systems, "nDCG@10").aggregate()
     (judge,) = result.judges
-    assert (result.labeled, result.others, judge.invalid) == (40, 40, 0)
+    assert (result.labeled, result.model_only, judge.invalid) == (40, 40, 0)
     assert judge.shift > 0.2
     assert judge.tau == 1.0
     for mean in result.means:
-        assert mean.known == pytest.approx(known_means[mean.run]["nDCG@10"])
-        assert mean.ci[1] - mean.ci[0] < mean.known_ci[1] - mean.known_ci[0]
+        assert mean.human == pytest.approx(known_means[mean.run]["nDCG@10"])
+        assert mean.ci[1] - mean.ci[0] < mean.human_ci[1] - mean.human_ci[0]
         assert abs(mean.value - true_means[mean.run]["nDCG@10"]) < abs(mean.model - true_means[mean.run]["nDCG@10"])
-    assert judge.worth_ci is not None
-    assert judge.worth_ci[0] > 0
+    assert judge.added_topics_ci is not None
+    assert judge.added_topics_ci[0] > 0
 
 
 def test_a_useless_model_has_no_value() -> None:
     truth, _ = simulate(1, noise=0.5)
     _, model = simulate(9, noise=0.5)
     (judge,) = calibrate(truth, {"model": model}, runs(truth, 2), labeled=TOPICS[:40]).judges
-    assert judge.worth_ci is not None
-    assert judge.worth_ci[0] == 0
+    assert judge.added_topics_ci is not None
+    assert judge.added_topics_ci[0] == 0
     assert abs(judge.kappa) < 0.1
 
 
@@ -96,7 +96,7 @@ def test_grades_outside_the_scale_are_invalid() -> None:
     human = {"q1": {"a": 3, "b": 0}, "q2": {"a": 1, "b": 2}}
     model = {"q1": {"a": 5, "b": 0}, "q2": {"a": 1, "b": -1}}
     (judge,) = calibrate(human, {"model": model}).judges
-    assert (judge.shared, judge.absent, judge.invalid, judge.same) == (2, 2, 2, 1.0)
+    assert (judge.shared, judge.missing, judge.invalid, judge.same) == (2, 2, 2, 1.0)
 
 
 def test_bias_for_a_family_is_detected() -> None:
@@ -158,7 +158,9 @@ def test_topics_without_a_score_do_not_count() -> None:
     ]
     expected = calibrate(scored[0], {"m": scored[1]}, systems, "nDCG@2", resamples=100)
     assert skipped.means == expected.means
-    assert [note.text[0] for note in skipped.notes] == ["3"]  # topics with a score from both
+    assert [note.text.split(",")[0] for note in skipped.notes] == [
+        "people judged 3 topics"
+    ]  # topics with a score from both
 
 
 def test_notes_warn_about_errors_that_no_labeled_topic_shows() -> None:
@@ -168,7 +170,7 @@ def test_notes_warn_about_errors_that_no_labeled_topic_shows() -> None:
     model = {f"q{i}": {**docs, "b": i % 2} for i in range(9)}
     systems = {name: {f"q{i}": list(order) for i in range(9)} for name, order in (("one", "ab"), ("two", "ba"))}
     notes = {note.rule: note.text for note in calibrate(human, {"m": model}, systems, "P@1", resamples=100).notes}
-    assert "4 topics can lack those on fewer than 53% of all topics" in notes["rare-errors"]
+    assert "With 4 labeled topics, such errors can affect up to 53% of all topics" in notes["rare-errors"]
 
 
 def test_invalid_input_raises() -> None:

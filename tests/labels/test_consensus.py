@@ -74,7 +74,7 @@ def test_the_origin_describes_the_labels_that_count() -> None:
     store.add_topics({"t": "made of a document"}, synthetic=True)
     rows = [("ann", "q", "a", 2, "human"), ("llm", "q", "a", 3, "model"), ("log", "t", "a", 0.4, "click")]
     store.add_many(
-        {"judge": judge, "query_id": topic, "doc_id": doc, "grade": grade, "kind": kind, "at": f"2026-01-0{day}"}
+        {"judge": judge, "query_id": topic, "doc_id": doc, "grade": grade, "kind": kind, "time": f"2026-01-0{day}"}
         for day, (judge, topic, doc, grade, kind) in enumerate(rows, 1)
     )
     origin = qrels_of(store, kinds=["human", "model", "click"]).origin

@@ -180,14 +180,14 @@ def test_a_sample_read_back_gives_the_same_estimates(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nDCG@10", "best ranking"),
-        ("RR", "which others"),
-        ("ERR(max=4)@10", "which others"),
-        ("Judged@10", "evaluate computes it"),
-        ("P(judged_only=true)@10", "which others"),
-        ("Rprec", "best ranking"),
+        ("nDCG@10", "ideal ranking"),
+        ("RR", "relevance of other documents"),
+        ("ERR(max=4)@10", "relevance of other documents"),
+        ("Judged@10", "evaluate can compute it"),
+        ("P(judged_only=true)@10", "relevance of other documents"),
+        ("Rprec", "ideal ranking"),
         ("P@10 where kind == 'law'", "condition on topics"),
-        ("AP@10", "best ranking"),
+        ("AP@10", "ideal ranking"),
     ],
 )
 def test_other_measures_are_refused_with_the_reason(name: str, reason: str) -> None:
@@ -197,7 +197,7 @@ def test_other_measures_are_refused_with_the_reason(name: str, reason: str) -> N
 
 def test_pools_without_probabilities_or_judgments_are_refused() -> None:
     runs = {"run": {"q": ["a", "b", "c"]}}
-    with pytest.raises(InputError, match="pool with probabilities"):
+    with pytest.raises(InputError, match="must have sampling probabilities"):
         estimate(pool(runs, budget=2), {"q": {"a": 1}}, runs, "P@2")
     with pytest.raises(InputError, match="2 of 3 have none"):
         estimate(pool(runs), {"q": {"a": 1}}, runs, "P@2")
@@ -213,7 +213,7 @@ def test_the_variance_is_that_of_the_textbook() -> None:
 
 
 def test_one_sampled_unit_of_several_raises() -> None:
-    with pytest.raises(InputError, match="fewer than two"):
+    with pytest.raises(InputError, match="at least two sampled units"):
         StratifiedSample(np.array([0]), np.array([5]), np.array([0]), 1)
 
 
@@ -355,7 +355,7 @@ def test_tables_and_sentences_of_estimates() -> None:
     estimates = Estimates(rows, ("q1", "q2"), by_topic, 0.9)
     table, sentences, topics = estimates.blocks()
     grid = table.grid()  # type: ignore[attr-defined]
-    assert (grid.header, grid.labels) == (("run", "measure", "value", "error", "estimator"), 2)
+    assert (grid.header, grid.labels) == (("run", "measure", "value", "std. error", "estimator"), 2)
     assert [tuple(map(str, row)) for row in grid.rows] == [
         ("a", "P@2", "0.5000 [0.250, 0.750]", "0.1250", "sum"), ("a", "AP", "0.2500", "0.0625", "ratio"),
     ]  # fmt: skip
@@ -364,12 +364,12 @@ def test_tables_and_sentences_of_estimates() -> None:
         ("a", "P@2", "q1", 1.0, 0.5), ("a", "P@2", "q2", 0.0, 0.25), ("a", "AP", "q1", 0.0, None),
         ("a", "AP", "q2", 0.0, None),
     ]  # fmt: skip
-    assert topics.grid().header == ("run", "measure", "topic", "value", "error")  # type: ignore[attr-defined]
+    assert topics.grid().header == ("run", "measure", "topic", "value", "std. error")  # type: ignore[attr-defined]
     assert sentences.texts == estimates.sentences  # type: ignore[attr-defined]
-    assert "The 90% intervals" in estimates.sentences[0]
+    assert "90% CI" in estimates.sentences[0]
     assert (len(estimates.sentences), estimates.facts()) == (2, {"level": 0.9})
     assert len(Estimates(rows[:1], ("q1", "q2"), by_topic, 0.9).sentences) == 1
-    assert estimates.title == "Estimated from a sample of the pool, 2 topics"
+    assert estimates.title == "Scores estimated from a sample of the pool, 2 topics"
 
 
 def test_notes_of_samples_without_an_interval() -> None:
@@ -399,11 +399,11 @@ def test_sizes_of_strata_are_whole_numbers() -> None:
     judged = judge(sample_qrels, runs["first"])
     import pyarrow as pa
 
-    column = sizes.column_names.index("of")
+    column = sizes.column_names.index("size")
     for error, is_valid in ((1e-5, True), (1e-3, False), (-1e-3, False)):
         changed_pool: Any = SimpleNamespace(
             pairs=sampled.pairs,
-            sizes=sizes.set_column(column, "of", pa.array(np.asarray(sizes["of"], dtype=float) + error)),
+            sizes=sizes.set_column(column, "size", pa.array(np.asarray(sizes["size"], dtype=float) + error)),
         )
         if is_valid:
             assert match_sample(changed_pool, judged).sizes.tolist() == match_sample(sampled, judged).sizes.tolist()

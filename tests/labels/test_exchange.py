@@ -34,10 +34,10 @@ BOOK_JSON = {
 RATINGS = [{"query": "who wrote Faust", "ratings": [{"docId": "a", "rating": "3.000"}, {"docId": "b", "rating": "0"}]}]
 TABLE = [
     {"query_id": "1", "doc_id": "a", "judge": "ann", "kind": "human", "repeat": 0, "grade": 3.0, "valid": True,
-     "note": 'a, "quoted"\nnote', "seconds": 2.5, "at": "2026-01-02T03:04:05.678+00:00", "prompt": "", "model": "",
+     "note": 'a, "quoted"\nnote', "seconds": 2.5, "time": "2026-01-02T03:04:05.678+00:00", "prompt": "", "model": "",
      "seed": None, "logprobs": ""},
     {"query_id": "2", "doc_id": "a", "judge": "llm", "kind": "model", "repeat": 1, "grade": None, "valid": False,
-     "note": "", "seconds": None, "at": "", "prompt": "ab12", "model": "m-1", "seed": 7, "logprobs": '{"1": -0.5}'},
+     "note": "", "seconds": None, "time": "", "prompt": "ab12", "model": "m-1", "seed": 7, "logprobs": '{"1": -0.5}'},
 ]  # fmt: skip
 
 
@@ -201,7 +201,7 @@ NEWER, OLDER = "1,a,ann,3,2026-02-01T09:00:00Z", "1,a,ann,0,2026-02-01T09:30:00+
 def test_the_latest_label_counts(tmp_path: Path, rows: tuple[str, ...], expected: float) -> None:
     """Independent of the order of imports; without a time, the last one counts."""
     store = LabelStore.open(tmp_path / "labels.db")
-    head = "query_id,doc_id,judge,grade,at\n"
+    head = "query_id,doc_id,judge,grade,time\n"
     replaced = [
         import_labels(store, write_file(tmp_path, f"{i}.csv", head + row)).replaced for i, row in enumerate(rows)
     ]
@@ -212,7 +212,7 @@ def test_the_latest_label_counts(tmp_path: Path, rows: tuple[str, ...], expected
 
 
 def test_an_invalid_time_raises_with_its_line(tmp_path: Path) -> None:
-    text = "query_id,doc_id,judge,grade,at\n1,a,ann,3,2026-02-01\n1,b,ann,3,01/02/2026\n"
+    text = "query_id,doc_id,judge,grade,time\n1,a,ann,3,2026-02-01\n1,b,ann,3,01/02/2026\n"
     with pytest.raises(InputError) as caught:
         read_labels(write_file(tmp_path, "labels.csv", text))
     assert caught.value.line == 3

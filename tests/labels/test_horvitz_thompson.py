@@ -120,8 +120,8 @@ def test_two_equal_units_of_many_are_the_fewest_with_an_interval(units: list[flo
 def test_impossible_and_too_small_samples_raise() -> None:
     for sampled, size, problem in (
         (2, 1, "more sampled units than units"),
-        (1, 2, "fewer than two"),
-        (0, 1, "fewer than two"),
+        (1, 2, "at least two sampled units"),
+        (0, 1, "at least two sampled units"),
     ):
         with pytest.raises(InputError, match=problem):
             StratifiedSample(np.zeros(sampled, dtype=int), np.array([size]), np.array([0]), 1)

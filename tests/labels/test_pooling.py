@@ -36,8 +36,8 @@ def test_a_pool_by_depth_is_the_union_by_hand() -> None:
     assert result.pairs["runs"].to_pylist() == [1, 3, 1, 1, 1, 2, 1]
     assert set(result.pairs["probability"].to_pylist()) == {1.0}
     assert result.table("topics").records() == [
-        {"query_id": "q1", "drawn": 4, "of": 4},
-        {"query_id": "q2", "drawn": 3, "of": 3},
+        {"query_id": "q1", "selected": 4, "size": 4},
+        {"query_id": "q2", "selected": 3, "size": 3},
     ]
 
 
@@ -101,7 +101,7 @@ def test_repeated_pools_follow_the_order_of_the_simulation() -> None:
 def test_a_budget_limits_batches() -> None:
     assert len(pool(RUNS, budget=3, batch=5)) == 3
     assert len(pool(RUNS, budget=99, batch=2)) == 4
-    with pytest.raises(InputError, match="is used up"):
+    with pytest.raises(InputError, match="must exceed the number of labeled documents"):
         pool(RUNS, budget=2, qrels={"q1": {"a": 1, "b": 0}})
 
 
@@ -155,7 +155,7 @@ def test_a_file_that_is_not_a_pool_raises(tmp_path: Path) -> None:
         ({"retention": 2, "budget": 2}, "`retention` must be from 0 to 1, got 2"),
         ({"sample": 3}, "at least .* documents"),
         ({"sample": 9, "strata": [3, 3]}, "must be increasing, got 3, 3"),
-        ({"sample": 9, "rates": [1]}, "1 rates for 3"),
+        ({"sample": 9, "rates": [1]}, "one positive number per stratum .3., got 1"),
     ],
 )
 def test_invalid_options_raise(options: Mapping[str, object], problem: str) -> None:

@@ -17,7 +17,7 @@ BOB = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 0, "d": 1}}
 
 
 def row(topic: str, doc: str, judge: str, grade: float | None, **more: object) -> dict[str, object]:
-    defaults = {"kind": "human", "repeat": 0, "valid": True, "note": "", "seconds": None, "at": "", "prompt": ""}
+    defaults = {"kind": "human", "repeat": 0, "valid": True, "note": "", "seconds": None, "time": "", "prompt": ""}
     return {**defaults, "query_id": topic, "doc_id": doc, "judge": judge, "grade": grade, **more}
 
 
@@ -53,13 +53,13 @@ def test_repeats_known_grades_and_time_by_hand() -> None:
     rows += [row("q", doc, "bob", 1) for doc in "abcd"]
     rows += [row("q", "e", "ann", None, valid=False)]
     ann, bob = quality(labels(rows), gold={"q": {"a": 0, "b": 0, "c": 2}}).judges
-    assert (ann.labels, ann.invalid, ann.repeats, ann.repeated) == (4, 1, 2, 0.5)
-    assert (ann.gold, ann.right, bob.right) == (3, pytest.approx(2 / 3), 0.0)
-    assert (ann.seconds, ann.hasty) == (4.0, pytest.approx(1 / 6))
+    assert (ann.labels, ann.invalid, ann.repeats, ann.consistency) == (4, 1, 2, 0.5)
+    assert (ann.gold, ann.accuracy, bob.accuracy) == (3, pytest.approx(2 / 3), 0.0)
+    assert (ann.seconds, ann.fast) == (4.0, pytest.approx(1 / 6))
     assert math.isnan(bob.seconds)
-    assert ann.repeated_ci is None  # of two documents
+    assert ann.consistency_ci is None  # of two documents
     # Clopper and Pearson for 2 of 3, by R 4.2, binom.test(2, 3)
-    assert ann.right_ci == (pytest.approx(0.09429932, abs=1e-7), pytest.approx(0.99159624, abs=1e-7))
+    assert ann.accuracy_ci == (pytest.approx(0.09429932, abs=1e-7), pytest.approx(0.99159624, abs=1e-7))
 
 
 def test_gold_grades_come_from_the_tasks_of_a_store(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_gold_grades_come_from_the_tasks_of_a_store(tmp_path: Path) -> None:
             store.add(judge, "q", "a", grade)
             store.add(judge, "q", "b", grade)
         for source in (store, tmp_path / "labels.db"):
-            assert [(judge.gold, judge.right) for judge in quality(source).judges] == [(1, 1.0), (1, 0.0)]
+            assert [(judge.gold, judge.accuracy) for judge in quality(source).judges] == [(1, 1.0), (1, 0.0)]
 
 
 def test_the_last_label_of_a_judge_counts() -> None:
@@ -110,7 +110,7 @@ def _simulate_labels(
                 if judge == "cyd" and rng.random() < careless:
                     grade = rng.integers(0, 4)
                 time = f"2026-01-{1 + i // 24:02}T{i % 24:02}:{doc:02}:00"
-                rows.append(row(f"q{topic}", f"d{doc}", judge, float(np.clip(grade, 0, 3)), at=time))
+                rows.append(row(f"q{topic}", f"d{doc}", judge, float(np.clip(grade, 0, 3)), time=time))
     return labels(rows)
 
 
@@ -118,9 +118,9 @@ def test_simulated_drift_and_careless_labels_are_detected() -> None:
     drifted = [quality(_simulate_labels(seed, later=0.4)).judges[2] for seed in range(10)]
     assert sum(judge.drift_p < 0.05 and judge.drift > 0 for judge in drifted) >= 9
     careless = quality(_simulate_labels(0, careless=0.8)).judges
-    assert careless[2].without > 0.6 > careless[2].same
-    assert careless[0].without < 0.5
-    assert careless[1].without < 0.5
+    assert careless[2].alpha_without > 0.6 > careless[2].same
+    assert careless[0].alpha_without < 0.5
+    assert careless[1].alpha_without < 0.5
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_drift_with_rounding_errors_only_has_no_p_value() -> None:
     rows: list[dict[str, object]] = []
     for i in range(20):
         truth = float(i % 4)
-        rows.append(row(f"q{i:02d}", "d", "ann", truth + 0.1 + 0.3 * (i >= 10), at=f"2024-01-{i + 1:02d}T00:00:00"))
+        rows.append(row(f"q{i:02d}", "d", "ann", truth + 0.1 + 0.3 * (i >= 10), time=f"2024-01-{i + 1:02d}T00:00:00"))
         rows.append(row(f"q{i:02d}", "d", "bob", truth))
     judge = quality(labels(rows)).judges[0]
     assert judge.drift == pytest.approx(0.3)

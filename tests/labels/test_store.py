@@ -71,7 +71,7 @@ def fill_store(store: LabelStore) -> LabelStore:
 
 def test_sqlite_and_postgresql_give_the_same_results(addresses: list[str], stack: ExitStack) -> None:
     small, large = (fill_store(stack.enter_context(LabelStore.open(address, scale="0-4"))) for address in addresses)
-    names = [name for name in small.labels().table.column_names if name != "at"]
+    names = [name for name in small.labels().table.column_names if name != "time"]
     assert small.labels().table.select(names).equals(large.labels().table.select(names))
     for rule in (*RULES, "bob"):
         results = [qrels_of(store, by=rule) for store in (small, large)]

@@ -27,12 +27,12 @@ from judged.stats.prediction_powered import prediction_powered
 
 NAN = math.nan
 JUDGE = JudgeCalibration(
-    judge="m", shared=1, absent=3, invalid=2, same=0.755, kappa=0.5, kappa_ci=(0.25, 0.75), quadratic=0.625,
+    judge="m", shared=1, missing=3, invalid=2, same=0.755, kappa=0.5, kappa_ci=(0.25, 0.75), quadratic=0.625,
     binary=0.375, shift=0.25, shift_ci=(0.0625, 0.1875), tau=0.6667, tau_ap=0.3333, within_topics=0.875,
-    largest_error=0.01234, worth=12.4, worth_ci=(3.6, 20.4),
+    largest_error=0.01234, added_topics=12.4, added_topics_ci=(3.6, 20.4),
 )  # fmt: skip
 BARE = replace(JUDGE, invalid=0, kappa=NAN, kappa_ci=None, shift=-0.5, tau=NAN, tau_ap=NAN, within_topics=NAN,
-               largest_error=NAN, worth=NAN, worth_ci=None, shared=1234)  # fmt: skip
+               largest_error=NAN, added_topics=NAN, added_topics_ci=None, shared=1234)  # fmt: skip
 MEAN = CorrectedMean("m", "a", 0.5, (0.25, 0.75), 0.625, 0.5625, (0.4, 0.7), 0.75, -0.03125, (-0.0625, 0.125))
 SLICE = SliceCalibration("m", "kind=x", 3, 9, 0.5, 0.25, 0.375, -0.25, (-0.5, 0.0))
 BIAS = FamilyBias("m", "f", 2, 0.015625, (-0.125, 0.25))
@@ -50,20 +50,32 @@ def cells(table: Any) -> list[tuple[str, ...]]:
 
 def test_sentences_of_a_calibration() -> None:
     assert calibration(JUDGE, BARE).sentences == (
-        "m gives 76% of 1 document people's grade (kappa 0.500; quadratic 0.625), and grades 0.25 higher.",
-        "2 grades of m are not on the scale, and count as not judged.",
-        ("Systems under m: tau 0.667; within topics their scores correlate by 0.875; a mean is wrong by up to 0.012."),
-        "For nDCG@10 m is worth 12 [4, 20] topics beside the 40 that people judged.",
         (
-            "m gives 76% of 1,234 documents people's grade (no kappa, as grades are not whole; quadratic 0.625),"
-            " and grades 0.50 lower."
+            "m gives 76% of 1 document the same grade as people (kappa 0.500; quadratic kappa 0.625)."
+            " Its grades are 0.25 higher on average."
+        ),
+        "m gave 2 grades outside the scale, treated as unjudged.",
+        (
+            "Rankings of systems by m and by people: Kendall's tau is 0.667, the correlation of scores within topics is"
+            " 0.875, and the largest error of a mean is 0.012."
+        ),
+        (
+            "For nDCG@10, the labels of m are equivalent to 12 more human-judged topics, 90% CI [4, 20], in addition to"
+            " the 40 that people judged."
+        ),
+        (
+            "m gives 76% of 1,234 documents the same grade as people (no kappa, because grades are not integers;"
+            " quadratic kappa 0.625). Its grades are 0.50 lower on average."
         ),
     )
     for low in (0.0, -0.1):
-        sentence = calibration(replace(JUDGE, worth_ci=(low, 7.4))).sentences[-1]
-        assert sentence == "For nDCG@10 m is worth none of people's topics (up to 7 are not ruled out)."
-    assert "worth 12 [0, 7]" in calibration(replace(JUDGE, worth_ci=(0.01, 7.4))).sentences[-1]
-    assert calibration(replace(BARE, shift=0.0)).sentences[-1].endswith("and grades 0.00 lower.")
+        sentence = calibration(replace(JUDGE, added_topics_ci=(low, 7.4))).sentences[-1]
+        assert f"12 more human-judged topics, 90% CI [{low:.0f}, 7]" in sentence
+        assert sentence.endswith("The gain is not significant.")
+    significant = calibration(replace(JUDGE, added_topics_ci=(0.01, 7.4))).sentences[-1]
+    assert "12 more human-judged topics, 90% CI [0, 7]" in significant
+    assert "not significant" not in significant
+    assert calibration(replace(BARE, shift=0.0)).sentences[-1].endswith("0.00 lower on average.")
 
 
 def test_tables_of_a_calibration() -> None:
@@ -74,16 +86,16 @@ def test_tables_of_a_calibration() -> None:
     _, judges, slices, systems, families, grades, contested_table = full.blocks()
     assert grades is confusion
     assert cells(judges) == [
-        ("judge", "shared", "invalid", "same", "kappa", "quadratic", "binary", "shift", "tau", "tau_AP",
-         "within topics", "largest error", "worth topics"),
+        ("judge", "shared pairs", "invalid", "same grade", "kappa", "quadratic kappa", "binary kappa",
+         "mean difference", "tau", "tau_AP", "within topics", "largest error", "added topics"),
         ("m", "1", "2", "76%", "0.500", "0.625", "0.375", "+0.250", "0.667", "0.333", "0.875", "0.0123", "12"),
     ]  # fmt: skip
     row = judges.records()[0]  # type: ignore[attr-defined]
-    assert (row["absent"], row["kappa_ci"], row["shift_ci"], row["worth_ci"]) == (
+    assert (row["missing"], row["kappa_ci"], row["shift_ci"], row["added_topics_ci"]) == (
         3, [0.25, 0.75], [0.0625, 0.1875], [3.6, 20.4],
     )  # fmt: skip
     assert cells(slices) == [
-        ("judge", "slice", "topics", "shared", "same", "kappa", "quadratic", "shift"),
+        ("judge", "slice", "topics", "shared pairs", "same grade", "kappa", "quadratic kappa", "mean difference"),
         ("m", "kind=x", "3", "9", "50%", "0.250", "0.375", "-0.250"),
     ]
     assert slices.records()[0]["shift_ci"] == [-0.5, 0.0]  # type: ignore[attr-defined]
@@ -92,7 +104,7 @@ def test_tables_of_a_calibration() -> None:
         ("m", "a", "0.5000", "0.6250", "0.5625 [0.400, 0.700]", "0.75", "-0.0312"),
     ]
     row = systems.records()[0]  # type: ignore[attr-defined]
-    assert (row["known_ci"], row["difference_ci"]) == ([0.25, 0.75], [-0.0625, 0.125])
+    assert (row["human_ci"], row["difference_ci"]) == ([0.25, 0.75], [-0.0625, 0.125])
     assert cells(families)[:2] == [("judge", "family", "runs", "bias"), ("m", "f", "2", "+0.0156")]
     assert families.records()[0]["ci"] == [-0.125, 0.25]  # type: ignore[attr-defined]
     assert cells(contested_table) == [
@@ -105,10 +117,10 @@ def test_tables_of_a_calibration() -> None:
     ]  # fmt: skip
     folded = calibration(JUDGE, families=(BIAS,) * 13).table("families")
     assert folded.folded
-    assert full.facts() == {"measure": "nDCG@10", "labeled": 40, "others": 60, "level": 0.9}
+    assert full.facts() == {"measure": "nDCG@10", "labeled": 40, "model_only": 60, "level": 0.9}
     without_systems = calibration(BARE)
     assert [block.name for block in without_systems.blocks()] == ["sentences", "judges", "contested"]
-    assert cells(without_systems.table("judges"))[0][-1] == "shift"
+    assert cells(without_systems.table("judges"))[0][-1] == "mean difference"
     assert "tau" in cells(calibration(BARE, means=(MEAN,)).table("judges"))[0]
     assert "tau" in cells(calibration(BARE, JUDGE).table("judges"))[0]
     assert "tau" in cells(calibration(replace(BARE, tau=0.0)).table("judges"))[0]
@@ -117,17 +129,17 @@ def test_tables_of_a_calibration() -> None:
 @pytest.mark.parametrize(
     ("means", "fewest", "labeled", "rules"),
     [
-        ((MEAN,), 25, 0, []), ((), 25, 0, ["nothing-to-correct"]), ((MEAN,), 24, 0, ["few-topics"]),
-        ((MEAN,), 25, 1, ["rare-errors"]), ((), 3, 30, ["nothing-to-correct", "few-topics", "rare-errors"]),
+        ((MEAN,), 25, 0, []), ((), 25, 0, ["no-correction"]), ((MEAN,), 24, 0, ["few-topics"]),
+        ((MEAN,), 25, 1, ["rare-errors"]), ((), 3, 30, ["no-correction", "few-topics", "rare-errors"]),
     ],
 )  # fmt: skip
 def test_warnings_of_a_calibration(means: Any, fewest: int, labeled: int, rules: list[str]) -> None:
     notes = {note.rule: note.text for note in _notes(means, fewest, labeled)}
     assert list(notes) == rules
     if fewest < 25:
-        assert notes["few-topics"].startswith(f"{fewest} topics judged by people are fewer than 25")
+        assert notes["few-topics"].startswith(f"people judged {fewest} topics, fewer than 25")
     if labeled:  # the share that a sample lacks in 5 of 100 cases
-        assert f"fewer than {1 - 0.05 ** (1 / labeled):.0%} of all topics" in notes["rare-errors"]
+        assert f"up to {1 - 0.05 ** (1 / labeled):.0%} of all topics" in notes["rare-errors"]
 
 
 TOPICS = [f"q{i:02}" for i in range(12)]
@@ -152,7 +164,7 @@ def test_corrected_means_and_contested_documents() -> None:
     errors = [abs(means["m", run][:8].mean() - means["people", run].mean()) for run in runs]
     assert first.largest_error == pytest.approx(max(errors))
     assert (second.largest_error, second.same, second.tau) == (0.0, 1.0, 1.0)
-    assert (result.labeled, result.others, result.level, result.measure) == (8, 4, 0.9, "P@2")
+    assert (result.labeled, result.model_only, result.level, result.measure) == (8, 4, 0.9, "P@2")
     assert result.grades == {}  # only for a single model
     corrected = {
         run: prediction_powered(
@@ -161,11 +173,11 @@ def test_corrected_means_and_contested_documents() -> None:
     }  # fmt: skip
     for mean in result.means:
         assert mean.judge == "m"
-        assert (mean.known, mean.value) == pytest.approx((corrected[mean.run].known_mean, corrected[mean.run].value))
+        assert (mean.human, mean.value) == pytest.approx((corrected[mean.run].known_mean, corrected[mean.run].value))
         assert mean.ci == pytest.approx(corrected[mean.run].interval)
         assert mean.model == pytest.approx(means["m", mean.run].mean())
     by_worth = sorted((mean.worth, mean.worth_interval) for mean in corrected.values())
-    assert (first.worth, first.worth_ci) == by_worth[1]  # upper median
+    assert (first.added_topics, first.added_topics_ci) == by_worth[1]  # upper median
     assert [(bias.judge, bias.family, bias.runs) for bias in result.families] == [
         (judge, run, 1) for judge in "mn" for run in runs
     ]  # fmt: skip
@@ -182,7 +194,7 @@ def test_corrected_means_and_contested_documents() -> None:
     labeled_only = calibrate(
         people, {"m": model}, runs, "P@2", labeled=TOPICS[2:6], families={"one": "f"}, resamples=100
     )
-    assert (labeled_only.labeled, labeled_only.others) == (4, 8)
+    assert (labeled_only.labeled, labeled_only.model_only) == (4, 8)
     assert list(labeled_only.grades) == ["m"]
     assert [bias.family for bias in labeled_only.families] == ["f"]
     assert labeled_only.judges[0].shared == 16
@@ -207,7 +219,7 @@ def test_contested_documents_have_limits() -> None:
     for grade, invalid in ((1, 0), (1.5, 104), (-0.5, 104)):
         models = {"m": {"q": {**dict.fromkeys(docs, grade), "x": 0}}}
         assert calibrate({"q": {**dict.fromkeys(docs, 1), "x": 0}}, models).judges[0].invalid == invalid
-    with pytest.raises(InputError, match="grades of m must be between 0 and 1"):
+    with pytest.raises(InputError, match="no grade of m is between 0 and 1"):
         calibrate(human, {"m": {"q": dict.fromkeys(docs, 2)}})
 
 
@@ -230,16 +242,16 @@ def test_differences_from_the_first_system() -> None:
     assert (second.difference, second.difference_ci) == (difference.value, difference.interval)
     assert (first.difference, first.difference_ci) == (0.0, None)
     mean = prediction_powered(people[1], model[1], model_only[1], level=0.9, bounds=(0, 1), resamples=100)
-    assert (second.known_ci, second.ci, second.weight) == (mean.known_interval, mean.interval, mean.weight)
+    assert (second.human_ci, second.ci, second.weight) == (mean.known_interval, mean.interval, mean.weight)
 
 
 ANN = JudgeQuality(
     judge="ann", kind="human", labels=10, invalid=1, shared=8, same=0.75, shift=0.125, shift_ci=(0.0, 0.25),
-    without=0.5, repeats=4, repeated=0.5, repeated_ci=(0.1, 0.9), gold=6, right=0.8333, right_ci=(0.4, 0.9),
-    drift=-0.25, drift_p=0.0123, seconds=4.25, hasty=0.25,
+    alpha_without=0.5, repeats=4, consistency=0.5, consistency_ci=(0.1, 0.9), gold=6, accuracy=0.8333,
+    accuracy_ci=(0.4, 0.9), drift=-0.25, drift_p=0.0123, seconds=4.25, fast=0.25,
 )  # fmt: skip
-BARE_JUDGE = replace(ANN, judge="bob", repeats=0, repeated=NAN, repeated_ci=None, gold=0, right=NAN, right_ci=None,
-                     drift=NAN, drift_p=NAN, seconds=NAN, hasty=NAN)  # fmt: skip
+BARE_JUDGE = replace(ANN, judge="bob", repeats=0, consistency=NAN, consistency_ci=None, gold=0, accuracy=NAN,
+                     accuracy_ci=None, drift=NAN, drift_p=NAN, seconds=NAN, fast=NAN)  # fmt: skip
 SUMMARY = AgreementSummary("1", 7, 0.5, 0.75)
 
 
@@ -255,18 +267,21 @@ def test_tables_of_the_quality_of_labels() -> None:
     result = label_quality(ANN, BARE_JUDGE, slices=sliced)
     _, judges, slices, grades, topics = result.blocks()
     assert cells(judges) == [
-        ("judge", "kind", "labels", "invalid", "shared", "same as others", "shift", "alpha without", "same again",
-         "known right", "drift", "p of drift", "seconds"),
+        ("judge", "kind", "labels", "invalid", "shared pairs", "same grade", "mean difference", "alpha without judge",
+         "self-consistency", "accuracy", "drift", "p (drift)", "median seconds"),
         ("ann", "human", "10", "1", "8", "75%", "+0.125", "0.500", "50%", "83%", "-0.250", "0.012", "4.2"),
         ("bob", "human", "10", "1", "8", "75%", "+0.125", "0.500", "-", "-", "-", "-", "-"),
     ]  # fmt: skip
     row = judges.records()[0]  # type: ignore[attr-defined]
-    keys = ("shift_ci", "repeats", "repeated_ci", "gold", "right_ci", "hasty")
+    keys = ("shift_ci", "repeats", "consistency_ci", "gold", "accuracy_ci", "fast")
     assert [row[key] for key in keys] == [[0.0, 0.25], 4, [0.1, 0.9], 6, [0.4, 0.9], 0.25]
-    assert cells(slices) == [("slice", "pairs", "same", "distance", "alpha"), ("k=x", "7", "50%", "0.750", "0.625")]
+    assert cells(slices) == [
+        ("slice", "pairs", "same grade", "mean abs. difference", "alpha"),
+        ("k=x", "7", "50%", "0.750", "0.625"),
+    ]
     assert slices.records()[0]["alpha_ci"] == [0.5, 0.7]  # type: ignore[attr-defined]
-    assert cells(grades) == [("grade", "pairs", "same", "distance"), ("1", "7", "50%", "0.750")]
-    assert cells(topics) == [("topic", "pairs", "same", "distance"), ("1", "7", "50%", "0.750")]
+    assert cells(grades) == [("grade", "pairs", "same grade", "mean abs. difference"), ("1", "7", "50%", "0.750")]
+    assert cells(topics) == [("topic", "pairs", "same grade", "mean abs. difference"), ("1", "7", "50%", "0.750")]
     assert [key for key in topics.records()[0]] == ["query_id", "pairs", "same", "distance"]  # type: ignore[attr-defined]  # noqa: C416
     tables: list[Any] = [judges, slices, grades, topics]
     assert [(table.name, table.labels, table.folded, table.title) for table in tables] == [
@@ -274,7 +289,7 @@ def test_tables_of_the_quality_of_labels() -> None:
         ("topics", 1, True, "By topic"),
     ]  # fmt: skip
     bare = label_quality(BARE_JUDGE)
-    assert cells(bare.table("judges"))[0][-1] == "alpha without"
+    assert cells(bare.table("judges"))[0][-1] == "alpha without judge"
     assert "seconds" in bare.table("judges").records()[0]
     assert [block.name for block in bare.blocks()] == ["sentences", "judges", "grades", "topics"]
     assert bare.facts() == {"pairs": 12, "alpha": {"name": "alpha", "value": 0.5, "interval": (0.25, 0.75)}}
@@ -285,16 +300,18 @@ def test_sentences_of_the_quality_of_labels() -> None:
     table = Table("systems", (Column("x", [1]),))
     changes = [SimpleNamespace(largest_change=size, sentence=f"Changes by {size}.") for size in (0.1, 0.3, 0.2)]
     systems: Any = SimpleNamespace(systems=changes, table=lambda name: replace(table, name=name))
-    good = replace(ANN, judge="eve", right=0.95, right_ci=(0.9, 1.0), drift_p=0.05, gold=1)
+    good = replace(ANN, judge="eve", accuracy=0.95, accuracy_ci=(0.9, 1.0), drift_p=0.05, gold=1)
     result = label_quality(ANN, good, BARE_JUDGE, systems=systems)
     assert result.sentences == (
         "Alpha.",
-        "ann's later labels are 0.25 lower against the others' than the earlier ones (p = 0.012, Holm)."
-        .replace("p = ", "p "),
-        "ann graded 83% of 6 known documents right.",
+        (
+            "Relative to other judges, the later labels of ann are 0.25 lower than the earlier labels (p = 0.012,"
+            " Holm-corrected)."
+        ),
+        "ann graded 83% of 6 gold documents correctly.",
         "Changes by 0.3.",
     )  # fmt: skip
-    assert (result.blocks()[-1].name, result.blocks()[-1].title) == ("systems", "Systems under each two judges")
+    assert (result.blocks()[-1].name, result.blocks()[-1].title) == ("systems", "Systems by pair of judges")
     strict = label_quality(replace(ANN, drift_p=0.06), good, threshold=0.061)
     assert sum("later labels" in text for text in strict.sentences) == 2
     no_systems = SimpleNamespace(systems=[], table=systems.table)
@@ -322,6 +339,6 @@ def test_systems_under_judges_and_few_topics() -> None:
     for no_runs in ((), [], {}, None):
         assert quality(judgments, no_runs).systems is None
     assert [note.rule for note in result.notes] == ["few-topics"]
-    assert result.notes[0].text.startswith("With 12 topics")
+    assert result.notes[0].text.startswith("with 12 topics")
     two_topics = {name: {topic: grades[topic] for topic in TOPICS[:2]} for name, grades in judgments.items()}
     assert quality(two_topics).notes == ()

@@ -44,7 +44,7 @@ def labels(*judges: tuple[str, dict[tuple[str, str], float]], more: tuple[dict[s
 
 
 def table_of(rows: list[dict[str, Any]]) -> Labels:
-    defaults = {"kind": "human", "repeat": 0, "valid": True, "note": "", "seconds": None, "at": "", "prompt": ""}
+    defaults = {"kind": "human", "repeat": 0, "valid": True, "note": "", "seconds": None, "time": "", "prompt": ""}
     return Labels.of(pa.Table.from_pylist([defaults | row for row in rows]))
 
 
@@ -80,10 +80,10 @@ def test_shares_shifts_and_distances_of_three_judges() -> None:
         assert judge.shift_ci == pytest.approx(interval)
         assert (judge.invalid, judge.repeats, judge.gold) == (0, 0, 0)
         assert all(
-            map(math.isnan, (judge.repeated, judge.right, judge.drift, judge.drift_p, judge.seconds, judge.hasty))
+            map(math.isnan, (judge.consistency, judge.accuracy, judge.drift, judge.drift_p, judge.seconds, judge.fast))
         )
-        assert (judge.repeated_ci, judge.right_ci) == (None, None)
-        assert not math.isnan(judge.without)
+        assert (judge.consistency_ci, judge.accuracy_ci) == (None, None)
+        assert not math.isnan(judge.alpha_without)
 
     def pairs_of(group_grades: Any) -> list[tuple[float, float]]:
         return [
@@ -123,16 +123,16 @@ def test_repeats_known_grades_and_hasty_labels() -> None:
     gold = {"t": {"d0": 2, "d1": 2, "d2": 2, "d3": 1, "d4": 1}}
     result = quality(labels(("ann", ann), more=rows), gold=gold, level=0.9)
     bob = next(bob for bob in result.judges if bob.judge == "bob")
-    assert (bob.labels, bob.shared, bob.repeats, bob.repeated) == (5, 5, 3, pytest.approx(2 / 3))
+    assert (bob.labels, bob.shared, bob.repeats, bob.consistency) == (5, 5, 3, pytest.approx(2 / 3))
     expected = stats.binomtest(2, 3).proportion_ci(0.9, "exact")
-    assert bob.repeated_ci == pytest.approx((expected.low, expected.high))
-    assert (bob.gold, bob.right) == (5, 2 / 5)
+    assert bob.consistency_ci == pytest.approx((expected.low, expected.high))
+    assert (bob.gold, bob.accuracy) == (5, 2 / 5)
     expected = stats.binomtest(2, 5).proportion_ci(0.9, "exact")
-    assert bob.right_ci == pytest.approx((expected.low, expected.high))
-    assert (bob.seconds, bob.hasty) == (1.0, pytest.approx(1 / 3))
+    assert bob.accuracy_ci == pytest.approx((expected.low, expected.high))
+    assert (bob.seconds, bob.fast) == (1.0, pytest.approx(1 / 3))
     assert bob.same == 2 / 5
     assert bob.shift == pytest.approx(-1 / 5)
-    assert math.isnan(bob.without)
+    assert math.isnan(bob.alpha_without)
     assert result.facts()["pairs"] == 5
 
 
@@ -143,7 +143,7 @@ def test_drift_is_welchs_test_over_topics(topics: int) -> None:
     grades = rng.integers(0, 4, size=(topics, 2)).astype(float)
     rows = tuple(
         {"query_id": f"t{i:02}", "doc_id": "d", "judge": judge, "grade": grades[i, column],
-         "at": f"2026-01-{i + 1:02}T00:00:00Z" if column else ""}
+         "time": f"2026-01-{i + 1:02}T00:00:00Z" if column else ""}
         for i in range(topics) for column, judge in enumerate(("ann", "bob"))
     )  # fmt: skip
     result = quality(table_of(list(rows)))
@@ -162,12 +162,12 @@ def test_sentences_report_drift_and_low_accuracy() -> None:
     base = quality({"ann": {"q": {"a": 1, "b": 0, "c": 2}}, "bob": {"q": {"a": 1, "b": 1, "c": 2}}})
     ann, bob = base.judges
     later = replace(ann, drift=-0.5, drift_p=0.0499)
-    assert sum("later labels are 0.50 lower" in text for text in replace(base, judges=(later, bob)).sentences) == 1
+    assert sum("of ann are 0.50 lower" in text for text in replace(base, judges=(later, bob)).sentences) == 1
     assert len(replace(base, judges=(replace(later, drift_p=0.05), bob)).sentences) == 1
     assert "higher" in replace(base, judges=(replace(later, drift=0.5), bob)).sentences[1]
-    good = replace(bob, gold=9, right=0.9, right_ci=(0.6, 1.0))
+    good = replace(bob, gold=9, accuracy=0.9, accuracy_ci=(0.6, 1.0))
     for gold, high, is_reported in ((6, 0.89, True), (5, 0.89, False), (6, 0.9, False)):
-        bad = replace(ann, gold=gold, right=0.2, right_ci=(0.0, high))
+        bad = replace(ann, gold=gold, accuracy=0.2, accuracy_ci=(0.0, high))
         assert len(replace(base, judges=(bad, good)).sentences) == 1 + is_reported
 
 
@@ -219,7 +219,7 @@ def test_corrected_means_of_a_perfect_model() -> None:
     scores = paired_scores(people, people, model_only)
     first, second = corrected_means("m", scores, scores.prediction_powered_means(0.95, 100, 0), 0.95)
     for i, mean in enumerate((first, second)):
-        assert mean.known == pytest.approx(people[i].mean())
+        assert mean.human == pytest.approx(people[i].mean())
         assert mean.model == pytest.approx(np.concatenate([people[i], model_only[i]]).mean())
         # PPI++ (Angelopoulos, Duchi, and Zrnic 2023): add the model's mean on other topics minus that on these topics
         expected = people[i].mean() + mean.weight * (model_only[i].mean() - people[i].mean())
@@ -248,7 +248,7 @@ def test_grades_of_a_model_against_people() -> None:
     ]
     judge = result.judges[0]
     x, y = (np.array(column) for column in zip(*(row[1:] for row in rows), strict=True))
-    assert (judge.shared, judge.absent, judge.invalid) == (len(rows), 1, 1)
+    assert (judge.shared, judge.missing, judge.invalid) == (len(rows), 1, 1)
     assert judge.same == pytest.approx((x == y).mean())
     assert judge.kappa == pytest.approx(kappa_of(x, y))
     assert judge.quadratic == pytest.approx(kappa_of(x, y, weights="quadratic"))
@@ -269,7 +269,7 @@ def test_grades_of_a_model_against_people() -> None:
     assert {judge.runs for judge in result.contested} == {0}
     text = result.sentences
     assert text[0].startswith(f"m gives {np.mean([a == b for _, a, b in rows]):.0%} of {len(rows)} documents")
-    assert text[1] == "1 grade of m are not on the scale, and count as not judged."
+    assert text[1] == "m gave 1 grade outside the scale, treated as unjudged."
     assert len(text) == 2
 
 
@@ -289,13 +289,13 @@ def test_tables_of_quality_and_calibration() -> None:
     assert tables["contested"].folded
     assert not tables["families"].folded
     assert {row["runs"] for row in tables["contested"].records()} == {2}
-    assert (result.labeled, result.others, result.level) == (4, 4, 0.95)
-    assert "worth" in tables["judges"].text()
+    assert (result.labeled, result.model_only, result.level) == (4, 4, 0.95)
+    assert "added topics" in tables["judges"].text()
     notes = {note.rule: note.text for note in result.notes}
     # 1 - 0.05^(1/4): an error on more topics is in the sample in 95 of 100 samples
-    assert f"fewer than {1 - 0.05**0.25:.0%} of all topics" in notes["rare-errors"]
+    assert f"up to {1 - 0.05**0.25:.0%} of all topics" in notes["rare-errors"]
     without_others = calibrate(
         people, {"m": {topic: grades for topic, grades in model.items() if topic in people}}, runs, "nDCG@2"
     )
-    assert "nothing-to-correct" in {note.rule for note in without_others.notes}
+    assert "no-correction" in {note.rule for note in without_others.notes}
     assert not without_others.means

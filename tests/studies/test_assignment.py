@@ -21,7 +21,7 @@ def uneven(systems: int, topics: int, participants: int, **more: Any) -> dict[st
     """Give what does not come equally often."""
     design = make_design(systems, topics, groups=(Group("", participants),), **more)
     counted = balance(design, assignments(design))
-    return {row.kind: (row.least, row.most) for row in counted if row.least != row.most}
+    return {row.kind: (row.min_count, row.max_count) for row in counted if row.min_count != row.max_count}
 
 
 @pytest.mark.parametrize("n", range(1, 10))

@@ -23,15 +23,18 @@ FIRST = first_design()
 def test_the_first_design_can_be_read_and_run() -> None:
     design = parse_design(FIRST)
     assert [system.name for system in design.systems] == ["bm25", "tfidf"]
-    assert design.conditions == (Condition("bm25", "usual"), Condition("tfidf", "usual"))
+    assert design.conditions == (Condition("bm25", "default"), Condition("tfidf", "default"))
     assert [task.topic for task in design.practice] == ["t07", "t08"]
-    query, instruction = "most common elements of a list", "You need this. Save up to three results that do it."
+    query, instruction = (
+        "most common elements of a list",
+        "You need a function for this task. Save up to three results that help.",
+    )
     assert design.tasks[0] == Task("t01", query, instruction, 4.0, 3)
     assert design.groups == (Group("novice", 12), Group("expert", 12))
     assert [(questionnaire.name, questionnaire.after) for questionnaire in design.questionnaires] == [
         ("ease", "task"), ("satisfaction", "task"), ("umux-lite", "system"), ("remarks", "end"),
     ]  # fmt: skip
-    words = ("never", "some days a year", "some days a month", "most days")
+    words = ("never", "a few days a year", "a few days a month", "most days")
     assert design.questionnaires[3].items[0] == Item("often", "How often do you use Python?", (1.0, 4.0), words=words)
     assert design.questionnaires[3].items[1].open
 
@@ -120,10 +123,10 @@ def test_minutes_and_balance_of_a_check() -> None:
     fewer = check_design(replace(design, tasks=design.tasks[:5], groups=(Group("", 7),)))
     assert [note.rule for note in fewer.notes] == ["uneven-topics", "uneven-participants"]
     assert "use 4 or 6" in fewer.notes[0].text
-    assert fewer.notes[1].text.endswith("take 6 or 8")
+    assert fewer.notes[1].text.endswith("use 6 or 8 participants")
     almost = check_design(replace(design, groups=(Group("", 8),)))
-    assert almost.notes[0].text.endswith("take 12")
-    assert {balance.kind for balance in almost.balances[""] if balance.least != balance.most} == {"positions"}
+    assert almost.notes[0].text.endswith("use 12 participants")
+    assert {balance.kind for balance in almost.balances[""] if balance.min_count != balance.max_count} == {"positions"}
 
 
 def test_what_a_design_cannot_be() -> None:

@@ -51,9 +51,9 @@ def test_the_least_numbers(kind: Any, fields: dict[str, Any], key: str, allowed:
 
 
 def test_a_system_has_a_run_or_an_endpoint() -> None:
-    with pytest.raises(InputError, match="either a run or an endpoint, and has both"):
+    with pytest.raises(InputError, match="either a run or an endpoint, got both"):
         StudySystem("s", "d", "s.run", "s.toml")
-    with pytest.raises(InputError, match="either a run or an endpoint, and has neither"):
+    with pytest.raises(InputError, match="either a run or an endpoint, got neither"):
         StudySystem("s", "d")
 
 
@@ -113,7 +113,7 @@ def test_topics_of_a_file(tmp_path: Path) -> None:
     assert [task.topic for task in design.tasks] == ["q3", "q1", "q2"]
     assert [task.topic for task in design.practice] == ["q9", "q8"]
     assert [task.topic for task in design.preference] == ["q1", "q20"]
-    instruction = "Find out what you can about this, and save the documents that help."
+    instruction = "Learn about this topic, and save the documents that help you."
     assert design.tasks[0] == Task("q3", "text 3", instruction, 5.0, 0)
     assert (design.interfaces, design.groups, design.questionnaires) == ((Variant(),), (Group(""),), ())
     task_tables = '[[task]]\ntopic = "q2"\nsave = 0\n[[task]]\ntopic = "q3"\ninstruction = "Go."\nminutes = 0\n'
@@ -137,8 +137,8 @@ def test_topics_of_a_file(tmp_path: Path) -> None:
         ('preference = ["q1", "q2", "q2"]', "", "the topic q2 is a duplicate"),
         ('use = ["q1", "q2"]\npractice = ["q2"]', "", "the topic q2 is a duplicate"),
         ('preference = ["x"]', "", "topics.tsv has no topic 'x'"),
-        ("", '[[task]]\ntopic = "x"\n', "no topic 'x'"),
-        ("", "[[other]]\n", "no table 'other'"),
+        ("", '[[task]]\ntopic = "x"\n', "unknown topic 'x'"),
+        ("", "[[other]]\n", "unknown table 'other'"),
         ("", '[task]\ntopic = "q1"\n', "task must be a table"),
     ],
 )
@@ -156,7 +156,7 @@ def test_tables_that_are_no_tables() -> None:
 
 
 def test_a_wrong_item_of_a_second_questionnaire_is_named_by_its_line(tmp_path: Path) -> None:
-    header = '[[questionnaire]]\nof = "own"\nname = "{}"\nafter = "end"\n'
+    header = '[[questionnaire]]\nof = "custom"\nname = "{}"\nafter = "end"\n'
     item = '[[questionnaire.item]]\nname = "{}"\ntext = "?"\n'
     tables = (
         header.format("m") + item.format("1") + item.format("2") + header.format("n") + item.format("1") + "step = 3\n"
@@ -181,21 +181,24 @@ def test_sentences_of_a_check() -> None:
     work, balanced, ready = check.sentences
     assert work.startswith("Each of 8 participants does 4 tasks with 2 systems, after 1 task for practice:")
     assert work.endswith(": at most 20 minutes, and 1 task without a limit.")
-    assert balanced == "Systems are balanced with every 2 people, the places of topics with every 8."
-    assert ready == "It cannot be run yet: something is missing."
+    assert balanced == (
+        "Systems are balanced if the number of participants is a multiple of 2, and positions of topics if it is a"
+        " multiple of 8."
+    )
+    assert ready == "The study cannot run yet, because data is missing."
     assert check.facts() == {"ready": False, "minutes": 20.0, "block_systems": 2, "block": 8}
     assert check.title == "Design: A study"
     (_, table) = check.blocks()
     assert (table.labels, [column.heading for column in table.columns]) == (
-        1, ["comes equally often", "at least", "at most", "balanced"],
+        1, ["combination", "minimum count", "maximum count", "balanced"],
     )  # fmt: skip
-    assert [row["what"] for row in table.records()] == [
+    assert [row["combination"] for row in table.records()] == [
         "each system at each position", "each topic with each system", "each topic at each position",
-        "each system right after each other one", "each system with each person",
+        "each system directly after each other system", "each system with each participant",
     ]  # fmt: skip
     # of 8 people: 4 have each system at each position, and with each topic; each topic is at each of 4 positions twice;
     # in blocks each has one change; and each person each system twice
-    assert [(row["least"], row["most"], row["balanced"]) for row in table.records()] == [
+    assert [(row["min_count"], row["max_count"], row["balanced"]) for row in table.records()] == [
         (4, 4, True), (4, 4, True), (2, 2, True), (4, 4, True), (2, 2, True),
     ]  # fmt: skip
     assert table.columns[3].cells() == ["yes"] * 5
@@ -206,23 +209,28 @@ def test_a_check_of_variants_and_groups() -> None:
     check = check_design(design)
     assert check.sentences[0].startswith("Each of 4 participants does 4 tasks with 4 variants of systems: at most 20 ")
     assert check.sentences[0].endswith("20 minutes.")
-    balanced = "Systems are balanced with every 4 people of each group, the places of topics with every 16."
+    balanced = (
+        "Systems are balanced if the number of participants in each group is a multiple of 4, and positions of topics"
+        " if it is a multiple of 16."
+    )
     assert check.sentences[1] == balanced
     table = check.blocks()[1]
     assert (table.labels, table.columns[0].heading) == (2, "group")
     assert [row["group"] for row in table.records()] == ["x"] * 5 + ["y"] * 5
-    assert {row["balanced"] for row in table.records() if row["what"] == "each system with each person"} == {True}
+    assert {
+        row["balanced"] for row in table.records() if row["combination"] == "each system with each participant"
+    } == {True}
     uneven = [(note.subject, note.text) for note in check.notes if note.rule == "uneven-participants"]
     assert [subject for subject, _ in uneven] == ["x", "y"]
-    assert uneven[0][1].startswith("1 participants do not balance ")
-    assert uneven[0][1].endswith("take 4")
-    assert uneven[1][1].endswith("take 4")
+    assert uneven[0][1].startswith("1 participant does not balance ")
+    assert uneven[0][1].endswith("use 4 participants")
+    assert uneven[1][1].endswith("use 4 participants")
     assert {note.of for note in check.notes if note.rule == "uneven-participants"} == {"groups"}
 
 
 def test_how_long_a_participant_takes() -> None:
     items = (Item("1", "?"), Item("2", "?"), Item("3", "?", open=True))
-    questionnaires = tuple(Questionnaire("own", after, after, items=items) for after in ("task", "system", "end"))
+    questionnaires = tuple(Questionnaire("custom", after, after, items=items) for after in ("task", "system", "end"))
     design = make_design(3, 6, practice=2, preference=(Task("t0", "", "", 9.0, 0),))
     assert check_design(design).minutes == 8 * 5 + 1
     for questionnaire, times in zip(questionnaires, (8, 3, 1), strict=True):
@@ -236,10 +244,10 @@ def test_how_long_a_participant_takes() -> None:
     [
         (24, "mixed", "", ""),
         (12, "mixed", "", ""),
-        (6, "mixed", "each topic at each position", "take 12"),
-        (14, "mixed", "each topic at each position", "take 12 or 24"),
-        (13, "mixed", "each system at each position", "take 12 or 14"),
-        (1, "mixed", "each system at each position", "take 2"),
+        (6, "mixed", "each topic at each position", "use 12 participants"),
+        (14, "mixed", "each topic at each position", "use 12 or 24 participants"),
+        (13, "mixed", "each system at each position", "use 12 or 14 participants"),
+        (1, "mixed", "each system at each position", "use 2 participants"),
     ],
 )
 def test_numbers_of_people_that_are_not_balanced(people: int, order: Any, combinations: str, fix: str) -> None:
@@ -250,14 +258,15 @@ def test_numbers_of_people_that_are_not_balanced(people: int, order: Any, combin
     for note in notes:
         assert combinations in note.text
         assert note.text.endswith(fix)
-        assert note.text.startswith(f"{people} participants do not balance ")
+        subject = "1 participant does" if people == 1 else f"{people} participants do"
+        assert note.text.startswith(f"{subject} not balance ")
 
 
 def test_topics_that_no_person_has_equally_often() -> None:
     """Seven topics with three systems; 42 people balance all that can be balanced."""
     notes = check_design(make_design(3, 7, groups=(Group("", 42),))).notes
     assert [(note.rule, note.text) for note in notes if note.severity != "error"] == [
-        ("uneven-topics", "7 topics are no multiple of 3 systems, so no person has all equally often: use 6 or 9"),
+        ("uneven-topics", "7 topics cannot be divided equally among 3 systems. Fix: use 6 or 9 topics"),
     ]  # fmt: skip
 
 
@@ -272,17 +281,17 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
     assert set(errors) == {("missing-topics", "s0"), ("missing-texts", "s0"), ("unreadable", "")}
     topics, texts = errors["missing-topics", "s0"], errors["missing-texts", "s0"]
     assert (topics.weight, topics.of) == (4, "systems")
-    assert "s0.run has no result for t2, t3, t4 and t9:" in topics.text
+    assert "s0.run has no results for t2, t3, t4 and t9." in topics.text
     assert (texts.weight, texts.of) == (2, "systems")
-    assert "docs.jsonl lacks 2 of 3 documents, such as b:" in texts.text
+    assert "docs.jsonl has no text for 2 of 3 documents, such as b." in texts.text
     (tmp_path / "qrels.txt").write_text("t1 0 a 1\n")
     lacking = [note for note in check_design(design).notes if note.rule == "missing-judgments"]
-    assert [note.text.partition(":")[0] for note in lacking] == ["no judgments for t0, t2, t3, t4 and t9"]
+    assert [note.text.partition(", so ")[0] for note in lacking] == ["no judgments for t0, t2, t3, t4 and t9"]
     (tmp_path / "s0.run").write_text("t0 Q0 a 1 2 x\n")
     (tmp_path / "qrels.txt").write_text("t8 0 a 1\n")
     notes = check_design(design).notes
-    assert "s0.run has no result for t1, t2, t3, t4 and t9:" in notes[-2].text
-    assert notes[-1].text.startswith("no judgments for t0, t1, t2, t3 and t4:")  # five are named
+    assert "s0.run has no results for t1, t2, t3, t4 and t9." in notes[-2].text
+    assert notes[-1].text.startswith("no judgments for t0, t1, t2, t3 and t4, so ")  # five are named
 
 
 @pytest.mark.parametrize(("topics", "tables"), [('use = ["x"]', ""), ("", '[[task]]\ntopic = "x"\n')])

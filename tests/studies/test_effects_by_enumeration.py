@@ -176,7 +176,7 @@ def test_pairs_without_an_estimate_say_why() -> None:
            "position": np.array([0, 1, 1, 0, 0, 1])}  # fmt: skip
     topics, *empty_rows = system_effects(outcome_from([1.0, 2, 3, 5, 2, 5], record), names=("a", "b", "c"))
     assert (topics.means, topics.counts, topics.people, topics.n) == ((2.0, 4.0), (3, 3), 3, 2)
-    assert topics.reason == "Each system was used with other topics: the two effects cannot be separated."
+    assert topics.reason == "The systems were used with different topics, so their effects cannot be separated."
     assert [(row.first, row.second, row.counts) for row in empty_rows] == [("a", "c", (3, 0)), ("b", "c", (3, 0))]
     assert [row.reason for row in empty_rows] == ["No trial of c has a value."] * 2
     assert [(row.people, row.n) for row in empty_rows] == [(3, 1)] * 2  # those of the system that has trials
@@ -188,12 +188,12 @@ def test_pairs_without_an_estimate_say_why() -> None:
         assert not row.has_verdict
     assert empty_rows[0].means == pytest.approx((2.0, nan), nan_ok=True)
     both = {**record, "position": record["system"]}
-    assert "other topics and positions:" in system_effects(outcome_from([1.0, 2, 3, 5, 2, 5], both))[0].reason
+    assert "different topics and positions," in system_effects(outcome_from([1.0, 2, 3, 5, 2, 5], both))[0].reason
     (neither,) = system_effects(outcome_from([1.0, 2, 3, 5, 2, 5], record, better=""), names=("a", "b"))
     assert neither.better == ""
     none = Outcome("sus", "more", tuple(TrialValue("p", 0, "", "a", "", 1.0) for _ in range(2)))
     (alone,) = system_effects(none)
-    assert alone.reason == "Only one system has trials: there is nothing to compare it with."
+    assert alone.reason == "Only one system has trials, so no comparison is possible."
     assert (alone.people, alone.n, alone.first, alone.second, alone.counts) == (1, 1, "a", "", (2, 0))
     missing = system_effects(none, names=("a", "b", "c"))
     assert [row.reason for row in missing] == [

@@ -54,7 +54,7 @@ def test_two_people_with_the_same_difference_show_the_mean_and_nothing_else() ->
     assert not has_interval(effect.people_ci)
     assert math.isnan(effect.p)
     assert math.isnan(effect.adjusted)
-    assert effect_verdict(effect, 0.95) == "not tested"
+    assert effect_verdict(effect, 0.95) == "no verdict"
     assert "2 participants, at least 3" in effect.reason
 
 
@@ -64,7 +64,7 @@ def test_no_variance_means_no_interval_however_many_people(people: int) -> None:
     assert effect.difference == pytest.approx(8.33)
     assert not has_interval(effect.ci)
     assert math.isnan(effect.p)
-    assert effect_verdict(effect, 0.95) == "not tested"
+    assert effect_verdict(effect, 0.95) == "no verdict"
     assert "same value" in effect.reason
 
 
@@ -75,7 +75,7 @@ def test_three_people_have_an_interval_and_six_a_verdict(people: int, interval: 
     (effect,) = system_effects(whole_system_scores(*scores))
     assert has_interval(effect.ci) is interval
     assert math.isnan(effect.p) is not interval
-    assert effect_verdict(effect, 0.95) == ("better" if verdict else "not tested")
+    assert effect_verdict(effect, 0.95) == ("better" if verdict else "no verdict")
     assert bool(effect.reason) is not verdict
 
 
@@ -85,7 +85,7 @@ def test_topics_are_counted_as_people_are(topics: int, interval: bool, verdict: 
     (effect,) = system_effects(outcome_from(drawn(np.random.default_rng(1), design, 9.0), design))
     assert has_interval(effect.people_ci)
     assert has_interval(effect.ci) is interval
-    assert effect_verdict(effect, 0.95) == ("better" if verdict else "not tested")
+    assert effect_verdict(effect, 0.95) == ("better" if verdict else "no verdict")
     assert effect.n == topics
     if not verdict:
         assert f"{topics} topics" in effect.reason
@@ -129,10 +129,10 @@ def test_the_primary_outcome_always_has_its_row() -> None:
     (row,) = [record for record in answer.table("effects").records() if record["outcome"] == "satisfaction"]
     assert (row["first_mean"], row["second_mean"]) == pytest.approx((3.0, 3.5))  # 18/6 and 21/6
     assert (row["first_trials"], row["second_trials"]) == (6, 6)
-    assert row["says"] == "not tested"
+    assert row["verdict"] == "no verdict"
     (effect,) = answer.primary_effects
     assert math.isnan(effect.difference)
-    assert "other topics" in effect.reason
+    assert "different topics" in effect.reason
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_an_outcome_without_values_for_a_system_or_with_one_system_has_its_row()
     alone = Outcome("sus", "more", tuple(record for record in scores.values if record.system == "a"))
     (row,) = system_effects(alone)
     assert (row.first, row.second, row.means[0], row.counts) == ("a", "", 2.0, (3, 0))
-    assert effect_verdict(row, 0.95) == "not tested"
+    assert effect_verdict(row, 0.95) == "no verdict"
 
 
 def test_values_that_are_all_the_same_have_means_and_no_test() -> None:
@@ -171,7 +171,7 @@ def test_values_that_are_all_the_same_have_means_and_no_test() -> None:
     (effect,) = system_effects(outcome_from(np.full(64, 4.0), design))
     assert (effect.means, effect.difference) == ((4.0, 4.0), pytest.approx(0.0, abs=1e-12))
     assert not has_interval(effect.ci)
-    assert effect_verdict(effect, 0.95) == "not tested"
+    assert effect_verdict(effect, 0.95) == "no verdict"
 
 
 def test_learning_of_two_people_has_no_interval() -> None:
@@ -297,4 +297,4 @@ def test_six_people_whose_positions_are_not_balanced_have_a_verdict_that_errs_ra
 def test_a_full_study_has_verdicts_and_no_reasons() -> None:
     answer = report(records(effect=5.0))
     assert {effect.reason for effect in answer.primary_effects} == {""}
-    assert answer.table("effects").records()[0]["says"] == "better"
+    assert answer.table("effects").records()[0]["verdict"] == "better"

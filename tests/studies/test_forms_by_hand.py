@@ -94,24 +94,24 @@ def test_what_an_item_may_not_be(fields: dict[str, Any], key: str, message: str)
 
 def test_an_own_questionnaire_needs_a_name_a_time_and_items() -> None:
     keywords: dict[str, Any] = {"name": "mine", "after": "end", "items": (Item("1", "?"),)}
-    custom = Questionnaire("own", **keywords)
+    custom = Questionnaire("custom", **keywords)
     assert (custom.title, custom.after, custom.higher_is_better, custom.scores) == ("mine", "end", True, (1.0, 5.0))
     for key in keywords:
         with pytest.raises(SettingError, match="a custom questionnaire must have"):
-            Questionnaire("own", **{name: value for name, value in keywords.items() if name != key})
-    with pytest.raises(SettingError, match="no questionnaire 'mine'"):
+            Questionnaire("custom", **{name: value for name, value in keywords.items() if name != key})
+    with pytest.raises(SettingError, match="unknown questionnaire 'mine'"):
         Questionnaire("mine", **keywords)
     texts = {"items": (Item("1", "?"), Item("2", "?")), "name": "mine", "after": "task"}
-    Questionnaire("own", **texts, wording=("a", "b"))
+    Questionnaire("custom", **texts, wording=("a", "b"))
     with pytest.raises(SettingError, match="got 1"):
-        Questionnaire("own", **texts, wording=("a",))
+        Questionnaire("custom", **texts, wording=("a",))
     with pytest.raises(SettingError, match="got 3"):
         Questionnaire("umux-lite", wording=("a", "b", "c"))
     for ends in (("a",), ("a", "b", "c")):
         with pytest.raises(SettingError, match=f"two labels, got {len(ends)}"):
             Questionnaire("ease", ends=ends)
     with pytest.raises(InputError, match="item names must be unique"):
-        Questionnaire("own", **{**texts, "items": (Item("1", "?"), Item("2", "?"), Item("1", "?"))})
+        Questionnaire("custom", **{**texts, "items": (Item("1", "?"), Item("2", "?"), Item("1", "?"))})
 
 
 def test_what_is_given_goes_before_the_form() -> None:
@@ -125,14 +125,14 @@ def test_what_is_given_goes_before_the_form() -> None:
     sus = Questionnaire("sus", wording=tuple("abcdefghij"))
     assert "".join(item.text for item in sus.items) == "abcdefghij"
     assert [item.reversed for item in sus.items] == [False, True] * 5
-    custom = Questionnaire("own", "mine", "end", items=(Item("1", "?"),), higher_is_better=False)
+    custom = Questionnaire("custom", "mine", "end", items=(Item("1", "?"),), higher_is_better=False)
     assert custom.higher_is_better is False
 
 
 def test_shares_scores_and_bounds_by_hand() -> None:
     """Items from 2 to 10, the second one reversed: 4 and 8 are a quarter each, of 2 to 10 that is 4."""
     items = (Item("1", "?", (2.0, 10.0)), Item("2", "?", (2.0, 10.0), reversed=True), Item("3", "?", open=True))
-    custom = Questionnaire("own", "mine", "end", items=items)
+    custom = Questionnaire("custom", "mine", "end", items=items)
     assert [item.name for item in custom.scored] == ["1", "2"]
     assert custom.shares(np.array([4.0, 8.0])).tolist() == [0.25, 0.25]
     assert custom.shares(np.array([[2.0, 2.0], [10.0, 4.0]])).tolist() == [[0.0, 1.0], [1.0, 0.75]]
@@ -142,11 +142,11 @@ def test_shares_scores_and_bounds_by_hand() -> None:
     assert custom.bounds(np.array([4.0, NAN])) == (3.0, 7.0)
     assert custom.bounds(np.array([4.0, 8.0])) == (4.0, 4.0)
     assert custom.bounds(np.array([NAN, NAN])) == (2.0, 10.0)
-    mixed = Questionnaire("own", "mine", "end", items=(Item("1", "?"), Item("2", "?", (1.0, 4.0))))
+    mixed = Questionnaire("custom", "mine", "end", items=(Item("1", "?"), Item("2", "?", (1.0, 4.0))))
     assert mixed.scored == ()
     assert all(math.isnan(end) for end in mixed.scores)
     assert math.isnan(mixed.score(np.array([])))
-    texts = Questionnaire("own", "mine", "end", items=(Item("1", "?", open=True),))
+    texts = Questionnaire("custom", "mine", "end", items=(Item("1", "?", open=True),))
     assert texts.scored == ()
     assert math.isnan(texts.scores[1])
     assert sus_from_umux_lite(100.0) == pytest.approx(87.9)
@@ -156,7 +156,7 @@ def test_shares_scores_and_bounds_by_hand() -> None:
 def test_every_column_of_scores() -> None:
     design = make_design(questionnaires=(
         Questionnaire("umux-lite"), Questionnaire("sus", "usability"), Questionnaire("tlx"),
-        Questionnaire("own", "words", "end", items=(Item("1", "?", open=True),)),
+        Questionnaire("custom", "words", "end", items=(Item("1", "?", open=True),)),
     ))  # fmt: skip
     trial = {"participant": "a", "position": 1}
     rows = [(0, "s0", "umux-lite", "1", 7.0), (0, "s0", "umux-lite", "2", 4.0), (1, "", "tlx", "mental", 50.0),
@@ -183,7 +183,7 @@ def test_every_column_of_scores() -> None:
 def test_agreement_of_items_that_are_reversed_and_of_few() -> None:
     values = np.array([[1.0, 5.0], [2.0, 4.0], [4.0, 1.0], [5.0, 2.0]])
     items = (Item("1", "?"), Item("2", "?", reversed=True))
-    design = make_design(questionnaires=(Questionnaire("own", "mine", "end", items=items), Questionnaire("ease"),
+    design = make_design(questionnaires=(Questionnaire("custom", "mine", "end", items=items), Questionnaire("ease"),
                                   Questionnaire("umux-lite")))  # fmt: skip
     answers = [{"participant": f"p{i}", "position": 0, "questionnaire": "mine", "item": f"{item + 1}", "value": value}
                for i, row in enumerate(values) for item, value in enumerate(row)]  # fmt: skip
@@ -193,11 +193,11 @@ def test_agreement_of_items_that_are_reversed_and_of_few() -> None:
     custom, umux = agreement(made_of, design)
     turned = np.column_stack([values[:, 0], 6 - values[:, 1]])
     alpha = 2 * (1 - turned.var(axis=0, ddof=1).sum() / turned.sum(axis=1).var(ddof=1))
-    assert (custom.questionnaire, custom.filled_in, custom.left_out) == ("mine", 4, 1)
+    assert (custom.questionnaire, custom.complete, custom.incomplete) == ("mine", 4, 1)
     assert custom.alpha == pytest.approx(alpha)
     assert custom.ci == pytest.approx(item_agreement(turned)[1])
     wide, narrow = custom.ci, agreement(made_of, design, level=0.5)[0].ci
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
-    assert (umux.questionnaire, umux.filled_in, umux.left_out) == ("umux-lite", 0, 0)
+    assert (umux.questionnaire, umux.complete, umux.incomplete) == ("umux-lite", 0, 0)
     assert math.isnan(umux.alpha)
     assert all(math.isnan(end) for end in umux.ci)

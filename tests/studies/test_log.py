@@ -34,7 +34,7 @@ def records() -> StudyRecords:
                 {"action": "query", **first, "page": 2, "rank": 3, "shown": ["c"]},
             ]
             rows += [{"action": "click", "page": 2, "doc_id": "c", "rank": 3}] if system == "beta" else []
-            tables["events"] += [{**trial, **row, "at": start + 1000 * i} for i, row in enumerate(rows)]
+            tables["events"] += [{**trial, **row, "time": start + 1000 * i} for i, row in enumerate(rows)]
     return StudyRecords.of(tables)
 
 

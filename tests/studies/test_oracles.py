@@ -182,7 +182,7 @@ def test_correlations_of_measures_are_those_of_scipy() -> None:
         assert interval == pytest.approx((math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)))
     (single,) = {stats.kendalltau(x[:trials], y[:trials]).statistic}
     alone = measure_agreement(Outcome("liked", "more", rows[:trials]), measured, "m")
-    assert alone.rank == pytest.approx(single)
+    assert alone.tau == pytest.approx(single)
     assert (alone.ci, alone.within_ci) == (None, None)
     assert alone.reason == "Not enough data: 1 participant, at least 3 are required."
 
@@ -222,9 +222,9 @@ CLICK = event("click", doc_id="d", rank=1)
         ([CLICK], set()),
         ([event("query"), event("query", "two"), CLICK], {"short query", "changed query"}),
         ([event("query"), event("query"), CLICK], {"short query"}),
-        ([event("query"), event("query", page=2), CLICK], {"short query", "looked deep"}),
+        ([event("query"), event("query", page=2), CLICK], {"short query", "deep results"}),
         ([event("query"), event("click", doc_id="d", rank=10)], {"short query"}),
-        ([event("query"), event("click", doc_id="d", rank=11)], {"short query", "looked deep"}),
+        ([event("query"), event("click", doc_id="d", rank=11)], {"short query", "deep results"}),
         ([event("query"), event("click", doc_id="d")], {"short query"}),
         ([event("query"), event("save", doc_id="d", rank=11)], {"short query", "saved unread"}),
         ([event("query"), CLICK, event("save", doc_id="d")], {"short query"}),
@@ -246,15 +246,21 @@ def test_flexibility_is_counted_by_hand() -> None:
     ):  # fmt: skip
         of = {"participant": person, "position": position}
         trials.append({**of, "query_id": "q", "system": system, "practice": practiced})
-        events.append({**of, "at": 1, "action": "query", "query": query, "page": 1, "shown": ["d"]})
+        events.append({**of, "time": 1, "action": "query", "query": query, "page": 1, "shown": ["d"]})
     people = [{"participant": name, "group": "g"} for name in ("p1", "p2")]
     first, second = search_behavior(StudyRecords.of({"participants": people, "trials": trials, "events": events}))
-    assert (first.system, first.group, first.people, first.trials, first.ways) == ("a", "g", 2, 3, 2)
-    assert first.effective == pytest.approx(math.exp(stats.entropy([2 / 3, 1 / 3])))
-    assert first.ways_per_person == pytest.approx((2 + 1) / 2)
+    assert (first.system, first.group, first.people, first.trials, first.strategies) == ("a", "g", 2, 3, 2)
+    assert first.effective_strategies == pytest.approx(math.exp(stats.entropy([2 / 3, 1 / 3])))
+    assert first.strategies_per_person == pytest.approx((2 + 1) / 2)
     expected = dict.fromkeys(FEATURES, 0.0) | {"short query": 2 / 3, "abandoned": 1.0}
     assert first.shares == pytest.approx(expected)
-    assert (second.system, second.people, second.trials, second.ways, second.ways_per_person) == ("b", 1, 1, 1, 1.0)
+    assert (second.system, second.people, second.trials, second.strategies, second.strategies_per_person) == (
+        "b",
+        1,
+        1,
+        1,
+        1.0,
+    )
 
 
 def test_outcomes_are_counted_by_hand() -> None:
@@ -269,12 +275,12 @@ def test_outcomes_are_counted_by_hand() -> None:
                        "ended": None if minutes is None else 60_000 * (1 + minutes)})  # fmt: skip
         answers += [{**of, "questionnaire": "liked", "item": str(item), "value": value}
                     for item, value in enumerate((position, None if minutes is None else 4.0))]  # fmt: skip
-        events += [{**of, "at": i, "action": "query", "query": query, "page": 1, "shown": ["d"]}
+        events += [{**of, "time": i, "action": "query", "query": query, "page": 1, "shown": ["d"]}
                    for i, query in enumerate(["x", "y", "x"][: 1 + len(clicks)])]  # fmt: skip
         events += [
-            {**of, "at": 10 + rank, "action": "click", "query": "x", "doc_id": "d", "rank": rank} for rank in clicks
+            {**of, "time": 10 + rank, "action": "click", "query": "x", "doc_id": "d", "rank": rank} for rank in clicks
         ]
-        saved += [{**of, "at": 20, "doc_id": doc} for doc in saved_docs]
+        saved += [{**of, "time": 20, "doc_id": doc} for doc in saved_docs]
     people = [{"participant": name} for name in ("p1", "p2")]
     records = StudyRecords.of(
         {"participants": people, "trials": trials, "answers": answers, "events": events, "saved": saved}
@@ -315,8 +321,8 @@ def effect(difference: float, adjusted: float, better: str = "more", reason: str
         (effect(-1, 0.05, "less"), "better"),
         (effect(1, 0.05, ""), "different"),
         (effect(1, 0.0501), "undecided"),
-        (effect(1, math.nan), "not tested"),
-        (effect(1, 0.01, reason="few"), "not tested"),
+        (effect(1, math.nan), "no verdict"),
+        (effect(1, 0.01, reason="few"), "no verdict"),
     ],
 )
 def test_what_is_said_of_a_difference(row: SystemEffect, expected: str) -> None:

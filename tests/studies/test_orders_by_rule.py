@@ -234,18 +234,20 @@ def test_balance_is_counted_by_hand() -> None:
 def test_balance_of_variants_crossed_and_between() -> None:
     crossed = make_design(2, 4, interfaces=2)
     counted = {
-        row.kind: (row.least, row.most) for row in balance(crossed, assignments(crossed, dict.fromkeys("p", "")))
+        row.kind: (row.min_count, row.max_count)
+        for row in balance(crossed, assignments(crossed, dict.fromkeys("p", "")))
     }
     # of one person: four conditions once each, so 4 of 16 places, and 3 of 12 that follow
     assert counted == {"systems": (0, 1), "topics": (0, 1), "positions": (0, 1), "followers": (0, 1), "persons": (1, 1)}
     between = make_design(2, 4, interfaces=2, variants="between")
     counted = {
-        row.kind: (row.least, row.most) for row in balance(between, assignments(between, dict.fromkeys("p", "")))
+        row.kind: (row.min_count, row.max_count)
+        for row in balance(between, assignments(between, dict.fromkeys("p", "")))
     }
     assert counted["persons"] == (2, 2)  # each system, whatever the variant
     assert counted["systems"] == (0, 1)
     four = assignments(between, dict.fromkeys("pqrs", ""))
-    assert {row.kind: (row.least, row.most) for row in balance(between, four)} == {
+    assert {row.kind: (row.min_count, row.max_count) for row in balance(between, four)} == {
         "systems": (1, 1), "topics": (1, 1), "positions": (0, 4), "followers": (2, 2), "persons": (2, 2),
     }  # fmt: skip
 

@@ -186,7 +186,7 @@ def test_own_queries_of_an_engine(study: Study) -> None:
     person = Person(replace(study, lists=StudyLists({"alpha": free, "beta": free})))
     person.go_to("search")
     assert "results" not in re.findall(r"<ol class=\"(\w+)", person.get())
-    assert "Nothing was found" in person.get("?q=nothing")
+    assert "No results" in person.get("?q=nothing")
     assert "<mark>words</mark>" in person.get("?q=words")
     assert "d11" in person.get("?q=words&first=11")
     assert "d11" in person.get()  # by the link, the page that was seen last

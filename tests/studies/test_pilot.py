@@ -86,7 +86,7 @@ def test_a_pilot_that_leaves_nothing_to_tell_single_trials_by() -> None:
     few_people, design = records()
     few = {name: [row for row in few_people[name].to_pylist() if row["participant"] in {"p1", "p2"}]
            for name in ("participants", "trials", "saved")}  # fmt: skip
-    with pytest.raises(InputError, match="enough trials"):
+    with pytest.raises(InputError, match="too few trials"):
         pilot_spreads(StudyRecords.of(few), design, "saved")  # type: ignore[arg-type]
 
 
@@ -109,4 +109,4 @@ def test_spreads_below_a_hundredth_of_that_of_trials_are_0(systems: int, monkeyp
         "people": 0.08, "people_by_system": 0.04 if systems == 2 else 0.0, "topics_by_system": 0.0, "trials": 4.0,
     }  # fmt: skip
     assert [note.rule for note in notes] == ["small-pilot", "no-spread"]
-    assert notes[1].text.startswith("topics by system: no more than chance")
+    assert notes[1].text.startswith("the standard deviation of topics by system is not above chance")

@@ -32,15 +32,15 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert needed[0] is None  # three topics are never enough
     assert all(people is not None and people % 6 == 0 for people in needed[2:])
     assert (table.name, table.labels, len(table.columns)) == ("people_needed", 1, 4)
-    assert table.title == "Participants for 80%"
-    assert table.note == "in whole balanced blocks; a dash: 10,000 are not enough"
+    assert table.title == "Participants for a power of 80%"
+    assert table.note == "Numbers of participants are multiples of 6. A dash: 10,000 are not enough."
     rows = table.records()
     assert [row["n"] for row in rows] == topics
     assert [row["people"] for row in rows] == needed
     assert [row["trials"] for row in rows] == [people and people * n for people, n in zip(needed, topics, strict=True)]
-    assert [row["most"] for row in rows] == [Contrast.max_power(0.9, SPREADS, n) for n in topics]
-    assert rows[0]["most"] == 0.0
-    assert [column.heading for column in table.columns] == ["topics", "participants", "trials", "power at most"]
+    assert [row["max_power"] for row in rows] == [Contrast.max_power(0.9, SPREADS, n) for n in topics]
+    assert rows[0]["max_power"] == 0.0
+    assert [column.heading for column in table.columns] == ["topics", "participants", "trials", "maximum power"]
     assert table.columns[3].cells()[0] == "0%"
     assert table.columns[3].cells()[-1] == "> 99%"
     powers = chart.table.records()
@@ -54,7 +54,7 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert (chart.kind, chart.x, chart.y, chart.color, chart.percent, chart.spread) == (
         "lines", "people", "power", "topics", "y", "amount",
     )  # fmt: skip
-    assert "With 5 participants it is 0% for 3 topics and 0% for 27." in chart.sentence
+    assert "With 5 participants, the power is 0% for 3 topics and 0% for 27." in chart.sentence
     assert sentences.texts == plan.sentences
 
 
@@ -84,7 +84,7 @@ def test_facts_and_defaults_of_a_plan() -> None:
     }  # fmt: skip
     assert plan.step == 2 * 2
     assert plan.contrast == Contrast(2, between=False) == Contrast()
-    assert plan.title == "How many people a difference of 0.5 takes"
+    assert plan.title == "Sample size for a difference of 0.5"
     assert vars(Spreads()) == dict.fromkeys(("people", "people_by_system", "topics_by_system", "trials"), 0.0)
 
 
@@ -108,39 +108,40 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     power_sentence, takes, shares = plan.sentences
     power, most = Contrast(2).power(0.8, SPREADS, 24, 12), Contrast.max_power(0.8, SPREADS, 12)
     assert power_sentence == (
-        f"With 24 participants and 12 topics a true difference of 0.8 is found with a probability of {power:.0%}"
-        " (alpha 0.05, other people and other topics)."
+        f"With 24 participants and 12 topics, the power to detect a true difference of 0.8 is {power:.0%}"
+        " (alpha = 0.05, generalizing to other participants and topics)."
     )
     assert most > 0.99
     needed = Contrast(2).people_needed(0.8, SPREADS, 12, step=2)
-    assert takes == f"80% takes {needed} participants with these topics."
+    assert takes == f"With these topics, a power of 80% requires {needed} participants."
     # 2 x 0.09 / 24, 2 x 0.09 / 12, 4 / 288: of 0.0363889 in all
-    assert "people are 21%, topics 41%, single trials 38%:" in shares
+    assert "participants (21%), topics (41%), and single trials (38%)." in shares
 
     fewest, most_topics = (Contrast(2).power(0.8, SPREADS, 24, topics) for topics in (6, 48))
     assert fewest < 0.9 < most_topics
-    end = f"it is {fewest:.0%} for 6 topics and > 99% for 48."
-    assert plan.blocks()[2].sentence == f"With 24 participants {end}"
+    end = f"the power is {fewest:.0%} for 6 topics and > 99% for 48."
+    assert plan.blocks()[2].sentence == f"With 24 participants, {end}"
 
     limited = planned(design, 0.5, power=0.6, alpha=0.1)
     most = Contrast.max_power(0.5, SPREADS, 12, 0.1)
     assert 0.9 < most < 0.99
     needed = Contrast(2).people_needed(0.5, SPREADS, 12, step=2, alpha=0.1, power=0.6)
     assert limited.sentences[1] == (
-        f"60% takes {needed} participants with these topics; however many take part, it is at most {most:.0%}."
+        f"With these topics, a power of 60% requires {needed} participants. The maximum for any number of participants"
+        f" is {most:.0%}."
     )
-    assert "(alpha 0.1, " in limited.sentences[0]
-    assert f"probability of {Contrast(2).power(0.5, SPREADS, 24, 12, 0.1):.0%}" in limited.sentences[0]
+    assert "(alpha = 0.1, " in limited.sentences[0]
+    assert f"difference of 0.5 is {Contrast(2).power(0.5, SPREADS, 24, 12, 0.1):.0%}" in limited.sentences[0]
 
     few = planned(make_design(2, 6, groups=(Group("", 24),)), 0.5)
     most = Contrast.max_power(0.5, SPREADS, 6)
     assert few.sentences[1] == (
-        f"More people are not enough: however many, 6 topics give at most {most:.0%}."
-        " For 80% it takes 8 topics or more."
+        f"With 6 topics, the power is at most {most:.0%} for any number of participants. A power of 80% requires at"
+        " least 8 topics."
     )
     certain = planned(design, 0.5, Spreads())
     assert len(certain.sentences) == 2  # there is no variance that could be divided
-    assert certain.sentences[1] == "80% takes 6 participants with these topics."
+    assert certain.sentences[1] == "With these topics, a power of 80% requires 6 participants."
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_topics_needed_are_six_or_more(spread: float, difference: float, needed:
 @pytest.mark.parametrize(("share", "text"), [(0.98, "98%"), (0.99, "99%"), (0.9901, "> 99%"), (1.0, "> 99%")])
 def test_powers_above_99_percent_are_not_told_apart(share: float, text: str) -> None:
     plan = planned(make_design(2, 6))
-    column = plan.blocks()[1].column("most")
+    column = plan.blocks()[1].column("max_power")
     assert replace(column, values=[share]).cells() == [text]
 
 

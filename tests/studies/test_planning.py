@@ -204,7 +204,7 @@ def test_the_power_of_a_plan_is_written_in_percent(difference: float, text: str 
     plan = plan_study(design, difference, spreads)
     power = plan_power(design, difference, spreads)
     assert (power > 0.99) == (text is not None)
-    assert f"with a probability of {text or f'{100 * power:.0f}%'} (" in plan.sentences[0]
+    assert f"difference of {difference:g} is {text or f'{100 * power:.0f}%'} (" in plan.sentences[0]
 
 
 def plan_power(design: Design, difference: float, spreads: Spreads) -> float:

@@ -63,9 +63,9 @@ def test_own_questionnaires() -> None:
         Item("odd", "Was it odd?", (1, 4), reversed=True),
         Item("why", "Why?", open=True),
     )
-    custom = Questionnaire("own", "mine", "end", items=items)
+    custom = Questionnaire("custom", "mine", "end", items=items)
     assert (custom.scores, custom.score(np.array([4.0, 2.0]))) == ((1, 4), 3.5)  # (4 + (5 - 2)) / 2
-    mixed = Questionnaire("own", "mine", "end", items=(items[0], Item("other", "?", (0, 10))))
+    mixed = Questionnaire("custom", "mine", "end", items=(items[0], Item("other", "?", (0, 10))))
     assert mixed.scored == ()
     german = Questionnaire("ease", wording=("Wie leicht war das?",), ends=("schwer", "leicht"))
     assert (german.items[0].text, german.items[0].words) == ("Wie leicht war das?", ("schwer", "leicht"))
@@ -75,12 +75,12 @@ def test_own_questionnaires() -> None:
     ("fields", "fix"),
     [
         ({"of": "suss"}, "write sus"),
-        ({"of": "own", "name": "mine"}, r"\[\[questionnaire.item\]\]"),
-        ({"of": "sus", "items": (Item("1", "?"),)}, 'of = "own"'),
+        ({"of": "custom", "name": "mine"}, r"\[\[questionnaire.item\]\]"),
+        ({"of": "sus", "items": (Item("1", "?"),)}, 'of = "custom"'),
         ({"of": "sus", "wording": ("one",)}, "write 10 texts"),
         ({"of": "sus", "ends": ("one",)}, "write two labels"),
         (
-            {"of": "own", "name": "m", "after": "end", "items": (Item("1", "?"), Item("1", "!"))},
+            {"of": "custom", "name": "m", "after": "end", "items": (Item("1", "?"), Item("1", "!"))},
             "rename one",
         ),
     ],
@@ -160,7 +160,7 @@ def test_agreement_leaves_out_what_is_not_whole() -> None:
     rated = [("a", "s0", "1", 7), ("a", "s0", "2", 7), ("a", "s1", "1", 3), ("a", "s1", "2", 3), ("b", "s0", "1", 3)]
     rows = [(person, 0, system, "umux-lite", item, value) for person, system, item, value in rated]
     (item_agreement_row,) = agreement(records(rows), design)
-    assert (item_agreement_row.questionnaire, item_agreement_row.filled_in, item_agreement_row.left_out) == (
+    assert (item_agreement_row.questionnaire, item_agreement_row.complete, item_agreement_row.incomplete) == (
         "umux-lite",
         2,
         1,

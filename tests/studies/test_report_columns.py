@@ -76,10 +76,11 @@ def test_a_report_without_anything_has_effects_and_warnings() -> None:
 def test_the_table_of_effects() -> None:
     record, other = effect(), effect(outcome="x", second="c", adjusted=0.2)
     table = make_report(effects=(other, record)).table("effects")
-    assert (table.title, table.labels, table.folded) == ("Systems against each other", 3, False)
-    assert table.note.startswith("second less first, 95% intervals:")
+    assert (table.title, table.labels, table.folded) == ("Differences between systems", 3, False)
+    assert table.note.startswith("Differences are second minus first, with 95% CI")
     assert visible_headings(table) == [
-        "outcome", "first", "second", "its mean", "its mean", "difference", "p", "these topics", "says",
+        "outcome", "first", "second", "mean of first", "mean of second", "difference", "p",
+        "difference, these topics", "verdict",
     ]  # fmt: skip
     assert hidden(table) == ["p", "reason", "first_trials", "second_trials", "design", "people", "n", "people_p",
                              "topics_p", "mixed", "mixed_error"]  # fmt: skip
@@ -87,12 +88,12 @@ def test_the_table_of_effects() -> None:
         "o", "a", "b", "1.00", "2.00", "+1.00 [+0.20, +1.80]", "0.0200", "+1.00 [+0.40, +1.60]", "better",
     ]  # fmt: skip
     assert [row["outcome"] for row in table.records()] == ["o", "x"]  # what decides is first
-    assert table.records()[1]["says"] == "undecided"
+    assert table.records()[1]["verdict"] == "undecided"
     assert table.records()[0]["reason"] == ""
     few = make_report(effects=(record, effect(reason="Few."))).table("effects")
-    assert visible_headings(few)[9:] == ["why not"]
+    assert visible_headings(few)[9:] == ["reason"]
     assert [row["reason"] for row in few.records()] == ["", "Few."]
-    assert "90% intervals" in make_report(effects=(record,), level=0.9).table("effects").note
+    assert "90% CI" in make_report(effects=(record,), level=0.9).table("effects").note
 
 
 @pytest.mark.parametrize(
@@ -101,32 +102,50 @@ def test_the_table_of_effects() -> None:
 def test_a_p_value_of_just_alpha_is_a_verdict(adjusted: float, level: float, verdict: str) -> None:
     assert effect_verdict(effect(adjusted=adjusted), level) == verdict
     assert (
-        make_report(effects=(effect(adjusted=adjusted),), level=level).table("effects").records()[0]["says"] == verdict
+        make_report(effects=(effect(adjusted=adjusted),), level=level).table("effects").records()[0]["verdict"]
+        == verdict
     )
-    assert ("undecided" in make_report(effects=(effect(adjusted=adjusted),), level=level).sentences[0]) == (
-        verdict != "better"
-    )
+    assert (
+        "No significant difference" in make_report(effects=(effect(adjusted=adjusted),), level=level).sentences[0]
+    ) == (verdict != "better")
 
 
 def test_tables_of_preferences_and_strengths() -> None:
     rows = (PairPreference("a", "b", 9, 18, 12, 4, 0.7, 0.04), PairPreference("a", "c", 2, 3, 2, 1, 0.6, NAN, "Few."))
     answer = make_report(preferences=rows, strengths=(Strength("a", -0.25, (-0.5, 0.05)), Strength("b", 0.25, None)))
     table = answer.table("preferences")
-    assert visible_headings(table) == ["first", "second", "people", "comparisons", "wins", "losses", "value", "p"]
-    assert (table.title, cells(table, 0)) == ("Side by side", ["a", "b", "9", "18", "12", "4", "70%", "0.0400"])
+    assert visible_headings(table) == [
+        "first",
+        "second",
+        "participants",
+        "comparisons",
+        "wins",
+        "losses",
+        "share preferred",
+        "p",
+    ]
+    assert (table.title, cells(table, 0)) == (
+        "Side-by-side preferences",
+        ["a", "b", "9", "18", "12", "4", "70%", "0.0400"],
+    )
     assert cells(table, 1)[-2:] == ["60%", "-"]
     assert answer.sentences == (
-        "Side by side, b was preferred to a 12 times of 18 and a 4 times; 9 people compared them, p 0.0400.",
-        "Side by side, c was preferred to a 2 times of 3 and a 1 times; 2 people compared them, not tested. Few.",
+        "Side by side, b was preferred 12 times and a 4 times in 18 comparisons by 9 participants. p = 0.04.",
+        "Side by side, c was preferred 2 times and a 1 times in 3 comparisons by 2 participants. Not tested. Few.",
     )
     strengths = answer.table("strengths")
     assert strengths.records() == [
         {"system": "a", "strength": -0.25, "strength_ci": [-0.5, 0.05]},
         {"system": "b", "strength": 0.25, "strength_ci": None},
     ]
-    assert (strengths.title, strengths.labels, strengths.folded, strengths.note != "") == ("Strengths", 1, False, True)
+    assert (strengths.title, strengths.labels, strengths.folded, strengths.note != "") == (
+        "Strengths of systems",
+        1,
+        False,
+        True,
+    )
     alone = make_report(preferences=(rows[0]._replace(people=1),))
-    assert "1 person compared them" in alone.sentences[0]
+    assert "by 1 participant." in alone.sentences[0]
     assert [block.name for block in alone.blocks() if hasattr(block, "columns")] == ["effects", "preferences"]
 
 
@@ -149,7 +168,7 @@ def test_the_table_of_judgments_beside_people() -> None:
     assert visible_headings(table) == [
         "measure", "first", "second", "difference", "p", "better by judgments", "better by o", "agree",
     ]  # fmt: skip
-    assert table.title == "Offline and people"
+    assert table.title == "Offline evaluation and participants"
     # where neither is better, people do not say which is
     neither = make_report(effects=(effect(better=""),), offline=offline[:1]).table("offline").records()
     assert (neither[0]["by_people"], neither[0]["agree"]) == ("", "undecided")
@@ -160,16 +179,18 @@ def test_the_table_of_measures_beside_people() -> None:
     table = make_report(agreements=(row,)).table("agreements")
     assert table.records() == [
         {"measure": "nDCG@10", "outcome": "o", "trials": 24, "people": 4, "pooled": 0.5, "pooled_ci": [0.1, 0.7],
-         "within": 0.25, "within_ci": [-0.1, 0.5], "rank": 0.125, "reason": "", "positive": 0.5}
+         "within": 0.25, "within_ci": [-0.1, 0.5], "tau": 0.125, "reason": "", "positive": 0.5}
     ]  # fmt: skip
     assert hidden(table) == ["reason"]
-    assert visible_headings(table)[4:] == ["pooled", "within people", "tau within people", "people above 0"]
+    assert visible_headings(table)[4:] == [
+        "pooled", "within participants", "tau within participants", "participants with r > 0",
+    ]  # fmt: skip
     assert cells(table, 0)[4:] == ["0.500 [0.100, 0.700]", "0.250 [-0.100, 0.500]", "0.125", "50%"]
     few = row._replace(ci=None, within_ci=None, persons=(), reason="Few.")
     table = make_report(agreements=(row, few)).table("agreements")
-    assert "no interval" in visible_headings(table)
+    assert "reason" in visible_headings(table)
     assert table.records()[1]["positive"] is None
-    assert table.title == "Measures and people"
+    assert table.title == "Correlation of the measure with outcomes"
 
 
 def test_tables_of_practice_searching_and_parts() -> None:
@@ -179,34 +200,42 @@ def test_tables_of_practice_searching_and_parts() -> None:
         learning=tuple(rows), components=(VarianceComponents("o", 0.5, 0.25, NAN, 0.125, 1.0),),
         behaviors=(SearchBehavior("a", "novice", 3, 12, 4, 2.5, 1.5, shares),),
     )  # fmt: skip
-    table = answer.table("practice")
+    table = answer.table("learning")
     # of what explores there is only the row of all systems
     assert [(row["outcome"], row["system"]) for row in table.records()] == [("o", ""), ("o", "a"), ("x", "")]
     assert cells(table, 1) == ["o", "a", "+0.25 [+0.10, +0.40]", "1.00", "2.50"]
-    assert visible_headings(table) == ["outcome", "system", "a task", "at first", "at last"]
-    searching = answer.table("searching")
+    assert visible_headings(table) == ["outcome", "system", "change per task", "first task", "last task"]
+    searching = answer.table("search_behavior")
     assert searching.records() == [
-        {"system": "a", "group": "novice", "people": 3, "trials": 12, "ways": 4, "effective": 2.5, "own": 1.5}
+        {
+            "system": "a",
+            "group": "novice",
+            "people": 3,
+            "trials": 12,
+            "strategies": 4,
+            "effective_strategies": 2.5,
+            "strategies_per_person": 1.5,
+        }
         | {name.replace(" ", "_"): share for name, share in shares.items()}
     ]
-    assert visible_headings(searching)[5:] == ["effective", "a person's", *FEATURES]
+    assert visible_headings(searching)[5:] == ["effective strategies", "strategies per participant", *FEATURES]
     assert cells(searching, 0)[5:9] == ["2.50", "1.50", "0%", "10%"]
-    spreads = answer.table("parts")
+    spreads = answer.table("components")
     assert spreads.records() == [
         {"outcome": "o", "by_person": 0.5, "by_topic": 0.25, "people_by_system": None, "topics_by_system": 0.125,
          "trials": 1.0}
     ]  # fmt: skip
     assert visible_headings(spreads) == [
         "outcome",
-        "people",
+        "participants",
         "topics",
-        "people x systems",
+        "participants x systems",
         "topics x systems",
         "trials",
     ]
     assert [(table.labels, table.folded) for table in (table, searching, spreads)] == [(2, True), (2, True), (1, True)]
     names = [block.name for block in answer.blocks() if hasattr(block, "columns")]
-    assert names == ["effects", "practice", "searching", "parts"]
+    assert names == ["effects", "learning", "search_behavior", "components"]
 
 
 def test_all_tables_stand_in_one_order() -> None:
@@ -219,7 +248,7 @@ def test_all_tables_stand_in_one_order() -> None:
         behaviors=(SearchBehavior("a", "", 3, 12, 4, 2.5, 1.5, dict.fromkeys(FEATURES, 0.0)),),
     )  # fmt: skip
     assert [block.name for block in answer.blocks() if hasattr(block, "columns")] == [
-        "effects", "preferences", "strengths", "offline", "agreements", "practice", "searching", "parts",
+        "effects", "preferences", "strengths", "offline", "agreements", "learning", "search_behavior", "components",
     ]  # fmt: skip
     assert answer.facts() == {"name": "A study", "outcome": "o", "people": 9, "n": 8, "trials": 59, "level": 0.95}
 
@@ -362,7 +391,7 @@ def test_trials_that_were_begun_and_not_ended_are_counted() -> None:
     trials = [{**trial, "participant": "p", "position": i, "started": start, "ended": end, "practice": practiced}
               for i, (start, end, practiced) in enumerate(times, 1)]  # fmt: skip
     answer = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials}))
-    assert [note.text for note in answer.notes] == ["1 trial of 4 not finished; what was answered of them counts"]
+    assert [note.text for note in answer.notes] == ["1 trial of 4 not finished; their answers are included"]
     assert answer.outcome == "finished"
     (effect_row,) = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials[:1]})).effects
     assert (effect_row.outcome, effect_row.counts) == ("minutes", (1, 0))

@@ -43,19 +43,29 @@ def effect(**changed: Any) -> SystemEffect:
     return base._replace(**changed)
 
 
+def sentence_of(result: str, change: str = "+1.00", p: str = "0.02", topics: int = 8) -> str:
+    population, units = (
+        ("participants and topics", f"9 participants, {topics} topics")
+        if topics > 1
+        else ("participants", "9 participants")
+    )
+    numbers = f"{change}, 95% CI [+0.20, +1.80], p = {p}, n = {units}."
+    return f"{result}, for other {population}: b minus a is {numbers}"
+
+
 @pytest.mark.parametrize(
     ("row_effect", "sentence"),
     [
-        (effect(), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; b is better."),
-        (effect(n=1), "o, for other people: b less a: +1.00 [+0.20, +1.80]; b is better."),
-        (effect(n=2, difference=-1.0), "o, for other people and topics: b less a: -1.00 [+0.20, +1.80]; b is worse."),
-        (effect(better=""), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; b is different."),
-        (effect(adjusted=0.2), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; undecided."),
-        (effect(reason="Few."), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; no verdict. Few."),
+        (effect(), sentence_of("b is significantly better than a in o")),
+        (effect(n=1), sentence_of("b is significantly better than a in o", topics=1)),
+        (effect(n=2, difference=-1.0), sentence_of("b is significantly worse than a in o", change="-1.00", topics=2)),
+        (effect(better=""), sentence_of("b differs significantly from a in o")),
+        (effect(adjusted=0.2), sentence_of("No significant difference in o", p="0.2")),
+        (effect(reason="Few."), sentence_of("o") + " No verdict. Few."),
         (effect(ci=(math.nan, math.nan), reason="Few."),
-         "o: a 1.00 (30 trials), b 2.00 (29 trials); difference +1.00. Not tested. Few."),
+         "o: the mean is 1.00 for a (30 trials) and 2.00 for b (29 trials); the difference is +1.00. Not tested. Few."),
         (effect(ci=(math.nan, math.nan), difference=math.nan, second="", counts=(1, 0), reason="One."),
-         "o: a 1.00 (1 trial). Not tested. One."),
+         "o: the mean is 1.00 for a (1 trial). Not tested. One."),
     ],
 )  # fmt: skip
 def test_sentences_of_an_effect(row_effect: SystemEffect, sentence: str) -> None:
@@ -77,19 +87,19 @@ def test_sentences_of_an_effect(row_effect: SystemEffect, sentence: str) -> None
     ("changed", "warnings"),
     [
         ({"effects": (effect(),)}, []),
-        ({"effects": (effect(adjusted=0.2),)}, ["undecided does not"]),
-        ({"effects": (effect(reason="Few."),)}, ["a difference without a verdict"]),
-        ({"effects": (effect(),), "n": 5}, ["with 5 topics"]),
-        ({"effects": (effect(),), "people": 5}, ["with 5 people"]),
-        ({"effects": (effect(), effect(second="c"))}, ["each interval is of one pair"]),
-        ({"effects": (effect(design="between"),)}, ["people used one system"]),
+        ({"effects": (effect(adjusted=0.2),)}, ["No significant difference does not"]),
+        ({"effects": (effect(reason="Few."),)}, ["A difference without a verdict"]),
+        ({"effects": (effect(),), "n": 5}, ["With 5 topics"]),
+        ({"effects": (effect(),), "people": 5}, ["With 5 participants"]),
+        ({"effects": (effect(), effect(second="c"))}, ["Each interval is for one pair"]),
+        ({"effects": (effect(design="between"),)}, ["Each participant used one system"]),
         ({"effects": (effect(outcome="x", adjusted=0.2, design="between", reason="r"), effect())}, []),
     ],
 )
 def test_what_may_not_be_concluded(changed: dict[str, Any], warnings: list[str]) -> None:
     texts = last_texts(make_report(**{"outcome": "o", "people": 6, "n": 6, **changed}))
-    assert texts[0] == "What may not be concluded:"
-    assert texts[-1] == "all outcomes but o explore: of many, some differ by chance."
+    assert texts[0] == "Limits of the conclusions:"
+    assert texts[-1] == "All outcomes except o are exploratory. Some of many outcomes differ by chance."
     assert len(texts) == 2 + len(warnings)
     assert all(text.startswith(start) for text, start in zip(texts[1:-1], warnings, strict=True))
 
@@ -102,13 +112,18 @@ def test_counts_of_a_study() -> None:
     (row,) = answer.table("preferences").records()
     assert (row["first"], row["second"], row["people"], row["wins"], row["losses"]) == ("a", "b", 9, 6, 0)
     assert row["value"] == pytest.approx((6 + 3 / 2) / 9)
-    assert any(text.startswith("Side by side, b was preferred to a 6 times of 9 and a 0 times; 9 people compared them")
-               for text in answer.sentences)  # fmt: skip
-    learned = [(row["outcome"] == "satisfaction", row["system"]) for row in answer.table("practice").records()]
+    assert any(
+        text.startswith("Side by side, b was preferred 6 times and a 0 times in 9 comparisons by 9 participants.")
+        for text in answer.sentences
+    )
+    learned = [(row["outcome"] == "satisfaction", row["system"]) for row in answer.table("learning").records()]
     assert set(learned) == {(True, ""), (True, "a"), (True, "b"), (False, "")}
-    for row, behavior in zip(answer.table("searching").records(), answer.behaviors, strict=True):
-        assert (row["system"], row["ways"]) == (behavior.system, behavior.ways)
-        assert (row["effective"], row["own"]) == (behavior.effective, behavior.ways_per_person)
+    for row, behavior in zip(answer.table("search_behavior").records(), answer.behaviors, strict=True):
+        assert (row["system"], row["strategies"]) == (behavior.system, behavior.strategies)
+        assert (row["effective_strategies"], row["strategies_per_person"]) == (
+            behavior.effective_strategies,
+            behavior.strategies_per_person,
+        )
         assert row["short_query"] == behavior.shares["short query"]
 
 
@@ -125,8 +140,10 @@ def test_notes_of_trials_and_sides() -> None:
     )
     assert answer.side_bias == SideBias(6, 6, 1.0, 2 / 64, preferred=True)
     texts = {note.rule: note.text for note in answer.notes}
-    assert texts["unfinished-trials"] == "1 trial of 6 not finished; what was answered of them counts"
-    assert texts["side-preferred"] == "what stood left was preferred in 100%: sides count beside systems"
+    assert texts["unfinished-trials"] == "1 trial of 6 not finished; their answers are included"
+    assert texts["side-preferred"] == (
+        "position bias: participants preferred the left list in 100% of their choices (p = 0.031)"
+    )
     tables = {"participants": people, "trials": trials[3:], "preferences": sides[:5]}
     few = report(StudyRecords.of(tables), outcome="minutes")
     assert "side-preferred" not in {note.rule for note in few.notes}
@@ -196,11 +213,11 @@ def test_power_needs_six_people_and_topics(contrast: Contrast, people: int, topi
 
 def test_tables_name_their_rows_by_outcome_and_systems() -> None:
     labels = {block.name: block.labels for block in small().blocks() if hasattr(block, "labels")}
-    assert {name: labels[name] for name in ("effects", "practice", "searching")} == {
-        "effects": 3, "practice": 2, "searching": 2,
+    assert {name: labels[name] for name in ("effects", "learning", "search_behavior")} == {
+        "effects": 3, "learning": 2, "search_behavior": 2,
     }  # fmt: skip
     folded = {block.name for block in small().blocks() if getattr(block, "folded", False)}
-    assert folded >= {"practice", "searching"}
+    assert folded >= {"learning", "search_behavior"}
     assert "effects" not in folded
 
 
@@ -229,16 +246,16 @@ def test_a_plan_says_what_it_takes() -> None:
     assert shares == pytest.approx((2 * 0.09 / 24, 2 * 0.09 / 6, 4 / 144))
     first, *_, last = plan.sentences
     power = Contrast(2).power(0.5, spreads, 24, 6)
-    assert f"is found with a probability of {100 * power:.0f}%" in first
+    assert f"difference of 0.5 is {100 * power:.0f}%" in first
     people, topics, trials = (f"{100 * share / sum(shares):.0f}%" for share in shares)
-    assert f"people are {people}, topics {topics}, single trials {trials}:" in last
+    assert f"participants ({people}), topics ({topics}), and single trials ({trials})." in last
     sure = plan_study(parse_design(first_design()), 50.0, spreads)
-    assert "probability of > 99%" in sure.sentences[0]
-    assert "it is at most" not in sure.sentences[1]
+    assert "is > 99%" in sure.sentences[0]
+    assert "The maximum" not in sure.sentences[1]
     rows = plan.table("people_needed").records()
     assert [row["n"] for row in rows] == [4, 6, 8, 12, 18, 24]
     for row in rows:
-        assert row["most"] == pytest.approx(Contrast.max_power(0.5, spreads, row["n"]))
+        assert row["max_power"] == pytest.approx(Contrast.max_power(0.5, spreads, row["n"]))
         if row["people"] is not None:
             assert row["people"] % 4 == 0
             assert row["trials"] == row["people"] * row["n"]

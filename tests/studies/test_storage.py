@@ -28,7 +28,7 @@ def done(store: StudyStore) -> StudyStore:
     for action in (SHOWN, Action("click", 1, doc_id="b", rank=2), SHOWN, Action("save", 1, doc_id="b", rank=2)):
         store.record_action("p1", 1, action)
     store.complete_step("p1", "search-1", [{"position": 1, "questionnaire": "ease", "item": "1", "value": 5.0}])
-    preference = {"query_id": "q1", "left": "alpha", "right": "beta", "preferred": "beta", "why": "naïve ☃\0"}
+    preference = {"query_id": "q1", "left": "alpha", "right": "beta", "preferred": "beta", "reason": "naïve ☃\0"}
     store.complete_step("p1", "preference-1", preferences=[preference])
     store.add_note("p1", 1, "hm")
     return store
@@ -56,7 +56,7 @@ def test_sqlite_and_postgresql_give_the_same_records(tmp_path: Path) -> None:
 
 def without_times(row: dict[str, object]) -> dict[str, object]:
     return {
-        name: value is None if name in {"at", "started", "ended", "value"} else value for name, value in row.items()
+        name: value is None if name in {"time", "started", "ended", "value"} else value for name, value in row.items()
     }
 
 
@@ -69,11 +69,11 @@ def test_what_is_recorded(tmp_path: Path) -> None:
     assert second["ended"] is None
     assert [row["action"] for row in records["events"].to_pylist()] == ["query", "click", "back", "save", "end"]
     (end,) = (row for row in records["events"].to_pylist() if row["action"] == "end")  # of the trial that has ended
-    assert (end["participant"], end["position"], end["at"]) == ("p1", 1, first["ended"])
+    assert (end["participant"], end["position"], end["time"]) == ("p1", 1, first["ended"])
     assert [row["doc_id"] for row in records["saved"].to_pylist()] == ["b"]
     assert records["answers"]["questionnaire"].to_pylist() == ["ease"]
     assert store.records(personal=True)["answers"]["text"].to_pylist() == ["Ann", None]
-    assert records["preferences"]["why"].to_pylist() == ["naïve ☃\ufffd"]
+    assert records["preferences"]["reason"].to_pylist() == ["naïve ☃\ufffd"]
     records.write(tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.jsonl" for name in records.tables}
     assert "Ann" not in "".join(path.read_text() for path in (tmp_path / "out").iterdir())
@@ -112,10 +112,10 @@ def test_an_answer_stays_as_it_was_first_given(tmp_path: Path) -> None:
 def test_what_an_action_adds(before: tuple[Action | str, ...], new: Action | str, adds: list[str]) -> None:
     actions: tuple[Action, ...] = ()
     for i, row in enumerate(map(action, before)):
-        actions += new_actions(actions, row._replace(at=1000 * i))
-    more = new_actions(actions, action(new)._replace(at=500))  # the clock was set back
+        actions += new_actions(actions, row._replace(time=1000 * i))
+    more = new_actions(actions, action(new)._replace(time=500))  # the clock was set back
     assert [row.action for row in more] == adds
-    times = [row.at for row in actions + more]
+    times = [row.time for row in actions + more]
     assert times == sorted(set(times))
 
 
@@ -209,5 +209,5 @@ def test_stores_that_are_refused(tmp_path: Path) -> None:
         LabelStore.open(tmp_path / "store.db")
     with sqlite3.connect(tmp_path / "store.db") as connection:
         connection.execute("UPDATE study SET value = '99' WHERE name = 'version'")
-    with pytest.raises(InputError, match="version 99"):
+    with pytest.raises(InputError, match="got 99"):
         StudyStore.open(tmp_path / "store.db")

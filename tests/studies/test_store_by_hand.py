@@ -27,14 +27,14 @@ def store() -> StudyStore:
 def test_pages_and_numbers_of_actions_are_consecutive() -> None:
     study_store = store()
     for i, action in enumerate((SHOWN, Action("click", 1, doc_id="b", rank=2), OTHER, SHOWN), 1):
-        actions = study_store.record_action("p1", 2, action._replace(at=1000 * i))
-    assert [(row.action, row.page, row.at) for row in actions] == [
+        actions = study_store.record_action("p1", 2, action._replace(time=1000 * i))
+    assert [(row.action, row.page, row.time) for row in actions] == [
         ("query", 1, 1000), ("click", 1, 2000), ("back", 1, 3000), ("query", 2, 3001), ("query", 3, 4000),
     ]  # fmt: skip
     with study_store.engine.connect() as connection:
         assert sorted(connection.execute(select(schema.actions.c.number)).scalars()) == [1, 2, 3, 4, 5]
     assert [row.value for row in actions] == [None, None, 1.0, None, None]
-    assert study_store.record_action("p1", 2, SHOWN._replace(at=9000)) == actions  # the same page again
+    assert study_store.record_action("p1", 2, SHOWN._replace(time=9000)) == actions  # the same page again
 
 
 def test_trials_that_were_begun_and_ended() -> None:
@@ -42,10 +42,10 @@ def test_trials_that_were_begun_and_ended() -> None:
     study_store.complete_step("p1", "task-1")
     study_store.complete_step("p1", "search-1")
     study_store.complete_step("p1", "task-2")
-    study_store.record_action("p1", 1, SHOWN._replace(at=5))
-    study_store.record_action("p1", 1, Action("save", 1, doc_id="b", rank=2, value=1.0, at=6))
-    study_store.record_action("p1", 1, Action("save", 1, doc_id="a", rank=1, value=2.0, at=7))
-    study_store.record_action("p1", 1, Action("unsave", 1, doc_id="b", at=8))
+    study_store.record_action("p1", 1, SHOWN._replace(time=5))
+    study_store.record_action("p1", 1, Action("save", 1, doc_id="b", rank=2, value=1.0, time=6))
+    study_store.record_action("p1", 1, Action("save", 1, doc_id="a", rank=1, value=2.0, time=7))
+    study_store.record_action("p1", 1, Action("unsave", 1, doc_id="b", time=8))
     records = study_store.records()
     trials = {row["position"]: row for row in records["trials"].to_pylist()}
     assert set(trials) == {1, 2}
@@ -77,11 +77,11 @@ def test_answers_belong_to_their_questionnaires() -> None:
 
 @pytest.mark.parametrize(("before", "value"), [(2.5, 2.5), (9.0, 4.0), (None, 4.0)])
 def test_seconds_in_a_document_are_at_most_those_since_the_click(before: float | None, value: float) -> None:
-    actions = (SHOWN._replace(page=1, at=1000), Action("click", 1, doc_id="b", rank=2, at=2000))
-    (action,) = new_actions(actions, Action("back", 1, doc_id="b", value=before, at=6000))
+    actions = (SHOWN._replace(page=1, time=1000), Action("click", 1, doc_id="b", rank=2, time=2000))
+    (action,) = new_actions(actions, Action("back", 1, doc_id="b", value=before, time=6000))
     assert (action.value, action.rank) == (value, 2)
-    assert new_actions(actions, Action("back", 1, doc_id="a", at=6000)) == ()
-    assert new_actions(actions, Action("back", 2, doc_id="b", at=6000)) == ()
-    assert new_actions(actions, Action("click", 1, doc_id="b", at=6000)) == ()
-    (late,) = new_actions(actions, Action("save", 1, doc_id="b", at=5))
-    assert late.at == 2001
+    assert new_actions(actions, Action("back", 1, doc_id="a", time=6000)) == ()
+    assert new_actions(actions, Action("back", 2, doc_id="b", time=6000)) == ()
+    assert new_actions(actions, Action("click", 1, doc_id="b", time=6000)) == ()
+    (late,) = new_actions(actions, Action("save", 1, doc_id="b", time=5))
+    assert late.time == 2001

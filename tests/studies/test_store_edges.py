@@ -22,9 +22,9 @@ from judged.studies.storage import (
     saved_documents,
 )
 
-SHOWN = Action("query", 1, "faust", rank=1, shown=("a", "b"), at=10)
-NEXT = Action("query", 2, "faust", rank=3, shown=("c",), at=20)
-OPEN = Action("click", 1, doc_id="b", rank=2, at=30)
+SHOWN = Action("query", 1, "faust", rank=1, shown=("a", "b"), time=10)
+NEXT = Action("query", 2, "faust", rank=3, shown=("c",), time=20)
+OPEN = Action("click", 1, doc_id="b", rank=2, time=30)
 
 
 def test_usual_values_of_an_action() -> None:
@@ -37,7 +37,7 @@ def test_pages_by_number_and_the_last_one() -> None:
     assert find_results_page((SHOWN, NEXT, OPEN)) == NEXT
     assert find_results_page((SHOWN, NEXT, OPEN), 1) == SHOWN
     assert find_results_page((SHOWN, NEXT), 3) is None
-    again = SHOWN._replace(at=40)
+    again = SHOWN._replace(time=40)
     assert find_results_page((SHOWN, NEXT, again), 1) == again
     assert find_results_page((SHOWN, NEXT, OPEN._replace(page=4)), 4) is None
 
@@ -71,28 +71,29 @@ def test_documents_that_are_kept() -> None:
 @pytest.mark.parametrize(
     ("before", "new", "adds"),
     [
-        ((), SHOWN._replace(page=7, at=0), [SHOWN._replace(page=1, at=0)]),
-        ((SHOWN,), NEXT._replace(page=0, at=5), [NEXT._replace(page=2, at=11)]),  # 1 after what was last
-        ((SHOWN,), NEXT._replace(page=0, at=11), [NEXT._replace(page=2, at=11)]),
-        ((SHOWN,), NEXT._replace(page=0, at=12), [NEXT._replace(page=2, at=12)]),
-        ((SHOWN,), SHOWN._replace(shown=("b", "a"), at=12), [SHOWN._replace(page=2, shown=("b", "a"), at=12)]),
-        ((SHOWN, NEXT), SHOWN._replace(at=50), [SHOWN._replace(page=3, at=50)]),  # page 2 was the last one
-        ((SHOWN, OPEN), NEXT._replace(at=1030),
-         [Action("back", 1, doc_id="b", rank=2, value=1.0, at=1030), NEXT._replace(page=2, at=1031)]),
-        ((SHOWN, OPEN), SHOWN._replace(at=2530), [Action("back", 1, doc_id="b", rank=2, value=2.5, at=2530)]),
-        ((SHOWN, OPEN), OPEN._replace(at=40), []),
-        ((SHOWN, OPEN), OPEN._replace(page=2, at=40), [OPEN._replace(page=2, at=40)]),
-        ((SHOWN, OPEN), OPEN._replace(doc_id="a", at=40), [OPEN._replace(doc_id="a", at=40)]),
-        ((SHOWN,), Action("back", 1, doc_id="b", at=40), []),
-        ((SHOWN, OPEN), Action("back", 1, doc_id="b", value=0.0, at=5030),
-         [Action("back", 1, doc_id="b", rank=2, value=0.0, at=5030)]),
-        ((SHOWN,), Action("save", 1, doc_id="b", value=1.0, at=40), [Action("save", 1, doc_id="b", value=1.0, at=40)]),
-        ((Action("save", 1, doc_id="b", value=1.0),), Action("save", 1, doc_id="b", value=2.0, at=40),
-         [Action("save", 1, doc_id="b", value=2.0, at=40)]),
-        ((Action("save", 1, doc_id="b", value=1.0),), Action("save", 1, doc_id="b", value=1.0, at=40), []),
-        ((Action("save", 1, doc_id="b", value=1.0),), Action("unsave", 1, doc_id="b", at=40),
-         [Action("unsave", 1, doc_id="b", at=40)]),
-        ((Action("save", 1, doc_id="b"),), Action("unsave", 1, doc_id="a", at=40), []),
+        ((), SHOWN._replace(page=7, time=0), [SHOWN._replace(page=1, time=0)]),
+        ((SHOWN,), NEXT._replace(page=0, time=5), [NEXT._replace(page=2, time=11)]),  # 1 after what was last
+        ((SHOWN,), NEXT._replace(page=0, time=11), [NEXT._replace(page=2, time=11)]),
+        ((SHOWN,), NEXT._replace(page=0, time=12), [NEXT._replace(page=2, time=12)]),
+        ((SHOWN,), SHOWN._replace(shown=("b", "a"), time=12), [SHOWN._replace(page=2, shown=("b", "a"), time=12)]),
+        ((SHOWN, NEXT), SHOWN._replace(time=50), [SHOWN._replace(page=3, time=50)]),  # page 2 was the last one
+        ((SHOWN, OPEN), NEXT._replace(time=1030),
+         [Action("back", 1, doc_id="b", rank=2, value=1.0, time=1030), NEXT._replace(page=2, time=1031)]),
+        ((SHOWN, OPEN), SHOWN._replace(time=2530), [Action("back", 1, doc_id="b", rank=2, value=2.5, time=2530)]),
+        ((SHOWN, OPEN), OPEN._replace(time=40), []),
+        ((SHOWN, OPEN), OPEN._replace(page=2, time=40), [OPEN._replace(page=2, time=40)]),
+        ((SHOWN, OPEN), OPEN._replace(doc_id="a", time=40), [OPEN._replace(doc_id="a", time=40)]),
+        ((SHOWN,), Action("back", 1, doc_id="b", time=40), []),
+        ((SHOWN, OPEN), Action("back", 1, doc_id="b", value=0.0, time=5030),
+         [Action("back", 1, doc_id="b", rank=2, value=0.0, time=5030)]),
+        ((SHOWN,), Action("save", 1, doc_id="b", value=1.0, time=40),
+         [Action("save", 1, doc_id="b", value=1.0, time=40)]),
+        ((Action("save", 1, doc_id="b", value=1.0),), Action("save", 1, doc_id="b", value=2.0, time=40),
+         [Action("save", 1, doc_id="b", value=2.0, time=40)]),
+        ((Action("save", 1, doc_id="b", value=1.0),), Action("save", 1, doc_id="b", value=1.0, time=40), []),
+        ((Action("save", 1, doc_id="b", value=1.0),), Action("unsave", 1, doc_id="b", time=40),
+         [Action("unsave", 1, doc_id="b", time=40)]),
+        ((Action("save", 1, doc_id="b"),), Action("unsave", 1, doc_id="a", time=40), []),
     ],
 )  # fmt: skip
 def test_each_action_that_is_added(before: tuple[Action, ...], new: Action, adds: list[Action]) -> None:
@@ -172,9 +173,9 @@ def test_everything_that_is_recorded() -> None:
     for step in ("task-1", "search-1", "task-2"):
         assert study_store.complete_step("p1", step) is True
         assert study_store.complete_step("p1", step) is False
-    for action in (SHOWN._replace(page=0), OPEN, Action("save", 1, doc_id="b", rank=2, value=2.0, at=40)):
+    for action in (SHOWN._replace(page=0), OPEN, Action("save", 1, doc_id="b", rank=2, value=2.0, time=40)):
         study_store.record_action("p1", 1, action)
-    study_store.record_action("p1", 2, SHOWN._replace(at=0))
+    study_store.record_action("p1", 2, SHOWN._replace(time=0))
     study_store.record_action("p2", 1, SHOWN)  # has not begun
     study_store.add_note("p1", 1, "first")
     study_store.add_note("p1", 2, "second\0")
@@ -197,13 +198,13 @@ def test_everything_that_is_recorded() -> None:
                                   "item": "1", "value": 4.0, "text": None}]  # fmt: skip
     both = study_store.records(personal=True)["answers"].to_pylist()
     assert [(row["item"], row["value"], row["text"]) for row in both] == [("1", 4.0, None), ("name", None, "Ann")]
-    assert tables["saved"] == [{"participant": "p1", "position": 1, "doc_id": "b", "grade": 2.0, "at": 40}]
-    assert [(row["position"], row["action"], row["page"], row["at"]) for row in tables["events"][:3]] == [
+    assert tables["saved"] == [{"participant": "p1", "position": 1, "doc_id": "b", "grade": 2.0, "time": 40}]
+    assert [(row["position"], row["action"], row["page"], row["time"]) for row in tables["events"][:3]] == [
         (1, "query", 1, 10), (1, "click", 1, 30), (1, "save", 1, 40),
     ]  # fmt: skip
     assert tables["events"][0]["shown"] == ["a", "b"]
-    assert before <= tables["events"][3]["at"] <= now_ms()  # without a time of its own it has that of the clock
-    ends = [(row["position"], row["at"]) for row in tables["events"] if row["action"] == "end"]
+    assert before <= tables["events"][3]["time"] <= now_ms()  # without a time of its own it has that of the clock
+    ends = [(row["position"], row["time"]) for row in tables["events"] if row["action"] == "end"]
     assert ends == [(1, steps["search-1"])]
     assert [row["text"] for row in tables["notes"]] == ["first", "second\ufffd"]
     assert study_store.actions("p1", 1)[0] == SHOWN

@@ -210,7 +210,7 @@ def test_twelve_at_once_with_reloads_and_a_killed_server(browser: Any, tmp_path:
     planned = assignments(design, dict.fromkeys(all_answers, "")).drop_columns("group")
     trials, key = records["trials"], [("participant", "ascending"), ("position", "ascending")]
     assert trials.select(planned.column_names).sort_by(key).to_pylist() == planned.sort_by(key).to_pylist()
-    counts = {count.kind: (count.least, count.most) for count in balance(design, trials)}
+    counts = {count.kind: (count.min_count, count.max_count) for count in balance(design, trials)}
     assert all(least == most > 0 for least, most in counts.values()), counts
     assert trials["ended"].null_count == 0
     done: dict[tuple[str, int], tuple[str, ...]] = {}
@@ -238,7 +238,7 @@ def test_twelve_at_once_with_reloads_and_a_killed_server(browser: Any, tmp_path:
         sides = {"left": row["left"], "right": row["right"], "neither": ""}
         person_answers = all_answers[row["participant"]]
         assert row["preferred"] == sides[person_answers["preference-1", "preferred"]]
-        assert row["why"] == person_answers["preference-1", "why"]
+        assert row["reason"] == person_answers["preference-1", "reason"]
     store.close()
 
 

@@ -34,8 +34,8 @@ def test_outcomes_by_hand():
         ],
         saved=[{**trial, "doc_id": "good"}, {**trial, "doc_id": "bad"}, {**trial, "doc_id": "unjudged"}],
         events=[
-            {**trial, "at": 1, "action": "query", "query": "x"},
-            {**trial, "at": 2, "action": "click", "query": "x", "doc_id": "good", "rank": 3},
+            {**trial, "time": 1, "action": "query", "query": "x"},
+            {**trial, "time": 2, "action": "click", "query": "x", "doc_id": "good", "rank": 3},
         ],
     )
     from judged import Qrels
@@ -98,9 +98,9 @@ def test_ways_of_searching_count_kinds_of_trials():
     rows = search_behavior(records())
     assert {(row.system, row.group) for row in rows} == {(s, g) for s in "ab" for g in ("novice", "expert")}
     for row in rows:
-        assert row.ways == 2  # something was opened, or nothing
+        assert row.strategies == 2  # something was opened, or nothing
         p = row.shares["abandoned"]
-        assert row.effective == pytest.approx(math.exp(-p * math.log(p) - (1 - p) * math.log(1 - p)))
+        assert row.effective_strategies == pytest.approx(math.exp(-p * math.log(p) - (1 - p) * math.log(1 - p)))
 
 
 def test_a_measure_within_people_is_free_of_how_they_use_the_scale():
@@ -113,7 +113,7 @@ def test_a_measure_within_people_is_free_of_how_they_use_the_scale():
     lists = {(trial.participant, trial.position): trial.value + rng.normal() for trial in outcome.values}
     before, after = measure_agreement(outcome, lists, "made"), measure_agreement(moved, lists, "made")
     assert after.within == pytest.approx(before.within)
-    assert after.rank == before.rank
+    assert after.tau == before.tau
     assert abs(after.pooled) < before.pooled
 
 
@@ -148,5 +148,5 @@ def test_a_report_says_what_decides_and_corrects_for_pairs():
     (record,) = answer.primary_effects
     assert record.adjusted == record.p
     row = answer.table("effects").records()[0]
-    assert (row["outcome"], row["says"]) == ("satisfaction", "better")
-    assert report(records(effect=0.0)).table("effects").records()[0]["says"] == "undecided"
+    assert (row["outcome"], row["verdict"]) == ("satisfaction", "better")
+    assert report(records(effect=0.0)).table("effects").records()[0]["verdict"] == "undecided"

@@ -60,7 +60,7 @@ def test_what_is_told_where_tables_are_missing() -> None:
     assert values_of(study(trials=[open_])) == {}  # nobody has finished
     assert values_of(study(trials=[{**T1, "ended": 60_000}])) == {}
     assert values_of(study(trials=[trial], saved=[{**P1, "doc_id": "d"}])) == {"saved": [1.0], "minutes": [0.5]}
-    events = [{**P1, "at": i, "action": action, "query": "x", "rank": rank}
+    events = [{**P1, "time": i, "action": action, "query": "x", "rank": rank}
               for i, (action, rank) in enumerate([("query", 1), ("save", 9), ("click", None)])]  # fmt: skip
     values = values_of(study(trials=[trial], events=events))
     assert values == {"minutes": [0.5], "queries": [1.0], "clicks": [1.0], "deepest click": [0.0]}
@@ -98,7 +98,7 @@ def test_answers_without_a_design_are_averaged_where_all_are_numbers() -> None:
     rated = study(trials=[T1], answers=[*load, {**P1, "questionnaire": "ease", "item": "1", "value": None}])
     (tlx,) = outcomes(rated, design)  # the other has no score
     assert (tlx.name, tlx.better, tlx.values[0].value) == ("tlx", "less", 50.0)
-    with pytest.raises(InputError, match="no outcome 'sus'") as refused:
+    with pytest.raises(InputError, match="unknown outcome 'sus'") as refused:
         find_outcome(outcomes(made_of)[:1], "sus")
     assert "use one of ease" in str(refused.value)
 
@@ -141,7 +141,7 @@ CLICK = event("click", doc_id="d", rank=1)
         ([event("query", "one OR the other"), CLICK], {"operators"}),
         ([event("query", "ORacle and so on"), CLICK], set()),
         ([event("query", "one + one is"), CLICK], {"operators"}),
-        ([event("query"), CLICK, event("click", doc_id="e", rank=12)], {"looked deep"}),
+        ([event("query"), CLICK, event("click", doc_id="e", rank=12)], {"deep results"}),
         ([event("query"), event("query", "three words then"), CLICK], {"changed query"}),
         ([event("query"), event("save", doc_id="d", rank=99), CLICK], set()),
         ([event("query"), event("unsave", doc_id="d")], {"abandoned"}),
@@ -160,16 +160,16 @@ def test_searching_is_told_by_system_and_group_in_their_order() -> None:
         of = {"participant": person, "position": position}
         trials.append({**of, "query_id": "t", "system": system})
         if query:
-            events.append({**of, "at": 1, "action": "query", "query": query, "page": 1})
-            events.append({**of, "at": 2, "action": "click", "query": query, "page": 1, "doc_id": "d", "rank": 1})
+            events.append({**of, "time": 1, "action": "query", "query": query, "page": 1})
+            events.append({**of, "time": 2, "action": "click", "query": query, "page": 1, "doc_id": "d", "rank": 1})
     people = [{"participant": name, "group": "h" if name == "q" else "g"} for name in "pqr"]
     made_of = StudyRecords.of({"participants": people, "trials": trials, "events": events})
     rows = search_behavior(made_of)
-    assert [(row.system, row.group, row.people, row.trials, row.ways) for row in rows] == [
+    assert [(row.system, row.group, row.people, row.trials, row.strategies) for row in rows] == [
         ("a", "g", 1, 1, 1), ("b", "g", 1, 2, 2), ("b", "h", 1, 2, 2),
     ]  # fmt: skip
-    assert [row.effective for row in rows] == pytest.approx([1.0, 2.0, 2.0])
-    assert [row.ways_per_person for row in rows] == [1.0, 2.0, 2.0]
+    assert [row.effective_strategies for row in rows] == pytest.approx([1.0, 2.0, 2.0])
+    assert [row.strategies_per_person for row in rows] == [1.0, 2.0, 2.0]
     assert rows[1].shares["short query"] == rows[2].shares["question"] == 0.5
     assert rows[0].shares["abandoned"] == 0.0
 
@@ -282,7 +282,7 @@ def test_trials_that_have_a_measure() -> None:
     flat = measure_agreement(Outcome("o", "more", tuple(row._replace(value=2.0) for row in same)), measured, "m")
     assert math.isnan(flat.pooled)
     assert math.isnan(flat.within)
-    assert math.isnan(flat.rank)
+    assert math.isnan(flat.tau)
     assert flat.reason.startswith("Not enough data: all participants have the same value")
     assert (flat.ci, flat.persons) == (None, ())
 
@@ -297,7 +297,7 @@ def test_tau_and_intervals_over_people(people: int, trials: int, level: float) -
     pairs = [(np.sign(x[participant, i] - x[participant, j]), np.sign(y[participant, i] - y[participant, j]))
              for participant in range(people) for i in range(trials) for j in range(i)]  # fmt: skip
     differ = [sum(1 for pair in pairs if pair[side]) for side in (0, 1)]
-    assert agreement.rank == pytest.approx(sum(a * b for a, b in pairs) / math.sqrt(differ[0] * differ[1]))
+    assert agreement.tau == pytest.approx(sum(a * b for a, b in pairs) / math.sqrt(differ[0] * differ[1]))
     for value, ci, (row, other) in (
         (agreement.pooled, agreement.ci, (x, y)),
         (agreement.within, agreement.within_ci, (x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True))),
@@ -355,7 +355,7 @@ def test_every_line_of_a_log() -> None:
     trial = {**T1, "position": 2, "practice": True}
     made_of = StudyRecords.of({
         "participants": people, "trials": [trial],
-        "events": [{"participant": "p", "position": 2, "at": 1000 + i, **row} for i, row in enumerate(rows)],
+        "events": [{"participant": "p", "position": 2, "time": 1000 + i, **row} for i, row in enumerate(rows)],
     })  # fmt: skip
     lines = list(ubi_records(made_of))
     pages = [line for line in lines if "query_attributes" in line]
@@ -385,7 +385,7 @@ def test_every_line_of_a_log() -> None:
 
 
 def test_a_log_is_written_as_it_is_spoken(tmp_path: Path) -> None:
-    event_of = {**P1, "at": 1, "action": "query", "query": "Bücher ☃", "page": 1, "rank": 1, "shown": ["d"]}
+    event_of = {**P1, "time": 1, "action": "query", "query": "Bücher ☃", "page": 1, "rank": 1, "shown": ["d"]}
     made_of = study(trials=[T1], events=[event_of])
     write_log(made_of, tmp_path / "log.ndjson")
     (line,) = (tmp_path / "log.ndjson").read_text("utf-8").splitlines()
@@ -408,10 +408,10 @@ def test_a_pilot_of_fewer_than_eight_people_or_topics_is_small(people: int, topi
     assert ("small-pilot" in {note.rule for note in notes}) == small
     texts = {note.text for note in notes}
     zero = [name for name, sd in vars(spreads).items() if sd == 0.0]
-    assert {f"{name.replace('_', ' ')}: no more than chance, taken as 0" for name in zero} == {
-        text for text in texts if "chance" in text
-    }
+    assert {
+        f"the standard deviation of {name.replace('_', ' ')} is not above chance, so 0 is used" for name in zero
+    } == {text for text in texts if "chance" in text}
     if small:
-        assert f"a pilot of {people} people and {topics} topics says little" in notes[0].text
+        assert f"a pilot with {people} participants and {topics} topics" in notes[0].text
     assert spreads.people > 1.0
     assert spreads.trials == pytest.approx(1.0, abs=0.4)

@@ -80,7 +80,7 @@ def trusted(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[
     table = {
         "query_id": names * 3, "doc_id": docs * 3, "judge": np.repeat(["a", "b", "c"], len(topic)).tolist(),
         "grade": grades.ravel(),
-        "at": [f"2026-01-01T{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}Z" for s in time.tolist()],
+        "time": [f"2026-01-01T{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}Z" for s in time.tolist()],
     }  # fmt: skip
     gold_rows = rng.permutation(len(topic))[:20].tolist()
     gold = {names[row]: {} for row in gold_rows}
@@ -91,7 +91,7 @@ def trusted(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[
     return {
         "drift": [min(tested) < 0.05] if tested else [],
         "shift": [] if first.shift_ci is None else [first.shift_ci[0] <= 0.3 <= first.shift_ci[1]],
-        "known": [] if first.right_ci is None else [first.right_ci[0] <= 0.8 <= first.right_ci[1]],
+        "known": [] if first.accuracy_ci is None else [first.accuracy_ci[0] <= 0.8 <= first.accuracy_ci[1]],
     }
 
 

@@ -76,11 +76,11 @@ def assign_tasks(
     gold_grades, judge_names = dict(gold or {}), tuple(judges) or ("",)
     open_pairs = [pair for pair in dict.fromkeys(pairs) if pair not in gold_grades]
     if not open_pairs and not gold_grades:
-        raise InputError("there are no pairs to judge", fix="use pairs of topic and document")
+        raise InputError("there must be at least one pair to judge", fix="use pairs of topic and document")
     if not (0 <= overlap <= 1 and 0 <= repeats <= 1):
         raise InputError("`overlap` and `repeats` must be from 0 to 1", fix="use 0.1, for example")
     if len(set(judge_names)) < len(judge_names):
-        raise InputError("the names of judges must be unique", fix="name each judge once")
+        raise InputError("names of judges must be unique", fix="name each judge once")
     if not 1 <= each <= len(judge_names):
         problem = f"`each` must be from 1 to the number of judges, {len(judge_names)}, got {each}"
         raise InputError(problem, fix="name more judges")
@@ -123,7 +123,7 @@ class LabelStatus(Answer):
     judges: tuple[dict[str, Any], ...]
     topics: tuple[dict[str, Any], ...]
     kinds: tuple[dict[str, Any], ...]
-    title: ClassVar[str] = "Labels so far"  # pyright: ignore[reportIncompatibleMethodOverride]
+    title: ClassVar[str] = "Progress of judging"  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def facts(self) -> Mapping[str, Any]:
         """Return the address of the store."""
@@ -131,9 +131,11 @@ class LabelStatus(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return judges, topics, kinds, and the remaining work in a sentence."""
-        counts = tuple((name, COUNT) for name in ("tasks", "done", "left", "labels", "skipped"))
-        seconds = ("seconds", number(1), "median s")
-        judges = columns_of(self.judges, ("judge", TEXT), ("kind", TEXT), *counts, seconds, ("last", TEXT))
+        counts = tuple((name, COUNT) for name in ("tasks", "done", "remaining", "labels", "skipped"))
+        seconds = ("seconds", number(1), "median seconds")
+        judges = columns_of(
+            self.judges, ("judge", TEXT), ("kind", TEXT), *counts, seconds, ("last", TEXT, "last label")
+        )
         texts = Column("query", [row["query"] for row in self.topics], truncated(60))
         columns = [*columns_of(self.topics, ("query_id", TEXT, "topic")), *([texts] if any(texts.values) else [])]
         columns += columns_of(self.topics, ("pairs", COUNT), ("graded", COUNT), ("labels", COUNT))
@@ -149,17 +151,15 @@ class LabelStatus(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Number of graded pairs and remaining tasks, and the time that they will take."""
         pairs, graded = (sum(row[name] for row in self.topics) for name in ("pairs", "graded"))
-        remaining = sum(row["left"] for row in self.judges)
+        remaining = sum(row["remaining"] for row in self.judges)
         # An estimate needs a pace for each judge with remaining tasks.
-        seconds = [row["left"] * row["seconds"] for row in self.judges if row["left"]]
+        seconds = [row["remaining"] * row["seconds"] for row in self.judges if row["remaining"]]
         is_known = bool(seconds) and not np.isnan(sum(seconds))
-        hours = f", some {sum(seconds) / 3600:.1f} hours at the pace so far" if is_known else ""
-        sentence = (
-            f"{graded:,} of {counted(pairs, 'pair')} of topic and document {'has' if graded == 1 else 'have'} a grade"
-        )
+        hours = f", about {sum(seconds) / 3600:.1f} hours at the current pace" if is_known else ""
+        sentence = f"{graded:,} of {counted(pairs, 'pair')} {'has' if graded == 1 else 'have'} a grade"
         if not self.judges and pairs:
-            return (f"{sentence}; nobody has begun, and the tasks are everybody's.",)
-        return (f"{sentence}; {counted(remaining, 'task is', 'tasks are')} left{hours}.",)
+            return (f"{sentence}. No judge has started, and all judges can do all tasks.",)
+        return (f"{sentence}. {counted(remaining, 'task remains', 'tasks remain')}{hours}.",)
 
 
 def status(store: LabelStore) -> LabelStatus:
@@ -172,7 +172,7 @@ def status(store: LabelStore) -> LabelStatus:
     >>> _ = store.add_judge("ann"), store.add_tasks([NewTask("q", "a"), NewTask("q", "b")])
     >>> store.add("ann", "q", "a", 2.0, seconds=4.0)
     >>> print(status(store).text().splitlines()[-1])
-    1 of 2 pairs of topic and document has a grade; 1 task is left, some 0.0 hours at the pace so far.
+    1 of 2 pairs has a grade. 1 task remains, about 0.0 hours at the current pace.
     """
     labels, tasks = store.labels() if len(store) else None, store.all_tasks()
     texts = {row["query_id"]: row["text"] for row in store.topics()}
@@ -189,15 +189,15 @@ def status(store: LabelStore) -> LabelStatus:
 
 
 def _judge_status(judge: str, kind: str, rows: Sequence[dict[str, Any]], tasks: Sequence[NewTask]) -> dict[str, Any]:
-    own_labels = [row for row in rows if row["judge"] == judge]
+    judge_labels = [row for row in rows if row["judge"] == judge]
     targets = {(task.query_id, task.doc_id, task.repeat) for task in tasks if task.judge in {"", judge}}
-    done = {(row["query_id"], row["doc_id"], row["repeat"]) for row in own_labels if row["valid"]} & targets
+    done = {(row["query_id"], row["doc_id"], row["repeat"]) for row in judge_labels if row["valid"]} & targets
     return {
-        "judge": judge, "kind": kind, "tasks": len(targets), "done": len(done), "left": len(targets) - len(done),
-        "labels": sum(row["valid"] and row["grade"] is not None for row in own_labels),
-        "skipped": sum(row["valid"] and row["grade"] is None for row in own_labels),
-        "seconds": _median([row["seconds"] for row in own_labels]),
-        "last": max((row["at"] for row in own_labels), default=""),
+        "judge": judge, "kind": kind, "tasks": len(targets), "done": len(done), "remaining": len(targets) - len(done),
+        "labels": sum(row["valid"] and row["grade"] is not None for row in judge_labels),
+        "skipped": sum(row["valid"] and row["grade"] is None for row in judge_labels),
+        "seconds": _median([row["seconds"] for row in judge_labels]),
+        "last": max((row["time"] for row in judge_labels), default=""),
     }  # fmt: skip
 
 

@@ -54,7 +54,7 @@ class JudgeCalibration:
 
     judge: str
     shared: int  # pairs that both graded
-    absent: int  # pairs that people graded and the model did not
+    missing: int  # pairs that people graded and the model did not
     invalid: int  # its grades outside the scale: left out, not rounded
     same: float
     kappa: float
@@ -67,8 +67,9 @@ class JudgeCalibration:
     tau_ap: float
     within_topics: float  # correlation of the systems' topic scores, centered by topic
     largest_error: float  # largest error of a system's mean
-    worth: float  # number of human-judged topics that its labels replace, median over systems
-    worth_ci: tuple[float, float] | None
+    # number of additional human-judged topics that narrow an interval as much as its labels, median over systems
+    added_topics: float
+    added_topics_ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Calibration(Answer):
 
     measure: str
     labeled: int  # topics that people judged
-    others: int  # topics that only the models judged
+    model_only: int  # topics that only the models judged
     level: float
     judges: tuple[JudgeCalibration, ...]
     means: tuple[CorrectedMean, ...]
@@ -120,7 +121,7 @@ class Calibration(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return "Models as judges, against people"
+        return "Model judges compared with people"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -129,45 +130,58 @@ class Calibration(Answer):
 
     def _of(self, judge: JudgeCalibration) -> Iterator[str]:
         has_kappa = not math.isnan(judge.kappa)
-        kappa = f"kappa {decimal(judge.kappa, 3)}" if has_kappa else "no kappa, as grades are not whole"
+        kappa = f"kappa {decimal(judge.kappa, 3)}" if has_kappa else "no kappa, because grades are not integers"
         direction = "higher" if judge.shift > 0 else "lower"
         yield (
-            f"{judge.judge} gives {judge.same:.0%} of {counted(judge.shared, 'document')} people's grade ({kappa};"
-            f" quadratic {decimal(judge.quadratic, 3)}), and grades {decimal(abs(judge.shift), 2)} {direction}."
+            f"{judge.judge} gives {judge.same:.0%} of {counted(judge.shared, 'document')} the same grade as people"
+            f" ({kappa}; quadratic kappa {decimal(judge.quadratic, 3)}). Its grades are"
+            f" {decimal(abs(judge.shift), 2)} {direction} on average."
         )
         if judge.invalid:
-            yield f"{counted(judge.invalid, 'grade')} of {judge.judge} are not on the scale, and count as not judged."
+            yield f"{judge.judge} gave {counted(judge.invalid, 'grade')} outside the scale, treated as unjudged."
         if not math.isnan(judge.tau):
             yield (
-                f"Systems under {judge.judge}: tau {decimal(judge.tau, 3)}; within topics their scores correlate by"
-                f" {decimal(judge.within_topics, 3)}; a mean is wrong by up to {decimal(judge.largest_error, 3)}."
+                f"Rankings of systems by {judge.judge} and by people: Kendall's tau is {decimal(judge.tau, 3)}, the"
+                f" correlation of scores within topics is {decimal(judge.within_topics, 3)}, and the largest error of a"
+                f" mean is {decimal(judge.largest_error, 3)}."
             )
-        if judge.worth_ci is not None:
-            low, high = judge.worth_ci
-            head = f"For {self.measure} {judge.judge} is worth"
-            if low <= 0:
-                yield f"{head} none of people's topics (up to {high:.0f} are not ruled out)."
-            else:
-                topics = f"{judge.worth:.0f} [{low:.0f}, {high:.0f}]"
-                yield f"{head} {topics} topics beside the {self.labeled} that people judged."
+        if judge.added_topics_ci is not None:
+            low, high = judge.added_topics_ci
+            yield (
+                f"For {self.measure}, the labels of {judge.judge} are equivalent to {judge.added_topics:.0f} more"
+                f" human-judged topics, {self.level:.0%} CI [{low:.0f}, {high:.0f}], in addition to the {self.labeled}"
+                f" that people judged.{' The gain is not significant.' if low <= 0 else ''}"
+            )
 
     def blocks(self) -> tuple[Block, ...]:
         """Return judges, systems under people and models, families, confusion matrices, and contested documents."""
-        agreement = (("same", SHARE), ("kappa", _DIGITS), "kappa_ci", ("quadratic", _DIGITS), ("binary", _DIGITS))
+        agreement = (
+            ("same", SHARE, "same grade"),
+            ("kappa", _DIGITS),
+            "kappa_ci",
+            ("quadratic", _DIGITS, "quadratic kappa"),
+            ("binary", _DIGITS, "binary kappa"),
+        )
         systems = (("tau", _DIGITS), ("tau_ap", _DIGITS, "tau_AP"), ("within_topics", _DIGITS, "within topics"))
-        columns: list[Any] = [("judge", TEXT), ("shared", COUNT), "absent", ("invalid", COUNT), *agreement]
-        columns += [("shift", _SIGNED), "shift_ci"]
+        columns: list[Any] = [
+            ("judge", TEXT),
+            ("shared", COUNT, "shared pairs"),
+            "missing",
+            ("invalid", COUNT),
+            *agreement,
+        ]
+        columns += [("shift", _SIGNED, "mean difference"), "shift_ci"]
         if self.means or any(not math.isnan(judge.tau) for judge in self.judges):
             columns += [*systems, ("largest_error", NUMBER, "largest error")]
-            columns += [("worth", number(0), "worth topics"), "worth_ci"]
+            columns += [("added_topics", number(0), "added topics"), "added_topics_ci"]
         judges = columns_of(self.judges, *columns)
         blocks: list[Block] = [Sentences(self.sentences), Table("judges", judges)]
         if self.slices:
-            head = (("judge", TEXT), ("slice", TEXT), ("n", COUNT, "topics"), ("shared", COUNT))
-            columns = [*head, *agreement[:2], agreement[3], ("shift", _SIGNED), "shift_ci"]
+            head = (("judge", TEXT), ("slice", TEXT), ("n", COUNT, "topics"), ("shared", COUNT, "shared pairs"))
+            columns = [*head, *agreement[:2], agreement[3], ("shift", _SIGNED, "mean difference"), "shift_ci"]
             blocks.append(Table("slices", columns_of(self.slices, *columns), labels=2, title="By slice"))
         if self.means:
-            head = (("judge", TEXT), ("run", TEXT), ("known", NUMBER, "people"), "known_ci", ("model", NUMBER))
+            head = (("judge", TEXT), ("run", TEXT), ("human", NUMBER, "people"), "human_ci", ("model", NUMBER))
             corrected = (
                 ("value", NUMBER, "corrected"),
                 ("weight", number(2)),
@@ -183,7 +197,7 @@ class Calibration(Answer):
                     "families",
                     columns_of(self.families, *head),
                     labels=2,
-                    title="Whom a judge favors",
+                    title="Bias by family of systems",
                     folded=len(self.families) > _MAX_UNFOLDED,
                 )
             )
@@ -192,12 +206,18 @@ class Calibration(Answer):
         names = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"), ("judge", TEXT))
         return (
             *blocks,
-            Table("contested", columns_of(self.contested, *names, *numbers), labels=3, folded=True, title="Contested"),
+            Table(
+                "contested",
+                columns_of(self.contested, *names, *numbers),
+                labels=3,
+                folded=True,
+                title="Documents with different grades",
+            ),
         )
 
     def facts(self) -> dict[str, Any]:
         """Return the measure, the level, and the numbers of topics."""
-        names = ("measure", "labeled", "others", "level")
+        names = ("measure", "labeled", "model_only", "level")
         return {name: getattr(self, name) for name in names}
 
 
@@ -265,7 +285,7 @@ def calibrate(
     max_grade = float(people.grades.max()) if highest is None else highest
     run_list = [] if hasattr(runs, "__len__") and not len(runs) else runs_of(runs)
     if run_list and parse(measure).entry.aggregate != "mean":
-        raise InputError(f"calibrate needs a mean over topics, got {measure}", fix="use a measure such as nDCG@10")
+        raise InputError(f"`measure` must be a mean over topics, got {measure}", fix="use a measure such as nDCG@10")
     scores = evaluate(people, run_list, measure) if run_list else None
     rows: list[JudgeCalibration] = []
     means: list[CorrectedMean] = []
@@ -274,7 +294,7 @@ def calibrate(
     contested: list[ContestedDocument] = []
     grades: dict[str, Table] = {}
     notes: tuple[Note, ...] = ()
-    others, fewest, labeled_topics = 0, MIN_N, len(people.topics)
+    model_only, fewest, labeled_topics = 0, MIN_N, len(people.topics)
     for judge, model_qrels in judges.items():
         valid, invalid = _drop_invalid(model_qrels, max_grade)
         grades_by_both = parse_judges([{"people": people, judge: valid}], None)
@@ -290,7 +310,7 @@ def calibrate(
         if scores is not None:
             paired = PairedScores.of(scores, evaluate(valid, run_list, measure))
             # Models may have judged different topics; the counts are for the model with most.
-            others = max(others, paired.model_only.shape[1])
+            model_only = max(model_only, paired.model_only.shape[1])
             labeled_topics = min(labeled_topics, paired.people.shape[1])
             corrected = paired.prediction_powered_means(level, resamples, seed)
             fewest = min([fewest, *(mean.n for mean in corrected)])
@@ -306,7 +326,7 @@ def calibrate(
     return Calibration(
         measure=measure,
         labeled=len(people.topics),
-        others=others,
+        model_only=model_only,
         level=level,
         judges=tuple(rows),
         means=tuple(means),
@@ -321,18 +341,17 @@ def calibrate(
 def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterator[Note]:
     """Yield warnings about the data; `labeled` is 0 if there are no family biases."""
     if not means:
-        text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labeled"
-        yield Note("nothing-to-correct", text)
+        text = "no corrected means, which need at least 3 topics judged by people and 2 topics judged only by the model"
+        yield Note("no-correction", text)
     if fewest < MIN_N:
-        text = (
-            f"{fewest} topics judged by people are fewer than {MIN_N}: intervals of differences do not hold their level"
-        )
+        text = f"people judged {fewest} topics, fewer than {MIN_N}: intervals of differences may be too narrow"
         yield Note("few-topics", text)
     if labeled:
         # 95% of samples of this size contain an error that affects a larger share of topics
         text = (
-            f"intervals of families and of differences do not know errors that no labeled topic shows: {labeled} topics"
-            f" can lack those on fewer than {1 - 0.05 ** (1 / labeled):.0%} of all topics"
+            "intervals of families and of differences ignore errors that do not occur on the labeled topics. With"
+            f" {counted(labeled, 'labeled topic')}, such errors can affect up to {1 - 0.05 ** (1 / labeled):.0%} of all"
+            " topics"
         )
         yield Note("rare-errors", text)
 
@@ -347,9 +366,9 @@ def _split_judgments(human: Any, models: Any) -> tuple[Qrels, dict[str, Qrels]]:
     labels = Labels.of(human)
     kinds = labels.table["kind"].unique().to_pylist()
     if "model" not in kinds:
-        raise InputError("the labels have no labels of a model", fix="run judged labels ask", path=labels.where)
+        raise InputError("there are no labels of a model", fix="run judged labels ask", path=labels.where)
     if "human" not in kinds:
-        raise InputError("the labels have no human labels", fix="judge some topics", path=labels.where)
+        raise InputError("there are no human labels", fix="judge some topics", path=labels.where)
     of_models = labels.of_kind("model")
     graded_by = of_models.graded["judge"].unique().to_pylist()  # a model may have labels without a grade
     judges = {judge: qrels_of(of_models, by=judge) for judge in graded_by}
@@ -360,7 +379,7 @@ def _drop_invalid(qrels: Qrels, max_grade: float) -> tuple[Qrels, int]:
     """Return the judgments with grades on the scale, and the number of other judgments."""
     is_valid = (qrels.grades >= 0) & (qrels.grades <= max_grade)
     if not is_valid.any():
-        problem = f"grades of {qrels.name} must be between 0 and {max_grade:g}, and none is"
+        problem = f"no grade of {qrels.name} is between 0 and {max_grade:g}"
         raise InputError(problem, fix="check the scale", path=qrels.where)
     valid = qrels if is_valid.all() else Qrels(qrels.table.filter(is_valid), qrels.name, qrels.where)
     return valid, int((~is_valid).sum())
@@ -384,7 +403,7 @@ def _summarize_judge(
     return JudgeCalibration(
         judge=judge,
         shared=pair.shared,
-        absent=pair.only_first,
+        missing=pair.only_first,
         invalid=invalid,
         same=pair.same,
         kappa=pair.kappa.value,
@@ -397,8 +416,8 @@ def _summarize_judge(
         tau_ap=effect.tau_ap.value if effect else math.nan,
         within_topics=paired.within_topics if paired else math.nan,
         largest_error=effect.largest_change if effect else math.nan,
-        worth=middle.worth if middle else math.nan,
-        worth_ci=middle.worth_interval if middle else None,
+        added_topics=middle.worth if middle else math.nan,
+        added_topics_ci=middle.worth_interval if middle else None,
     )
 
 

@@ -86,7 +86,7 @@ class Collection(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Return sentences, coverage of runs, and results of leaving runs out of the pool."""
         share = ("judged_share", NUMBER, f"judged@{self.cutoff}")
-        counts = (("full_depth", COUNT, "all judged to rank"), ("unjudged", COUNT))
+        counts = (("full_depth", COUNT, "fully judged depth"), ("unjudged", COUNT))
         coverage = Table("coverage", columns_of(self.coverage, ("run", TEXT), share, *counts))
         pool = () if self.pool is None else self.pool.blocks()
         return Sentences(self.sentences), coverage, *pool
@@ -94,15 +94,14 @@ class Collection(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Conclusions and limits."""
-        topics, judgments = counted(self.n, "topic"), counted(self.judgments, "judgment")
-        share = percent(self.judged_share)
-        sentences = [f"{topics}, {judgments}; of the runs' first {self.cutoff} documents {share} are judged."]
+        size = f"{counted(self.n, 'topic')}, {counted(self.judgments, 'judgment')}"
+        sentences = [f"{percent(self.judged_share)} of the runs' top-{self.cutoff} documents are judged ({size})."]
         if self.without_relevant:
-            topic_count = counted(len(self.without_relevant), "topic")
-            sentences.append(f"In {topic_count} nothing is relevant: they tell no runs apart by {self.measure}.")
+            topics = counted(len(self.without_relevant), "topic has", "topics have")
+            sentences.append(f"{topics} no relevant document, so {self.measure} cannot distinguish runs there.")
         if self.pool and not any(row.lost for row in self.pool.rows):
             sentences.append(
-                "No judgment is owed to one run or group alone: what one that was not pooled would lose is not seen."
+                "No judgment depends on one run or group alone, so the loss of a run that was not pooled is unknown."
             )
         elif self.largest_loss and self.pool:
             largest, most_fallen = self.largest_loss
@@ -110,18 +109,19 @@ class Collection(Answer):
             unit = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
             run_name = f" ({most_fallen.run})" if rank_loss else ""
             sentences.append(
-                f"Without the judgments that are owed to one {unit} alone, a run loses up to"
-                f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}), and falls by up to"
-                f" {counted(rank_loss, 'place')}{run_name}: so much a run of such a kind that was not pooled may be"
-                " undervalued. Runs of another kind may lose more."
+                f"Without the judgments that only its own {unit} contributed, a run loses up to"
+                f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}) and up to"
+                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run that was not pooled may be"
+                " undervalued by as much, and a run of another kind by more."
             )
         if self.plans:
             sentences += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]
         if self.agreement:
             sentences += [self.agreement.alpha.sentence, *(effect.sentence for effect in self.agreement.systems)]
         if self.seconds is not None and self.hours is not None:
-            times = f"{self.seconds:.0f} seconds in the median; all together {self.hours:.1f} hours"
-            sentences.append(f"A label took {times}.")
+            sentences.append(
+                f"The median time per label is {self.seconds:.0f} seconds; the total is {self.hours:.1f} hours."
+            )
         return tuple(sentences)
 
 

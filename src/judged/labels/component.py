@@ -6,14 +6,15 @@ COMPONENT = Component(
     commands={
         "Judgments": {
             "pool": Command(
-                "judged.labels.commands.collections:pool_command", "Choose which documents of several runs to judge."
+                "judged.labels.commands.collections:pool_command", "Select documents of several runs to judge."
             ),
             "labels": Command(
                 "judged.labels.commands.labels:labels",
-                "Judgments of several people and models, and the qrels they make.",
+                "Collect labels of people and models, and create qrels.",
             ),
             "collection": Command(
-                "judged.labels.commands.collections:collection", "What a test collection can tell, and what it cannot."
+                "judged.labels.commands.collections:collection",
+                "Check the quality and the limits of a test collection.",
             ),
         }
     },
@@ -22,7 +23,7 @@ COMPONENT = Component(
             "judged.labels.pages.judging:router",
             "/judging",
             "Judging",
-            "Which documents are relevant? Grade them alone or with others, and settle differences.",
+            "Grade documents alone or with other judges, and resolve disagreements.",
         ),
         Page("judged.labels.pages.judging:labels_router"),
     ),

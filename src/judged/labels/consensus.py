@@ -103,8 +103,8 @@ def qrels_of(
     is_final = ~np.isnan(final)
     is_counted = ((~np.isnan(votes)).sum(axis=1) >= max(min_judges, 1)) | is_final
     if not is_counted.any():
-        problem = "no pair has a grade" if min_judges <= 1 else f"no pair has grades of {min_judges} judges"
-        raise InputError(problem, fix="add labels, or use fewer judges per pair", path=selected.where)
+        problem = "no pair has a grade" if min_judges <= 1 else f"no pair has grades from {min_judges} judges"
+        raise InputError(problem, fix="add labels, or use a smaller `min_judges`", path=selected.where)
     relevance, tied, converged = _aggregate(votes[is_counted], by, smoothing)
     relevance = np.where(is_final[is_counted], final[is_counted], relevance)
     tied &= ~is_final[is_counted]
@@ -155,7 +155,7 @@ def _origin(labels: Labels, is_counted: Bools, rule: str) -> Origin:
         rule,
         **counts,
         judges=tuple(sorted(counted_labels["judge"].unique().to_pylist())),
-        last=max(counted_labels["at"].to_pylist(), default=""),
+        last=max(counted_labels["time"].to_pylist(), default=""),
         sha256=sha256(repr(rows).encode()).hexdigest(),
     )
 
@@ -165,9 +165,9 @@ def consensus_notes(origin: Origin) -> tuple[Note, ...]:
     texts: dict[str, str] = {}
     if origin.tied:
         pairs = counted(origin.tied, "pair has", "pairs have")
-        texts["tied-majority"] = f"{pairs} no grade with more votes than every other: the lowest counts"
+        texts["tied-majority"] = f"{pairs} a tie between the most frequent grades; the lowest of them counts"
     if not origin.converged:
-        texts["not-converged"] = "the estimate by Dawid and Skene's model had not settled; give each pair more judges"
+        texts["not-converged"] = "Dawid and Skene's model did not converge. Fix: use more judges per pair"
     return tuple(Note(name, text) for name, text in texts.items())
 
 

@@ -29,8 +29,8 @@ class CorrectedMean:
 
     judge: str
     run: str
-    known: float  # mean by people, on the topics that they judged
-    known_ci: tuple[float, float] | None
+    human: float  # mean by people, on the topics that they judged
+    human_ci: tuple[float, float] | None
     model: float  # mean by the model, on all topics
     value: float  # corrected
     ci: tuple[float, float] | None

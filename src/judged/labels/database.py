@@ -71,7 +71,7 @@ def open_database(where: str | Path, layout: StoreLayout, begin: Callable[[Conne
         fix = "use the path of a file, or postgresql://user@host/database"
         cause = getattr(error, "orig", None)  # SQLAlchemy's own message can contain the password
         reason = f" ({str(cause).splitlines()[0]})" if cause is not None and str(cause) else ""
-        raise InputError(f"the {layout.content} cannot be opened{reason}", fix=fix, path=address) from None
+        raise InputError(f"the store of {layout.content} cannot be opened{reason}", fix=fix, path=address) from None
     return engine
 
 
@@ -92,7 +92,7 @@ def _prepare(engine: Engine, layout: StoreLayout, begin: Callable[[Connection], 
     if names and about.name not in names:
         raise InputError(f"this database is not a store of {layout.content}", fix="use a new file", path=address)
     if not names and not new:
-        problem = f"this database has no {layout.content} yet"
+        problem = f"this database has no {layout.content}"
         raise InputError(problem, fix=f"create it: {layout.create_command} {address}", path=address)
     if engine.dialect.name == "sqlite":  # WAL: concurrent readers and one writer
         with engine.connect() as connection:
@@ -106,7 +106,8 @@ def _prepare(engine: Engine, layout: StoreLayout, begin: Callable[[Connection], 
             begin(connection)
         elif int(version) > layout.version:
             fix = "update judged to the version that wrote it"
-            raise InputError(f"its layout is version {version}", fix=fix, path=address)
+            problem = f"the layout of the store must have version {layout.version} or lower, got {version}"
+            raise InputError(problem, fix=fix, path=address)
 
 
 def add_new(connection: Connection, table: SqlTable, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -128,7 +129,11 @@ def create_store_engine(where: str) -> Engine:
         return create_engine(f"postgresql+psycopg://{location}", hide_parameters=True)
     if separator and scheme != "sqlite":
         fix = "use the path of a file, or postgresql://user@host/name"
-        raise InputError(f"a store cannot be in {scheme}://", fix=fix, path=without_password(where))
+        raise InputError(
+            f"a store must be an SQLite file or a PostgreSQL database, got {scheme}://",
+            fix=fix,
+            path=without_password(where),
+        )
     address = where if where.startswith("sqlite:") else f"sqlite:///{where}"
     engine = create_engine(address, hide_parameters=True)  # no texts, answers, and tokens in errors
 
@@ -162,7 +167,7 @@ def _raise_judged_error(path: str, address: str, context: ExceptionContext) -> N
     if full or name.startswith("SQLITE_IOERR"):
         raise OutputError(address, OSError(errno.ENOSPC if full else errno.EIO, str(error)))
     if name.startswith("SQLITE_BUSY"):
-        raise _BusyError("another process has locked the store", fix="try again when it has ended", path=address)
+        raise _BusyError("another process has locked the store", fix="try again later", path=address)
     if name.startswith(_DAMAGED) or (not name and "Could not decode" in str(error)):
         raise InputError(f"the database is damaged ({error})", fix="restore it from a copy", path=address) from None
 

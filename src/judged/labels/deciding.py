@@ -49,7 +49,7 @@ class NextLabel:
 class Decision(Answer):
     """Whether labels decide between two runs, and which labels to give next."""
 
-    kind: ClassVar[str] = "deciding"
+    kind: ClassVar[str] = "decision"
 
     first: str
     second: str
@@ -60,16 +60,16 @@ class Decision(Answer):
     decided: bool
     # whether this holds if documents outside both top-k lists have the highest grade
     decided_outside: bool
-    known: int  # number of labeled documents in the top-k lists, and of unlabeled ones
-    open: int
+    labeled: int  # number of labeled documents in the top-k lists, and of unlabeled ones
+    unlabeled: int
     # labels that decide in half of the random draws, and in nine of ten; None if decided, or if they do not decide
-    expected: int | None
-    most_expected: int | None
+    labels_median: int | None
+    labels_q90: int | None
     labels: tuple[NextLabel, ...]
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the sentences and the labels to give next."""
-        ranks = (("first_rank", COUNT, "rank first"), ("second_rank", COUNT, "rank second"))
+        ranks = (("first_rank", COUNT, "rank in first run"), ("second_rank", COUNT, "rank in second run"))
         head = (("query_id", TEXT), ("doc_id", TEXT), ("priority", significant(4)))
         columns = columns_of(self.labels, *head, *ranks)
         return Sentences(self.sentences), Table("labels", columns, labels=2)
@@ -82,26 +82,26 @@ class Decision(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Bounds of the difference, and number of labels that remain."""
         bounds = (
-            f"{self.measure}, {self.first} minus {self.second}, over {counted(self.n, 'topic')}:"
-            f" between {self.low:+.4f} and {self.high:+.4f}, whatever the {counted(self.open, 'open document')} of"
-            " their first would be graded."
+            f"{self.measure}, {self.first} minus {self.second}, {counted(self.n, 'topic')}: the difference is between"
+            f" {self.low:+.4f} and {self.high:+.4f} for all possible grades of"
+            f" {counted(self.unlabeled, 'unjudged top document')}."
         )
         if self.low == self.high == 0:
-            return bounds, "Equal: both have the same mean on these topics, whatever is labeled among their first."
+            return bounds, "Equal: both runs have the same mean on these topics, for all possible grades."
         if self.decided:
             better = self.first if self.low > 0 else self.second
-            outside = "also" if self.decided_outside else "but not"
+            outside = "also holds" if self.decided_outside else "may not hold"
             decision = (
-                f"Decided: {better} has the higher mean on these topics, {outside} if documents that neither has among"
-                " its first are given the highest grade. That says nothing of other topics."
+                f"Decided: {better} has the higher mean on these topics. The decision {outside} if documents outside"
+                " both top lists have the highest grade. It does not apply to other topics."
             )
             return bounds, decision
-        remaining = f"Not decided: at most {counted(self.open, 'label')} would tell."
-        if self.expected is not None:
+        remaining = f"Not decided: the decision needs at most {counted(self.unlabeled, 'more label')}."
+        if self.labels_median is not None:
             remaining += (
-                f" Of {_DRAWS} draws of their grades, from ranks and the labels so far, half are decided by the first"
-                f" {self.expected} of the list and nine of ten by {self.most_expected}, if the list is labeled in"
-                " this order; made again after some labels, it takes fewer."
+                f" In {_DRAWS} simulations of the missing grades, from ranks and existing labels, the first"
+                f" {self.labels_median} labels of the list decided half of the simulations, and the first"
+                f" {self.labels_q90} decided 90%. If you update the list after some labels, you usually need fewer."
             )
         return bounds, remaining
 
@@ -127,7 +127,7 @@ def decide(
     the bound that decides for the run with the higher expected mean. The expected grade of a document depends on its
     ranks, and on the labels of other documents at similar ranks and of the same topic.
 
-    The ideal ranking of nDCG and NCG also depends on the labels, given and possible. Documents outside both top-k lists
+    The ideal ranking of nDCG and NCG also depends on existing and possible labels. Documents outside both top-k lists
     count with their label, if any.
 
     Parameters

@@ -13,6 +13,7 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results import NUMBER, TEXT, Answer, Column, Sentences, Table
 from judged.results.blocks import Note
+from judged.results.decimals import counted
 from judged.results.table import columns_of
 from judged.results.types import cached_property
 from judged.scoring.evaluation.inputs import runs_of
@@ -74,19 +75,18 @@ class Estimates(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"Estimated from a sample of the pool, {len(self.topics)} topics"
+        return f"Scores estimated from a sample of the pool, {counted(len(self.topics), 'topic')}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Scope of the estimates and of their intervals."""
         scope = (
-            "The numbers are those that judgments of the whole pool of these topics would give, where documents outside"
-            f" the pool count as not relevant. The {self.level:.0%} intervals are over samples of documents; they do"
-            " not say how other topics would turn out."
+            "The scores are estimates for judgments of the whole pool of these topics. Documents outside the pool count"
+            f" as not relevant. The {self.level:.0%} CI is over samples of documents, not over topics."
         )
         if any(row.estimator == "ratio" for row in self.rows):
-            bias = "Ratios are biased in small samples, so they have no interval: docs/pooling.md has how much was"
-            return scope, f"{bias} measured. They are over topics with a relevant document in the sample."
+            bias = "Ratio estimates are biased in small samples, so they have no interval (docs/pooling.md)."
+            return scope, f"{bias} They are means over topics with a relevant document in the sample."
         return (scope,)
 
     def facts(self) -> dict[str, Any]:
@@ -96,7 +96,12 @@ class Estimates(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Return a table by run and measure, and a folded table by topic."""
         columns = columns_of(
-            self.rows, ("run", TEXT), ("measure", TEXT), ("value", NUMBER), ("error", NUMBER), ("estimator", TEXT)
+            self.rows,
+            ("run", TEXT),
+            ("measure", TEXT),
+            ("value", NUMBER),
+            ("error", NUMBER, "std. error"),
+            ("estimator", TEXT),
         )
         cells = [
             (run, measure, topic, float(value), float(error))
@@ -108,7 +113,7 @@ class Estimates(Answer):
             Column("measure", [cell[1] for cell in cells], TEXT),
             Column("query_id", [cell[2] for cell in cells], TEXT, "topic"),
             Column("value", [cell[3] for cell in cells], NUMBER),
-            Column("error", [cell[4] for cell in cells], NUMBER),
+            Column("error", [cell[4] for cell in cells], NUMBER, "std. error"),
         )
         rows, scope = Table("rows", columns, labels=2), Sentences(self.sentences)
         return rows, scope, Table("topics", topics, labels=3, folded=True)
@@ -159,9 +164,9 @@ def estimate(
     >>> runs = {"first": {"q": ["a", "b", "c", "d"]}, "second": {"q": ["e", "f", "g", "h"]}}
     >>> sample = pool(runs, sample=6, strata=[2], rates=[1, 1])
     >>> print(estimate(sample, {"q": dict.fromkeys("abcdefgh", 1)}, runs, "P@2").table().text())
-    run     measure                  value   error  estimator
-    first   P@2      0.6667 [0.078, 5.731]  0.3333        sum
-    second  P@2      1.3333 [0.455, 3.909]  0.3333        sum
+    run     measure                  value  std. error  estimator
+    first   P@2      0.6667 [0.078, 5.731]      0.3333        sum
+    second  P@2      1.3333 [0.455, 3.909]      0.3333        sum
     """
     if not 0 < level < 1:
         raise InputError(f"`level` must be between 0 and 1, got {level}", fix="use 0.95, for example")
@@ -188,8 +193,8 @@ def estimate(
     return Estimates(tuple(rows), topics, by_topic, level, tuple(notes.values()))
 
 
-_TOO_FEW_RELEVANT = "no interval: too few relevant documents came into the sample to say how much it varies"
-_NO_VARIATION = "no interval: the documents drawn were all alike where some were left out, and those may differ"
+_TOO_FEW_RELEVANT = "no interval, because the sample has too few relevant documents"
+_NO_VARIATION = "no interval, because the sampled documents do not vary; documents outside the sample may differ"
 
 
 def estimator_of(measure: Measure) -> Estimator:
@@ -204,7 +209,7 @@ def estimator_of(measure: Measure) -> Estimator:
     elif name in _RATIOS and changed <= _RATIOS[name]:
         return "ratio"
     elif not properties.depends_on_relevance:
-        reason = "it does not depend on relevance, so evaluate computes it"
+        reason = "it does not depend on relevance, so judged evaluate can compute it"
     elif properties.uses_all_labels:
         reason = "it needs all labels of a document"
     elif getattr(measure, "undefined", 0.0) != 0.0:
@@ -212,9 +217,9 @@ def estimator_of(measure: Measure) -> Estimator:
     elif (properties.additive and not properties.depends_on_missing) or name == "NumRel":
         return "sum"
     elif properties.relative_to_ideal or properties.additive:
-        reason = "it is divided by the value of the best ranking, or of all relevant documents"
+        reason = "it is divided by the value of the ideal ranking, or of all relevant documents"
     else:
-        reason = "the contribution of a document depends on which others are relevant"
+        reason = "the contribution of a document depends on the relevance of other documents"
     raise MeasureError(
         f"{measure} cannot be estimated from a sample: {reason}."
         " Fix: use a sum over documents such as P@10, DCG@10, RBP(p=0.8), NumRel; or R@k, AP"
@@ -225,7 +230,7 @@ def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
     """Select the judgments of the pairs in the pool."""
     if pool.pairs["probability"].null_count:
         raise InputError(
-            "estimates need a pool with probabilities, and this pool has none: MaxMean prefers relevant documents",
+            "the pool must have sampling probabilities; MaxMean has none, because it prefers relevant documents",
             fix="draw a sample with judged pool --sample, or use judged evaluate with these judgments",
         )
     all_qrels = Qrels.of(qrels)
@@ -254,7 +259,7 @@ def match_sample(pool: Pool, judged: Judged) -> StratifiedSample:
     label_stratum = np.array([strata[stratum_of_pair[pair]] for pair in pairs], dtype=np.int64)
     codes = {name: code for code, name in enumerate(judged.query_ids)}
     stratum_topic = np.array([codes[name] for name in sizes["query_id"].to_pylist()], dtype=np.int64)
-    expected_sizes = sizes["of"].to_numpy()
+    expected_sizes = sizes["size"].to_numpy()
     rounded_sizes = np.rint(expected_sizes).astype(np.int64)
     # Probabilities in a file are rounded, so sizes are recovered up to rounding errors.
     if (np.abs(expected_sizes - rounded_sizes) > 1e-6 * expected_sizes + 1e-6).any():
@@ -370,9 +375,9 @@ class StratifiedSample:
         counts = self.sample_sizes
         if (counts > self.sizes).any():
             fix = "use the probability of each unit in the sample"
-            raise InputError("a stratum has more sampled units than units", fix=fix)
+            raise InputError("a stratum must not have more sampled units than units in total", fix=fix)
         if ((counts < 2) & (self.sizes > counts)).any():
-            problem = "a stratum of several units has fewer than two in the sample, so its variance is unknown"
+            problem = "each stratum with several units must have at least two sampled units, to estimate its variance"
             raise InputError(problem, fix="sample at least two units of each stratum, or all")
 
     @cached_property

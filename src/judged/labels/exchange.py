@@ -280,8 +280,8 @@ def _complete_label(record: Mapping[str, Any], judge: str, kind: str, where: str
     except (ValueError, TypeError) as error:
         raise InputError(f"not a valid label ({error})", fix="correct the row", path=where, line=line) from None
     row["valid"] = row["valid"].lower() in _TRUE if isinstance(row["valid"], str) else bool(row["valid"])
-    row |= {name: str(row[name]) for name in ("judge", "kind", "note", "at", "prompt", "model", "logprobs")}
-    row["at"] = format_utc(row["at"], where, line)
+    row |= {name: str(row[name]) for name in ("judge", "kind", "note", "time", "prompt", "model", "logprobs")}
+    row["time"] = format_utc(row["time"], where, line)
     if row["grade"] is not None and not math.isfinite(row["grade"]):
         raise InputError("grades must be finite", fix="leave missing grades empty", path=where, line=line)
     if not row["judge"].strip() or row["kind"] not in KINDS:

@@ -35,7 +35,7 @@ SCHEMA = pa.schema(
         "valid": pa.bool_(),  # false: undone, postponed, or an answer that is not a grade
         "note": pa.string(),
         "seconds": pa.float64(),  # time for the label; null if not measured
-        "at": pa.string(),  # time as ISO 8601 in UTC; empty if unknown
+        "time": pa.string(),  # time as ISO 8601 in UTC; empty if unknown
         "prompt": pa.string(),  # ID of the prompt of a model
         "model": pa.string(),
         "seed": pa.int64(),
@@ -45,12 +45,12 @@ SCHEMA = pa.schema(
 ADJUDICATOR = "adjudicator"
 """Name of the judge whose label settles disagreements."""
 KEY = ("query_id", "doc_id", "judge", "repeat")
-"""Key of a label. Of several labels, the latest by `at` counts, or the last one if a time is missing."""
+"""Key of a label. Of several labels, the latest by `time` counts, or the last one if a time is missing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels in the order in which they were given. Immutable.
+    """Labels in the order of arrival. Immutable.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ class Labels:
 
     @cached_property
     def last(self) -> Table:
-        """The label of each topic, document, judge and repeat that counts, in the order in which they were given."""
-        rows = self.table.select([*KEY, "at"]).append_column("row", pa.array(np.arange(self.table.num_rows)))
+        """The label of each topic, document, judge and repeat that counts, in the order of arrival."""
+        rows = self.table.select([*KEY, "time"]).append_column("row", pa.array(np.arange(self.table.num_rows)))
         # Times are optional: by time if all labels of a key have one, else by position.
-        by_time = pc.sort_indices(rows, sort_keys=[("at", "ascending"), ("row", "ascending")])
-        timed = rows.append_column("timed", pc.not_equal(rows["at"], "")).take(by_time)
+        by_time = pc.sort_indices(rows, sort_keys=[("time", "ascending"), ("row", "ascending")])
+        timed = rows.append_column("timed", pc.not_equal(rows["time"], "")).take(by_time)
         timed = timed.append_column("time_order", pa.array(np.arange(len(timed))))
         groups = timed.group_by(list(KEY)).aggregate([("row", "max"), ("time_order", "max"), ("timed", "all")])
         latest = by_time.to_numpy().astype(np.int64)[groups["time_order_max"].to_numpy()]
@@ -224,7 +224,7 @@ def format_utc(value: str, where: str, line: int | None = None) -> str:
     return utc.isoformat(timespec="milliseconds")
 
 
-_TEXT_COLUMNS = ("note", "at", "prompt", "model", "logprobs")
+_TEXT_COLUMNS = ("note", "time", "prompt", "model", "logprobs")
 _DEFAULTS: dict[str, Any] = {"repeat": 0, "valid": True, **dict.fromkeys(_TEXT_COLUMNS, "")}
 
 
@@ -241,7 +241,7 @@ def complete_columns(table: Table, kind: Kind, where: str) -> Table:
                     f"the column {name} must be {field_.type}: {error}", fix="correct the column", path=where
                 ) from None
             columns[name] = column if default is None else pc.fill_null(column, default)
-            if name == "at":
+            if name == "time":
                 columns[name] = pa.array([format_utc(value, where) for value in columns[name].to_pylist()], pa.string())
         elif name in {"query_id", "doc_id", "judge", "grade"}:
             raise InputError(f"the column {name} is missing", fix="add query_id, doc_id, judge and grade", path=where)

@@ -104,12 +104,12 @@ class Pool(Answer):
 
     @cached_property
     def sizes(self) -> ArrowTable:
-        """Number of documents of each topic and stratum: ``drawn`` are to be judged, ``of`` are in the stratum."""
+        """Number of documents of each topic and stratum: ``selected``: to be judged; ``size``: in the stratum."""
         # In a stratified sample the reciprocals of the probabilities in a stratum add up to its size.
-        weights = self.pairs.append_column("of", pc.divide(1.0, self.pairs["probability"]))
+        weights = self.pairs.append_column("size", pc.divide(1.0, self.pairs["probability"]))
         grouped = weights.group_by(["query_id", "stratum"], use_threads=False)
-        counts = grouped.aggregate([("doc_id", "count"), ("of", "sum")])
-        return counts.rename_columns(["query_id", "stratum", "drawn", "of"])
+        counts = grouped.aggregate([("doc_id", "count"), ("size", "sum")])
+        return counts.rename_columns(["query_id", "stratum", "selected", "size"])
 
     def blocks(self) -> tuple[Block, ...]:
         """Return counts by stratum and by topic, and the pairs."""
@@ -122,11 +122,11 @@ class Pool(Answer):
         return Sentences(self.sentences), strata, self._counts("query_id", "topics", TEXT, folded=True), pairs
 
     def _counts(self, key: str, name: str, show: Any, *, folded: bool = False) -> Table:
-        counts = self.sizes.group_by([key], use_threads=False).aggregate([("drawn", "sum"), ("of", "sum")])
-        sizes = [None if size is None else round(size) for size in counts["of_sum"].to_pylist()]
+        counts = self.sizes.group_by([key], use_threads=False).aggregate([("selected", "sum"), ("size", "sum")])
+        sizes = [None if size is None else round(size) for size in counts["size_sum"].to_pylist()]
         keys = Column(key, counts[key].to_pylist(), show, "topic" if key == "query_id" else None)
-        sampled = Column("drawn", counts["drawn_sum"].to_pylist(), COUNT, "to judge")
-        return Table(name, (keys, sampled, Column("of", sizes, COUNT, "of the pool's")), folded=folded)
+        sampled = Column("selected", counts["selected_sum"].to_pylist(), COUNT, "documents to judge")
+        return Table(name, (keys, sampled, Column("size", sizes, COUNT, "documents in pool")), folded=folded)
 
 
 _ID_COLUMNS = (("query_id", "topic"), ("doc_id", "document"), ("stratum", "stratum"))
@@ -231,18 +231,18 @@ def pool(
     if budget is None:
         all_rows = np.arange(len(documents.doc))
         table = documents.table(all_rows, [f"1-{depth}"] * len(all_rows), np.ones(len(all_rows)))
-        return Pool(table, f"All documents among the first {depth} of a run.")
+        return Pool(table, f"The pool contains the top {depth} documents of each run.")
     # The budget includes existing labels, so that repeated calls with the same budget end.
     labels = {} if qrels is None else _known_labels(qrels, documents, rel)
     remaining = budget - len(labels)
     if remaining < 1:
-        problem = f"the budget of {budget} is used up: {len(labels)} documents have labels"
+        problem = f"`budget` must exceed the number of labeled documents, {len(labels)}, got {budget}"
         raise InputError(problem, fix="use a larger budget")
     turns = [iter(unlabeled_rows(bandit, labels, batch)) for bandit in topic_bandits(documents.lists, retention, seed)]
     rows = np.array([row for topic_rows in _take_turns(turns, remaining) for row in topic_rows], dtype=np.int64)
-    method = f"The next by MaxMean (retention {retention:g}) among the first {depth} of a run"
+    method = f"MaxMean (retention {retention:g}) selected them from the top {depth} documents of each run"
     pairs = documents.table(rows, [f"1-{depth}"] * len(rows), None)
-    return Pool(pairs, f"{method}; {len(labels)} have a label.")
+    return Pool(pairs, f"{method}; {counted(len(labels), 'document')} already had a label.")
 
 
 def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = "docid") -> Candidates:
@@ -319,16 +319,17 @@ def _draw_sample(
     ends = (*(end for end in ends if end < depth), depth)
     rates = tuple(2.0 ** np.arange(len(ends))[::-1]) if rates is None else tuple(rates)
     if len(rates) != len(ends) or not 0 < min(rates) <= max(rates) < _MAX_RATE_RATIO * min(rates):
-        fix = f"use one positive rate for each stratum, with ratios below {_MAX_RATE_RATIO:g}"
-        raise InputError(f"{len(rates)} rates for {len(ends)} strata: {', '.join(map(str, rates))}", fix=fix)
+        fix = f"use one rate for each stratum, with ratios below {_MAX_RATE_RATIO:g}"
+        got = ", ".join(map(str, rates))
+        raise InputError(f"`rates` must have one positive number per stratum ({len(ends)}), got {got}", fix=fix)
     bands, stratum, sizes = assign_strata(documents, ends)
     sample_sizes = allocate(sample, sizes, np.array(rates)[bands])
     rows = draw(stratum, sample_sizes, np.random.default_rng(seed))
     names = [f"{low + 1}-{high}" for low, high in zip((0, *ends), ends, strict=False)]
     labels = [names[band] for band in bands[stratum[rows]].tolist()]
     table = documents.table(rows, labels, (sample_sizes / sizes)[stratum[rows]])
-    method = f"Drawn at random within strata of best ranks, of {counted(len(stratum), 'document')}"
-    return Pool(table, f"{method} among the first {depth} of a run; seed {seed}.")
+    method = f"They are a random sample, stratified by best rank, of {counted(len(stratum), 'document')}"
+    return Pool(table, f"{method} from the top {depth} of each run (seed {seed}).")
 
 
 def assign_strata(documents: Candidates, ends: Sequence[int]) -> tuple[Ints, Ints, Ints]:

@@ -61,7 +61,7 @@ labels = Table(
     Column("valid", Boolean, nullable=False),
     Column("note", String, nullable=False),
     Column("seconds", Float),
-    *_texts("at", "prompt", "model"),
+    *_texts("time", "prompt", "model"),
     Column("seed", BigInteger),
     Column("logprobs", String, nullable=False),
     Index("labels_of_judge", "judge", "query_id", "doc_id", "repeat"),
@@ -71,5 +71,5 @@ replies = Table(
     metadata,
     Column("request", String, primary_key=True),  # SHA-256 of the request to a model
     Column("reply", String, nullable=False),  # JSON
-    Column("at", String, nullable=False),
+    Column("time", String, nullable=False),
 )

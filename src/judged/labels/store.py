@@ -209,7 +209,7 @@ class LabelStore:
         allowed, new_rows = {grade.grade for grade in self.scale}, list[dict[str, Any]]()
         for label in rows:
             row = {**defaults, **label}
-            row.setdefault("at", now)  # stays empty for imported labels without a time
+            row.setdefault("time", now)  # stays empty for imported labels without a time
             if unknown := set(row) - set(SCHEMA.names):
                 raise InputError(f"unknown column {min(unknown)!r} of a label", fix=f"use {', '.join(SCHEMA.names)}")
             _check_judge(row["judge"], row["kind"])
@@ -438,9 +438,9 @@ def _count(connection: Connection, table: SqlTable) -> int:
 
 def _check_judge(judge: str, kind: str) -> None:
     if not judge.strip():
-        raise InputError("a judge has no name", fix="use a name")
+        raise InputError("each judge must have a name", fix="use a name that is not empty")
     if kind not in KINDS:
-        raise InputError(f"no kind of judge {kind!r}", fix=f"use one of {', '.join(KINDS)}")
+        raise InputError(f"unknown kind of judge {kind!r}", fix=f"use one of {', '.join(KINDS)}")
 
 
 def _shuffle_key(*parts: str) -> bytes:

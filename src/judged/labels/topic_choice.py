@@ -55,15 +55,15 @@ class ChosenTopics(Answer):
     @property
     def title(self) -> str:
         """Number of sampled topics and of queries."""
-        return f"{counted(self.topics.num_rows, 'topic')} of {counted(self.queries, 'query', 'queries')}"
+        return f"{counted(self.topics.num_rows, 'topic')} sampled from {counted(self.queries, 'query', 'queries')}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sampling scheme and use of the weights."""
         share = float(self.topics["count"].to_numpy().sum()) / self.searches
         return (
-            f"{self.title}, which are {share:.1%} of the searches. {_DESCRIPTIONS[self.scheme]}",
-            "Means weighted by `weight` estimate the mean over searches, by `query_weight` that over queries.",
+            f"{self.title}. They account for {share:.1%} of the searches. {_DESCRIPTIONS[self.scheme]}",
+            "Means weighted by `weight` estimate means over searches; by `query_weight`, means over distinct queries.",
         )
 
     def facts(self) -> dict[str, Any]:
@@ -81,12 +81,11 @@ class ChosenTopics(Answer):
 
 
 _DESCRIPTIONS: dict[Scheme, str] = {
-    "traffic": "They were drawn with probabilities proportional to their searches, without replacement: systematically"
-    " from a random order (Hartley and Rao 1962); those that would have more than 1 are in for sure. The probabilities"
-    " are exact.",
-    "strata": "Of head, torso and tail, which have a part of all searches each, about as many were drawn, at random"
-    " without replacement.",
-    "random": "Each set of so many queries was as likely as any other.",
+    "traffic": "Sampling probabilities are proportional to the number of searches (systematic sampling from a random"
+    " order, without replacement; Hartley and Rao 1962). Queries whose probability would exceed 1 are always selected.",
+    "strata": "The sample has about equal numbers of head, torso, and tail queries, selected at random without"
+    " replacement.",
+    "random": "All queries had the same sampling probability.",
 }
 
 

@@ -22,8 +22,7 @@ from judged.labels.labels import ADJUDICATOR, Labels
 from judged.labels.store import LabelStore
 from judged.results import COUNT, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
 from judged.results.blocks import Note
-from judged.results.decimals import decimal, percent
-from judged.results.table import p_value
+from judged.results.decimals import decimal, p_text, percent
 from judged.stats.agreement import MIN_GROUPS, krippendorff_alpha
 from judged.stats.correction import adjust, clopper_pearson_intervals
 from judged.stats.inputs import spread
@@ -37,15 +36,15 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
     from judged.stats.agreement import Agreement, Scale
 
-HASTY = 1.0
-"""Labels that took fewer seconds are hasty: too short to read a document."""
+FAST = 1.0
+"""Labels that took fewer seconds are fast: too short to read a document."""
 _THREE_DECIMALS, _SIGNED = number(3), number(3, "+")
 _OPTIONAL_COLUMNS = (
-    ("repeated", SHARE, "same again", ("repeats", "repeated_ci")),
-    ("right", SHARE, "known right", ("gold", "right_ci")),
+    ("consistency", SHARE, "self-consistency", ("repeats", "consistency_ci")),
+    ("accuracy", SHARE, "accuracy", ("gold", "accuracy_ci")),
     ("drift", _SIGNED, "drift", ()),
-    ("drift_p", number(3), "p of drift", ()),
-    ("seconds", number(1), "seconds", ("hasty",)),
+    ("drift_p", number(3), "p (drift)", ()),
+    ("seconds", number(1), "median seconds", ("fast",)),
 )
 
 
@@ -61,17 +60,17 @@ class JudgeQuality:
     same: float  # share of the others' grades that equal the judge's, on shared pairs
     shift: float  # mean over topics of the judge's grade minus the mean of the others
     shift_ci: tuple[float, float] | None
-    without: float  # alpha of all other judges
+    alpha_without: float  # alpha of all other judges
     repeats: int  # pairs that were graded again
-    repeated: float  # share of these with the same grade
-    repeated_ci: tuple[float, float] | None
+    consistency: float  # share of these with the same grade
+    consistency_ci: tuple[float, float] | None
     gold: int  # pairs with a known correct grade
-    right: float  # share of these with the correct grade
-    right_ci: tuple[float, float] | None
+    accuracy: float  # share of these with the correct grade
+    accuracy_ci: tuple[float, float] | None
     drift: float  # shift of the later half of the labels minus that of the earlier half
     drift_p: float  # Welch's t-test over topics, Holm-corrected over judges; NaN if not tested
     seconds: float  # median time per label
-    hasty: float  # share of labels that took less than `HASTY` seconds
+    fast: float  # share of labels that took less than `FAST` seconds
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class LabelQuality(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return "How far labels can be trusted"
+        return "Quality of labels"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -115,14 +114,14 @@ class LabelQuality(Answer):
         for judge in self.judges:
             if judge.drift_p < self.threshold:
                 direction = f"{decimal(abs(judge.drift), 2)} {'higher' if judge.drift > 0 else 'lower'}"
-                p = p_value(self.threshold).write(judge.drift_p)
-                head = f"{judge.judge}'s later labels are {direction} against the others'"
-                sentences.append(f"{head} than the earlier ones (p {p}, Holm).")
-        best_share = max((judge.right for judge in self.judges if judge.gold), default=0.0)
+                p = p_text(judge.drift_p, self.threshold)
+                head = f"Relative to other judges, the later labels of {judge.judge} are {direction}"
+                sentences.append(f"{head} than the earlier labels (p {p}, Holm-corrected).")
+        best_share = max((judge.accuracy for judge in self.judges if judge.gold), default=0.0)
         sentences += [
-            f"{judge.judge} graded {percent(judge.right)} of {counted(judge.gold, 'known document')} right."
+            f"{judge.judge} graded {percent(judge.accuracy)} of {counted(judge.gold, 'gold document')} correctly."
             for judge in self.judges
-            if judge.right_ci and judge.right_ci[1] < best_share and insufficiency(judge.gold, "verdict") is None
+            if judge.accuracy_ci and judge.accuracy_ci[1] < best_share and insufficiency(judge.gold, "verdict") is None
         ]
         if self.systems is not None and self.systems.systems:
             most_changed = max(self.systems.systems, key=lambda judge: judge.largest_change)
@@ -132,9 +131,15 @@ class LabelQuality(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Return agreement in words, judges, slices, grades, topics, and systems under each pair of judges."""
         rows = self.judges
-        columns: list[Any] = [("judge", TEXT), ("kind", TEXT), ("labels", COUNT), ("invalid", COUNT), ("shared", COUNT)]
-        columns += [("same", SHARE, "same as others"), ("shift", _SIGNED), "shift_ci"]
-        columns.append(("without", _THREE_DECIMALS, "alpha without"))
+        columns: list[Any] = [
+            ("judge", TEXT),
+            ("kind", TEXT),
+            ("labels", COUNT),
+            ("invalid", COUNT),
+            ("shared", COUNT, "shared pairs"),
+        ]
+        columns += [("same", SHARE, "same grade"), ("shift", _SIGNED, "mean difference"), "shift_ci"]
+        columns.append(("alpha_without", _THREE_DECIMALS, "alpha without judge"))
         for name, formatter, title, data_columns in _OPTIONAL_COLUMNS:
             is_known = any(not math.isnan(getattr(judge, name)) for judge in rows)
             columns += [(name, formatter, title) if is_known else name, *data_columns]
@@ -145,7 +150,7 @@ class LabelQuality(Answer):
         blocks.append(Table("grades", _agreement_columns(self.grades, "grade"), title="By grade"))
         blocks.append(Table("topics", _agreement_columns(self.topics, "query_id"), title="By topic", folded=True))
         if self.systems is not None:
-            blocks.append(replace(self.systems.table("systems"), title="Systems under each two judges"))
+            blocks.append(replace(self.systems.table("systems"), title="Systems by pair of judges"))
         return tuple(blocks)
 
     def facts(self) -> dict[str, Any]:
@@ -157,7 +162,7 @@ class LabelQuality(Answer):
 def _agreement_columns(rows: tuple[AgreementSummary, ...], name: str, *, alpha: bool = False) -> tuple[Any, ...]:
     title = "topic" if name == "query_id" else name
     records = [{**vars(row), name: row.name} for row in rows]
-    numbers = (("pairs", COUNT), ("same", SHARE), ("distance", _THREE_DECIMALS))
+    numbers = (("pairs", COUNT), ("same", SHARE, "same grade"), ("distance", _THREE_DECIMALS, "mean abs. difference"))
     return columns_of(
         records, (name, TEXT, title), *numbers, *((("alpha", _THREE_DECIMALS), "alpha_ci") if alpha else ())
     )
@@ -218,7 +223,7 @@ def quality(
     is_shared = (~np.isnan(grades)).sum(axis=1) > 1
     if not is_shared.any():
         fix = "let two judges grade some of the same documents"
-        raise InputError("agreement needs a document with grades from two judges", fix=fix, path=all_labels.where)
+        raise InputError("at least one document must have grades from two judges", fix=fix, path=all_labels.where)
     # Topics are the independent units of the interval: labels of the same topic are not independent.
     overall = krippendorff_alpha(grades, scale, groups=topic, level=level)
     query_ids = all_labels.pairs["query_id"].unique().to_pylist()
@@ -232,7 +237,7 @@ def quality(
     judges = _assess_judges(all_labels, gold_grades, scale, level)
     notes: list[Note] = []
     if overall.groups < MIN_GROUPS and overall.interval is not None:
-        text = f"With {overall.groups} topics, intervals cover the true value less often than stated"
+        text = f"with {counted(overall.groups, 'topic')}, the coverage of the intervals is below their confidence level"
         notes.append(Note("few-topics", text))
     return LabelQuality(
         overall,
@@ -297,7 +302,7 @@ def _assess_judges(
     corrected = np.full(len(tested), np.nan)
     corrected[~np.isnan(tested)] = adjust(tested[~np.isnan(tested)])
     for i, judge in enumerate(labels.judges):
-        own_labels = labels.of_judges([judge])
+        judge_labels = labels.of_judges([judge])
         judge_grades, others = grades[:, i], np.delete(grades, i, axis=1)
         shared = ~np.isnan(judge_grades) & (~np.isnan(others)).any(axis=1)
         is_graded = ~np.isnan(others[shared])
@@ -306,29 +311,29 @@ def _assess_judges(
         means = topic_means(shift, topic[shared])
         # Alpha of the others is undefined if no two of them share a document.
         is_single = not ((~np.isnan(others)).sum(axis=1) > 1).any()
-        repeats, equal = _count_repeats(own_labels)
-        gold_count, right = _count_right(own_labels, gold)
-        seconds = own_labels.graded["seconds"].drop_null().to_numpy()
+        repeats, equal = _count_repeats(judge_labels)
+        gold_count, right = _count_right(judge_labels, gold)
+        seconds = judge_labels.graded["seconds"].drop_null().to_numpy()
         yield JudgeQuality(
             judge=judge,
             kind=kinds[judge],
             labels=int((~np.isnan(judge_grades)).sum()),
-            invalid=int(pc.sum(pc.invert(own_labels.last["valid"])).as_py() or 0),
+            invalid=int(pc.sum(pc.invert(judge_labels.last["valid"])).as_py() or 0),
             shared=int(shared.sum()),
             same=float(equal_count / is_graded.sum()) if shared.any() else math.nan,
             shift=float(means.mean()) if len(means) else math.nan,
             shift_ci=topic_interval(means, level),
-            without=math.nan if is_single else krippendorff_alpha(others, scale, groups=topic, level=level).value,
+            alpha_without=math.nan if is_single else krippendorff_alpha(others, scale, groups=topic, level=level).value,
             repeats=repeats,
-            repeated=equal / repeats if repeats else math.nan,
-            repeated_ci=_share_interval(equal, repeats, level),
+            consistency=equal / repeats if repeats else math.nan,
+            consistency_ci=_share_interval(equal, repeats, level),
             gold=gold_count,
-            right=right / gold_count if gold_count else math.nan,
-            right_ci=_share_interval(right, gold_count, level),
+            accuracy=right / gold_count if gold_count else math.nan,
+            accuracy_ci=_share_interval(right, gold_count, level),
             drift=drifts[i][0],
             drift_p=float(corrected[i]),
             seconds=float(np.median(seconds)) if len(seconds) else math.nan,
-            hasty=float((seconds < HASTY).mean()) if len(seconds) else math.nan,
+            fast=float((seconds < FAST).mean()) if len(seconds) else math.nan,
         )
 
 
@@ -374,10 +379,10 @@ def _drift(labels: Labels, judge: int) -> tuple[float, float]:
     """Return the shift of the later half of a judge's labels minus that of the earlier half, and its p-value."""
     grades, topic = labels.grades, labels.topic
     timed = labels.of_judges([labels.judges[judge]]).graded
-    timed = timed.filter(pc.and_(pc.equal(timed["repeat"], 0), pc.not_equal(timed["at"], "")))
+    timed = timed.filter(pc.and_(pc.equal(timed["repeat"], 0), pc.not_equal(timed["time"], "")))
     other_grades = np.delete(grades, judge, axis=1)
     # Times are normalized to UTC, so they sort as text.
-    order = np.argsort(np.array(timed["at"].to_pylist(), dtype=str), kind="stable")
+    order = np.argsort(np.array(timed["time"].to_pylist(), dtype=str), kind="stable")
     rows = labels.row_of(timed)[order]
     rows = rows[~np.isnan(other_grades[rows]).all(axis=1)]
     shift = grades[rows, judge] - np.nanmean(other_grades[rows], axis=1)

@@ -1,4 +1,4 @@
-"""User studies: several people try the same tasks on each of several systems."""
+"""User studies: participants do the same tasks with several systems."""
 
 from judged.components import lazily
 

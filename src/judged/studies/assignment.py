@@ -178,8 +178,8 @@ class Balance(NamedTuple):
     """Frequencies of the combinations of one kind: of the least and the most frequent one."""
 
     kind: str
-    least: int
-    most: int
+    min_count: int
+    max_count: int
 
 
 def balance(design: Design, table: Table) -> tuple[Balance, ...]:

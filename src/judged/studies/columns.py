@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 _TYPES: dict[str, Any] = {
-    **dict.fromkeys(("position", "started", "ended", "at", "page", "rank", "items"), pa.int64()),
+    **dict.fromkeys(("position", "started", "ended", "time", "page", "rank", "items"), pa.int64()),
     **dict.fromkeys(("value", "grade", "score", "low", "high", "sus"), pa.float64()),
     "practice": pa.bool_(),
     "shown": pa.list_(pa.string()),

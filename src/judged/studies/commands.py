@@ -21,33 +21,35 @@ if TYPE_CHECKING:
 
 @click.group("study", cls=LazyGroup)
 def study() -> None:
-    """Plan and run a user study, in which several people do the same tasks with each of several systems.
+    """Plan, run, and analyze a user study, in which participants do the same tasks with several systems.
 
-    DESIGN is a TOML file: systems, tasks, questionnaires, groups of people, their order (docs/user-studies.md).
+    DESIGN is a TOML file with systems, tasks, questionnaires, groups, and the order of tasks (docs/user-studies.md).
     """
 
 
-@study.command("init", short_help="Write a first DESIGN, to start from.")
+@study.command("init", short_help="Write an example design.")
 @click.argument("design", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite an existing DESIGN.")
 def init_command(design: Path, *, force: bool) -> None:
-    """Write a first DESIGN with comments: a study of two rankers of the sample, which can be run as it stands."""
+    """Write an example DESIGN with comments: a runnable study of two rankers of the sample."""
     from judged.data.files import exists
     from judged.studies import first_design
 
     if exists(design) and not force:
-        raise InputError("this file exists already", fix="use another name, or --force to overwrite", path=str(design))
+        raise InputError(
+            "this file already exists", fix="use another name, or --force to overwrite it", path=str(design)
+        )
     write_result(first_design(design.name).rstrip("\n"), design)
-    click.echo(f"wrote {design}; next: judged study check {design}")
+    click.echo(f"Wrote {design}. Next: judged study check {design}")
 
 
-@study.command("check", short_help="Check that DESIGN can be run, and what it balances.")
+@study.command("check", short_help="Check files, balance, and duration of a design.")
 @click.argument("design")
 @answer_options()
 def check_command(design: str, output: OutputOptions) -> None:
-    """Check that the files of DESIGN are there, what its order balances, and how long it takes a participant.
+    """Check the files of DESIGN, the balance of its task order, and the time per participant.
 
-    Exit code 0: it can be run; 1: something is missing; 2: DESIGN makes no sense.
+    Exit code 0: the study can run. 1: data is missing. 2: DESIGN is invalid.
     """
     from judged.studies import check_design, read_design
 
@@ -58,19 +60,34 @@ def check_command(design: str, output: OutputOptions) -> None:
         raise SystemExit(1)
 
 
-@study.command("plan", short_help="How many people, and topics, it takes to find a difference.")
+@study.command("plan", short_help="Compute the required numbers of participants and topics.")
 @click.argument("design")
 @click.option(
-    "--difference", type=float, required=True, metavar="D", help="The least difference of two systems that matters."
+    "--difference", type=float, required=True, metavar="D", help="Smallest relevant difference between two systems."
 )
-@click.option("--pilot", metavar="FOLDER", help="Records of a pilot, from which the spreads are estimated.")
+@click.option("--pilot", metavar="FOLDER", help="Records of a pilot study, to estimate the standard deviations.")
 @click.option(
-    "--outcome", metavar="NAME", help="Of the pilot: minutes, saved, or a questionnaire asked after each task."
+    "--outcome", metavar="NAME", help="Outcome of the pilot: minutes, saved, or a questionnaire after each task."
 )
-@click.option("--trials", type=float, metavar="S", help="Of single trials.  [default: 1]")
-@click.option("--people-by-system", type=float, metavar="S", help="Of what a system is to people.  [default: 0.3]")
-@click.option("--topics-by-system", type=float, metavar="S", help="Of what it is to topics.  [default: 0.3]")
-@click.option("--people", type=float, metavar="S", help="Of people, where each has one variant.  [default: 0]")
+@click.option("--trials", type=float, metavar="S", help="Standard deviation of single trials.  [default: 1]")
+@click.option(
+    "--people-by-system",
+    type=float,
+    metavar="S",
+    help="Standard deviation of the interaction of participants and systems.  [default: 0.3]",
+)
+@click.option(
+    "--topics-by-system",
+    type=float,
+    metavar="S",
+    help="Standard deviation of the interaction of topics and systems.  [default: 0.3]",
+)
+@click.option(
+    "--people",
+    type=float,
+    metavar="S",
+    help="Standard deviation of participants, if each uses one variant.  [default: 0]",
+)
 @shared("alpha", help="Significance level of the test.")
 @shared("power")
 @answer_options()
@@ -85,16 +102,18 @@ def plan_command(
     power: float,
     **sds: float | None,
 ) -> None:
-    """Say how many participants, and topics, it takes to find a true difference between two systems of DESIGN.
+    """Compute how many participants and topics are needed to detect a true difference between systems of DESIGN.
 
-    Both people and topics are samples: where topics are few, more people are not enough. Options with S are standard
-    deviations, in the unit of the difference; those that are given replace those of the pilot.
+    Participants and topics are both samples. If there are few topics, more participants are not enough. Options with S
+    are standard deviations in the unit of the difference, and override the estimates from the pilot.
     """
     from judged.studies import Spreads, StudyRecords, pilot_spreads, plan_study, read_design
 
     output.keep(design)
     if (pilot is None) != (outcome is None):
-        raise InputError("--pilot and --outcome need each other", fix="use --pilot FOLDER --outcome NAME, or neither")
+        raise InputError(
+            "--pilot and --outcome must be used together", fix="use --pilot FOLDER --outcome NAME, or neither"
+        )
     study_design, spreads, notes = read_design(design), Spreads(0.0, 0.3, 0.3, 1.0), ()
     if pilot and outcome:
         spreads, notes = pilot_spreads(StudyRecords.read(pilot), study_design, outcome)
@@ -103,10 +122,10 @@ def plan_command(
 
 
 ADDRESS = click.option(
-    "--address", metavar="URL", help="Where participants reach it, if not at the machine that it runs on."
+    "--address", metavar="URL", help="Public address of the study.  [default: address on this machine]"
 )
 STORE = click.option(
-    "--store", required=True, metavar="STORE", help="Where answers are kept: a file, or postgresql://..."
+    "--store", required=True, metavar="STORE", help="Store of the answers: an SQLite file, or postgresql://..."
 )
 
 
@@ -115,18 +134,21 @@ def hash_of(design: str) -> str:
     return sha256(Path(design).read_bytes()).hexdigest()
 
 
-@study.command("links", short_help="Add participants, and print the link of each.")
+@study.command("links", short_help="Add participants, and print their links.")
 @click.argument("design")
 @STORE
 @click.option(
-    "--participants", type=click.IntRange(1), metavar="N", help="So many of each group.  [default: as DESIGN says]"
+    "--participants",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of participants per group.  [default: number in DESIGN]",
 )
 @ADDRESS
 def links_command(design: str, store: str, participants: int | None, address: str | None) -> None:
-    """Make STORE for the study of DESIGN where there is none, with its participants; print participant, group and link.
+    """Add the participants of DESIGN to STORE, and print the name, group, and link of each.
 
-    Links are the same each time; more participants are added to those who are there. The last one is an observer's, for
-    notes on what participants say and do.
+    The command creates STORE if it does not exist. Existing participants keep their links. The last link is for the
+    observer, who writes notes about participants.
     """
     from judged.studies.assignment import assignments
     from judged.studies.design import read_design
@@ -150,15 +172,15 @@ def links_command(design: str, store: str, participants: int | None, address: st
     study_store.close()
 
 
-@study.command("run", short_help="Show a study to those who take part.")
+@study.command("run", short_help="Serve a study to its participants.")
 @click.argument("design")
 @STORE
 @ADDRESS
 @shared("host", "port")
 def run_command(design: str, store: str, address: str | None, host: str, port: int | None) -> None:
-    """Serve the pages of the study of DESIGN to whoever has a link of 'judged study links', and keep what they do.
+    """Serve the study of DESIGN to participants with a link of 'judged study links', and record their actions.
 
-    Ctrl-C stops it; when it runs again, everybody goes on where they were.
+    Stop the server with Ctrl-C. After a restart, participants continue where they stopped.
     """
     need_web()
     from urllib.parse import urlsplit
@@ -180,7 +202,7 @@ def run_command(design: str, store: str, address: str | None, host: str, port: i
     rules = replace(listener.rules, hosts=hosts | {public_host} if public_host else hosts)
     try:
         click.echo(f"{study.title}: {counted(len(study_store.participants()), 'participant')}")
-        click.echo(f"running at {listener.address}\nCtrl-C stops it")
+        click.echo(f"Running at {listener.address}\nPress Ctrl-C to stop")
         app = make_study_app(Study(study, study_store, lists), rules)
         uvicorn.Server(uvicorn_config(app, rules)).run(sockets=[listener.socket])
     except KeyboardInterrupt:
@@ -190,14 +212,14 @@ def run_command(design: str, store: str, address: str | None, host: str, port: i
         study_store.close()
 
 
-@study.command("export", short_help="Write what was recorded, as tables and as a log.")
+@study.command("export", short_help="Export the records as tables and as a log.")
 @click.argument("store")
-@click.option("-o", "--out", "folder", required=True, metavar="FOLDER", help="Where to.")
-@click.option("--personal", is_flag=True, help="With what says who somebody is, if the design asks for it.")
+@click.option("-o", "--out", "folder", required=True, metavar="FOLDER", help="Output folder.")
+@click.option("--personal", is_flag=True, help="Include answers that identify participants.")
 def export_command(store: str, folder: str, personal: bool) -> None:
-    """Write the tables of STORE into FOLDER as JSON Lines, and log.ndjson, which 'judged online' reads.
+    """Export the tables of STORE to FOLDER as JSON Lines, and a log (log.ndjson) for 'judged online'.
 
-    It can be done while the study runs.
+    You can export while the study runs.
     """
     from judged.studies.records import write_log
     from judged.studies.storage import StudyStore
@@ -209,22 +231,24 @@ def export_command(store: str, folder: str, personal: bool) -> None:
     write_log(records, Path(folder) / "log.ndjson")
     ended, started = (records["trials"].column(name).drop_null() for name in ("ended", "started"))
     people = counted(records["participants"].num_rows, "participant")
-    click.echo(f"{folder}: {people}, {counted(len(started), 'task')} begun, {len(ended)} ended")
+    click.echo(f"{folder}: {people}, {counted(len(started), 'task')} started, {len(ended)} finished")
 
 
-@study.command("report", short_help="What a study shows, for whom, and what may not be concluded.")
+@study.command("report", short_help="Report the differences between systems, and their limits.")
 @click.argument("records", type=click.Path(path_type=Path))
 @click.option(
-    "--design", type=click.Path(path_type=Path), metavar="FILE", help="How it was made, and its questionnaires."
+    "--design", type=click.Path(path_type=Path), metavar="FILE", help="Design of the study, with its questionnaires."
 )
-@click.option("--outcome", metavar="NAME", help="What decides; all else explores.  [default: the first]")
-@click.option("--qrels", metavar="FILE", help="Judgments of documents.  [default: those of the design]")
-@shared("measure", help="Held against what people said.")
+@click.option(
+    "--outcome", metavar="NAME", help="Primary outcome. All other outcomes are exploratory.  [default: the first]"
+)
+@click.option("--qrels", metavar="FILE", help="Judgments of documents.  [default: qrels of the design]")
+@shared("measure", help="Measure to correlate with the outcomes.")
 @shared("confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @shared("seed", type=click.IntRange(0))
 @answer_options()
 def report_command(records: Path, output: OutputOptions, *, design: Path | None, **options: Any) -> None:
-    """Say what the study whose RECORDS are in this folder shows of its systems."""
+    """Report the results of a user study from the folder RECORDS."""
     from judged.studies.design import read_design
     from judged.studies.records import StudyRecords
     from judged.studies.study_report import report

@@ -4,10 +4,6 @@ from judged.components import Command, Component
 
 COMPONENT = Component(
     needs=("labels", "pipelines"),
-    commands={
-        "People": {
-            "study": Command("judged.studies.commands:study", "User studies: people try the same tasks on each system.")
-        }
-    },
+    commands={"People": {"study": Command("judged.studies.commands:study", "Plan, run, and analyze user studies.")}},
     files="judged.studies",
 )

@@ -46,7 +46,7 @@ class StudySystem:
     Parameters
     ----------
     name
-        Name in the records; participants never see it.
+        Name in the records; participants do not see it.
     run
         Run file.
     texts
@@ -63,7 +63,7 @@ class StudySystem:
     def __post_init__(self) -> None:
         if bool(self.run) == bool(self.endpoint):
             count = "both" if self.run else "neither"
-            problem = f"the system {self.name} must have either a run or an endpoint, and has {count}"
+            problem = f"the system {self.name} must have either a run or an endpoint, got {count}"
             raise InputError(problem, fix="write either run or endpoint")
 
 
@@ -258,7 +258,7 @@ class _Topics:
     use: tuple[str, ...] = ()
     practice: tuple[str, ...] = ()
     preference: tuple[str, ...] = ()
-    instruction: str = "Find out what you can about this, and save the documents that help."
+    instruction: str = "Learn about this topic, and save the documents that help you."
     minutes: float = 5.0
     save: int = 0
 
@@ -300,7 +300,7 @@ def parse_design(text: str, path: str = "") -> Design:
     with lines.locate_errors():
         for table, value in raw.items():
             if table not in _TABLES:
-                raise SettingError(table, f"no table {table!r}", suggest_name(table, _TABLES))
+                raise SettingError(table, f"unknown table {table!r}", suggest_name(table, _TABLES))
             is_list = table in _LISTS
             if not isinstance(value, list if is_list else dict):
                 header = f"[[{table}]]" if is_list else f"[{table}]"
@@ -355,7 +355,7 @@ def _tasks(
 
     def override(task: _TaskOverrides) -> Task:
         if task.topic not in tasks:
-            raise SettingError("topic", f"no topic {task.topic!r}", suggest_name(task.topic, list(tasks)[:20]))
+            raise SettingError("topic", f"unknown topic {task.topic!r}", suggest_name(task.topic, list(tasks)[:20]))
         values = {key: getattr(task, key) for key in ("instruction", "minutes", "save")}
         return replace(tasks[task.topic], **{key: value for key, value in values.items() if value is not None})
 

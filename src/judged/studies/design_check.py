@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from judged.studies.design import StudySystem
 
 ITEMS_A_MINUTE = 8
-"""Assumed number of questionnaire items with values that a person answers per minute. A text answer, and a comparison
-of two lists, are assumed to take a minute each."""
+"""Assumed number of questionnaire items with values that a participant answers per minute. A text answer, and a
+comparison of two lists, are assumed to take a minute each."""
 _DESCRIPTIONS = {
     "systems": "each system at each position",
     "topics": "each topic with each system",
     "positions": "each topic at each position",
-    "followers": "each system right after each other one",
-    "persons": "each system with each person",
+    "followers": "each system directly after each other system",
+    "persons": "each system with each participant",
 }
 
 
@@ -73,25 +73,27 @@ class DesignCheck(Answer):
         design, (for_systems, for_topics) = self.design, block_sizes(self.design)
         unlimited = sum(not task.minutes for task in (*design.practice, *design.tasks))
         people = sum(group.participants for group in design.groups)
-        several = " of each group" if len(design.groups) > 1 else ""
+        several = " in each group" if len(design.groups) > 1 else ""
         practice = f", after {counted(len(design.practice), 'task')} for practice" if design.practice else ""
         no_limit = f", and {counted(unlimited, 'task')} without a limit" if unlimited else ""
         nouns = ("system",) if len(design.conditions) == len(design.systems) else ("variant", "variants of systems")
         work = f"{counted(len(design.tasks), 'task')} with {counted(len(design.conditions), *nouns)}{practice}"
-        groups = f"with every {for_systems} people{several}, the places of topics with every {for_topics}"
+        systems = f"Systems are balanced if the number of participants{several} is a multiple of {for_systems}"
         return (
             f"Each of {counted(people, 'participant')} does {work}: at most {self.minutes:.0f} minutes{no_limit}.",
-            f"Systems are balanced {groups}.",
-            "It can be run." if self.ready else "It cannot be run yet: something is missing.",
+            f"{systems}, and positions of topics if it is a multiple of {for_topics}.",
+            "The study can run." if self.ready else "The study cannot run yet, because data is missing.",
         )
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the sentences and the table of balances."""
         rows = [(group, row) for group, balances in self.balances.items() for row in balances]
         columns = [
-            Column("what", [_DESCRIPTIONS[row.kind] for _, row in rows], TEXT, title="comes equally often"),
-            *columns_of([row for _, row in rows], ("least", COUNT, "at least"), ("most", COUNT, "at most")),
-            Column("balanced", [row.least == row.most for _, row in rows], YES_NO),
+            Column("combination", [_DESCRIPTIONS[row.kind] for _, row in rows], TEXT),
+            *columns_of(
+                [row for _, row in rows], ("min_count", COUNT, "minimum count"), ("max_count", COUNT, "maximum count")
+            ),
+            Column("balanced", [row.min_count == row.max_count for _, row in rows], YES_NO),
         ]
         if len(self.balances) > 1:
             columns.insert(0, Column("group", [group for group, _ in rows], TEXT))
@@ -137,19 +139,21 @@ def _balance_notes(design: Design, balances: dict[str, tuple[Balance, ...]]) -> 
     conditions, topics = len(design.conditions), len(design.tasks)
     if remainder := topics % conditions:
         fix = f"use {topics - remainder} or {topics + conditions - remainder}"
-        text = f"{topics} topics are no multiple of {conditions} systems, so no person has all equally often: {fix}"
+        noun = "systems" if conditions == len(design.systems) else "combinations of system and variant"
+        text = f"{topics} topics cannot be divided equally among {conditions} {noun}. Fix: {fix} topics"
         yield Note("uneven-topics", text)
     for_systems, for_topics = block_sizes(design)
     for group, rows in balances.items():
         planned = next(row.participants for row in design.groups if row.name == group)
         # Persons are unbalanced if topics are no multiple of systems, which has its own note.
-        unbalanced = {row.kind for row in rows if row.least != row.most} - {"persons"}
+        unbalanced = {row.kind for row in rows if row.min_count != row.max_count} - {"persons"}
         if planned % for_topics and unbalanced:
             step = for_topics if unbalanced == {"positions"} else for_systems
             less, more = planned - planned % step, planned - planned % step + step
-            fix = f"take {less} or {more}" if less else f"take {more}"
+            fix = f"use {less} or {more} participants" if less else f"use {more} participants"
             combinations = listed([_DESCRIPTIONS[kind] for kind in sorted(unbalanced)])
-            text = f"{planned} participants do not balance {combinations}: {fix}"
+            subject = counted(planned, "participant does", "participants do")
+            text = f"{subject} not balance {combinations}. Fix: {fix}"
             yield Note("uneven-participants", text, group, of="groups")
 
 
@@ -168,7 +172,7 @@ def _missing_data_notes(design: Design) -> Iterator[Note]:
             yield Note("unreadable", str(error), severity="error")
         else:
             if unjudged := sorted(topics - judged):
-                text = f"no judgments for {listed(unjudged[:5])}: effectiveness is not told there"
+                text = f"no judgments for {listed(unjudged[:5])}, so effectiveness is unknown there"
                 yield Note("missing-judgments", text)
 
 
@@ -185,11 +189,11 @@ def _missing_system_data(design: Design, system: StudySystem, topics: set[str]) 
         if topic in topics
     ]
     if missing := sorted(topics - {topic for topic, _ in results}):
-        text = f"{system.run} has no result for {listed(missing[:5])}: leave these topics out, or search them"
+        text = f"{system.run} has no results for {listed(missing[:5])}. Fix: remove these topics, or add results"
         yield Note("missing-topics", text, system.name, len(missing), severity="error", of="systems")
     doc_ids = {doc for _, doc in results}
     texts = Texts.read(design.file(system.texts), doc_ids)
     if textless := [doc for doc in sorted(doc_ids) if doc not in texts]:
         count = f"{len(textless)} of {len(doc_ids)} documents"
-        text = f"{system.texts} lacks {count}, such as {textless[0]}: add their texts"
+        text = f"{system.texts} has no text for {count}, such as {textless[0]}. Fix: add their texts"
         yield Note("missing-texts", text, system.name, len(textless), severity="error", of="systems")

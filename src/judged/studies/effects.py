@@ -173,13 +173,15 @@ def _without_estimate(
     empty = [name for name, count in zip(pair, counts, strict=True) if not count]
     used_codes = [code for code in codes if code is not None]
     if not pair[1]:
-        reason = "Only one system has trials: there is nothing to compare it with."
+        reason = "Only one system has trials, so no comparison is possible."
     elif empty:
         reason = f"No trial of {' and '.join(empty)} has a value."
     elif confounders := trials.confounders(*used_codes):
-        reason = f"Each system was used with other {' and '.join(confounders)}: the two effects cannot be separated."
+        reason = (
+            f"The systems were used with different {' and '.join(confounders)}, so their effects cannot be separated."
+        )
     else:
-        reason = "The trials cannot separate the systems from people, topics, and positions."
+        reason = "The effects of systems cannot be separated from those of participants, topics, and positions."
     is_used = np.isin(trials.system, used_codes)
     people, topics = (len(np.unique(levels[is_used])) for levels in (trials.person, trials.topic))
     no_interval, nan = (math.nan, math.nan), math.nan

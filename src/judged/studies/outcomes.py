@@ -144,7 +144,7 @@ def find_outcome(study_outcomes: Iterable[Outcome], name: str) -> Outcome:
     """
     by_name = {outcome.name: outcome for outcome in study_outcomes}
     if name not in by_name:
-        raise InputError(f"the study has no outcome {name!r}", fix=f"use one of {', '.join(by_name)}")
+        raise InputError(f"unknown outcome {name!r}", fix=f"use one of {', '.join(by_name)}")
     return by_name[name]
 
 
@@ -187,7 +187,7 @@ class MeasureAgreement(NamedTuple):
     """Pearson's correlation of a measure with an outcome.
 
     ``pooled``: over all trials; ``within``: of deviations from each person's means, which removes how people use
-    scales; ``rank``: Kendall's tau-b within persons, over all their pairs of trials; ``persons``: sorted correlations
+    scales; ``tau``: Kendall's tau-b within persons, over all their pairs of trials; ``persons``: sorted correlations
     of single persons. Intervals are over people (see `_jackknife_interval`); None, with a ``reason``, for too few.
     """
 
@@ -199,7 +199,7 @@ class MeasureAgreement(NamedTuple):
     ci: tuple[float, float] | None
     within: float
     within_ci: tuple[float, float] | None
-    rank: float
+    tau: float
     persons: tuple[float, ...]
     reason: str = ""
 

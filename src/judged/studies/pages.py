@@ -165,7 +165,7 @@ def find_visit(request: Request, token: str) -> Visit:
     name = study.store.find_participant(token)
     participant = study.store.participants().get(name or "")
     if name is None or participant is None:
-        raise InputError("this link has no valid token", fix="ask the sender for a new link")
+        raise InputError("the token in this link is not valid", fix="ask the sender for a new link")
     home = request.scope[HOME_PATH] = f"/s/{token}"
     pages = steps(study.design, participant.number, study.store.trials(name))
     completed = study.store.steps(name)
@@ -183,9 +183,9 @@ def observer_store(request: Request, token: str) -> StudyStore:
     """
     store: StudyStore = request.app.state.study.store
     if store.find_participant(token) != OBSERVER:
-        raise InputError("this link has no observer's token", fix="ask the sender for a new link")
+        raise InputError("the token in this link is not that of the observer", fix="ask the sender for a new link")
     if (name := request.path_params.get("participant")) is not None and name not in store.participants():
-        raise InputError(f"no participant {name!r}", fix="select a participant from the list")
+        raise InputError(f"unknown participant {name!r}", fix="select a participant from the list")
     request.scope[HOME_PATH] = f"/observe/{token}"
     return store
 
@@ -248,7 +248,7 @@ class NoteForm(BaseModel):
 @router.get("/")
 def reject_without_token() -> Response:
     """Raise an error for an address without a token."""
-    raise InputError("the pages of this study need a personal link", fix="open the link that you received")
+    raise InputError("this study requires a personal link", fix="open the link that you received")
 
 
 @participants.get("")
@@ -371,7 +371,7 @@ def _answers(visit: Visit, form: Mapping[str, str]) -> list[dict[str, Any]]:
     for item in step.questionnaire.items:
         answer = form.get(item.name, "").strip()
         if not item.open and answer not in {f"{value:g}" for value in item.values}:
-            raise InputError(f"this question needs an answer: {item.text}", fix="go back, and select an answer")
+            raise InputError(f"an answer is required: {item.text}", fix="go back, and select an answer")
         rows.append({"item": item.name, **({"text": answer[:10_000]} if item.open else {"value": float(answer)})})
     subject = {"position": step.position, "system": "" if step.position else step.system}
     return [{**subject, "questionnaire": step.questionnaire.name, **row} for row in rows]
@@ -383,10 +383,10 @@ def _preferences(step: StudyStep, form: Mapping[str, str]) -> list[dict[str, Any
     topic, left, right = step.pair
     systems = {"left": left, "right": right, "neither": ""}
     if form.get("preferred") not in systems:
-        problem = "this question needs an answer: which list is better"
+        problem = "an answer is required: which list is better?"
         raise InputError(problem, fix="go back, and select a list or neither")
     row = {"query_id": topic, "left": left, "right": right, "preferred": systems[form["preferred"]]}
-    return [{**row, "why": form.get("why", "")[:10_000]}]
+    return [{**row, "reason": form.get("reason", "")[:10_000]}]
 
 
 def results(lists: SearchBackend, hits: Hits, query: str, variant: Variant, first: int = 1) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ class Spreads:
     def __post_init__(self) -> None:
         for name, sd in vars(self).items():
             if not 0 <= sd < math.inf:
-                problem = f"standard deviations must be finite and at least 0, got {sd} for {name.replace('_', ' ')}"
+                problem = f"standard deviations must be finite and 0 or more, got {sd} for {name.replace('_', ' ')}"
                 raise InputError(problem, fix="use 0 or more")
 
 
@@ -203,7 +203,7 @@ class StudyPlan(Answer):
     @property
     def title(self) -> str:
         """Difference that the plan is for."""
-        return f"How many people a difference of {self.difference:g} takes"
+        return f"Sample size for a difference of {self.difference:g}"
 
     def _power(self, people: int, topics: int) -> float:
         return self.contrast.power(self.difference, self.spreads, people, topics, self.alpha)
@@ -228,26 +228,31 @@ class StudyPlan(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Power of the design, the numbers that reach the required power, and the shares of the variance."""
         sample = f"{counted(self.people, 'participant')} and {counted(self.n, 'topic')}"
-        rule = f"(alpha {self.alpha:g}, other people and other topics)"
-        probability = f"a probability of {_format_power(self._power(self.people, self.n))}"
-        sentences = [f"With {sample} a true difference of {self.difference:g} is found with {probability} {rule}."]
+        rule = f"alpha = {self.alpha:g}, generalizing to other participants and topics"
+        power = _format_power(self._power(self.people, self.n))
+        sentences = [
+            f"With {sample}, the power to detect a true difference of {self.difference:g} is {power} ({rule})."
+        ]
         people_needed, max_power = self._people_needed(self.n), _format_power(self._max_power(self.n))
         if people_needed is None:
             topics_needed = counted(self.topics_needed, "topic")
             sentences.append(
-                f"More people are not enough: however many, {counted(self.n, 'topic')} give at most {max_power}."
-                f" For {percent(self.power)} it takes {topics_needed} or more."
+                f"With {counted(self.n, 'topic')}, the power is at most {max_power} for any number of participants."
+                f" A power of {percent(self.power)} requires at least {topics_needed}."
             )
         else:
-            limit = "" if max_power == _NEARLY_CERTAIN else f"; however many take part, it is at most {max_power}"
+            limit = (
+                "" if max_power == _NEARLY_CERTAIN else f" The maximum for any number of participants is {max_power}."
+            )
             people = counted(people_needed, "participant")
-            sentences.append(f"{percent(self.power)} takes {people} with these topics{limit}.")
+            sentences.append(f"With these topics, a power of {percent(self.power)} requires {people}.{limit}")
         shares = self.contrast.variances(self.spreads, self.people, self.n)
         if total := math.fsum(shares):
             people, topics, trials = (percent(share / total) for share in shares)
             sentences.append(
-                f"Of the variance of the difference, people are {people}, topics {topics}, single trials {trials}:"
-                " more people make the first and the last smaller, more topics the second and the last."
+                f"The variance of the difference comes from participants ({people}), topics ({topics}), and single"
+                f" trials ({trials}). More participants reduce the parts of participants and trials. More topics reduce"
+                " the parts of topics and trials."
             )
         return tuple(sentences)
 
@@ -264,10 +269,12 @@ class StudyPlan(Answer):
                 Column("n", topic_counts, COUNT, "topics"),
                 Column("people", people_needed, COUNT, title="participants"),
                 Column("trials", trials, COUNT),
-                Column("most", [self._max_power(topics) for topics in topic_counts], _POWER, title="power at most"),
+                Column(
+                    "max_power", [self._max_power(topics) for topics in topic_counts], _POWER, title="maximum power"
+                ),
             ),
-            title=f"Participants for {percent(self.power)}",
-            note=f"in whole balanced blocks; a dash: {_MAX_PEOPLE:,} are not enough",
+            title=f"Participants for a power of {percent(self.power)}",
+            note=f"Numbers of participants are multiples of {self.step}. A dash: {_MAX_PEOPLE:,} are not enough.",
         )
         # Fewer people than two per condition, or than one balanced block, are no useful plan.
         multiples = {max(2 * n, self.step, round(self.people * factor)) for factor in _FACTORS}
@@ -286,8 +293,8 @@ class StudyPlan(Answer):
             "power_by_people",
             "Power by participants and topics",
             powers,
-            f"With {self.people} participants it is {low} for {topic_counts[0]} topics and"
-            f" {high} for {topic_counts[-1]}.",
+            f"With {counted(self.people, 'participant')}, the power is {low} for"
+            f" {counted(topic_counts[0], 'topic')} and {high} for {topic_counts[-1]}.",
             kind="lines",
             x="people",
             y="power",
@@ -381,14 +388,15 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
     pilot = find_outcome(outcomes(records, design, qrels=qrels), outcome)
     components = variance_components(pilot, by="system" if len(design.systems) > 1 else "variant")
     if components is None:
-        problem = f"the pilot must have enough trials, with a residual variance, to fit a mixed model of {outcome}"
+        problem = f"the pilot has too few trials, or no residual variance, to fit a mixed model of {outcome}"
         fix = "use more people and topics, or pass expected standard deviations"
         raise InputError(problem, fix=fix, path=records.where)
     people, topics = (len({getattr(trial, name) for trial in pilot.values}) for name in ("participant", "query_id"))
     notes: list[Note] = []
     if min(people, topics) < _MIN_PILOT_UNITS:
-        text = f"a pilot of {people} people and {topics} topics says little of how much they vary"
-        notes.append(Note("small-pilot", f"{text}: plan with larger spreads too"))
+        size = f"{counted(people, 'participant')} and {counted(topics, 'topic')}"
+        text = f"estimates of standard deviations from a pilot with {size} are imprecise"
+        notes.append(Note("small-pilot", f"{text}. Fix: also plan with larger standard deviations"))
     sds = {
         "people": components.by_person, "people_by_system": components.people_by_system,
         "topics_by_system": components.topics_by_system, "trials": components.trials,
@@ -397,6 +405,10 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
     for name, sd in sds.items():
         if sd < _MIN_SD_RATIO * components.trials:
             sds[name] = 0.0
-            notes.append(Note("no-spread", f"{name.replace('_', ' ')}: no more than chance, taken as 0"))
+            notes.append(
+                Note(
+                    "no-spread", f"the standard deviation of {name.replace('_', ' ')} is not above chance, so 0 is used"
+                )
+            )
     # If each person used one system, people_by_system is NaN, and "people" includes it.
     return Spreads(**{name: 0.0 if math.isnan(sd) else sd for name, sd in sds.items()}), tuple(notes)

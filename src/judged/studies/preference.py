@@ -207,22 +207,21 @@ _MAX_SHORT_WORDS, _MAX_SHALLOW_RANK = 2, 10
 class SearchBehavior(NamedTuple):
     """Search behavior of one group with one system.
 
-    ``ways``: number of different strategies (see `search_strategy`); ``effective``: their effective number, the
-    exponential of the entropy; ``ways_per_person``: mean number of strategies of one person; ``shares``: of trials, by
-    feature.
+    ``strategies``: number of different strategies (see `search_strategy`); ``effective_strategies``: the exponential of
+    their entropy; ``strategies_per_person``: mean number of strategies per person; ``shares``: of trials, by feature.
     """
 
     system: str
     group: str
     people: int
     trials: int
-    ways: int
-    effective: float
-    ways_per_person: float
+    strategies: int
+    effective_strategies: float
+    strategies_per_person: float
     shares: dict[str, float]
 
 
-FEATURES = ("short query", "question", "operators", "changed query", "looked deep", "saved unread", "abandoned")
+FEATURES = ("short query", "question", "operators", "changed query", "deep results", "saved unread", "abandoned")
 """Features of a trial: see `search_strategy`."""
 
 
@@ -251,12 +250,13 @@ def search_behavior(records: StudyRecords) -> tuple[SearchBehavior, ...]:
 def search_strategy(events: list[Any]) -> frozenset[str]:
     """Return the features of one trial from its actions.
 
-    The first query is short (up to two words), a question, or has operators; it was changed; a result beyond rank 10
-    was opened, or a further page was requested; a document was saved unread; nothing was opened or saved.
+    Features: the first query is short (up to two words), is a question, or has operators; the query changed; a result
+    beyond rank 10 was opened or a further page was requested (deep results); a document was saved without opening it;
+    no document was opened or saved.
 
     >>> query = {"action": "query", "query": "who wrote Faust?", "page": 1, "doc_id": None, "rank": None}
     >>> sorted(search_strategy([query, {**query, "action": "click", "doc_id": "d", "rank": 12}]))
-    ['looked deep', 'question']
+    ['deep results', 'question']
     """
     queries = [row["query"] or "" for row in events if row["action"] == "query"]
     first = queries[0] if queries else ""

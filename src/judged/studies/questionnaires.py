@@ -139,7 +139,7 @@ FORMS: Mapping[str, StandardForm] = {
         tuple(Item(f"{i}", text, words=_AGREE, reversed=i % 2 == 0) for i, text in enumerate(_SUS, 1)),
         (0.0, 100.0),
         "system",
-        "Brooke, SUS: a quick and dirty usability scale, 1996; its statements may be used if the source is named",
+        "Brooke, SUS: a quick and dirty usability scale, 1996; the statements may be used if the source is cited",
     ),
     "umux-lite": StandardForm(
         "UMUX-Lite",
@@ -149,14 +149,14 @@ FORMS: Mapping[str, StandardForm] = {
         ),
         (0.0, 100.0),
         "system",
-        "Lewis, Utesch and Maher, CHI 2013, after Finstad, UMUX, 2010; wording of our own",
+        "Lewis, Utesch and Maher, CHI 2013, after Finstad, UMUX, 2010; own wording",
     ),
     "tlx": StandardForm(
         "NASA Task Load Index, raw",
         tuple(Item(name, text, (0.0, 100.0), 5.0, ends) for name, text, ends in _TLX),
         (0.0, 100.0),
         "task",
-        "Hart and Staveland 1988, without weights as in Hart 2006; the questions of NASA's paper form",
+        "Hart and Staveland 1988, without weights as in Hart 2006; questions of NASA's paper form",
         higher_is_better=False,
     ),
     "ease": StandardForm(
@@ -164,18 +164,18 @@ FORMS: Mapping[str, StandardForm] = {
         (Item("1", "How easy or difficult was this task for you?", (1.0, 7.0), words=("Very difficult", "Very easy")),),
         (1.0, 7.0),
         "task",
-        "Sauro and Dumas, CHI 2009; wording of our own",
+        "Sauro and Dumas, CHI 2009; own wording",
     ),
     "satisfaction": StandardForm(
         "Satisfaction",
         (Item("1", "How satisfied are you with the results that you got?", words=("Not at all", "Fully")),),
         (1.0, 5.0),
         "task",
-        "graded satisfaction as studies of search ask for it; wording of our own",
+        "graded satisfaction, as usual in studies of search; own wording",
     ),
 }
 """Standard questionnaires by name."""
-CUSTOM = "own"
+CUSTOM = "custom"
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Questionnaire:
     Parameters
     ----------
     of
-        One of `FORMS`, or ``own`` for a custom questionnaire.
+        One of `FORMS`, or ``custom``.
     name
         Name in the records. Default: `of`.
     after
@@ -217,12 +217,12 @@ class Questionnaire:
     def __post_init__(self) -> None:
         form = FORMS.get(self.of)
         if form is None and self.of != CUSTOM:
-            raise SettingError("of", f"no questionnaire {self.of!r}", suggest_name(self.of, (*FORMS, CUSTOM)))
+            raise SettingError("of", f"unknown questionnaire {self.of!r}", suggest_name(self.of, (*FORMS, CUSTOM)))
         if form is None and not (self.items and self.name and self.after):
             fix = "write name, after, and [[questionnaire.item]] with name and text"
             raise SettingError("of", "a custom questionnaire must have `name`, `after`, and items", fix)
         if form is not None and self.items:
-            raise SettingError("of", f"{form.title} must have no custom items", f'write of = "{CUSTOM}"')
+            raise SettingError("of", f"{form.title} must not have custom items", f'write of = "{CUSTOM}"')
         items = self.items if form is None else form.items
         if self.wording and len(self.wording) != len(items):
             problem = f"`wording` must have one text per item ({len(items)}), got {len(self.wording)}"
@@ -335,13 +335,13 @@ def _scored_answers(
 
 @dataclass(frozen=True)
 class ItemAgreement:
-    """Cronbach's alpha of a questionnaire, over the `filled_in` ones without a missing item."""
+    """Cronbach's alpha of a questionnaire, over the `complete` questionnaires without a missing item."""
 
     questionnaire: str
     alpha: float
     ci: tuple[float, float]
-    filled_in: int
-    left_out: int
+    complete: int
+    incomplete: int
 
 
 def item_agreement(values: Floats, *, level: float = 0.95) -> tuple[float, tuple[float, float]]:

@@ -39,17 +39,17 @@ TABLES: Mapping[str, pa.Schema] = {
     "participants": columns("participant", "group"),
     "trials": columns(*_TRIAL, "query_id", "system", "variant", "practice", "started", "ended"),
     "answers": columns(*_TRIAL, "system", "questionnaire", "item", "value", "text"),
-    "saved": columns(*_TRIAL, "doc_id", "grade", "at"),
-    "preferences": columns("participant", "query_id", "left", "right", "preferred", "why"),
-    "notes": columns(*_TRIAL, "at", "text"),
-    "events": columns(*_TRIAL, "at", "action", "page", "query", "doc_id", "rank", "value", "shown"),
+    "saved": columns(*_TRIAL, "doc_id", "grade", "time"),
+    "preferences": columns("participant", "query_id", "left", "right", "preferred", "reason"),
+    "notes": columns(*_TRIAL, "time", "text"),
+    "events": columns(*_TRIAL, "time", "action", "page", "query", "doc_id", "rank", "value", "shown"),
 }
 """The tables and their columns; times are milliseconds since 1970.
 
 ``participants``: with their groups (novice, expert). ``trials``: one row per participant and task, with the position
-from 1, topic, system, and interface variant; ``ended`` is empty if it was not finished. ``answers``: one row per item
-of a questionnaire; at position 0, the answer concerns ``system``, or (empty) the study. ``saved``: saved documents,
-with a grade if the participant assigned one. ``preferences``: two systems side by side; ``preferred`` is one of them,
+from 1, topic, system, and interface variant; ``ended`` is empty if the trial was not finished. ``answers``: one row per
+item of a questionnaire; at position 0, the answer concerns ``system``, or (empty) the study. ``saved``: documents, with
+a grade if the participant assigned one. ``preferences``: two systems side by side; ``preferred`` is one of them,
 or empty. ``notes``: texts of the observer. ``events``: actions in their order: ``query`` (a result page ``shown``: its
 documents from ``rank`` on; ``page`` numbers the pages of a trial), ``click``, ``back`` (``value``: seconds in the
 document), ``save``, ``unsave``, ``end``.
@@ -64,7 +64,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """Unique key of each table."""
 _TABLE_SET = TableSet(
     TABLES, KEYS, defaults={"group": "", "variant": "", "practice": False, "position": 0, "system": "", "preferred": "",
-                         "why": "", "left": "", "right": ""}
+                         "reason": "", "left": "", "right": ""}
 )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ class StudyRecords:
         _TABLE_SET.check(self.tables, self.where, [(name, ("participant",), "participants") for name in TABLES])
         for row in self["trials"].to_pylist():
             if row["position"] < 1 or not (row["query_id"] and row["system"]):
-                problem = f"trials: a trial of {row['participant']} needs a position from 1, a query_id, and a system"
+                problem = "trials: each trial must have a position from 1, a query_id, and a system"
                 raise InputError(problem, fix="add the missing value", path=self.where)
         trials = set(zip(*(self["trials"][name].to_pylist() for name in _TRIAL), strict=True))
         for name in (name for name in TABLES if "position" in TABLES[name].names and name != "trials"):
@@ -142,7 +142,7 @@ class StudyRecords:
 
     def write(self, folder: str | Path) -> None:
         """Write each table that is not missing as JSON Lines; equal records give identical files."""
-        by_time: dict[str, Sequence[str]] = dict.fromkeys(("notes", "events"), (*_TRIAL, "at"))
+        by_time: dict[str, Sequence[str]] = dict.fromkeys(("notes", "events"), (*_TRIAL, "time"))
         _TABLE_SET.write(self.tables, folder, tuple(TABLES), by_time)
 
     def __getitem__(self, name: str) -> Table:
@@ -250,9 +250,9 @@ def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
     >>> records = StudyRecords.of({
     ...     "participants": [{"participant": "p1"}], "trials": [{**trial, "query_id": "q", "system": "bm25"}],
     ...     "events": [
-    ...         {**trial, "at": 0, "action": "query", "page": 1, "query": "faust", "rank": 1, "shown": ["a", "b"]},
-    ...         {**trial, "at": 900, "action": "click", "page": 1, "doc_id": "b", "rank": 2},
-    ...         {**trial, "at": 5900, "action": "back", "page": 1, "doc_id": "b", "rank": 2, "value": 5}]})
+    ...         {**trial, "time": 0, "action": "query", "page": 1, "query": "faust", "rank": 1, "shown": ["a", "b"]},
+    ...         {**trial, "time": 900, "action": "click", "page": 1, "doc_id": "b", "rank": 2},
+    ...         {**trial, "time": 5900, "action": "back", "page": 1, "doc_id": "b", "rank": 2, "value": 5}]})
     >>> page, click = ubi_records(records)
     >>> page["query_response_hit_ids"], page["query_attributes"]["ranker"], click["event_attributes"]["dwell_ms"]
     (['a', 'b'], 'bm25', 5000)
@@ -266,7 +266,7 @@ def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
         facts |= {"variant": trial["variant"], "practice": trial["practice"]}
         sizes: dict[str, int] = {}  # number of results on the first page of each query
         for i, row in enumerate(rows):
-            common = {**ids, "query_id": f"{session}-{row['page']}", "timestamp": row["at"]}
+            common = {**ids, "query_id": f"{session}-{row['page']}", "timestamp": row["time"]}
             # The first page of a query defines its page size, from which later page numbers follow.
             if row["action"] == "query":
                 size, first = sizes.setdefault(row["query"], len(row["shown"] or ())), row["rank"] or 1

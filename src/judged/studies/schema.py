@@ -11,7 +11,7 @@ _TRIAL = ("participant", "position")
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("position", "number", "page", "rank"), Integer),
     **dict.fromkeys(("practice", "personal"), Boolean),
-    "at": BigInteger,
+    "time": BigInteger,
     "value": Float,
 }
 
@@ -31,13 +31,13 @@ LAYOUT = StoreLayout(about, 1, "answers of a study", "judged study links DESIGN 
 # number: index of a participant in the group, from 0, in the order of enrollment
 participants = _table("participants", "participant", "group", "number", keys=1)
 assignments = _table("assignments", *_TRIAL, "query_id", "system", "variant", "practice", keys=2)
-steps = _table("steps", "participant", "step", "at", keys=2)  # pages that a participant completed
+steps = _table("steps", "participant", "step", "time", keys=2)  # pages that a participant completed
 answers = _table(
     "answers", *_TRIAL, "system", "questionnaire", "item", "value", "text", "personal", keys=5, optional=("value",)
 )
-preferences = _table("preferences", "participant", "query_id", "left", "right", "preferred", "why", keys=4)
+preferences = _table("preferences", "participant", "query_id", "left", "right", "preferred", "reason", keys=4)
 _OPTIONAL = ("query", "doc_id", "rank", "value", "shown")  # shown: JSON, a list of ids
 # number: index of an action, from 1. As part of the key, it lets only one of two processes add the next action.
-actions = _table("actions", *_TRIAL, "number", "at", "action", "page", *_OPTIONAL, keys=3, optional=_OPTIONAL)
-notes = _table("notes", *_TRIAL, "at", "text")
+actions = _table("actions", *_TRIAL, "number", "time", "action", "page", *_OPTIONAL, keys=3, optional=_OPTIONAL)
+notes = _table("notes", *_TRIAL, "time", "text")
 notes.append_column(Column("note", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True))

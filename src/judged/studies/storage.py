@@ -34,7 +34,7 @@ class Action(NamedTuple):
     rank: int | None = None
     value: float | None = None
     shown: tuple[str, ...] | None = None
-    at: int = 0
+    time: int = 0
 
 
 class Participant(NamedTuple):
@@ -76,30 +76,30 @@ def new_actions(before: Sequence[Action], new: Action) -> tuple[Action, ...]:
 
     A result page closes the document that is open. If the last result page is displayed again, it is not added again.
 
-    >>> query = Action("query", query="faust", rank=1, shown=("a", "b"), at=0)
+    >>> query = Action("query", query="faust", rank=1, shown=("a", "b"), time=0)
     >>> before = new_actions((), query)
-    >>> before += new_actions(before, Action("click", page=1, doc_id="b", rank=2, at=1000))
-    >>> [(action.action, action.page, action.value) for action in new_actions(before, query._replace(at=5000))]
+    >>> before += new_actions(before, Action("click", page=1, doc_id="b", rank=2, time=1000))
+    >>> [(action.action, action.page, action.value) for action in new_actions(before, query._replace(time=5000))]
     [('back', 1, 4.0)]
     >>> new_actions(before, before[-1])
     ()
     """
     # Clocks can be set back, and equal times would have no order.
-    new = new._replace(at=max(new.at, before[-1].at + 1 if before else 0))
+    new = new._replace(time=max(new.time, before[-1].time + 1 if before else 0))
     page, click = find_results_page(before), find_open_document(before)
     is_same_document = click is not None and (click.page, click.doc_id) == (new.page, new.doc_id)
     if new.action == "back":
         if click is None or not is_same_document:
             return ()
         # The browser reports the visible time, which cannot exceed the time since the click.
-        seconds = (new.at - click.at) / 1000
+        seconds = (new.time - click.time) / 1000
         return (new._replace(rank=click.rank, value=seconds if new.value is None else min(new.value, seconds)),)
     if new.action == "query":
-        back = click and Action("back", click.page, doc_id=click.doc_id, at=new.at)
+        back = click and Action("back", click.page, doc_id=click.doc_id, time=new.time)
         closing = new_actions(before, back) if back else ()
         if page is not None and (page.query, page.rank, page.shown) == (new.query, new.rank, new.shown):
             return closing
-        return (*closing, new._replace(page=1 if page is None else page.page + 1, at=new.at + len(closing)))
+        return (*closing, new._replace(page=1 if page is None else page.page + 1, time=new.time + len(closing)))
     if new.action == "click":
         return () if is_same_document else (new,)
     saved = saved_documents(before).get(str(new.doc_id))
@@ -169,7 +169,7 @@ class StudyStore:
             facts = {row.name: row.value for row in connection.execute(schema.about.select())}
         if design and facts["design"] != design:
             fix = "use a separate store for each version of a design"
-            raise InputError("the answers in this store are for another version of the design", fix=fix, path=address)
+            raise InputError("the store belongs to another version of the design", fix=fix, path=address)
         return cls(engine, address, facts["secret"])
 
     def enroll(self, assignments: Iterable[Mapping[str, Any]], enrolled: Container[str] | None = None) -> bool:
@@ -231,7 +231,7 @@ class StudyStore:
 
     def steps(self, participant: str) -> dict[str, int]:
         """Return the completed pages of a participant, with their times in milliseconds."""
-        return {row["step"]: row["at"] for row in self._rows("steps", participant)}
+        return {row["step"]: row["time"] for row in self._rows("steps", participant)}
 
     def complete_step(
         self,
@@ -248,7 +248,7 @@ class StudyStore:
         key, defaults = {"participant": participant}, {"position": 0, "system": "", "text": "", "personal": False}
         with self.engine.begin() as connection:
             try:
-                connection.execute(schema.steps.insert(), {**key, "step": step, "at": now_ms()})
+                connection.execute(schema.steps.insert(), {**key, "step": step, "time": now_ms()})
             except IntegrityError:
                 return False
             add_new(connection, schema.answers, ({**defaults, **key, "value": None, **row} for row in answers))
@@ -267,7 +267,7 @@ class StudyStore:
 
         while True:
             before = self.actions(participant, position)
-            new = new_actions(before, action._replace(at=action.at or now_ms()))
+            new = new_actions(before, action._replace(time=action.time or now_ms()))
             rows = [
                 {name: to_storable(name, value) for name, value in row._asdict().items()}
                 | {"participant": participant, "position": position, "number": number}
@@ -286,7 +286,7 @@ class StudyStore:
         """Save a note of the observer."""
         from judged.studies import schema
 
-        row = {"participant": participant, "position": position, "at": now_ms(), "text": to_storable("text", text)}
+        row = {"participant": participant, "position": position, "time": now_ms(), "text": to_storable("text", text)}
         with self.engine.begin() as connection:
             connection.execute(schema.notes.insert(), row)
 
@@ -296,7 +296,7 @@ class StudyStore:
 
     def records(self, *, personal: bool = False) -> StudyRecords:
         """Return the records of all participants who started; personal answers only if `personal`."""
-        completed = {(row["participant"], row["step"]): row["at"] for row in self._rows("steps")}
+        completed = {(row["participant"], row["step"]): row["time"] for row in self._rows("steps")}
         started = {participant for participant, _ in completed}
         tables = {name: self._rows(name) for name in ("participants", "answers", "preferences", "notes")}
         tables["answers"] = [row for row in tables["answers"] if personal or not row["personal"]]
@@ -311,12 +311,12 @@ class StudyStore:
         for row in events:
             by_trial.setdefault((row["participant"], row["position"]), []).append(_action(row))
         tables["saved"] = [
-            {"participant": participant, "position": position, "doc_id": doc_id, "grade": save.value, "at": save.at}
+            {"participant": participant, "position": position, "doc_id": doc_id, "grade": save.value, "time": save.time}
             for (participant, position), actions in by_trial.items()
             for doc_id, save in saved_documents(actions).items()
         ]
         tables["events"] = events + [
-            {"participant": row["participant"], "position": row["position"], "action": "end", "at": row["ended"]}
+            {"participant": row["participant"], "position": row["position"], "action": "end", "time": row["ended"]}
             for row in tables["trials"]
             if row["ended"] is not None
         ]

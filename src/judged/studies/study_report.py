@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from judged.errors import InputError
 from judged.results import Answer, Sentences, counted
 from judged.results.blocks import Note
-from judged.results.decimals import decimal, percent
+from judged.results.decimals import decimal, p_text, percent
 from judged.results.table import CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Show, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate
@@ -119,18 +119,24 @@ class StudyReport(Answer):
     def _effect_sentence(self, effect: SystemEffect) -> str:
         if any(map(math.isnan, effect.ci)):
             systems = zip((effect.first, effect.second), effect.means, effect.counts, strict=True)
-            means = [f"{name} {decimal(mean, 2)} ({counted(count, 'trial')})" for name, mean, count in systems if name]
-            change = "" if math.isnan(effect.difference) else f"; difference {decimal(effect.difference, 2, '+')}"
-            return f"{effect.outcome}: {', '.join(means)}{change}. Not tested. {effect.reason}"
-        population = "other people and topics" if effect.n > 1 else "other people"
+            means = [
+                f"{decimal(mean, 2)} for {name} ({counted(count, 'trial')})" for name, mean, count in systems if name
+            ]
+            change = (
+                "" if math.isnan(effect.difference) else f"; the difference is {decimal(effect.difference, 2, '+')}"
+            )
+            return f"{effect.outcome}: the mean is {' and '.join(means)}{change}. Not tested. {effect.reason}"
+        population = "other participants and topics" if effect.n > 1 else "other participants"
         change, low, high = (decimal(value, 2, "+") for value in (effect.difference, *effect.ci))
         verdict = effect_verdict(effect, self.level)
+        result = f"No significant difference in {effect.outcome}" if effect.has_verdict else effect.outcome
         if verdict in _VERDICTS:
-            verdict = f"{effect.second} is {verdict}"
-        elif not effect.has_verdict:
-            verdict = f"no verdict. {effect.reason.removesuffix('.')}"
-        subject = f"{effect.outcome}, for {population}: {effect.second} less {effect.first}"
-        return f"{subject}: {change} [{low}, {high}]; {verdict}."
+            relation = "differs significantly from" if verdict == "different" else f"is significantly {verdict} than"
+            result = f"{effect.second} {relation} {effect.first} in {effect.outcome}"
+        units = counted(effect.people, "participant") + (f", {effect.n} topics" if effect.n > 1 else "")
+        numbers = f"{change}, {percent(self.level)} CI [{low}, {high}], p {p_text(effect.adjusted, 1 - self.level)}"
+        reason = "" if effect.has_verdict else f" No verdict. {effect.reason}"
+        return f"{result}, for {population}: {effect.second} minus {effect.first} is {numbers}, n = {units}.{reason}"
 
     def facts(self) -> Mapping[str, Any]:
         """Return the metadata shown with the results."""
@@ -152,19 +158,19 @@ class StudyReport(Answer):
         return Sentences(self.sentences), self._effects(), *optional, Sentences(self._caveats())
 
     def _preferences(self) -> Table:
-        note = "value: wins and half of the ties, each person counting once; p of their signs"
-        return Table("preferences", columns_of(self.preferences, *_PREFERENCES), "Side by side", note=note)
+        note = "Share preferred: wins plus half of the ties, averaged over participants. p: sign-flip test."
+        return Table("preferences", columns_of(self.preferences, *_PREFERENCES), "Side-by-side preferences", note=note)
 
     def _strengths(self) -> Table:
         rows = self.strengths
         strength = Column("strength", [row.strength for row in rows], CHANGE, ci=[row.ci for row in rows])
-        note = "Bradley and Terry: the difference of two is the logarithm of the odds of being preferred"
-        return Table("strengths", (*columns_of(rows, ("system", TEXT)), strength), "Strengths", note=note)
+        note = "Bradley-Terry strengths: the difference between two systems is the log odds of being preferred."
+        return Table("strengths", (*columns_of(rows, ("system", TEXT)), strength), "Strengths of systems", note=note)
 
     def _components(self) -> Table:
-        note = "standard deviations, by a mixed model; x: of what systems are to people, and to topics"
+        note = "Standard deviations from a mixed model; x marks an interaction."
         columns = columns_of(self.components, *_COMPONENTS)
-        return Table("parts", columns, "Where differences come from", note=note, folded=True)
+        return Table("components", columns, "Variance components", note=note, folded=True)
 
     def _effects(self) -> Table:
         rows = sorted(self.effects, key=lambda row: row.outcome != self.outcome)
@@ -172,22 +178,28 @@ class StudyReport(Answer):
         trials = ((f"{side}_trials", [row.counts[i] for row in rows]) for i, side in enumerate(("first", "second")))
         columns = (
             *columns_of(rows, ("outcome", TEXT), ("first", TEXT), ("second", TEXT)),
-            Column("first_mean", [row.means[0] for row in rows], _TWO_DECIMALS, "its mean"),
-            Column("second_mean", [row.means[1] for row in rows], _TWO_DECIMALS, "its mean"),
+            Column("first_mean", [row.means[0] for row in rows], _TWO_DECIMALS, "mean of first"),
+            Column("second_mean", [row.means[1] for row in rows], _TWO_DECIMALS, "mean of second"),
             Column("difference", differences, _SIGNED, ci=[row.ci for row in rows]),
             Column("adjusted_p", [row.adjusted for row in rows], P_VALUE, "p"),
-            Column("people_difference", differences, _SIGNED, "these topics", ci=[row.people_ci for row in rows]),
-            Column("says", [effect_verdict(row, self.level) for row in rows], TEXT),
+            Column(
+                "people_difference",
+                differences,
+                _SIGNED,
+                "difference, these topics",
+                ci=[row.people_ci for row in rows],
+            ),
+            Column("verdict", [effect_verdict(row, self.level) for row in rows], TEXT),
             Column("p", [row.p for row in rows], P_VALUE, only="data"),
-            _reason_column(rows, "why not"),
+            _reason_column(rows),
             *(Column(name, counts, COUNT, only="data") for name, counts in trials),
             *(replace(column, only="data") for column in columns_of(rows, *_EFFECT_DATA)),
         )
         note = (
-            f"second less first, {percent(self.level)} intervals: for other people and topics (p by Holm), and for"
-            " other people with these topics; only the first outcome decides"
+            f"Differences are second minus first, with {percent(self.level)} CI for other participants and topics, and"
+            " for other participants with these topics. p is Holm-corrected. Only the primary outcome is confirmatory."
         )
-        return Table("effects", columns, "Systems against each other", labels=3, note=note)
+        return Table("effects", columns, "Differences between systems", labels=3, note=note)
 
     def _offline(self) -> Table:
         # The two comparisons can list a pair in different orders.
@@ -206,96 +218,106 @@ class StudyReport(Answer):
             Column("by_people", better_by_people, TEXT, f"better by {self.outcome}"),
             Column("agree", agree, TEXT),
         )
-        note = "over all topics with judgments; judgments know no user, people saw few topics"
-        return Table("offline", columns, "Offline and people", note=note)
+        note = "Offline differences are over all topics with judgments; participants saw only the topics of the study."
+        return Table("offline", columns, "Offline evaluation and participants", note=note)
 
     def _agreements(self) -> Table:
         rows = self.agreements
         within, intervals = [row.within for row in rows], [row.within_ci for row in rows]
         columns = (
-            *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT)),
+            *columns_of(
+                rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT, "participants")
+            ),
             Column("pooled", [row.pooled for row in rows], _CORRELATION, ci=[row.ci for row in rows]),
-            Column("within", within, _CORRELATION, "within people", ci=intervals),
-            *columns_of(rows, ("rank", _CORRELATION, "tau within people")),
-            _reason_column(rows, "no interval"),
-            Column("positive", [_positive_share(row.persons) for row in rows], SHARE, "people above 0"),
+            Column("within", within, _CORRELATION, "within participants", ci=intervals),
+            Column("tau", [row.tau for row in rows], _CORRELATION, "tau within participants"),
+            _reason_column(rows),
+            Column("positive", [_positive_share(row.persons) for row in rows], SHARE, "participants with r > 0"),
         )
-        note = "Pearson's correlation over trials, and of what differs from a person's means; intervals over people"
-        return Table("agreements", columns, "Measures and people", note=note)
+        note = (
+            "Pearson's correlation over trials: pooled, and within participants (deviations from the means of each)."
+            " Intervals are over participants."
+        )
+        return Table("agreements", columns, "Correlation of the measure with outcomes", note=note)
 
     def _learning(self) -> Table:
         rows = [row for row in self.learning if row.outcome == self.outcome or not row.system]
         return Table(
-            "practice",
+            "learning",
             (
                 *columns_of(rows, ("outcome", TEXT), ("system", TEXT)),
-                Column("change", [row.change for row in rows], _SIGNED, "a task", ci=[row.ci for row in rows]),
-                *columns_of(rows, ("first", _TWO_DECIMALS, "at first"), ("last", _TWO_DECIMALS, "at last")),
+                Column("change", [row.change for row in rows], _SIGNED, "change per task", ci=[row.ci for row in rows]),
+                *columns_of(rows, ("first", _TWO_DECIMALS, "first task"), ("last", _TWO_DECIMALS, "last task")),
             ),
-            "Learning: from one task to the next",
+            "Learning effects",
             labels=2,
-            note="people, topics and systems in the model; no system: all of them; intervals over people",
+            note="The model includes participants, topics, and systems. No system: all systems. CI over participants.",
             folded=True,
         )
 
     def _searching(self) -> Table:
         rows = self.behaviors
-        ways_per_person = Column("own", [row.ways_per_person for row in rows], _TWO_DECIMALS, "a person's")
+        strategies_per_person = Column(
+            "strategies_per_person",
+            [row.strategies_per_person for row in rows],
+            _TWO_DECIMALS,
+            "strategies per participant",
+        )
         shares = (Column(name.replace(" ", "_"), [row.shares[name] for row in rows], SHARE, name) for name in FEATURES)
         return Table(
-            "searching",
-            (*columns_of(rows, *_SEARCHING), ways_per_person, *shares),
-            "Flexibility: ways in which each system was used",
+            "search_behavior",
+            (*columns_of(rows, *_SEARCHING), strategies_per_person, *shares),
+            "Search behavior by system",
             labels=2,
-            note="a way: what a trial had of the last columns; effective: weighted by how often",
+            note="Strategy: combination of the features on the right. Effective strategies: exponential of entropy.",
             folded=True,
         )
 
     def _caveats(self) -> tuple[str, ...]:
-        rows, topics, people = self.primary_effects, counted(self.n, "topic"), counted(self.people, "person", "people")
+        rows, topics, people = self.primary_effects, counted(self.n, "topic"), counted(self.people, "participant")
         conditions = {
-            "undecided does not mean equal: these trials do not tell the differences in the interval apart.":
+            "No significant difference does not mean equality. The data is compatible with the whole interval.":
                 any(effect_verdict(row, self.level) == "undecided" for row in rows),
-            "a difference without a verdict was not tested, which is not the same as no difference.":
+            "A difference without a verdict is not evidence of equality.":
                 not all(row.has_verdict for row in rows),
-            f"with {topics}, do not trust the intervals for other topics.": self.n < _MIN_FOR_VERDICT,
-            f"with {people}, do not trust the intervals for other people; permutations of so few cannot reach 5%.":
+            f"With {topics}, intervals for other topics are unreliable.": self.n < _MIN_FOR_VERDICT,
+            f"With {people}, intervals for other participants are unreliable. Permutation tests cannot reach p < 0.05.":
                 self.people < _MIN_FOR_VERDICT,
-            "each interval is of one pair by itself: only p, and what it says, are corrected for all pairs.":
+            "Each interval is for one pair. Only p and the verdict are corrected for multiple comparisons.":
                 len(rows) > 1,
-            "people used one system or variant each: differences of people are in the interval, not taken out.":
+            "Each participant used one system or variant. Differences between participants widen the interval.":
                 any(row.design == "between" for row in rows),
         }  # fmt: skip
-        exploratory = f"all outcomes but {self.outcome} explore: of many, some differ by chance."
-        return ("What may not be concluded:", *(caveat for caveat, holds in conditions.items() if holds), exploratory)
+        exploratory = f"All outcomes except {self.outcome} are exploratory. Some of many outcomes differ by chance."
+        return ("Limits of the conclusions:", *(caveat for caveat, holds in conditions.items() if holds), exploratory)
 
 
 _TWO_DECIMALS = Show(lambda value: f"{value:.2f}", "float64")
 _SIGNED = Show(lambda value: f"{value:+.2f}", "float64")
 _CORRELATION = Show(lambda value: f"{value:.3f}", "float64")
-_PREFERENCES = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparisons", COUNT), ("wins", COUNT),
-              ("losses", COUNT), ("value", SHARE), ("p", P_VALUE))  # fmt: skip
-_COMPONENTS = (("outcome", TEXT), ("by_person", NUMBER, "people"), ("by_topic", NUMBER, "topics"),
-          ("people_by_system", NUMBER, "people x systems"), ("topics_by_system", NUMBER, "topics x systems"),
+_PREFERENCES = (("first", TEXT), ("second", TEXT), ("people", COUNT, "participants"), ("comparisons", COUNT),
+              ("wins", COUNT), ("losses", COUNT), ("value", SHARE, "share preferred"), ("p", P_VALUE))  # fmt: skip
+_COMPONENTS = (("outcome", TEXT), ("by_person", NUMBER, "participants"), ("by_topic", NUMBER, "topics"),
+          ("people_by_system", NUMBER, "participants x systems"), ("topics_by_system", NUMBER, "topics x systems"),
           ("trials", NUMBER))  # fmt: skip
 
 
-_SEARCHING = (("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("ways", COUNT),
-              ("effective", _TWO_DECIMALS))  # fmt: skip
+_SEARCHING = (("system", TEXT), ("group", TEXT), ("people", COUNT, "participants"), ("trials", COUNT),
+              ("strategies", COUNT), ("effective_strategies", _TWO_DECIMALS, "effective strategies"))  # fmt: skip
 _EFFECT_DATA = (("design", TEXT), ("people", COUNT), ("n", COUNT), ("people_p", P_VALUE), ("topics_p", P_VALUE),
                     ("mixed", _SIGNED), ("mixed_error", _TWO_DECIMALS))  # fmt: skip
 
 
-def _reason_column(rows: Sequence[SystemEffect | MeasureAgreement], title: str) -> Column:
+def _reason_column(rows: Sequence[SystemEffect | MeasureAgreement]) -> Column:
     """Return the column of reasons for missing results; it is shown if there is any reason."""
     reasons = [row.reason for row in rows]
-    return Column("reason", reasons, TEXT, title, only="" if any(reasons) else "data")
+    return Column("reason", reasons, TEXT, only="" if any(reasons) else "data")
 
 
 def effect_verdict(effect: SystemEffect, level: float) -> str:
-    """Return the verdict on the second system: better, worse, different, undecided, or not tested."""
+    """Return the verdict on the second system: better, worse, different, undecided, or no verdict."""
     if not effect.has_verdict:
-        return "not tested"
+        return "no verdict"
     # Without rounding, 1 - 0.95 is slightly above 0.05.
     if effect.adjusted > round(1 - level, 12):
         return "undecided"
@@ -406,19 +428,20 @@ def _notes(trials: Sequence[Mapping[str, Any]], bias: SideBias | None) -> tuple[
     unfinished = sum(row["started"] is not None and row["ended"] is None for row in trials)
     notes = list[Note]()
     if unfinished:
-        text = f"{counted(unfinished, 'trial')} of {len(trials)} not finished; what was answered of them counts"
+        text = f"{counted(unfinished, 'trial')} of {len(trials)} not finished; their answers are included"
         notes.append(Note("unfinished-trials", text))
     if bias is not None and bias.preferred:
-        text = f"what stood left was preferred in {percent(bias.left)}: sides count beside systems"
+        share = f"{percent(bias.left)} of their choices (p {p_text(bias.p, None)})"
+        text = f"position bias: participants preferred the left list in {share}"
         notes.append(Note("side-preferred", text))
     return tuple(notes)
 
 
 def _preference_sentence(row: PairPreference) -> str:
-    wins = f"{row.second} was preferred to {row.first} {row.wins} times of {row.comparisons}"
-    test = f"not tested. {row.reason}" if row.reason else f"p {decimal(row.p)}."
-    people = counted(row.people, "person", "people")
-    return f"Side by side, {wins} and {row.first} {row.losses} times; {people} compared them, {test}"
+    choices = f"{row.second} was preferred {row.wins} times and {row.first} {row.losses} times"
+    sizes = f"in {counted(row.comparisons, 'comparison')} by {counted(row.people, 'participant')}"
+    test = f"Not tested. {row.reason}" if row.reason else f"p {p_text(row.p, None)}."
+    return f"Side by side, {choices} {sizes}. {test}"
 
 
 def _positive_share(correlations: Sequence[float]) -> float:

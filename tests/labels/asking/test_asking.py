@@ -27,7 +27,7 @@ def test_labels_are_the_replies_of_the_model() -> None:
     store = made_store(n=40, topics=2)
     with serving(confused) as fake:
         result = ask(prepare(store, fake.endpoint(), judge="m"))
-    assert (fake.calls, result.tally.answered, result.left, result.stopped) == (80, 80, 0, "")
+    assert (fake.calls, result.tally.answered, result.remaining, result.stopped) == (80, 80, 0, "")
     rows = store.labels().table.to_pylist()
     assert {(row["judge"], row["kind"], row["model"], row["repeat"], row["valid"]) for row in rows} == {
         ("m", "model", "fake", 0, True)
@@ -103,7 +103,7 @@ def test_malformed_replies_are_counted_and_not_sent_again() -> None:
     labels = store.labels().table.to_pylist()
     assert [row["grade"] for row in labels if row["valid"]] == [1.0]
     assert {row["grade"] for row in labels if not row["valid"]} == {None}
-    expected = [reason for _, reason in BAD] + ["cut", "refusal", "refusal"]
+    expected = [reason for _, reason in BAD] + ["truncated", "refusal", "refusal"]
     assert result.tally.invalid == {reason: expected.count(reason) for reason in expected}
     assert {row["doc_id"]: row["note"] for row in labels}["d0"] == BAD[0][1]
     assert len(store.tasks("fake")) == len(BAD) + 3  # still open, for another prompt
@@ -118,7 +118,7 @@ def test_faults_lose_nothing(workers: int) -> None:
     store = made_store(n=60)
     with serving(confused, fault=lambda i: FAULTS[i % len(FAULTS)]) as fake:
         result = ask(prepare(store, fake.endpoint(workers=workers, retries=30)))
-    assert (result.left, len(store.labels()), len(cached_keys(store))) == (0, 60, 60)
+    assert (result.remaining, len(store.labels()), len(cached_keys(store))) == (0, 60, 60)
     assert result.tally.budget.calls == fake.calls > 60
 
 
@@ -128,9 +128,9 @@ def test_a_budget_of_calls_is_exact(budget: int) -> None:
     with serving(confused, fault=lambda i: FAULTS[i % len(FAULTS)]) as fake:
         result = ask(prepare(store, fake.endpoint(workers=8, retries=30)), budget_calls=budget)
         assert fake.calls == budget == result.tally.budget.calls
-        assert (result.stopped, result.left) == ("budget", 60 - result.tally.answered)
+        assert (result.stopped, result.remaining) == ("budget", 60 - result.tally.answered)
         remaining = ask(prepare(store, fake.endpoint(workers=8, retries=30)))
-    assert remaining.left == 0
+    assert remaining.remaining == 0
     answered = [body["messages"][-1]["content"] for body in fake.bodies]
     assert len(store.labels()) == len(set(answered)) == 60
 
@@ -196,7 +196,7 @@ def test_malformed_probabilities_are_ignored(logprobs: Any) -> None:
 def test_deeply_nested_json_is_invalid(status: int) -> None:
     with serving(confused, fault=lambda _: "deep", deep=status) as fake:
         result = ask(prepare(made_store(n=1), fake.endpoint(retries=0)))
-    assert (fake.calls, result.left, result.tally.refused.total()) == (1, 1, int(status == 400))
+    assert (fake.calls, result.remaining, result.tally.refused.total()) == (1, 1, int(status == 400))
 
 
 def test_a_long_backoff_does_not_stop_the_run() -> None:
@@ -208,7 +208,7 @@ def test_a_long_backoff_does_not_stop_the_run() -> None:
 def test_an_invalid_retry_after_is_ignored() -> None:
     absurd = "Mon, 01 Jan 2024 00:00:00 +99999999999999999999"
     with serving(confused, fault=lambda i: 429 if i == 1 else "", headers={"Retry-After": absurd}) as fake:
-        assert ask(prepare(made_store(n=1), fake.endpoint())).left == 0
+        assert ask(prepare(made_store(n=1), fake.endpoint())).remaining == 0
 
 
 @pytest.mark.parametrize("money", [float("nan"), -1.0])
@@ -244,7 +244,7 @@ def test_unknown_prices_are_not_0() -> None:
     with serving(confused) as fake:
         prepared = prepare(store, fake.endpoint(price_in=1.0))
         assert prepared.cost is None
-        with pytest.raises(InputError, match="needs the prices"):
+        with pytest.raises(InputError, match="requires the prices"):
             ask(prepared, budget_money=1.0)
         endless = fake.endpoint(price_in=1.0, price_out=1.0, without=("max_tokens",))
         assert prepare(store, endless).cost is None
@@ -264,13 +264,13 @@ def test_an_outage_stops_the_run_and_a_second_run_continues() -> None:
         fake.fault = lambda _: ""
         before = fake.calls
         remaining = ask(prepare(store, fake.endpoint()))
-    assert (remaining.left, len(store.labels()), fake.calls - before) == (0, 60, 40)
+    assert (remaining.remaining, len(store.labels()), fake.calls - before) == (0, 60, 40)
 
 
 def test_an_unreachable_endpoint() -> None:
     store = made_store(n=3)
     result = ask(prepare(store, Endpoint("http://127.0.0.1:9/v1", "m", retries=1, backoff=0.001)))
-    assert (result.left, result.tally.answered, result.cost) == (3, 0, None)
+    assert (result.remaining, result.tally.answered, result.cost) == (3, 0, None)
     assert set(result.tally.unanswered) == {"ConnectError"}
 
 
@@ -278,7 +278,7 @@ def test_timeouts_are_retried() -> None:
     store = made_store(n=4)
     with serving(confused, fault=lambda i: "slow" if i == 2 else "", slow=0.6) as fake:
         result = ask(prepare(store, fake.endpoint(workers=1, timeout=0.2)))
-    assert (result.left, fake.calls, len(store.labels())) == (0, 5, 4)
+    assert (result.remaining, fake.calls, len(store.labels())) == (0, 5, 4)
 
 
 @pytest.mark.parametrize(("status", "calls"), [(401, 1), (403, 1), (404, 1), (400, 5), (422, 5), (307, 5)])
@@ -287,7 +287,7 @@ def test_refusals_are_not_retried(status: int, calls: int) -> None:
     with serving(confused, fault=lambda _: status, headers={"Location": "http://127.0.0.1:9/"}) as fake:
         result = ask(prepare(store, fake.endpoint(workers=1)))
     assert fake.calls in {calls, calls + 1}  # the next request can be pending
-    assert (result.stopped, result.left) == ("endpoint", 20)
+    assert (result.stopped, result.remaining) == ("endpoint", 20)
     assert result.tally.refused[f"{status} made_for_tests"] == fake.calls
 
 
@@ -295,7 +295,7 @@ def test_retry_after_is_respected() -> None:
     store = made_store(n=4)
     with serving(confused, fault=lambda i: 429 if i == 1 else "", headers={"Retry-After": "0.3"}) as fake:
         start = time.monotonic()
-        assert ask(prepare(store, fake.endpoint(workers=1))).left == 0
+        assert ask(prepare(store, fake.endpoint(workers=1))).remaining == 0
         assert time.monotonic() - start >= 0.3
     with serving(confused, fault=lambda _: 429, headers={"Retry-After": "86400"}) as fake:
         result = ask(prepare(made_store(n=9), fake.endpoint(workers=1)))
@@ -316,8 +316,8 @@ def test_documents_that_address_the_judge_are_marked() -> None:
     with serving(confused) as fake:
         prepared = prepare(store, fake.endpoint())
         result = ask(prepared)
-    assert prepared.addressed == {"bad": ("gives a grade", "praises itself")}
-    assert [note.rule for note in result.notes] == ["addresses-judge"]
+    assert prepared.addressed == {"bad": ("states a grade", "claims relevance")}
+    assert [note.rule for note in result.notes] == ["prompt-injection"]
     notes = {row["doc_id"]: row["note"] for row in store.labels().table.to_pylist()}
     assert notes == {"d0": "", "d1": "", "d2": "", "bad": ADDRESSED}
 
@@ -344,7 +344,7 @@ def test_examples_are_turns_of_the_prompt() -> None:
     assert [turn["role"] for turn in fake.bodies[0]["messages"]] == ["system", "user", "assistant", "user"]
     assert fake.bodies[0]["messages"][2]["content"] == "3"
     assert without_examples.prompt.id != prepared.prompt.id
-    with pytest.raises(InputError, match="an example of the prompt lacks"):
+    with pytest.raises(InputError, match="each example must have"):
         prepare(store, fake.endpoint(), examples=[{"query": "cats", "document": "Cats.", "grade": 7}])
 
 
@@ -433,7 +433,7 @@ def test_a_killed_run_continues(tmp_path: Path) -> None:
         assert before - 5 <= cached <= before  # only pending requests are lost
         fake.fault = lambda _: ""
         result = ask(prepare(store, fake.endpoint()))
-    assert (result.left, len(store.labels()), fake.calls - before) == (0, 60, 60 - cached)
+    assert (result.remaining, len(store.labels()), fake.calls - before) == (0, 60, 60 - cached)
     store.close()
 
 
@@ -449,7 +449,7 @@ def test_an_interrupted_run_stores_pending_replies() -> None:
             ask(prepare(store, fake.endpoint(workers=4)), progress=stop)
         assert len(cached_keys(store)) == fake.calls  # all replies that are paid for
         remaining = ask(prepare(store, fake.endpoint()))
-    assert (remaining.left, fake.calls, len(store.labels())) == (0, 30, 30)
+    assert (remaining.remaining, fake.calls, len(store.labels())) == (0, 30, 30)
 
 
 def test_released_reservations_leave_no_rounding_error() -> None:

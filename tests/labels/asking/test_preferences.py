@@ -49,4 +49,4 @@ def test_an_invalid_reply_in_one_order_gives_no_preference() -> None:
         result = ask_preferences(prepare_preferences(store, fake.endpoint(), [("q0", "d0", "d5"), ("q0", "d1", "d4")]))
     assert [row[3:] for row in result.pairs] == [(None, 2), (1, None)]
     assert result.table().column("preferred").values == [None, None]
-    assert result.tally.invalid == {"another form": 2}
+    assert result.tally.invalid == {"other format": 2}

@@ -52,9 +52,9 @@ def test_queries_are_checked() -> None:
         assert ask_questions(prepare_questions(store, fake.endpoint(), DOCUMENTS, limit=9)).used == result.used
     assert calls == fake.calls == 6 + 2
     rejections = {question.doc_id: question.rejected for question in result.questions}
-    assert sorted(rejections.pop(doc) for doc in ("good", "twice")) == ["", "asked twice"]
+    assert sorted(rejections.pop(doc) for doc in ("good", "twice")) == ["", "duplicate"]
     assert rejections == {
-        "copied": "copied", "none": "nothing to ask", "lines": "another form", "far": "not answered by its document",
+        "copied": "copied", "none": "no query", "lines": "other format", "far": "not answered by its document",
     }  # fmt: skip
     assert result.add_to(store) == 1
     (topic,) = store.topics()
@@ -62,7 +62,8 @@ def test_queries_are_checked() -> None:
     assert [task.doc_id for task in store.tasks("ann")] == [result.used[0].doc_id]
     assert "synthetic" in {note.rule for note in result.notes}
     shares = {
-        (row["attribute"], row["value"]): (row["synthetic"], row["real"]) for row in result.table("alike").records()
+        (row["attribute"], row["value"]): (row["synthetic"], row["real"])
+        for row in result.table("comparison").records()
     }
     assert shares["kind", "question"] == (1, 0.5)
     assert shares["kind", "keywords"] == (0, 0.5)
@@ -73,9 +74,9 @@ def test_queries_with_control_characters_are_rejected(sign: str) -> None:
     store = LabelStore.open("sqlite://")
     with serving(lambda *_: f"who wrote{sign}it?") as fake:
         result = ask_questions(prepare_questions(store, fake.endpoint(), {"d": "a text"}, limit=1))
-    assert [question.rejected for question in result.questions] == ["another form"]
+    assert [question.rejected for question in result.questions] == ["other format"]
     assert result.add_to(store) == 0
-    assert "another form" in result.text().encode().decode()
+    assert "other format" in result.text().encode().decode()
 
 
 def test_queries_of_different_models_are_different_topics() -> None:
@@ -101,8 +102,8 @@ def test_unchecked_queries_are_not_used() -> None:
     store = LabelStore.open("sqlite://")
     with serving(content) as fake:
         result = ask_questions(prepare_questions(store, fake.endpoint(), DOCUMENTS, limit=9), budget_calls=7)
-    assert (fake.calls, result.stopped, result.left) == (7, "budget", 1)
-    assert "not checked yet" in {question.rejected for question in result.questions}
+    assert (fake.calls, result.stopped, result.remaining) == (7, "budget", 1)
+    assert "not checked" in {question.rejected for question in result.questions}
     assert len(result.used) <= 1
 
 

@@ -48,7 +48,7 @@ def test_from_topics_to_qrels(folder: Path, run: Callable[..., Ended]) -> None:
     assert run("labels", "tasks", "other.db", "pool.csv", "--queries", "zero.csv").code == 0
     with LabelStore.open("other.db") as store:
         assert {task[:2] for task in store.all_tasks()} == {("1", "a"), ("1", "b")}
-    assert '"left": 0' in run("labels", "status", "l.db", "--format", "json").out
+    assert '"remaining": 0' in run("labels", "status", "l.db", "--format", "json").out
     ended = run("labels", "qrels", "l.db", "--by", "mean", "-o", "qrels.txt")
     assert (ended.code, Qrels.read("qrels.txt").origin.how) == (0, "mean")  # type: ignore[union-attr]
     for options in (
@@ -122,7 +122,7 @@ def test_status_counts_tasks_of_judges_without_labels(run: Callable[..., Ended])
         assert (status(store).judges, "0 tasks" in status(store).text()) == ((), False)
     run("labels", "tasks", "l.db", "pool.csv", "--judges", "ann,bob")
     with LabelStore.open("l.db") as store:
-        assert [(row["judge"], row["left"]) for row in status(store).judges] == [("ann", 4), ("bob", 4)]
+        assert [(row["judge"], row["remaining"]) for row in status(store).judges] == [("ann", 4), ("bob", 4)]
 
 
 @pytest.mark.parametrize(

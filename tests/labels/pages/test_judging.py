@@ -66,7 +66,7 @@ def test_tasks_have_the_order_of_the_judge_and_no_data_of_systems(store: LabelSt
 def test_a_label_that_is_sent_twice_counts_once(store: LabelStore, client: TestClient) -> None:
     first = get_tasks(client, "ann")[0]
     for _ in range(2):
-        assert post_label(client, "ann", first["task"], 2, note="so\0", seconds=1.5).json() == {"kept": 1}
+        assert post_label(client, "ann", first["task"], 2, note="so\0", seconds=1.5).json() == {"saved": 1}
     assert counted(store, "ann") == {first["doc_id"]: 2.0}
     assert Labels.of(store).last.to_pylist()[0]["note"] == "so"
     assert client.get(API, params={"judge": "ann"}).json()["done"] == 1
@@ -100,12 +100,12 @@ def test_the_form_grades_skips_postpones_and_undoes(store: LabelStore, client: T
 def test_undo_returns_grade_and_note(client: TestClient) -> None:
     first = get_tasks(client, "ann")[0]
     post_label(client, "ann", first["task"], 2, note="why")
-    assert client.post(f"{API}/undo", json={"judge": "ann"}).json()["taken_back"] == {
+    assert client.post(f"{API}/undo", json={"judge": "ann"}).json()["undone"] == {
         "task": first,
         "grade": 2,
         "note": "why",
     }
-    assert client.post(f"{API}/undo", json={"judge": "ann"}).json() == {"taken_back": None}
+    assert client.post(f"{API}/undo", json={"judge": "ann"}).json() == {"undone": None}
 
 
 def test_a_pair_with_two_tasks_is_shown_once(store: LabelStore, client: TestClient) -> None:
@@ -179,7 +179,7 @@ def test_a_judge_can_open_only_the_judging_page(store: LabelStore, remote: TestC
 def test_a_judge_cannot_use_other_names_or_see_other_labels(store: LabelStore, remote: TestClient) -> None:
     remote.get(f"/judging?as={store.add_judge('ann')}")
     first = store.tasks("ann")[0]
-    assert post_label(remote, "ann", first.task, 1).json() == {"kept": 1}
+    assert post_label(remote, "ann", first.task, 1).json() == {"saved": 1}
     assert post_label(remote, "bob", first.task, 1).status_code == 400
     assert post_form(remote, "bob", first.task, "1").status_code == 400
     assert remote.post(f"{API}/undo", json={"judge": "bob"}).status_code == 400

@@ -34,7 +34,7 @@ def log_in(page: Any, judge: str) -> None:
 def wait_until_saved(page: Any, done: int) -> None:
     """Wait until `done` tasks are done and the server has all labels."""
     expect(page.locator("#done")).to_have_text(f"{done:,}", timeout=30_000)
-    expect(page.locator("#state")).to_have_text(re.compile("all saved"), timeout=30_000)
+    expect(page.locator("#state")).to_have_text(re.compile("all labels saved"), timeout=30_000)
 
 
 def press(page: Any, keys: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_judging_with_the_keyboard(serve: Callable[..., str], tab: Callable[...,
     assert docs == order[:40]
     assert counted(store, "ann") == {doc: float(i % 4) for i, doc in enumerate(docs)}
     assert all(0 < row["seconds"] < 60 for row in Labels.of(store).last.to_pylist())
-    expect(page.locator("#pace")).to_have_text(re.compile(r"[\d.]+ s a label"))
+    expect(page.locator("#pace")).to_have_text(re.compile(r"[\d.]+ s per label"))
     (skipped,) = press(page, "s")
     (later,) = press(page, "l")
     page.keyboard.press("n")
@@ -80,7 +80,7 @@ def test_judging_with_the_keyboard(serve: Callable[..., str], tab: Callable[...,
     page.get_by_label("Answer with single keys").check()
     docs = press(page, "1" * 18)
     assert docs[-1] == later
-    expect(page.locator("h1")).to_have_text("Nothing is left to judge")
+    expect(page.locator("h1")).to_have_text("All tasks are done")
     wait_until_saved(page, 60)
     assert store.tasks("ann") == ()
     view.clean()
@@ -176,7 +176,7 @@ def test_judging_continues_while_the_server_is_down(tab: Callable[..., Any], sto
         server.send_signal(signal.SIGKILL)  # possibly before it has all labels
         server.wait()
         docs += press(page, "1230123")
-        expect(page.locator("#state")).to_have_text(re.compile(r"\d+ not yet saved"), timeout=10_000)
+        expect(page.locator("#state")).to_have_text(re.compile(r"\d+ labels? not saved yet"), timeout=10_000)
         page.keyboard.press("u")
         docs[-1:] = press(page, "2")
     with serve_in_process(store, port) as server:
@@ -190,7 +190,7 @@ def test_judging_continues_while_the_server_is_down(tab: Callable[..., Any], sto
         server.send_signal(signal.SIGKILL)
         server.wait()
         docs += press(page, "1")
-        expect(page.locator("#state")).to_have_text(re.compile("1 not yet saved"), timeout=10_000)
+        expect(page.locator("#state")).to_have_text(re.compile("1 label not saved yet"), timeout=10_000)
     context = page.context
     page.close()
     with serve_in_process(store, port):
@@ -252,7 +252,7 @@ def test_settling_a_disagreement_and_grading_on_the_topic_page(
         store.add(judge, "q1", "d1", grade)
     view = tab(serve(workspace_of(store)) + "/judging/disagreements")
     page = view.page
-    page.get_by_label("Why").fill("eve is right")
+    page.get_by_label("Reason").fill("eve is right")
     page.get_by_role("button", name="3").click()
     expect(page.locator(".final")).to_contain_text("3")
     assert counted(store, "adjudicator") == {"d1": 3.0}

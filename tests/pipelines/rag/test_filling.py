@@ -52,7 +52,7 @@ def test_assignments_have_the_verdicts_of_the_model() -> None:
             prepare_table("assignments", sample_responses(), fake.endpoint(), queries=QUERIES, judge="m", repeats=0)
         )
     rows = filled.responses["assignments"].to_pylist()
-    assert (fake.calls, len(rows), filled.left) == (16, 96, 0)  # 12 nuggets of 8 answers, 10 nuggets at once
+    assert (fake.calls, len(rows), filled.remaining) == (16, 96, 0)  # 12 nuggets of 8 answers, 10 nuggets at once
     assert {(row["judge"], row["repeat"], row["sentence"]) for row in rows} == {("m", 0, None)}
     ninth = [row["verdict"] for row in rows if row["nugget_id"] == "9"]  # the tenth of its list
     assert set(ninth) == {"support"}
@@ -70,7 +70,7 @@ def test_all_verdicts_of_a_topic_are_repeated() -> None:
 
 INVALID_REPLIES = [
     ("", "empty"), ("I am sorry, I cannot do that.", "refusal"), ("All facts are supported.", "no answer"),
-    ("1: support\n2: support", "another form"), ("1: supported", "another form"), ("support\nnot", "no answer"),
+    ("1: support\n2: support", "other format"), ("1: supported", "other format"), ("support\nnot", "no answer"),
 ]  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def test_replies_are_cached_and_requests_resume_after_a_stop(tmp_path: Path) -> 
             prepare_table("assignments", sample_responses(), fake.endpoint(), store=store, queries=QUERIES, repeats=0),
             budget_calls=5,
         )
-        assert (fake.calls, first.left, first.stopped) == (5, 11, "budget")
+        assert (fake.calls, first.remaining, first.stopped) == (5, 11, "budget")
         assert 0 < first.responses["assignments"].num_rows < 96  # requests without a reply have no row
         second = prepare_table("assignments", first.responses, fake.endpoint(), store=store, queries=QUERIES, repeats=0)
         assert (second.calls, second.cached) == (11, 5)
@@ -189,10 +189,10 @@ def test_documents_that_address_the_judge_fail_and_are_mentioned_in_notes() -> N
         unprotected = fill(prepare_table("support", attacked, fake.endpoint(), repeats=0, keep_addressed=True))
     verdicts = {row["doc_id"]: row["verdict"] for row in filled.responses["support"].to_pylist()}
     assert verdicts == {"d1": "failed", "d2": "not"}  # unjudged, within bounds
-    assert {"addresses-judge", "not-asked"} <= {note.rule for note in filled.notes}
+    assert {"prompt-injection", "not-asked"} <= {note.rule for note in filled.notes}
     assert list(prepared.addressed) == ["d1"]
     assert unprotected.responses["support"]["verdict"].to_pylist() == ["support", "not"]  # the attack succeeds
-    assert "addresses-judge" in {note.rule for note in unprotected.notes}
+    assert "prompt-injection" in {note.rule for note in unprotected.notes}
 
 
 def test_answers_that_address_the_judge_fail() -> None:

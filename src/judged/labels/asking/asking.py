@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 _STOP_REASONS = {
-    "budget": "the budget does not allow the next request",
-    "endpoint": "the endpoint answered nothing more, or refuses whoever asks",
+    "budget": "the budget does not allow another request",
+    "endpoint": "the endpoint failed repeatedly or rejected the credentials",
 }
 
 
@@ -45,7 +45,7 @@ class AskResult(Answer):
         Why sending stopped early: ``budget`` or ``endpoint``; empty if it did not.
     """
 
-    kind: ClassVar[str] = "asked"
+    kind: ClassVar[str] = "model-replies"
 
     prepared: Prepared
     tally: Tally
@@ -54,7 +54,7 @@ class AskResult(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"What {self.prepared.judge} answered"
+        return f"Replies of {self.prepared.judge}"
 
     @property
     def stopped(self) -> str:
@@ -62,9 +62,9 @@ class AskResult(Answer):
         return self.tally.stopped
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Number of requests without a reply."""
-        return self.tally.left
+        return self.tally.remaining
 
     @property
     def cost(self) -> float | None:
@@ -75,16 +75,15 @@ class AskResult(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Numbers of replies, and how to continue."""
         tally, invalid = self.tally, sum(self.tally.invalid.values())
-        calls = f"{counted(tally.budget.calls, 'call')} to {self.prepared.endpoint.host}"
-        counts = f"{tally.answered:,} were answered now, {tally.cached:,} before, and {tally.left:,} are left"
-        sentences = [f"Of {counted(tally.requests, 'request')} {counts}; {calls}."]
+        counts = f"{tally.answered:,} new replies, {tally.cached:,} stored replies, {tally.remaining:,} without a reply"
+        calls = f"This run made {counted(tally.budget.calls, 'call')} to {self.prepared.endpoint.host}"
+        sentences = [f"{counted(tally.requests, 'request')}: {counts}. {calls}."]
         if invalid:
             kinds = listed([f"{count:,} {kind}" for kind, count in tally.invalid.most_common()])
-            head = f"{counted(invalid, 'answer')} not in the form that was asked for"
-            sentences.append(f"{head}, and so no label: {kinds}.")
-        if tally.left:
+            sentences.append(f"{counted(invalid, 'reply is', 'replies are')} invalid and gave no label: {kinds}.")
+        if tally.remaining:
             reason = f"Stopped: {_STOP_REASONS[tally.stopped]}. " if tally.stopped else ""
-            sentences.append(f"{reason}Nothing that was answered is lost: the same call goes on with what is left.")
+            sentences.append(f"{reason}All replies are stored. Run the same command again to continue.")
         return tuple(sentences)
 
     def facts(self) -> Mapping[str, Any]:
@@ -95,9 +94,9 @@ class AskResult(Answer):
         """Return the sentences and all counts."""
         tally = self.tally
         counts = {
-            "requests": tally.requests, "answered": tally.answered, "cached": tally.cached, "left": tally.left,
-            "refused": tally.refused.total(), "unanswered": tally.unanswered.total(), "calls": tally.budget.calls,
-            "tokens_in": tally.budget.tokens_in, "tokens_out": tally.budget.tokens_out,
+            "requests": tally.requests, "answered": tally.answered, "cached": tally.cached,
+            "remaining": tally.remaining, "refused": tally.refused.total(), "unanswered": tally.unanswered.total(),
+            "calls": tally.budget.calls, "tokens_in": tally.budget.tokens_in, "tokens_out": tally.budget.tokens_out,
         }  # fmt: skip
         numbers = [Column(name, [count], COUNT, name.replace("_", " ")) for name, count in counts.items()]
         numbers += [Column("cost", [self.cost], significant(4)), Column("seconds", [tally.seconds], significant(3))]
@@ -105,13 +104,14 @@ class AskResult(Answer):
         invalid = Table(
             "invalid",
             (
-                Column("kind", [kind for kind, _ in kinds], TEXT, "no label"),
-                Column("count", [count for _, count in kinds], COUNT, "answers"),
+                Column("kind", [kind for kind, _ in kinds], TEXT, "reason"),
+                Column("count", [count for _, count in kinds], COUNT, "replies"),
             ),
+            "Invalid replies",
         )
         return (
             Sentences(self.sentences),
-            Table("asked", tuple(numbers), labels=0),
+            Table("requests", tuple(numbers), labels=0),
             *((invalid,) if kinds else ()),
             *self.reply_blocks(),
         )
@@ -173,7 +173,7 @@ def ask(
 def request_notes(prepared: Prepared, tally: Tally) -> tuple[Note, ...]:
     """Return the notes of the prepared requests, and the failures of the endpoint."""
     failures = (tally.refused + tally.unanswered).most_common()
-    texts = (f"{counted(count, 'request')} not answered: {reason}" for reason, count in failures)
+    texts = (f"{counted(count, 'request')} without a reply: {reason}" for reason, count in failures)
     return (*prepared.notes, *(Note("no-answer", text) for text in texts))
 
 
@@ -212,7 +212,7 @@ class Tally:
     stopped: str = ""  # why sending stopped early
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Number of requests without a reply."""
         return self.requests - self.answered - self.cached
 
@@ -325,7 +325,11 @@ def save_reply(store: LabelStore, key: str, reply: Reply) -> Reply:
     from judged.labels import schema
 
     insert = postgresql.insert if store.engine.dialect.name == "postgresql" else sqlite.insert
-    row = {"request": key, "reply": json.dumps(reply._asdict()), "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    row = {
+        "request": key,
+        "reply": json.dumps(reply._asdict()),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     with store.engine.begin() as connection:
         # The first stored reply wins, so that all runs use the same one.
         added = connection.execute(insert(schema.replies).on_conflict_do_nothing(), row).rowcount

@@ -119,7 +119,7 @@ class Endpoint:
             value = getattr(self, setting.name)
             has_type = isinstance(value, _FIELD_TYPES[str(setting.type)]) and not isinstance(value, bool)
             if not (has_type or (value is None and "None" in str(setting.type))):
-                raise InputError(f"`{setting.name}` of the endpoint must be {setting.type}", fix="correct it")
+                raise InputError(f"`{setting.name}` of the endpoint must be {setting.type}", fix="correct the type")
         try:
             parts = urlsplit(self.base_url)
             is_usable = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
@@ -136,7 +136,7 @@ class Endpoint:
         amounts = (*nonnegative, self.price_in or 0, self.price_out or 0, self.timeout, self.temperature)
         is_too_small = min(self.workers, self.max_tokens) < 1 or self.timeout <= 0
         if not self.model or is_too_small or not all(map(math.isfinite, amounts)) or min(amounts) < 0:
-            fix = "set model, workers and max_tokens from 1, a timeout above 0, and no negative or infinite numbers"
+            fix = "set `model`; use workers and max_tokens from 1, timeout above 0, and other finite numbers from 0"
             raise InputError("a setting of the endpoint is missing or out of range", fix=fix)
         if reserved := sorted(_RESERVED_FIELDS & set(self.body)):
             fix = "remove them: judged sets these fields itself"
@@ -237,7 +237,9 @@ class Client:
             if reply is not None:
                 return reply
             if pause is not None and pause > _LONGEST_PAUSE:
-                raise UnansweredError(f"{reason}, to be asked again in {pause:.0f} seconds", for_long=True)
+                raise UnansweredError(
+                    f"{reason}, and the endpoint requests a pause of {pause:.0f} seconds", for_long=True
+                )
             if attempt < self._endpoint.retries:
                 backoff = min(self._endpoint.backoff * 2.0 ** min(attempt, 64), _LONGEST_PAUSE)
                 self.stopping.wait(backoff if pause is None else pause)
@@ -256,7 +258,7 @@ class Client:
         self.stopping.wait(max(0.0, turn - now))
 
     def _attempt(self, body: Mapping[str, Any]) -> tuple[Reply | None, str, float | None]:
-        """Send a request once; return the reply, or the reason why there is none and the requested pause in seconds."""
+        """Send a request once; return the reply, or the reason for its absence and the requested pause in seconds."""
         import httpx
 
         # upper bound: a token is at least a byte, and message separators are fewer tokens than JSON has characters
@@ -274,7 +276,7 @@ class Client:
             try:
                 reply, usage = _parse_response(response, time.monotonic() - start)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-                return None, "an answer that is not the protocol's", None
+                return None, "the response does not follow the protocol", None
             self._budget.settle(reserved, *(usage or (tokens[0], tokens[1] or 0)))
             return reply, "", None
         # A rejected request is not charged; after a server error it may be.
@@ -388,7 +390,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.max_money is not None and not self.endpoint.priced:
             fix = "set price_in and price_out, per million tokens, in the endpoint's file"
-            raise InputError("a budget in money needs the prices of the endpoint", fix=fix)
+            raise InputError("a budget in money requires the prices of the endpoint", fix=fix)
         if min(self.max_calls or 0, self.max_money or 0) < 0 or math.isnan(self.max_money or 0):
             raise InputError("budgets must be 0 or more", fix="use --budget-calls 100, for example")
 
@@ -398,7 +400,7 @@ class Budget:
 
     @property
     def money(self) -> float:
-        """Money spent and reserved, in the unit of the prices; 0 where they are not known."""
+        """Money spent and reserved, in the unit of the prices; 0 if prices are unknown."""
         return self.cost(self.tokens_in + self._reserved_in, self.tokens_out + self._reserved_out)
 
     def cost(self, tokens_in: float, tokens_out: float) -> float:
@@ -417,11 +419,11 @@ class Budget:
             If money is limited but the tokens of a reply are not.
         """
         if tokens_out is None and self.max_money is not None:
-            raise InputError("a budget in money needs a token limit", fix="set max_tokens in the endpoint's file")
+            raise InputError("a budget in money requires a token limit", fix="set max_tokens in the endpoint's file")
         reserved = tokens_in, tokens_out or 0
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
-                raise SpentError("the budget of requests is used up")
+                raise SpentError("the budget of requests is exhausted")
             if self.max_money is not None and self.money + self.cost(*reserved) > self.max_money:
                 raise SpentError("the next request might exceed the budget")
             self.calls += 1

@@ -49,7 +49,7 @@ class Prepared(Answer):
         Patterns in documents that may address the judge, by document ID.
     """
 
-    kind: ClassVar[str] = "asking"
+    kind: ClassVar[str] = "model-requests"
 
     store: LabelStore
     endpoint: Endpoint
@@ -63,7 +63,7 @@ class Prepared(Answer):
     addressed: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     example: tuple[str, ...] = ()  # messages of the first request
     calls_per_request: int = 1  # maximum number of calls for each request
-    sends: str = "texts of topics, titles and texts of documents, our prompt with the scale, and the examples"
+    sends: str = "texts of topics, titles and texts of documents, the prompt with the scale, and the examples"
     notes: tuple[Note, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Prepared(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"What {self.judge} will be asked"
+        return f"Requests to {self.judge}"
 
     @property
     def calls(self) -> int:
@@ -93,13 +93,13 @@ class Prepared(Answer):
         # Names of the fields that are sent besides the messages.
         fields = sorted(set(self.endpoint.request([])) - {"messages"})
         sentences = [
-            f"{counted(self.calls, 'request')} will be sent to {self.endpoint.host}, for {self.endpoint.model}.",
-            f"{self.cached:,} of {len(self.requests):,} are answered in the store already, and are not sent.",
-            f"Sent are {self.sends}.",
-            f"Beside them: {listed(fields)}. Not sent are ids, names of judges, and anybody's labels.",
+            f"{counted(self.calls, 'request')} will be sent to {self.endpoint.host} for model {self.endpoint.model}.",
+            f"{self.cached:,} of {len(self.requests):,} requests have a reply in the store and are not sent again.",
+            f"The requests contain {self.sends}, and the fields {listed(fields)}.",
+            "They do not contain ids, names of judges, or labels of any judge.",
         ]
         if self.cost is None:
-            sentences.append("What it costs is not known: the endpoint's file gives no prices, or no limit of tokens.")
+            sentences.append("The cost is unknown: the endpoint file has no prices or no token limit.")
         return tuple(sentences)
 
     def facts(self) -> Mapping[str, Any]:
@@ -110,21 +110,24 @@ class Prepared(Answer):
         """Return the content of the requests, the cost, and the first request as an example."""
         columns = (
             Column("requests", [self.calls], COUNT),
-            Column("tokens_in", [self.tokens_in], COUNT, "tokens sent, about"),
-            Column("tokens_out", [self.tokens_out], COUNT, "received, at most"),
-            Column("cost", [self.cost], significant(3)),
+            Column("tokens_in", [self.tokens_in], COUNT, "input tokens (approximate)"),
+            Column("tokens_out", [self.tokens_out], COUNT, "output tokens (maximum)"),
+            Column("cost", [self.cost], significant(3), "cost (maximum)"),
         )
         documents = sorted(self.addressed)
         addressed = Table(
-            "addressed",
-            (Column("doc_id", documents, TEXT), Column("signs", [", ".join(self.addressed[doc]) for doc in documents])),
-            "Documents that may address the judge",
+            "injections",
+            (
+                Column("doc_id", documents, TEXT),
+                Column("patterns", [", ".join(self.addressed[doc]) for doc in documents]),
+            ),
+            "Documents that may contain a prompt injection",
         )
         return (
             Sentences(self.sentences),
             Table("estimate", columns, labels=0),
             *((addressed,) if documents else ()),
-            *((Code(self.example, "example", "An example of what is sent"),) if self.example else ()),
+            *((Code(self.example, "example", "Example request"),) if self.example else ()),
         )
 
 
@@ -176,7 +179,9 @@ def prepare(
         if second not in labeled and hash_fraction(judge, query, doc) < repeats:
             open_tasks.setdefault(second, False)
     if not open_tasks and not labeled:
-        raise InputError("the store has no tasks", fix="add tasks: judged labels tasks", path=store.where)
+        raise InputError(
+            "the store has no tasks for this judge", fix="add tasks: judged labels tasks", path=store.where
+        )
     source = RequestTexts(store, texts, characters)
     cached, requests, rows = cached_keys(store), dict[str, RequestBuilder](), dict[str, list[RequestTarget]]()
     for (query, doc, repeat), touched in open_tasks.items():
@@ -241,13 +246,15 @@ class RequestTexts:
         notes: list[Note] = []
         if self.missing:
             requests = counted(len(self.missing), "request")
-            notes.append(Note("no-text", f"{requests} left out: the topic's or a document's text is not known"))
+            notes.append(
+                Note("no-text", f"{requests} left out, because the text of the topic or of a document is missing")
+            )
         if self.cut:
-            notes.append(Note("cut", f"{counted(len(self.cut), 'document')} cut: the model does not see the end"))
+            notes.append(Note("truncated", f"{counted(len(self.cut), 'document')} truncated to the maximum length"))
         if self.addressed:
             signs = listed(sorted({sign for document_signs in self.addressed.values() for sign in document_signs}))
             docs, examples = counted(len(self.addressed), "document"), first_few(sorted(self.addressed))
-            notes.append(Note("addresses-judge", f"{docs} may address the judge ({signs}): {examples}"))
+            notes.append(Note("prompt-injection", f"{docs} may contain a prompt injection ({signs}): {examples}"))
         return tuple(notes)
 
 
@@ -265,7 +272,7 @@ def _check_same_judge(judge_labels: ArrowTable, judge: str, model: str, prompt: 
     """Raise InputError if the judge has labels of another model or prompt: results by judge would mix them."""
     for column, expected in (("kind", "model"), ("model", model), ("prompt", prompt.id)):
         if others := sorted(set(judge_labels[column].to_pylist()) - {expected}):
-            problem = f"{judge!r} already has labels with {column} {others[0]!r}, and the new ones have {expected!r}"
+            problem = f"{judge!r} already has labels with {column} {others[0]!r}, but the new labels have {expected!r}"
             raise InputError(problem, fix="use another name: --judge NAME")
 
 

@@ -56,7 +56,7 @@ class Prompt:
         """Build the prompt that asks for a grade; examples have a ``query``, a ``document`` and a ``grade``."""
         if any(not grade.grade.is_integer() for grade in scale):
             fix = "use a scale with integer grades"
-            raise InputError("models need a scale of integer grades", fix=fix)
+            raise InputError("the scale must have integer grades for a model", fix=fix)
         answers = tuple(f"{grade.grade:.0f}" for grade in scale)
         scale_text = "\n".join(f"{grade.grade:.0f} = {grade.word}: {grade.definition}" for grade in scale)
         turns: list[tuple[Mapping[str, str], str]] = []
@@ -64,7 +64,7 @@ class Prompt:
             answer = str(example.get("grade", "")).removesuffix(".0")
             if answer not in answers or not example.get("query") or not example.get("document"):
                 fix = f"use examples with a query, a document, and a grade of {', '.join(answers)}"
-                raise InputError("an example of the prompt lacks a query, a document, or a grade of the scale", fix=fix)
+                raise InputError("each example must have a query, a document, and a grade of the scale", fix=fix)
             turns.append(({name: str(example[name]) for name in ("query", "document")}, answer))
         return cls.read("graded", answers, values={"scale": scale_text, "forms": ", ".join(answers)}, examples=turns)
 
@@ -96,34 +96,34 @@ class Prompt:
 
 _ADDRESSEE = r"(?:ai|llm|language model|assistant|judge|assessor|annotator|grader|evaluator|rater)s?"
 SIGNS: dict[str, re.Pattern[str]] = {
-    "gives a grade": re.compile(
+    "states a grade": re.compile(
         r"(?:##\s*final\s+score|\b(?:relevance|relevancy)(?:\s+(?:score|grade|label))?"
         r"|\b(?:final|overall)\s+(?:score|grade|rating))\s*(?:[:=]|is)\s*\d(?!\d*\s*[-:\u2013]\s*\d)"  # not 3-1
     ),
-    "gives orders": re.compile(
+    "gives instructions": re.compile(
         r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|other|your)\b"
         r".{0,30}\b(?:instructions?|prompts?|rules?|messages?|guidelines?)\b"
         r"|\b(?:give|assign|award|return|output|answer with)\b.{0,40}\b(?:highest|maximum|top|perfect|full)\s+"
         r"(?:score|grade|rating|marks?|relevance)\b"
     ),
-    "praises itself": re.compile(
+    "claims relevance": re.compile(
         r"\bthis\s+(?:passage|document|text|page|result|article|answer)\s+(?:is|should be|must be|deserves)\b.{0,40}"
         r"\b(?:perfect(?:ly)?|(?:highly|fully|most|completely|entirely)\s+relevant|highest|graded|rated|scored)\b"
         r"|\bthis\s+(?:passage|document|text|page|result|article)\s+(?:perfectly|fully|completely|entirely|directly)\s+"
         r"answers\b"
     ),
-    "names its reader": re.compile(
+    "addresses the judge": re.compile(
         rf"\b(?:dear|attention|note to|message to|instructions? for|if you are|you are now)\b[\s,:]*"
         rf"(?:(?:an?|the|all|any|every)\s+)?(?:relevance\s+)?{_ADDRESSEE}\b"
     ),
-    "marks of a chat": re.compile(
+    "chat markup": re.compile(
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|\[/?inst\]|<</?sys>>"
         r"|^\s*#*\s*(?:system|assistant)\s*(?:prompt|message)?\s*:",
         re.MULTILINE,
     ),
 }
 """Patterns in documents that address the judge, by name."""
-ADDRESSED = "the document addresses the judge"
+ADDRESSED = "the document may contain a prompt injection"
 """Note of a label for a document that may address the judge."""
 
 
@@ -131,7 +131,7 @@ def injection_signs(text: str) -> tuple[str, ...]:
     """Return which patterns of prompt injection a text contains.
 
     >>> injection_signs("Cats sleep. ##final score: 3"), injection_signs("The final score was 3-1.")
-    (('gives a grade',), ())
+    (('states a grade',), ())
     """
     # NFKC, and without format characters (Cf), so that lookalike or invisible characters do not hide a pattern.
     characters = unicodedata.normalize("NFKC", text)
@@ -140,7 +140,14 @@ def injection_signs(text: str) -> tuple[str, ...]:
 
 
 Invalid: TypeAlias = Literal[
-    "refusal", "empty", "cut", "several answers", "out of scale", "not an integer", "no answer", "another form"
+    "refusal",
+    "empty",
+    "truncated",
+    "several answers",
+    "not on the scale",
+    "not an integer",
+    "no answer",
+    "other format",
 ]
 INVALID: tuple[Invalid, ...] = get_args(Invalid)
 """Reasons why a reply is invalid, which are the notes of invalid labels."""
@@ -182,13 +189,13 @@ def parse_reply(reply: Reply, allowed_answers: Sequence[str]) -> ParsedReply:
 
 
 def reply_text(reply: Reply) -> tuple[str, Invalid | None]:
-    """Return the text of a reply without a code fence, or the reason why there is none."""
+    """Return the text of a reply without a code fence, or the reason why the reply is invalid."""
     text = reply.content.strip()
     # Protocol fields first: the text of a refusal or a cut reply can look like a grade.
     if reply.refused or reply.finish == "content_filter":
         return "", "refusal"
     if reply.finish.casefold() in _CUT_REASONS:
-        return "", "cut"
+        return "", "truncated"
     fenced = _FENCE.fullmatch(text)
     return (fenced[1] if fenced else text).strip(), None if text else "empty"
 
@@ -197,13 +204,13 @@ def invalid_reason(text: str, allowed_answers: Sequence[str]) -> Invalid:
     """Return why a text is not one of the allowed answers."""
     numeric = bool(allowed_answers) and all(answer.isdigit() for answer in allowed_answers)
     if numeric and _INTEGER.fullmatch(text):
-        return "out of scale"
+        return "not on the scale"
     if numeric and _DECIMAL.fullmatch(text):
         return "not an integer"
     if _REFUSAL.search(text):
         return "refusal"
     words = _NUMBER.findall(text) if numeric else [word for word in re.findall(r"\w+", text) if word in allowed_answers]
-    return "no answer" if not words else "several answers" if len(set(words)) > 1 else "another form"
+    return "no answer" if not words else "several answers" if len(set(words)) > 1 else "other format"
 
 
 def encode_logprobs(top: Mapping[str, float], allowed_answers: Sequence[str]) -> str:

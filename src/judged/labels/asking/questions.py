@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _COPIED_WORDS = 5  # consecutive words of the document that make a query a copy
 _MAX_QUERY_LENGTH = 200  # characters
 _FORBIDDEN_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})  # categories of controls, surrogates, and line separators
-_UNCHECKED = "not checked yet"
+_UNCHECKED = "not checked"
 _TOKENS = 64  # maximum for a query
 _ANSWERABLE = Prompt.read("answerable", ("yes", "no"))
 
@@ -56,7 +56,7 @@ class Questions(AskResult):
     questions
         All queries of the model.
     real
-        Queries of people, for comparison; can be empty.
+        Queries of users, for comparison; can be empty.
     """
 
     kind: ClassVar[str] = "questions"
@@ -83,12 +83,10 @@ class Questions(AskResult):
     def reply_blocks(self) -> tuple[Block, ...]:
         """Return the queries, reasons of rejections, and a comparison with real queries."""
         reasons = Counter(question.rejected for question in self.questions if question.rejected).most_common()
-        sentences = [f"{counted(len(self.used), 'query', 'queries')} of {len(self.questions):,} passed the checks."]
+        sentences = [f"{len(self.used):,} of {counted(len(self.questions), 'query', 'queries')} passed all checks."]
         if reasons:
-            sentences.append(f"Not used: {listed([f'{count:,} {reason}' for reason, count in reasons])}.")
-        sentences.append(
-            "All of them are synthetic: nobody asked them. Results over them are not results over real queries."
-        )
+            sentences.append(f"Rejected queries: {listed([f'{count:,} {reason}' for reason, count in reasons])}.")
+        sentences.append("These queries are synthetic. Results on synthetic queries do not hold for queries of users.")
         names = (("query_id", TEXT), ("doc_id", TEXT), ("text", TEXT), ("overlap", SHARE), ("rejected", TEXT))
         table = Table("questions", columns_of(self.questions, *names), labels=2)
         return Sentences(tuple(sentences), "checks"), table, *self._compare_with_real()
@@ -105,7 +103,7 @@ class Questions(AskResult):
             Column("synthetic", [synthetic.get(row, 0.0) for row in rows], SHARE),
             Column("real", [real.get(row, 0.0) for row in rows], SHARE),
         )
-        return (Table("alike", columns, "Shares of synthetic and real queries by length in words and kind", labels=2),)
+        return (Table("comparison", columns, "Synthetic and real queries by length (words) and kind", labels=2),)
 
 
 def prepare_questions(
@@ -154,7 +152,7 @@ def ask_questions(
     prepared
         Result of `prepare_questions`.
     queries
-        Queries of people for comparison, as `Topics.of` accepts them.
+        Queries of users for comparison, as `Topics.of` accepts them.
     budget_calls, budget_money, progress
         As in `ask`.
     """
@@ -173,7 +171,7 @@ def ask_questions(
     documents, accepted = dict(row for targets in prepared.rows.values() for row in targets), set[str]()
     for query_id, question in sorted(questions.items()):
         if question.rejected == _UNCHECKED and normalize_query(question.text) in accepted:
-            questions[query_id] = question._replace(rejected="asked twice")
+            questions[query_id] = question._replace(rejected="duplicate")
         elif question.rejected == _UNCHECKED:
             accepted.add(normalize_query(question.text))
             build = partial(_check_request, prepared.endpoint, question.text, documents[question.doc_id])
@@ -186,7 +184,7 @@ def ask_questions(
         questions[query_id] = questions[query_id]._replace(rejected=rejected)
     tally.invalid += Counter()  # removes zero counts
     real = () if queries is None else tuple(Topics.of(queries).table["text"].to_pylist())
-    note = Note("synthetic", "these queries were made by a model from documents: nobody asked them")
+    note = Note("synthetic", "a model generated these queries from documents; they are not queries of users")
     return Questions(prepared, tally, (*request_notes(prepared, tally), note), tuple(questions.values()), real)
 
 
@@ -200,10 +198,10 @@ def _parse_query(reply: Reply) -> tuple[str, str]:
     if reason := parse_reply(reply, ()).invalid if reply.refused or reply.finish != "stop" or not text else "":
         return "", reason
     if text.casefold().strip(".") == "none":
-        return "", "nothing to ask"
+        return "", "no query"
     is_one_line = not any(unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in text)
     text = text.encode(errors="replace").decode()  # unpaired surrogates cannot be written or hashed
-    return (text, "") if is_one_line and len(text) <= _MAX_QUERY_LENGTH and _words(text) else ("", "another form")
+    return (text, "") if is_one_line and len(text) <= _MAX_QUERY_LENGTH and _words(text) else ("", "other format")
 
 
 def _words(text: str) -> list[str]:
@@ -272,17 +270,18 @@ class ModelPreferences(AskResult):
         valid_pairs = [(a, b) for *_, a, b in self.pairs if a is not None and b is not None]
         same = sum(a == b for a, b in valid_pairs)
         sentence = (
-            f"Of {counted(len(valid_pairs), 'pair')} with both answers {same:,} have the same in both orders; whichever"
-            f" document was shown first was preferred in {first:,}, whichever was shown second in {second:,}."
+            f"{counted(len(valid_pairs), 'pair has', 'pairs have')} valid replies in both orders; the replies agree for"
+            f" {same:,} of them. In both orders, the model preferred the first position for {counted(first, 'pair')},"
+            f" and the second position for {second:,}."
         )
         names = ("query_id", "doc_id", "other_doc_id")
         columns = [Column(name, [row[i] for row in self.pairs], TEXT) for i, name in enumerate(names)]
         columns += [
             Column("preferred", [a if a == b else None for *_, a, b in self.pairs], COUNT),
-            Column("in_order", [row[3] for row in self.pairs], COUNT, "in this order"),
-            Column("in_other_order", [row[4] for row in self.pairs], COUNT, "in the other order"),
+            Column("original_order", [row[3] for row in self.pairs], COUNT, "original order"),
+            Column("reversed_order", [row[4] for row in self.pairs], COUNT, "reversed order"),
         ]
-        note = "1 is the first document, 2 the other one, 0 neither; preferred is what both orders agree on"
+        note = "1: doc_id, 2: other_doc_id, 0: neither. `preferred` is empty if the two orders disagree."
         return Sentences((sentence,), "position"), Table("preferences", tuple(columns), note=note, labels=3)
 
 

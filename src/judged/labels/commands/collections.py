@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 @click.group("collection")
 def collection() -> None:
-    """Look at judgments and the runs that they were made from as a test collection."""
+    """Check the quality and the limits of a test collection."""
 
 
-@collection.command("check", short_help="Say how far judgments reach, to whom they are fair, and what they can detect.")
+@collection.command("check", short_help="Check coverage, bias against new runs, and detectable differences.")
 @shared("qrels", "runs")
-@shared("measure", help="By which runs are compared.")
-@shared("cutoff", help="Of documents to be judged.")
+@shared("measure", help="Measure to compare runs by.")
+@shared("cutoff", help="Number of top documents per run that should be judged.")
 @shared("pool_depth", default=10)
 @shared("group")
-@click.option("--labels", metavar="LABELS", help="Who gave the judgments: a store of labels, or a table of them.")
+@click.option("--labels", metavar="LABELS", help="Labels of the judges: a store or a table.")
 @answer_options()
 @shared(*FORMATS)
 def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Say what QRELS can tell about RUNs like those that they were made from.
+    """Check the judgments QRELS as a test collection for systems similar to the pooled RUNs.
 
-    How many documents are judged, what a run loses that was not pooled, how far judges agree, what labels cost,
-    and which difference could be found.
+    The check reports the share of judged documents, the loss of a run that was not pooled, and the detectable
+    difference. With --labels, it also reports the agreement of the judges and the time per label.
     """
     from judged.labels.collection import check_collection
 
@@ -46,55 +46,60 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
 
 @click.command("pool")
 @shared("runs")
-@shared("depth", default=100, show_default=True, metavar="K", help="Pool the first K of each run.")
+@shared(
+    "depth", default=100, show_default=True, metavar="K", help="Number of top documents per run and topic in the pool."
+)
 @click.option(
     "--budget",
     type=click.IntRange(1),
     metavar="N",
-    help="Spend N labels in all where most is found (MaxMean): asks for the next ones after those of --qrels.",
+    help="Total number of labels, including those of --qrels. MaxMean selects the documents.",
 )
 @click.option(
     "--sample",
     type=click.IntRange(1),
     metavar="N",
-    help="Draw N documents in all at random, with known probabilities, for 'judged labels estimate'.",
+    help="Number of documents in a stratified random sample, for 'judged labels estimate'.",
 )
-@click.option("--qrels", metavar="QRELS", help="With --budget: the labels so far.")
-@shared("queries", help="Pool only the topics of this file.")
+@click.option("--qrels", metavar="QRELS", help="With --budget: existing labels.")
+@shared("queries", help="File of topics to pool.  [default: all topics of the runs]")
 @click.option(
     "--batch",
     type=click.IntRange(1),
     default=1,
     show_default=True,
     metavar="N",
-    help="With --budget: how many documents of each topic to ask for at a time.",
+    help="With --budget: number of documents to select per topic.",
 )
 @click.option(
     "--retention",
     type=click.FloatRange(0, 1),
     default=1.0,
     show_default=True,
-    help="With --budget: how much of what is known of a run remains after its next document; 1 for all.",
+    help="With --budget: weight of a run's earlier labels after each new label, from 0 to 1.",
 )
-@shared("rel", default=1, show_default=True, help="With --budget: the lowest relevant grade.")
+@shared("rel", default=1, show_default=True, help="With --budget: lowest relevant grade.")
 @click.option(
     "--strata",
     default="10,30",
     show_default=True,
     metavar="K,...",
-    help="With --sample: best ranks at which strata end.",
+    help="With --sample: last rank of each stratum, by the best rank of a document over the runs.",
 )
 @click.option(
-    "--rates", metavar="R,...", help="With --sample: how many times as often each stratum's documents are drawn."
+    "--rates",
+    metavar="R,...",
+    help="With --sample: relative sampling rate of each stratum.  [default: each twice the next]",
 )
 @shared("seed", "run_format")
 @answer_options()
 def pool_command(
     runs: tuple[str, ...], run_format: str | None, strata: str, rates: str | None, output: OutputOptions, **options: Any
 ) -> None:
-    """Choose which documents of the RUNs to judge: all of the first K, the most promising N, or a sample of N.
+    """Select documents of the RUNs to judge.
 
-    As CSV ('-o pool.csv') it is the list for judging: each pair with its stratum and probability.
+    By default, these are the first K documents of each run. --budget selects the most promising documents, and --sample
+    draws a random sample. The CSV output ('-o pool.csv') lists each pair with its stratum and sampling probability.
     """
     from judged.data.qrels import Qrels
     from judged.labels import pool

@@ -28,26 +28,28 @@ if TYPE_CHECKING:
     },
 )
 def labels() -> None:
-    """Collect judgments of several people and models, measure how far they agree, and make qrels of them.
+    """Collect labels of people and models, measure their agreement, and create qrels.
 
-    STORE is a file of SQLite, or the address of a PostgreSQL database: postgresql://user@host/name (docs/labels.md).
+    STORE is an SQLite file, or the address of a PostgreSQL database: postgresql://user@host/name (docs/labels.md).
     """
 
 
-@labels.command("new", short_help="Make a store, or add topics and documents to one.")
+@labels.command("new", short_help="Create a store, or add topics and documents to a store.")
 @click.argument("store")
 @click.option(
     "--scale",
     metavar="NAME|FILE",
-    help="binary, 0-3, 0-4, or a table with the columns grade, word and definition.  [default: 0-3]",
+    help="Grade scale: binary, 0-3, 0-4, or a table with the columns grade, word and definition.  [default: 0-3]",
 )
-@click.option("--topics", "queries", metavar="FILE", help="Topics: ids and texts, with description and narrative.")
-@click.option("--synthetic", is_flag=True, help="The topics were generated from documents: no user asked them.")
-@click.option("--documents", "texts", metavar="FILE", help="Titles and texts of documents, or a folder of them.")
+@click.option(
+    "--topics", "queries", metavar="FILE", help="File of topics: ids and texts, optionally description and narrative."
+)
+@click.option("--synthetic", is_flag=True, help="Mark the topics as generated from documents.")
+@click.option("--documents", "texts", metavar="FILE", help="File or folder with titles and texts of documents.")
 def new_command(store: str, scale: str | None, queries: str | None, synthetic: bool, texts: str | None) -> None:
-    """Make a store of labels, or add topics and documents to one that is there.
+    """Create a store of labels, or add topics and documents to an existing store.
 
-    What is there stays as it is.
+    Existing topics and documents do not change.
     """
     from judged.data.texts import Texts
     from judged.data.topics import Topics
@@ -95,11 +97,11 @@ _KIND = Choice("judged.labels.labels:Kind")
 @labels.command("judges", short_help="Add judges, or list them.")
 @click.argument("store")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--kind", type=_KIND, default="human", show_default=True, help="Of what kind they are.")
+@click.option("--kind", type=_KIND, default="human", show_default=True, help="Kind of the new judges.")
 def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
-    """Add judges to STORE and print the token that lets each into the judging page; without names, list who is there.
+    """Add judges to STORE, and print the token of each for the judging page. Without names, list all judges.
 
-    A token is shown this once: only its hash is kept. Who is there already gets a new one.
+    The store keeps only the hash of a token, so a token is printed once. An existing judge gets a new token.
     """
     from judged.labels.store import LabelStore
 
@@ -113,18 +115,24 @@ def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
 _SHARE = click.FloatRange(0, 1)
 
 
-@labels.command("tasks", short_help="Say what is to be judged, and by whom.")
+@labels.command("tasks", short_help="Add judging tasks, and assign them to judges.")
 @click.argument("store")
 @click.argument("paths", nargs=-1, metavar="FILE...")
-@click.option("--judges", metavar="NAMES", help="Who judges, joined by commas.  [default: everybody everything]")
-@click.option("--each", type=click.IntRange(1), default=1, show_default=True, help="How many judges see a pair.")
-@click.option("--overlap", type=_SHARE, default=0.0, metavar="SHARE", help="The share of pairs that all judges see.")
 @click.option(
-    "--repeats", type=_SHARE, default=0.0, metavar="SHARE", help="The share that a judge sees twice, unknowing."
+    "--judges", metavar="NAMES", help="Names of judges, separated by commas.  [default: all judges do all tasks]"
 )
-@click.option("--gold", metavar="QRELS", help="Pairs whose grades are known; all judges see them among the others.")
+@click.option("--each", type=click.IntRange(1), default=1, show_default=True, help="Number of judges per pair.")
+@click.option("--overlap", type=_SHARE, default=0.0, metavar="SHARE", help="Share of pairs that all judges grade.")
 @click.option(
-    "--queries", metavar="FILE", help="Only topics with these queries: a list of 'judged online queries', or any table."
+    "--repeats",
+    type=_SHARE,
+    default=0.0,
+    metavar="SHARE",
+    help="Share of pairs that a judge grades twice without notice.",
+)
+@click.option("--gold", metavar="QRELS", help="Pairs with known correct grades, which all judges grade.")
+@click.option(
+    "--queries", metavar="FILE", help="Only topics with these queries: a list of 'judged online queries', or a table."
 )
 @shared("seed")
 def tasks_command(
@@ -138,10 +146,10 @@ def tasks_command(
     queries: str | None,
     seed: int,
 ) -> None:
-    """Make tasks of pairs of topic and document, and share them out evenly among judges.
+    """Create tasks from pairs of topic and document, and assign them evenly to judges.
 
     FILEs are pools ('judged pool'), lists of 'judged review' as CSV, TSV or JSON, runs, qrels, or any table with the
-    columns query_id and doc_id. Tasks that are there already stay.
+    columns query_id and doc_id. Existing tasks do not change.
     """
     from judged.data.qrels import Qrels
     from judged.labels.assignment import assign_tasks
@@ -160,21 +168,21 @@ def tasks_command(
         tasks = assign_tasks(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
         added = opened.add_tasks(tasks)
         missing_ids = opened.missing_ids()
-    unchanged = f", {len(tasks) - added} were there" if added < len(tasks) else ""
+    unchanged = f", {len(tasks) - added} already existed" if added < len(tasks) else ""
     click.echo(f"{counted(added, 'task')} added{unchanged}")
     print_warnings(
         f"{counted(len(ids), word)} of the tasks, such as {ids[0]!r}, {'is' if len(ids) == 1 else 'are'} not in the"
-        " store: judges see only the id. Add them with 'judged labels new', and look whether the ids are the same"
+        " store, so judges see only the id. Fix: add them with 'judged labels new', and check the spelling of the ids"
         for word, ids in missing_ids.items()
         if ids
     )
 
 
-@labels.command("status", short_help="How far the judging is.")
+@labels.command("status", short_help="Show the progress of judging.")
 @click.argument("store")
 @answer_options()
 def status_command(store: str, output: OutputOptions) -> None:
-    """Show tasks by judge and topic, labels by kind, and how long a label takes."""
+    """Show tasks by judge and topic, labels by kind, and the time per label."""
     from judged.labels.assignment import status
     from judged.labels.store import LabelStore
 
@@ -182,19 +190,19 @@ def status_command(store: str, output: OutputOptions) -> None:
         output(status(opened))
 
 
-@labels.command("import", short_help="Put the labels of files into STORE.")
+@labels.command("import", short_help="Import labels from files.")
 @click.argument("store")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
-@click.option("--judge", default="", metavar="NAME", help="Who gave the labels, where a file does not say.")
+@click.option("--judge", default="", metavar="NAME", help="Judge of labels without a judge in the file.")
 @click.option(
-    "--kind", type=_KIND, default="human", show_default=True, help="Of what kind they are, where a file does not say."
+    "--kind", type=_KIND, default="human", show_default=True, help="Kind of labels without a kind in the file."
 )
 def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
-    """Put labels into STORE: tables of labels, qrels, books and ratings of Quepid, judgment lists of OpenSearch.
+    """Import labels into STORE: tables of labels, qrels, Quepid books and ratings, and OpenSearch judgment lists.
 
-    A table has the columns query_id, doc_id, judge and grade; CSV, TSV, JSON, JSON Lines or Parquet. Formats that know
-    queries only by their texts find the topics of the store by these. Of several labels of one judge for a pair, the
-    latest by the column at counts or, where one has no time, the last one.
+    A table has the columns query_id, doc_id, judge and grade; its format is CSV, TSV, JSON, JSON Lines or Parquet. If
+    a format has no topic ids, the text of a query identifies the topic. If a judge has several labels for a pair, the
+    latest label counts (column time). If a label has no time, the last row counts.
     """
     from judged.labels.exchange import import_labels
     from judged.labels.store import LabelStore
@@ -202,7 +210,7 @@ def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -
     with LabelStore.open(store, new=False) as opened:
         for path in paths:
             imported = import_labels(opened, path, judge=judge, kind=kind)
-            text = f"{imported.replaced:,} replaced by a later one of the same judge and pair"
+            text = f"{imported.replaced:,} replaced by a later label of the same judge and pair"
             replaced = text if imported.replaced else ""
             topics = counted(imported.new_topics, "new topic") if imported.new_topics else ""
             click.echo("; ".join(filter(None, (f"{counted(imported.labels, 'label')}: {path}", replaced, topics))))
@@ -214,30 +222,32 @@ consensus_options = with_options(
         default="majority",
         show_default=True,
         metavar="RULE",
-        help="A judge's name; majority (of equally frequent grades the lowest); mean; dawid-skene, which weighs"
-        " judges by how they err; or dawid-skene-mean.",
+        help="Aggregation rule: majority (the lowest grade in a tie), mean, dawid-skene, dawid-skene-mean, or the name"
+        " of a judge. Dawid and Skene's model weights judges by their errors.",
     ),
     click.option(
         "--kind",
         "kinds",
         type=_KIND,
         multiple=True,
-        help="Count only these. Repeat for more.  [default: people's, if there are any]",
+        help="Kind of labels to use. Repeat for more.  [default: human labels if there are any, else all labels]",
     ),
-    click.option("--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Leave out other pairs."),
+    click.option(
+        "--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of judges per pair."
+    ),
 )
 """Options for the aggregation of labels to qrels."""
 _output_option = click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, metavar="FILE")
 
 
-@labels.command("qrels", short_help="Make qrels: one grade for each pair.")
+@labels.command("qrels", short_help="Create qrels with one grade per pair.")
 @click.argument("store")
 @consensus_options
 @_output_option
 def qrels_command(store: str, out: Path, **options: Any) -> None:
-    """Make qrels of the labels of STORE, which may also be a table of labels.
+    """Create qrels from the labels in STORE, a store or a table of labels.
 
-    FILE.origin.json says how they were made, and of whose labels; results that rest on FILE say it too.
+    FILE.origin.json records the aggregation rule and the judges. Results that use FILE include this record.
     """
     from judged.data.write import write_qrels
     from judged.labels.consensus import consensus_notes, qrels_of
@@ -256,23 +266,23 @@ def qrels_command(store: str, out: Path, **options: Any) -> None:
 _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
 
 
-@labels.command("export", short_help="Write labels for other tools.")
+@labels.command("export", short_help="Export labels for other tools.")
 @click.argument("store")
 @click.option(
     "--to",
     type=Choice(("labels", *_EXPORT_FORMATS)),
     default="labels",
     show_default=True,
-    help="labels: all, by judge, as CSV, JSON Lines or Parquet; quepid: CSV of ratings; search-relevance: a judgment"
-    " list for OpenSearch. The last two have one grade a pair (--by).",
+    help="labels: all labels as CSV, JSON Lines or Parquet; quepid: ratings as CSV; search-relevance: a judgment list"
+    " for OpenSearch. quepid and search-relevance have one grade per pair (--by).",
 )
-@click.option("--notes", is_flag=True, help="With what judges wrote beside labels.")
+@click.option("--notes", is_flag=True, help="Include the notes of judges.")
 @consensus_options
 @_output_option
 def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) -> None:
-    """Write the labels of STORE for other tools, or 'judged labels qrels' for qrels.
+    """Export the labels of STORE for other tools. For qrels, use 'judged labels qrels'.
 
-    Texts of documents are never written, and queries only in formats that know them by their texts.
+    The export never contains texts of documents. It contains query texts only if the format has no topic ids.
     """
     from judged.labels import exchange
     from judged.labels.consensus import qrels_of
@@ -295,24 +305,27 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
     click.echo(f"{counted(len(qrels), 'judgment')}: {out}")
 
 
-@labels.command("topics", short_help="Choose topics from a list of queries with how often each was asked.")
+@labels.command("topics", short_help="Sample topics from queries and their search counts.")
 @click.argument("queries")
-@click.option("-n", "n", type=click.IntRange(1), default=50, show_default=True, help="How many topics.")
+@click.option("-n", "n", type=click.IntRange(1), default=50, show_default=True, help="Number of topics.")
 @click.option(
     "--scheme",
     type=Choice("judged.labels.topic_choice:Scheme"),
     default="traffic",
     show_default=True,
-    help="Proportional to searches; as many of head, torso and tail; or all queries alike.",
+    help="Sampling scheme: proportional to searches (traffic), equal numbers of head, torso and tail queries"
+    " (strata), or equal probabilities (random).",
 )
-@click.option("--column", default="count", show_default=True, metavar="NAME", help="The column that says how often.")
+@click.option(
+    "--column", default="count", show_default=True, metavar="NAME", help="Column with the number of searches."
+)
 @shared("seed")
 @answer_options()
 def topics_command(queries: str, n: int, output: OutputOptions, **options: Any) -> None:
-    """Choose topics from QUERIES, a table of queries and how often each was asked, with known probabilities.
+    """Sample topics with known probabilities from QUERIES, a table of queries and their numbers of searches.
 
-    As CSV ('-o topics.csv') it is a file of topics: 'judged slices --queries topics.csv --weights weight' gives the
-    mean over searches.
+    The CSV output ('-o topics.csv') is a topics file. Use 'judged slices --queries topics.csv --weights weight' for
+    the mean over searches.
     """
     from judged.labels import choose_topics
 

@@ -12,6 +12,7 @@ from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
 from judged.interface.options import FORMATS, shared, with_options
+from judged.results.decimals import counted
 from judged.scoring.default_measures import SAMPLED_MEASURES
 
 if TYPE_CHECKING:
@@ -24,28 +25,37 @@ if TYPE_CHECKING:
 
 asking_options = with_options(
     click.option(
-        "--endpoint", required=True, metavar="FILE", help="TOML file: base_url, model, key_variable, prices..."
+        "--endpoint",
+        required=True,
+        metavar="FILE",
+        help="Endpoint file (TOML): base_url, model, key_variable, prices, ...",
     ),
-    click.option("--budget-calls", type=click.IntRange(0), metavar="N", help="Send at most N requests."),
-    click.option("--budget-money", type=click.FloatRange(0), metavar="X", help="Spend at most X, in the prices' unit."),
-    click.option("--characters", type=click.IntRange(1), metavar="N", help="Cut documents to N characters."),
-    click.option("--yes", is_flag=True, help="Send without asking first."),
+    click.option("--budget-calls", type=click.IntRange(0), metavar="N", help="Maximum number of requests."),
+    click.option(
+        "--budget-money", type=click.FloatRange(0), metavar="X", help="Maximum cost, in the currency of the prices."
+    ),
+    click.option(
+        "--characters", type=click.IntRange(1), metavar="N", help="Maximum length of a document in characters."
+    ),
+    click.option("--yes", is_flag=True, help="Send without confirmation."),
 )
 """Options of all commands that send requests to a model."""
 
 
-@click.command("ask", short_help="Ask a model for the grades of STORE's open tasks.")
+@click.command("ask", short_help="Grade open tasks with a language model.")
 @click.argument("store")
-@click.option("--judge", default="", metavar="NAME", help="The model's name as a judge.  [default: its model's name]")
+@click.option(
+    "--judge", default="", metavar="NAME", help="Judge name of the model.  [default: name of the model at the endpoint]"
+)
 @click.option(
     "--repeats",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
     metavar="SHARE",
-    help="Share of its pairs that it is asked again, with another seed.",
+    help="Share of pairs to grade twice, with another seed.",
 )
-@click.option("--examples", metavar="FILE", help="Examples for the model, JSONL: query, document, grade.")
+@click.option("--examples", metavar="FILE", help="Few-shot examples as JSON Lines: query, document, grade.")
 @shared("texts")
 @asking_options
 @answer_options()
@@ -61,10 +71,10 @@ def ask_command(
     yes: bool,
     **options: Any,
 ) -> None:
-    """Ask a model, at an endpoint that speaks OpenAI's chat protocol, for the grades of STORE's open tasks.
+    """Grade the open tasks of STORE with a language model, at an endpoint with OpenAI's chat protocol.
 
-    First it says what will be sent, where to, and what that may cost. What is answered is kept at once; the same
-    command goes on after a stop. The exit code is 1 if something is left (docs/model-judges.md).
+    Before sending, the command shows the content, destination, and maximum cost of the requests. Each reply is stored
+    at once. After a stop, run the same command again. The exit code is 1 while requests remain (docs/model-judges.md).
     """
     from judged.data.json_rows import json_lines
     from judged.labels import LabelStore
@@ -86,8 +96,8 @@ def confirm_sending(prepared: Prepared, yes: bool) -> None:
     click.echo(prepared.text(), err=True)
     # Without a terminal nobody can confirm, so --yes is required.
     if not sys.stdin.isatty():
-        raise InputError("nothing was sent", fix="add --yes to send it")
-    click.confirm("Send this?", abort=True, err=True)
+        raise InputError("the requests were not sent, because they were not confirmed", fix="add --yes to send them")
+    click.confirm("Send these requests?", abort=True, err=True)
 
 
 def progress_printer() -> Callable[[Tally], None] | None:
@@ -99,9 +109,10 @@ def progress_printer() -> Callable[[Tally], None] | None:
         done = tally.answered + tally.cached
         invalid = ", ".join(f"{count} {kind}" for kind, count in tally.invalid.most_common())
         money = f", {tally.budget.money:.4g} spent" if tally.budget.money else ""
-        line = f"{done} of {tally.requests}, {tally.budget.calls} calls{money}{f' ({invalid})' if invalid else ''}"
+        counts = f"{done} of {counted(tally.requests, 'request')}, {counted(tally.budget.calls, 'call')}"
+        line = f"{counts}{money}{f' ({invalid})' if invalid else ''}"
         click.echo(f"\r\033[2K{line}", nl=False, err=True)
-        if not tally.left:
+        if not tally.remaining:
             click.echo("", err=True)
 
     return print_progress
@@ -110,16 +121,16 @@ def progress_printer() -> Callable[[Tally], None] | None:
 def print_ask_result(context: click.Context, output: OutputOptions, result: AskResult) -> None:
     """Write the result; the exit code is 1 if requests are left."""
     output(result)
-    if result.left:
+    if result.remaining:
         context.exit(1)
 
 
-@click.command("questions", short_help="Have a model make queries from documents.")
+@click.command("questions", short_help="Generate queries from documents with a language model.")
 @click.argument("store")
 @click.argument("texts")
-@shared("limit", default=50, help="From so many documents.")
+@shared("limit", default=50, help="Number of documents to sample.")
 @shared("seed")
-@shared("queries", help="Queries that people asked, to compare the synthetic ones with.")
+@shared("queries", help="Queries of users, for comparison with the synthetic queries.")
 @asking_options
 @answer_options()
 @click.pass_context
@@ -135,10 +146,10 @@ def questions_command(
     yes: bool,
     **options: Any,
 ) -> None:
-    """Have a model make a query from each of some documents of TEXTS, check them, and add the good ones to STORE.
+    """Generate a query for each of some documents in TEXTS with a language model, and add valid queries to STORE.
 
-    They are marked as synthetic there, each with its document as a task. Nothing is labeled. The exit code is 1 if
-    something is left (docs/model-judges.md).
+    The queries are marked as synthetic. Each has one task, for its document, and no label. The exit code is 1 while
+    requests remain (docs/model-judges.md).
     """
     from judged.labels import LabelStore
     from judged.labels.asking import Endpoint, ask_questions, prepare_questions
@@ -154,15 +165,15 @@ def questions_command(
     print_ask_result(context, output, questions)
 
 
-@click.command("quality", short_help="Measure agreement, consistency, drift and what they do to systems.")
+@click.command("quality", short_help="Measure the quality of labels: agreement, consistency, drift.")
 @click.argument("store")
 @shared("some_runs")
-@shared("measure", help="The measure that RUNs are scored by.")
+@shared("measure", help="Measure to score RUNs by.")
 @click.option(
-    "--gold", metavar="QRELS", help="Judgments that are known to be right.  [default: those of the tasks in STORE]"
+    "--gold", metavar="QRELS", help="Judgments known to be correct.  [default: gold grades of the tasks in STORE]"
 )
 @shared("scale", "confidence", "attributes")
-@click.option("--by", metavar="NAME", help="With --attributes: also agreement by this attribute of topics.")
+@click.option("--by", metavar="NAME", help="With --attributes: topic attribute for agreement by slice.")
 @answer_options()
 @shared(*FORMATS)
 def quality_command(
@@ -176,9 +187,10 @@ def quality_command(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Measure how far the labels in STORE can be trusted; with RUNs, also what the disagreement does to systems.
+    """Measure the quality of the labels in STORE: agreement, self-consistency, accuracy, and drift of judges.
 
-    STORE may also be a table of labels (CSV, JSON Lines, Parquet) with query_id, doc_id, judge and grade.
+    With RUNs, also measure the effect of disagreement on system scores. STORE is a store, or a table of labels (CSV,
+    JSON Lines, Parquet) with the columns query_id, doc_id, judge and grade.
     """
     from judged.data.qrels import Qrels
     from judged.labels import Labels, quality
@@ -190,26 +202,28 @@ def quality_command(
     output(quality(store, run_list, gold=gold_qrels, slicing=arguments.slicing_by(by, attributes), **options))
 
 
-@click.command("next", short_help="List the labels that would decide which of two runs is better.")
+@click.command("next", short_help="List the next labels to decide between two runs.")
 @click.argument("qrels")
 @click.argument("first")
 @click.argument("second")
-@shared("measure", help="P, CG, DCG, RBP, nDCG or NCG, with a cutoff.")
-@shared("limit", type=click.IntRange(0), default=20, metavar="N", help="List at most so many.")
-@click.option("--highest", type=float, metavar="GRADE", help="The highest grade of the scale.  [default: the qrels']")
+@shared("measure", help="Measure with a cutoff: P, CG, DCG, RBP, nDCG or NCG.")
+@shared("limit", type=click.IntRange(0), default=20, metavar="N", help="Maximum number of labels to list.")
+@click.option(
+    "--highest", type=float, metavar="GRADE", help="Highest grade of the scale.  [default: highest grade in the qrels]"
+)
 @shared(
     "topics",
     default="qrels",
     show_default=True,
-    help="Which topics count: all in the qrels, those in a run, or those in both.",
+    help="Topics that count: all topics of the qrels, of the runs, or of both.",
 )
 @shared("order")
 @answer_options()
 @shared(*FORMATS)
 def next_command(qrels: str, first: str, second: str, output: OutputOptions, **options: Any) -> None:
-    """Say whether the labels in QRELS decide which of the runs FIRST and SECOND is better, and which to give next.
+    """Check whether the labels in QRELS decide which of the runs FIRST and SECOND is better, and list the next labels.
 
-    It is decided if no grades of the unjudged documents among their first could turn it.
+    The comparison is decided if no possible grades of the unjudged top documents could change the winner.
     """
     from judged.labels.deciding import decide
 
@@ -221,16 +235,17 @@ def next_command(qrels: str, first: str, second: str, output: OutputOptions, **o
 @click.argument("pool")
 @click.argument("qrels")
 @shared("runs")
-@shared("measures", help=f"Measure: repeatable.  [default: {', '.join(SAMPLED_MEASURES)}]")
+@shared("measures", help=f"Measure. Repeat for more.  [default: {', '.join(SAMPLED_MEASURES)}]")
 @shared("confidence")
 @answer_options()
 @shared(*FORMATS)
 def estimate_command(
     pool: str, qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], output: OutputOptions, **options: Any
 ) -> None:
-    """Estimate what judgments of the whole pool would give RUNs, from QRELS of the sample POOL.
+    """Estimate the scores of RUNs under judgments of the whole pool, from judgments QRELS of the sample POOL.
 
-    POOL is a CSV file of 'judged pool --sample'. Sums over documents are estimated without bias, R and AP nearly so.
+    POOL is a CSV file of 'judged pool --sample'. Estimates of sums over documents, such as P@10, are unbiased.
+    Estimates of R and AP are biased in small samples.
     """
     from judged.labels import Pool, estimate
 
@@ -241,11 +256,13 @@ def estimate_command(
 def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, str]:
     """Parse RUN=FAMILY, or RUN=kind, options."""
     if invalid := next((text for text in texts if "=" not in text), None):
-        raise InputError(f"--family must be RUN={kind.upper()}, got {invalid}", fix=f"use --family RUN={kind.upper()}")
+        raise InputError(
+            f"`--family` must be RUN={kind.upper()}, got {invalid}", fix=f"use --family RUN={kind.upper()}"
+        )
     return dict(text.split("=", 1) for text in texts)
 
 
-@click.command("calibrate", short_help="Set models as judges against people, and say what their labels are worth.")
+@click.command("calibrate", short_help="Compare labels of language models with human labels.")
 @click.argument("human", metavar="QRELS|STORE")
 @shared("some_runs")
 @click.option(
@@ -253,23 +270,25 @@ def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, st
     "judges",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="Judgments by a model. Repeat for more.  [default: the models of STORE]",
+    help="Judgments of a model. Repeat for more.  [default: all models in STORE]",
 )
-@shared("measure", help="A mean over topics to score runs by.")
+@shared("measure", help="Measure to score runs by, which must be a mean over topics.")
 @click.option(
-    "--labeled", metavar="FILE", help="The topics that people judged fully, one a line.  [default: all of theirs]"
+    "--labeled",
+    metavar="FILE",
+    help="File of completely judged topics, one per line.  [default: all topics with human labels]",
 )
-@shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
-@click.option("--highest", type=float, metavar="N", help="The highest grade of the scale.  [default: people's]")
+@shared("rel", default=1.0, show_default=True, help="Lowest relevant grade.")
+@click.option("--highest", type=float, metavar="N", help="Highest grade of the scale.  [default: highest human grade]")
 @click.option(
     "--family",
     "families",
     multiple=True,
     metavar="RUN=FAMILY",
-    help="The family of models behind a run: whether a judge favors its own. Repeat for more.",
+    help="Model family of a run, to test whether a judge favors a family. Repeat for more.",
 )
 @shared("attributes")
-@click.option("--by", metavar="NAME", help="With --attributes: compare grades by this attribute of topics, too.")
+@click.option("--by", metavar="NAME", help="With --attributes: topic attribute for agreement by slice.")
 @shared("level")
 @answer_options()
 @shared(*FORMATS)
@@ -286,11 +305,11 @@ def calibrate_command(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Set judgments by models against those by people: how they grade, and what their labels are worth.
+    """Compare labels of language models with human labels.
 
-    With RUNs, also how systems and topics come out under both. The means of runs are corrected by what people said,
-    for topics that people judged fully and that were chosen at random; a model that is of no use gets little weight or
-    none.
+    With RUNs, also compare the scores of systems under both, and correct the means by a model with the human labels.
+    The correction assumes that the human-judged topics are a random sample and completely judged. A model that does not
+    predict human scores gets a weight near 0.
     """
     from judged.data import files
     from judged.data.qrels import Qrels

@@ -11,7 +11,9 @@ import click
 from judged.errors import InputError
 
 OPTIONS = (
-    click.option("--labels", metavar="STORE", help="Labels to be judged in the browser: a file, or postgresql://..."),
+    click.option(
+        "--labels", metavar="STORE", help="Store of labels for judging in the browser: a file, or postgresql://..."
+    ),
 )
 """Options of `judged serve`."""
 

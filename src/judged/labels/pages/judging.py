@@ -107,28 +107,28 @@ _SEE_OTHER = 303
 class JudgingParams(Parameters):
     """Query parameters of the judging page."""
 
-    token: str | None = Field(None, alias="as", max_length=200, description="The token of a judge.")
-    task: int | None = Field(None, ge=0, le=2**53, description="The task that is shown first.")
-    switch: bool = Field(default=False, description="Whether to choose another name.")
+    token: str | None = Field(None, alias="as", max_length=200, description="Token of a judge.")
+    task: int | None = Field(None, ge=0, le=2**53, description="Task to show first.")
+    switch: bool = Field(default=False, description="Whether to ask for another name.")
 
 
 class TaskParams(Parameters):
     """Query parameters for tasks."""
 
-    judge: Text = Field("", max_length=200, description="Who judges; who is logged in, without it.")
-    limit: int = Field(_BATCH, ge=1, le=200, description="So many tasks at most.")
+    judge: Text = Field("", max_length=200, description="Name of the judge. Default: the judge who is logged in.")
+    limit: int = Field(_BATCH, ge=1, le=200, description="Maximum number of tasks.")
 
 
 class DisagreementParams(Parameters):
     """Query parameters of the page of disagreements."""
 
-    page: int = Field(1, ge=0, le=1_000_000, description="Which page of the pairs; 0 for all.")
+    page: int = Field(1, ge=0, le=1_000_000, description="Page of the list of pairs; 0 for all pairs.")
 
 
 class JudgeForm(BaseModel):
     """The name of a judge."""
 
-    judge: Text = Field(min_length=1, max_length=200, pattern=r"\S", description="Who judges.")
+    judge: Text = Field(min_length=1, max_length=200, pattern=r"\S", description="Name of the judge.")
 
 
 class AnswerForm(JudgeForm):
@@ -142,10 +142,10 @@ class AnswerForm(JudgeForm):
 class GradeForm(BaseModel):
     """A grade of a pair, with or without a task."""
 
-    topic: Text = Field(min_length=1, max_length=8192, description="The topic's id.")
-    doc_id: Text = Field(min_length=1, max_length=8192, description="The document's id.")
-    grade: float = Field(allow_inf_nan=False, description="One of the scale.")
-    note: Text = Field("", max_length=10_000, description="A remark.")
+    topic: Text = Field(min_length=1, max_length=8192, description="Id of the topic.")
+    doc_id: Text = Field(min_length=1, max_length=8192, description="Id of the document.")
+    grade: float = Field(allow_inf_nan=False, description="Grade on the scale of the store.")
+    note: Text = Field("", max_length=10_000, description="Note of the judge.")
 
 
 class TopicGradeForm(GradeForm, JudgeForm):
@@ -160,7 +160,7 @@ def judging_page(request: Request, workspace: CurrentWorkspace, params: Annotate
     store = workspace.labels
     if params.token is not None:
         if store is None or store.judge_with_token(params.token) is None:
-            raise InputError("the token is not valid", fix="ask the sender of the link for a new one")
+            raise InputError("the token is not valid", fix="ask the sender of the link for a new link")
         response = RedirectResponse("/judging", _SEE_OTHER)
         # A token identifies the judge, so a name from before must not win.
         response.delete_cookie(NAME_COOKIE)
@@ -241,7 +241,7 @@ def settle_by_form(request: Request, workspace: CurrentWorkspace, form: Annotate
 def label_in_place(request: Request, workspace: CurrentWorkspace, form: Annotated[TopicGradeForm, Form()]) -> Response:
     """Store a grade from the page of a topic."""
     if JUDGE in request.scope:
-        raise InputError("judges with a token can only judge tasks", fix="go to /judging")
+        raise InputError("judges with a token can judge tasks only", fix="go to /judging")
     _store(workspace).add(form.judge.strip(), form.topic, form.doc_id, form.grade, note=form.note)
     query = query_string({"topic": form.topic, "saved": "true"}) if not form.back else f"?{form.back}&saved=true"
     response = RedirectResponse(f"/topic{query}#graded", _SEE_OTHER)
@@ -249,7 +249,7 @@ def label_in_place(request: Request, workspace: CurrentWorkspace, form: Annotate
     return response
 
 
-@router.get("/api/v1/judging", summary="The next tasks of a judge", responses=PROBLEMS)
+@router.get("/api/v1/judging", summary="Next tasks of a judge", responses=PROBLEMS)
 def tasks_as_json(
     request: Request, workspace: CurrentWorkspace, params: Annotated[TaskParams, Query()]
 ) -> dict[str, Any]:
@@ -263,30 +263,30 @@ def tasks_as_json(
     return next_tasks(workspace.labels, judge, params.limit) | {"scale": scale_data(workspace.labels)}
 
 
-@router.post("/api/v1/judging", summary="Keep labels", responses=PROBLEMS)
+@router.post("/api/v1/judging", summary="Save labels", responses=PROBLEMS)
 def answer_by_program(request: Request, workspace: CurrentWorkspace, body: NewLabels) -> dict[str, Any]:
     """Store labels; a label that is sent twice counts once, because the last label of a task counts."""
-    return {"kept": save_labels(_store(workspace), _check_judge(request, body.judge), body.labels)}
+    return {"saved": save_labels(_store(workspace), _check_judge(request, body.judge), body.labels)}
 
 
-@router.post("/api/v1/judging/undo", summary="Take the last label back", responses=PROBLEMS)
+@router.post("/api/v1/judging/undo", summary="Undo the last label", responses=PROBLEMS)
 def undo_by_program(request: Request, workspace: CurrentWorkspace, body: JudgeForm) -> dict[str, Any]:
-    """Reopen the task that a judge did last, and return it with grade and note; null if there is none."""
-    return {"taken_back": undo_label(_store(workspace), _check_judge(request, body.judge))}
+    """Reopen the last task of a judge, and return it with grade and note; null if the judge has no labels."""
+    return {"undone": undo_label(_store(workspace), _check_judge(request, body.judge))}
 
 
-@router.get("/api/v1/judging/disagreements", summary="Where judges disagree", responses=PROBLEMS)
+@router.get("/api/v1/judging/disagreements", summary="Disagreements between judges", responses=PROBLEMS)
 def disagreements_as_json(request: Request, workspace: CurrentWorkspace) -> dict[str, Any]:
     """Return pairs with different grades by decreasing difference, with all labels."""
     return disagreements(_store_of_adjudicator(request, workspace) if workspace.labels else None).to_dict()
 
 
-@router.post("/api/v1/judging/disagreements", summary="Settle a disagreement", responses=PROBLEMS)
+@router.post("/api/v1/judging/disagreements", summary="Save a final grade", responses=PROBLEMS)
 def settle_by_program(request: Request, workspace: CurrentWorkspace, body: GradeForm) -> dict[str, Any]:
     """Store a final grade, as a label of the judge "adjudicator"."""
     store = _store_of_adjudicator(request, workspace)
     store.add(ADJUDICATOR, body.topic, body.doc_id, body.grade, note=body.note)
-    return {"kept": 1}
+    return {"saved": 1}
 
 
 def _check_judge(request: Request, judge: str) -> str:
@@ -296,7 +296,7 @@ def _check_judge(request: Request, judge: str) -> str:
         fix = f"judge as {token_judge}, or use the link of {judge}"
         raise InputError(f"the token belongs to {token_judge}, not to {judge}", fix=fix)
     if not judge.strip():
-        raise InputError("no judge is logged in", fix="name a judge, or choose a name at /judging")
+        raise InputError("no judge is logged in", fix="pass the name of a judge, or choose a name at /judging")
     return judge
 
 
@@ -314,17 +314,17 @@ def _is_adjudicator(request: Request) -> bool:
 def _store_of_adjudicator(request: Request, workspace: Workspace) -> LabelStore:
     """Return the store; raise InputError if the user may not see the labels of others."""
     if not _is_adjudicator(request):
-        fix = f"log in as {ADJUDICATOR!r}, or use the workbench on its own machine"
+        fix = f"log in as {ADJUDICATOR!r}, or open the workbench on the machine that runs it"
         raise InputError("judges may not see the labels of others", fix=fix)
     return _store(workspace)
 
 
 labels_router = APIRouter(tags=["labels"])
 _TABS = {
-    "/labels/quality": "Judges",
-    "/labels/calibration": "Models against people",
-    "/judging/disagreements": "Disagreements to settle",
-    "/judging": "Judge",
+    "/labels/quality": "Quality of labels",
+    "/labels/calibration": "Models and people",
+    "/judging/disagreements": "Disagreements",
+    "/judging": "Judging",
 }
 
 
@@ -338,10 +338,12 @@ _answer_route = partial(answer_page, labels_router, "labels.html", page_values=_
 class LabelQualityParams(Parameters):
     """Query parameters of the quality and calibration pages."""
 
-    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="A mean over topics.")
+    measure: str = Field(
+        DEFAULT_MEASURE, max_length=200, description="Measure to score runs by, which must be a mean over topics."
+    )
 
 
-@_answer_route("/labels/quality", "How far labels can be trusted", "How far labels can be trusted")
+@_answer_route("/labels/quality", "Quality of labels", "Quality of labels")
 def trust(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Query()]) -> LabelQuality:
     """Measure agreement between judges, their consistency, and the effect on systems."""
     labels, runs = _labels_and_runs(workspace)
@@ -350,7 +352,7 @@ def trust(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Que
     return workspace.cached(key, lambda: quality(workspace.labels, runs, params.measure))
 
 
-@_answer_route("/labels/calibration", "Models against people", "Models against people")
+@_answer_route("/labels/calibration", "Model judges compared with people", "Model judges compared with people")
 def calibration(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Query()]) -> Calibration:
     """Compare models as judges with people, and estimate the value of their labels."""
     labels, runs = _labels_and_runs(workspace)
@@ -361,7 +363,9 @@ def calibration(workspace: CurrentWorkspace, params: Annotated[LabelQualityParam
 def _labels_and_runs(workspace: Workspace) -> tuple[Labels, list[Run]]:
     """Return the labels of the store, and the open runs if they share topics with the labels."""
     if workspace.labels is None:
-        explanation = "Labels say who graded which document. Open a store of them, alone or with judgments and runs:"
+        explanation = (
+            "Labels are grades of documents by single judges. Open a store of labels, alone or with judgments and runs:"
+        )
         raise NotOpenError("no labels are open", "judged serve QRELS RUN --labels STORE", explanation)
     labels = workspace.labels.labels()
     shared_topics = set(labels.table["query_id"].unique().to_pylist()) & set(workspace.query_ids)

@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 class NewLabel(BaseModel):
     """A label for a task."""
 
-    task: int = Field(ge=0, le=2**53, description="Which task.")
-    grade: float | None = Field(None, allow_inf_nan=False, description="One of the scale; none: skipped.")
-    valid: bool = Field(default=True, description="false: judged later, or taken back; the task is open again.")
-    note: Text = Field("", max_length=10_000, description="A remark.")
-    seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False, description="How long it took.")
+    task: int = Field(ge=0, le=2**53, description="Id of the task.")
+    grade: float | None = Field(
+        None, allow_inf_nan=False, description="Grade on the scale of the store; null: skipped."
+    )
+    valid: bool = Field(default=True, description="false: postponed or undone; the task is open again.")
+    note: Text = Field("", max_length=10_000, description="Note of the judge.")
+    seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False, description="Time for the label in seconds.")
 
 
 class NewLabels(BaseModel):
-    """Labels in the order in which they were given."""
+    """Labels of a judge in their order."""
 
-    judge: Text = Field(max_length=200, description="Who gives them.")
-    labels: list[NewLabel] = Field(max_length=100, description="All of them are kept, or none.")
+    judge: Text = Field(max_length=200, description="Name of the judge.")
+    labels: list[NewLabel] = Field(
+        max_length=100, description="Labels in their order. The store saves all of them or none."
+    )
 
 
 def save_labels(store: LabelStore, judge: str, new_labels: list[NewLabel]) -> int:
@@ -62,7 +66,7 @@ def next_tasks(store: LabelStore, judge: str, limit: int, first: int | None = No
 
 
 def task_data(store: LabelStore, task: JudgingTask) -> dict[str, Any]:
-    """Return what a judge may see of a task, without gold grade and repeat."""
+    """Return the data of a task for its judge, without gold grade and repeat."""
     topic, document = store.topic(task.query_id), store.document(task.doc_id)
     return {
         "task": task.task,

@@ -59,10 +59,10 @@ const removePending = (labels) => {
 
 /* Show the saving state. Screen readers announce only problems and requested messages. */
 const showState = (text = "") => {
-  const unsaved = problem && `${pending.length} not yet saved: ${problem}`;
+  const unsaved = problem && `${pending.length} ${pending.length === 1 ? "label" : "labels"} not saved yet: ${problem}`;
   const state = byId("state");
   state.classList.toggle("unsaved", Boolean(problem));
-  state.textContent = unsaved || text || (pending.length ? "saving" : labelCount ? "all saved" : "");
+  state.textContent = unsaved || text || (pending.length ? "saving" : labelCount ? "all labels saved" : "");
   const announcement = problem || text;
   if (byId("live-status").textContent !== announcement) byId("live-status").textContent = announcement;
 };
@@ -92,10 +92,10 @@ const send = async () => {
       if (refused) {
         removePending(labels);
         problem = "";
-        showState(`a label was refused: ${error.message}`);
+        showState(`The server rejected a label: ${error.message}`);
         continue;
       }
-      problem = error.status === 401 ? "open your link again" : "the server is away, go on";
+      problem = error.status === 401 ? "open your link again" : "the server cannot be reached, but you can continue";
       showState();
       await new Promise((resolve) => {
         retryNow = resolve;
@@ -159,7 +159,7 @@ const showProgress = () => {
   bar.max = assigned || 1;
   bar.value = done;
   const median = [...recentSeconds].sort((a, b) => a - b)[recentSeconds.length >> 1];
-  byId("pace").textContent = recentSeconds.length ? ` · ${median < 9.95 ? median.toFixed(1) : Math.round(median)} s a label` : "";
+  byId("pace").textContent = recentSeconds.length ? ` · ${median < 9.95 ? median.toFixed(1) : Math.round(median)} s per label` : "";
   for (const button of buttons) if (button.value === "undo") button.disabled = !done && !answerHistory.length;
 };
 
@@ -171,7 +171,7 @@ const showNext = (previous = null) => {
     element.hidden = !current && element.value !== "undo";
   for (const button of buttons) button.toggleAttribute("data-previous", previous !== null && Number(button.value) === previous.grade);
   note.value = previous?.note ?? "";
-  byId("query").textContent = current ? current.query : pending.length ? "Waiting for the server" : "Nothing is left to judge";
+  byId("query").textContent = current ? current.query : pending.length ? "Waiting for the server" : "All tasks are done";
   for (const name of ["description", "narrative", "doc_id"]) {
     byId(name).textContent = current?.[name] ?? "";
     byId(name).hidden = !current?.[name];
@@ -191,14 +191,14 @@ const showNext = (previous = null) => {
 const undo = async () => {
   let undone = answerHistory.pop();
   if (!undone) {
-    if (pending.length) return showState("wait until all is saved");
+    if (pending.length) return showState("wait until all labels are saved");
     try {
-      undone = (await callApi("/api/v1/judging/undo", { judge: batch.judge })).taken_back;
+      undone = (await callApi("/api/v1/judging/undo", { judge: batch.judge })).undone;
       changes += 1;
     } catch (error) {
-      return showState(`nothing was taken back: ${error.message}`);
+      return showState(`Undo failed: ${error.message}`);
     }
-    if (!undone) return showState("there is nothing to take back");
+    if (!undone) return showState("there is no label to undo");
   } else {
     addPending({ task: undone.task.task, grade: null, valid: false, note: "", seconds: null });
   }
@@ -207,7 +207,7 @@ const undo = async () => {
   answeredTasks.delete(undone.task.task);
   done -= undone.isPostponed ? 0 : 1;
   showNext(undone);
-  showState("taken back");
+  showState("label undone");
 };
 
 const answer = (value) => {

@@ -217,12 +217,15 @@ def against_people(
             warnings.simplefilter("ignore", JudgedWarning)
             calibration = calibrate(people, {judgments.by: judgments.qrels}, selected_runs, measure, **options)
         (click_judge,) = calibration.judges
-        system_values = {name: getattr(click_judge, name) for name in system_values}
+        system_values = {
+            "tau": click_judge.tau, "within_topics": click_judge.within_topics,
+            "worth": click_judge.added_topics, "worth_ci": click_judge.added_topics_ci,
+        }  # fmt: skip
         notes += calibration.notes
-        if click_judge.worth_ci is not None and click_judge.worth_ci[0] > 0:
+        if click_judge.added_topics_ci is not None and click_judge.added_topics_ci[0] > 0:
             is_other_topic = np.isnan(human) & ~np.isin(judgments.pairs["query_id"].to_pylist(), people.topics)
-            # Worth is in topics; a human-judged topic has len(people) / topics labels.
-            n_labels = click_judge.worth * len(people) / len(people.topics)
+            # The value is in topics; a human-judged topic has len(people) / topics labels.
+            n_labels = click_judge.added_topics * len(people) / len(people.topics)
             clicks_per_label = float(values.clicks[is_other_topic].sum()) / n_labels
     return ClickAgreement(
         judgments.log, judgments.by, level, int(is_graded.sum()), tuple(orders),

@@ -441,11 +441,11 @@ def parse_nuggets(reply: Reply, docs: Sequence[str], limit: int) -> tuple[list[d
             or not all(1 <= number <= len(docs) for number in doc_numbers)
             or len(match[3].split()) > MAX_NUGGET_WORDS
         ):
-            return [], "another form" if match else invalid_reason(text, ())
+            return [], "other format" if match else invalid_reason(text, ())
         nugget = match[3].strip()
         nuggets.setdefault(normalize_query(nugget), (nugget, match[1].casefold(), set()))[2].update(doc_numbers)
     if len(nuggets) > limit:
-        return [], "another form"
+        return [], "other format"
     rows: list[dict[str, Any]] = []
     for nugget_number, (nugget, importance, doc_numbers) in enumerate(nuggets.values(), 1):
         rows.append({"nugget_id": str(nugget_number), "text": nugget, "importance": importance})
@@ -460,7 +460,7 @@ def parse_verdicts(reply: Reply, n: int, forms: Sequence[str]) -> tuple[list[str
     >>> parse_verdicts(Reply("1: support\n2: not"), 2, ("support", "not"))
     (['support', 'not'], None)
     >>> parse_verdicts(Reply("1: support"), 2, ("support", "not"))
-    (None, 'another form')
+    (None, 'other format')
     """
     text, invalid = reply_text(reply)
     if invalid:
@@ -470,7 +470,7 @@ def parse_verdicts(reply: Reply, n: int, forms: Sequence[str]) -> tuple[list[str
     verdicts = [line.partition(":")[2].strip() for line in lines]
     if numbers == [str(number) for number in range(1, n + 1)] and set(verdicts) <= set(forms):
         return verdicts, None
-    return None, "another form" if ":" in text else invalid_reason(text, ())
+    return None, "other format" if ":" in text else invalid_reason(text, ())
 
 
 def _verdict_rows(table: str, judge: str, row: RequestTarget, verdicts: Sequence[str] | None) -> list[dict[str, Any]]:
