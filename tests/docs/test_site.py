@@ -89,3 +89,18 @@ def test_everyday_queries_find_their_page_among_the_first_three(site: Path, brow
     page.close()
     assert len(rows) >= 60
     assert missed == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_pass_axe(site: Path, browser: Any, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = browser.new_page(color_scheme=scheme)
+    violations = []
+    for name in ("index", "ab-tests", "calibrated-judges", "explain", "reference/judged.stats", "404"):
+        page.goto((site / f"{name}.html").as_uri())
+        page.wait_for_timeout(300)
+        results = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        violations += [(name, row["id"]) for row in results if row["impact"] in {"serious", "critical"}]
+    page.close()
+    assert violations == []

@@ -109,6 +109,17 @@ def on_page_content(content: str, *, page: Page, **_: Any) -> str:
     return _FORMULA.sub(lambda match: formula(html.unescape(match[2]).strip(), block=match[1] == "div"), content)
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the search for screen readers."""
+    output = output.replace('role="dialog">', 'role="dialog" aria-label="Search">')
+    return output.replace('id="__search"', 'id="__search" aria-label="Search"')
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """Name the search of 404.html for screen readers."""
+    return on_post_page(output_content)
+
+
 class Docstrings(griffe.Extension):
     """Converts formulas and code in docstrings to Markdown, and public names to links."""
 
