@@ -82,7 +82,7 @@ class Profile:
     judgments: int  # number of judged pairs
     grades: tuple[float, ...]  # distinct grades in ascending order
     rel: float  # lowest relevant grade, for binary measures
-    rel_given: bool  # whether the caller set it
+    has_explicit_rel: bool  # whether the caller set it
     # relevant, judged: documents per topic
     relevant: CountSummary
     judged: CountSummary
@@ -206,7 +206,7 @@ def build_profile(qrels: Any, runs: Iterable[Run | Judged] = (), *, rel: float |
         judgments=len(qrels),
         grades=tuple(np.unique(hits.label_grade).tolist()),
         rel=rel,
-        rel_given=has_explicit_rel,
+        has_explicit_rel=has_explicit_rel,
         relevant=CountSummary.of(relevant),
         judged=CountSummary.of(judged),
         barren=_count(relevant == 0),
