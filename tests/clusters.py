@@ -34,7 +34,7 @@ NEED_ALL = {"Hole", "AWRF", "TBG", "UMeasure"}
 
 def needs_all(measure: Measure) -> bool:
     """Return whether a measure needs documents without a judgment: their costs, groups, or number."""
-    return measure.entry.name in NEED_ALL or getattr(measure, "costs", None) == "given"
+    return measure.entry.name in NEED_ALL or getattr(measure, "costs", None) == "column"
 
 
 def made(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:

@@ -252,7 +252,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(
     ("arguments", "message"),
     [
         (["-m", "ndgc@10"], "error: there is no measure 'ndgc'. Fix: did you mean nDCG"),
-        (["-m", "P"], "error: P needs cutoff. Fix: write P@10"),
+        (["-m", "P"], "error: P requires `cutoff`. Fix: write P@10"),
         (["--level", "95"], "error: the confidence level must be between 0 and 1, got 95.0"),
         (["--run-format", "xlsx"], "xlsx"),
         (["--depth", "0"], "0"),

@@ -430,7 +430,7 @@ def test_advice_on_open_data_equals_advise(client, sample, task):
     data = client.get("/api/v1/advice", params={"task": task}).json()
     assert data["entries"] == expected.to_dict()["entries"]
     assert data["measures"] == [str(one) for one in expected.measures]
-    assert (data["task"]["name"], data["task"]["given"]) == (expected.task.name, bool(task))
+    assert (data["task"]["name"], data["task"]["is_explicit"]) == (expected.task.name, bool(task))
     page_text = text_of(client.get("/choose", params={"task": task}).text)
     for one in expected.recommendations:
         assert " ".join(one.reason.split()) in page_text

@@ -472,7 +472,7 @@ def test_a_run_that_is_a_set() -> None:
     assert [(row["doc_id"], row["rank"]) for row in documents_of(data, data["runs"][0])] == [("x", None), ("a", None)]
     assert [row["there"] for row in documents_of(data, data["runs"][1])] == [None, None, None]
     assert by_measure(data)[0] is None
-    assert "needs a ranking" in data["explained"][0]["problem"]
+    assert "requires a ranking" in data["explained"][0]["problem"]
     of_set = get(http, "/api/v1/topic", topic="q", measure="SetP", first="S", second="A")
     assert by_measure(of_set) == [0.5, pytest.approx(2 / 3)]
     assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."

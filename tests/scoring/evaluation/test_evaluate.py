@@ -271,7 +271,7 @@ def test_a_set_has_set_measures_and_refuses_ranked_ones() -> None:
     assert found == {"SetP": 2 / 3, "SetR": 2 / 3, "SetF": pytest.approx(2 / 3, rel=1e-15), "NumRet": 3.0}
     for name in ("AP", "P@1", "nDCG", "Judged@10", "RR"):
         with pytest.raises(
-            MeasureError, match=r"needs a ranking, and the run boolean has no scores\. Fix: give scores"
+            MeasureError, match=r"requires a ranking, but the run boolean has no scores\. Fix: add scores"
         ):
             evaluate(qrels, {"boolean": table}, ["SetP", name])
 

@@ -25,7 +25,7 @@ def test_relevant_ids_by_topic_are_qrels() -> None:
 def test_a_run_of_sets_has_no_ranks() -> None:
     qrels = {"a": {"d1": 1, "d2": 1}}
     assert evaluate(qrels, {"a": {"d1", "x"}}, ["SetP", "SetR"]).aggregate() == {"run": {"SetP": 0.5, "SetR": 0.5}}
-    with pytest.raises(judged.MeasureError, match="needs a ranking"):
+    with pytest.raises(judged.MeasureError, match="requires a ranking"):
         evaluate(qrels, {"a": {"d1", "x"}}, "RR")
 
 

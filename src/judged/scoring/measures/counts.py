@@ -109,7 +109,7 @@ class NumRelRet(Measure):
     def score(self, judged: Judged) -> Floats:
         """Count the relevant documents that were returned."""
         returned = count_relevant_returned(judged, self.rel, self.cutoff)
-        return judged.step(self, returned, "relevant_found", relevant_found=returned)
+        return judged.step(self, returned, "relevant_returned", relevant_returned=returned)
 
 
 @measure(
@@ -198,9 +198,9 @@ class JudgedShare(Measure):
         counted = judged.within(self.cutoff)
         # Every hit has a judgment: documents without one are not among the hits.
         judged.column("judged", counted, where=counted)
-        judged_count = judged.summed("judged found", judged.sum(counted), "judged")
+        judged_count = judged.summed("judged returned", judged.sum(counted), "judged")
         returned = count_returned(judged, self.cutoff)
-        return explained_ratio(judged, self, judged_found=judged_count, returned=returned)
+        return explained_ratio(judged, self, judged_returned=judged_count, returned=returned)
 
 
 @measure(
@@ -234,10 +234,14 @@ class UnjudgedShare(Measure):
         """Divide the number of unjudged documents among the first k by k."""
         within = judged.within(self.cutoff)
         is_judged = judged.column("judged", judged.grade >= 0, where=within)
-        judged_count = judged.summed("judged found", judged.sum(is_judged & within), "judged")
+        judged_count = judged.summed("judged returned", judged.sum(is_judged & within), "judged")
         returned = count_returned(judged, self.cutoff)
         unjudged = judged.step(
-            "unjudged", returned - judged_count, "returned - judged_found", returned=returned, judged_found=judged_count
+            "unjudged",
+            returned - judged_count,
+            "returned - judged_returned",
+            returned=returned,
+            judged_returned=judged_count,
         )
         if self.cutoff is None:
             return explained_ratio(judged, self, unjudged=unjudged, returned=returned)
@@ -294,7 +298,7 @@ class Hole(Measure):
             judged.summed("holes", holes, "hole")
         else:
             judged.summed(f"holes to rank {_MAX_SHOWN}", top.sum(keepdims=True), "hole")
-            judged.step("holes", holes, f"the same to rank {self.cutoff}")
+            judged.step("holes", holes, f"the same sum to rank {self.cutoff}")
 
 
 def relstring(judged: Judged, length: int = 10) -> list[str]:

@@ -288,18 +288,20 @@ class nDCGrel(GainMeasure):
         ideal_dcg = ideal.running_sum_at(judged.topic, judged.rank, ideal_so_far)
         ndcg = divide(dcg, ideal_dcg)
         at_returned = judged.total(
-            "at returned", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
+            "nDCG of returned", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
         )
-        count = judged.step("n", count_gaining(judged, self.gain), "judged documents that gain something")
+        count = judged.step("n", count_gaining(judged, self.gain), "judged documents with a positive gain")
         missed = count - judged.sum(is_gaining)
         at_missed = divide(missed * total, ideal_total)
-        judged.step("at missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=total, ideal_DCG=ideal_total)
+        judged.step(
+            "nDCG of missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=total, ideal_DCG=ideal_total
+        )
         return judged.step(
             self,
             divide(np.maximum(at_returned + at_missed, 0.0), count),
-            "max(at_returned + at_missed, 0) / n",
-            at_returned=at_returned,
-            at_missed=at_missed,
+            "max(nDCG_of_returned + nDCG_of_missed, 0) / n",
+            nDCG_of_returned=at_returned,
+            nDCG_of_missed=at_missed,
             n=count,
         )
 
@@ -307,7 +309,7 @@ class nDCGrel(GainMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="An nDCG at cutoffs that suit each topic: the sizes of its grades.",
+    use="nDCG at cutoffs that depend on the topic: the numbers of documents of each grade.",
     misleads="Rarely reported. The number of ranks varies: one or two for a topic with one grade, up to 5 with four.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
@@ -356,22 +358,22 @@ class RnDCG(RelevanceMeasure):
             end = ", and the end of the ranking" if counts_end.any() else ""
             columns = {name: np.append(inner[name], ends[name][counts_end]) for name in inner}
             if len(columns["rank"]):
-                judged.rows(f"ranks where the ideal gain falls{end}", columns, nDCG="DCG / ideal_DCG")
-        judged.step("ratios", ndcg_sum, "nDCG at these ranks, added up")
+                judged.rows(f"ranks where the ideal gain decreases{end}", columns, nDCG="DCG / ideal_DCG")
+        judged.step("ratios", ndcg_sum, "sum of nDCG at these ranks")
         has_relevant = (judged.num_relevant(self.rel) > 0).astype(np.float64)
         how = "ratios / ranks"
         if not has_relevant.all():
             level = format_value(self.rel)
-            judged.step("known", has_relevant, f"1 if some document has a grade of {level} or more, else 0")
-            how = "known * ratios / ranks"
+            judged.step("has_relevant", has_relevant, f"1 if some document has a grade of {level} or more, else 0")
+            how = "has_relevant * ratios / ranks"
         score = divide(ndcg_sum, ranks) * has_relevant
-        return judged.step(self, score, how, known=has_relevant, ratios=ndcg_sum, ranks=ranks)
+        return judged.step(self, score, how, has_relevant=has_relevant, ratios=ndcg_sum, ranks=ranks)
 
 
 @measure(
     category="user model",
     cite="Järvelin and Kekäläinen 2002; cwl_eval; ir_measures",
-    use="DCG on the same scale for every topic, whatever is judged: no ideal that depends on the qrels.",
+    use="DCG on the same scale for every topic: the highest possible score does not depend on the qrels.",
     misleads="A topic with fewer than k documents of the highest grade cannot reach 1, even with the best ranking.",
     aliases={"SDCG-k": {}, "NDCGCWLMetric": {}},
     properties=FIXED,

@@ -105,9 +105,9 @@ class ERR(RelevanceMeasure):
         judged.column("R", satisfied, f"gain / 2^{format_value(self.max)}", where=counted, gain=gain)
         # Cascade model: the user reaches a rank if no document above it was satisfying.
         reached = product_above(judged, 1.0 - satisfied, within)
-        judged.column("seen", reached, "product of (1 - R) above", where=counted)
+        judged.column("reached", reached, "product of (1 - R) above", where=counted)
         expected = satisfied * reached / judged.rank
-        return judged.total(self, expected, "R * seen / rank", where=counted, R=satisfied, seen=reached)
+        return judged.total(self, expected, "R * reached / rank", where=counted, R=satisfied, reached=reached)
 
 
 @measure(

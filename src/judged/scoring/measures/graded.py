@@ -85,14 +85,16 @@ class GAP(RelevanceMeasure):
         # Equation 8 of Robertson et al. 2010; `agreed` is its inner sum.
         agreed, may_be_relevant = _agreed(judged, probability), probability > 0
         judged.column("G", probability, self._formula(), where=may_be_relevant)
-        judged.column("agreed", agreed, "sum of min(G, own G) down to this rank", where=may_be_relevant)
+        judged.column(
+            "joint_G", agreed, "sum of min(G at each rank, G at this rank) to this rank", where=may_be_relevant
+        )
         precisions = judged.total(
-            "precisions", agreed / judged.rank, "agreed / rank", where=may_be_relevant, agreed=agreed
+            "precisions", agreed / judged.rank, "joint_G / rank", where=may_be_relevant, joint_G=agreed
         )
         relevant = judged.sum_labels(label_probability)
         if judged.calculation is not None:
             self._explain_labels(judged, label_probability)
-        judged.step("expected relevant", relevant, "G of all judged documents, added up")
+        judged.step("expected relevant", relevant, "sum of G over all judged documents")
         return explained_ratio(judged, self, precisions=precisions, expected_relevant=relevant)
 
     def _formula(self) -> str:
@@ -176,8 +178,10 @@ class BinG(RelevanceMeasure):
         judged.column("m", nonrelevant_above, "rank - relevant", where=is_relevant, relevant=relevant_so_far)
         discount = discounts(nonrelevant_above + 1, "log2", 2.0)
         judged.column("discount", discount, "log2(2 + m)", where=is_relevant, m=nonrelevant_above)
-        total = judged.total("worth", 1.0 / discount, "1 / discount", where=is_relevant, discount=discount)
-        return explained_ratio(judged, self, worth=total, R=count_relevant(judged, self.rel))
+        total = judged.total(
+            "discounted relevant", 1.0 / discount, "1 / discount", where=is_relevant, discount=discount
+        )
+        return explained_ratio(judged, self, discounted_relevant=total, R=count_relevant(judged, self.rel))
 
 
 @measure(
@@ -220,7 +224,7 @@ class G(GainMeasure):
         cost = _add_ranks_beyond_ideal(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
         gain, counted = hit_gains(judged, self.gain)
         so_far = judged.column("CG", judged.sum_so_far(gain), "sum of gain so far", where=counted)
-        judged.column("C", cost, "that of the ideal ranking, and 1 for each rank behind its end", where=counted)
+        judged.column("C", cost, "C of the ideal ranking, plus 1 for each rank below its end", where=counted)
         discount = log2(2.0 + cost - so_far)
         judged.column("discount", discount, "log2(2 + C - CG)", where=counted, C=cost, CG=so_far)
         total = judged.total("gains", gain / discount, "gain / discount", where=counted, gain=gain, discount=discount)
@@ -286,7 +290,7 @@ class Q(GainMeasure):
         gain, counted = hit_gains(judged, self.gain, self.cutoff)
         is_relevant, gain_so_far = gain > 0, _gain_so_far(judged, gain, counted)
         total = self._sum_ratios(judged, is_relevant, gain_so_far, ideal_so_far[position], is_relevant & counted)
-        relevant = judged.step("R", count_gaining(judged, self.gain), "judged documents that gain something")
+        relevant = judged.step("R", count_gaining(judged, self.gain), "judged documents with a positive gain")
         if self.cutoff is None:
             return explained_ratio(judged, self, ratios=total, R=relevant)
         mean = divide(total, np.minimum(relevant, self.cutoff))

@@ -374,7 +374,7 @@ def check_implied(entry: Entry, parameters: Mapping[str, Any], cutoffs: str | No
         return
     if any(parameter.name == implied.parameter and parameter.required for parameter in entry.all_parameters):
         example = implied.example + (f"@{cutoffs}" if cutoffs else "")
-        raise MeasureError(f"{entry.name} needs {implied.parameter}. Fix: write {example}{implied.remark}")
+        raise MeasureError(f"{entry.name} requires `{implied.parameter}`. Fix: write {example}{implied.remark}")
 
 
 def _look_up(table: dict[str, Any], value: Any, label: str) -> Any:

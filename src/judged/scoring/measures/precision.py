@@ -62,7 +62,7 @@ class P(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Divide the number of relevant documents among the first k by k."""
         returned = count_relevant_returned(judged, self.rel, self.cutoff)
-        return explained_ratio(judged, self, relevant_found=returned, k=self.cutoff)
+        return explained_ratio(judged, self, relevant_returned=returned, k=self.cutoff)
 
 
 @measure(
@@ -92,7 +92,7 @@ class SetP(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Divide the number of relevant documents returned by that of all documents returned."""
         relevant_returned = count_relevant_returned(judged, self.rel)
-        return explained_ratio(judged, self, relevant_found=relevant_returned, returned=judged.returned)
+        return explained_ratio(judged, self, relevant_returned=relevant_returned, returned=judged.returned)
 
 
 @measure(
@@ -124,7 +124,7 @@ class R(RelevanceMeasure):
         """Divide the number of relevant documents among the first k by R."""
         relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
         relevant = count_relevant(judged, self.rel)
-        return explained_ratio(judged, self, relevant_found=relevant_returned, R=relevant)
+        return explained_ratio(judged, self, relevant_returned=relevant_returned, R=relevant)
 
 
 @measure(
@@ -152,7 +152,7 @@ class SetR(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Divide the number of relevant documents returned by R."""
         relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
-        return explained_ratio(judged, self, relevant_found=relevant_returned, R=relevant)
+        return explained_ratio(judged, self, relevant_returned=relevant_returned, R=relevant)
 
 
 BETA = Parameter("The weight of recall relative to precision. The formula uses its square.", 1.0, real(0))
@@ -209,8 +209,8 @@ class F(RelevanceMeasure):
         """Combine P@k and R@k."""
         relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
         relevant = count_relevant(judged, self.rel)
-        precision = explained_ratio(judged, "precision", relevant_found=relevant_returned, k=self.cutoff)
-        recall = explained_ratio(judged, "recall", relevant_found=relevant_returned, R=relevant)
+        precision = explained_ratio(judged, "precision", relevant_returned=relevant_returned, k=self.cutoff)
+        recall = explained_ratio(judged, "recall", relevant_returned=relevant_returned, R=relevant)
         return _explained_f(self, judged, precision, recall)
 
 
@@ -245,8 +245,8 @@ class SetF(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Combine SetP and SetR."""
         relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
-        precision = explained_ratio(judged, "precision", relevant_found=relevant_returned, returned=judged.returned)
-        recall = explained_ratio(judged, "recall", relevant_found=relevant_returned, R=relevant)
+        precision = explained_ratio(judged, "precision", relevant_returned=relevant_returned, returned=judged.returned)
+        recall = explained_ratio(judged, "recall", relevant_returned=relevant_returned, R=relevant)
         return _explained_f(self, judged, precision, recall)
 
 
@@ -277,7 +277,7 @@ class Success(RelevanceMeasure):
         """Return 1 for each topic with a relevant document among the first k, else 0."""
         returned = count_relevant_returned(judged, self.rel, self.cutoff)
         value = (returned > 0).astype(np.float64)
-        return judged.step(self, value, "min(relevant_found, 1)", relevant_found=returned)
+        return judged.step(self, value, "min(relevant_returned, 1)", relevant_returned=returned)
 
 
 FACTOR = Parameter("The cutoff divided by R.", None, real(0), required=True, values="number from 0, such as 0.5")
@@ -309,7 +309,7 @@ class Rprec(RelevanceMeasure):
         """Divide the number of relevant documents among the first R by R."""
         relevant = count_relevant(judged, self.rel)
         top_relevant = count_relevant_among(judged, self.rel, judged.rank <= relevant[judged.topic])
-        return explained_ratio(judged, self, relevant_found=top_relevant, R=relevant)
+        return explained_ratio(judged, self, relevant_returned=top_relevant, R=relevant)
 
 
 @measure(
@@ -345,10 +345,10 @@ class RprecMult(RelevanceMeasure):
         """Divide the number of relevant documents among the first k by k."""
         relevant = count_relevant(judged, self.rel)
         # The rounding in double arithmetic is part of the definition: trec_eval computes the same.
-        how, cutoff = "the whole part of factor * R + 0.9", np.floor(self.factor * relevant + 0.9)
+        how, cutoff = "the integer part of factor * R + 0.9", np.floor(self.factor * relevant + 0.9)
         judged.step("k", cutoff, how, factor=self.factor, R=relevant)
         top_relevant = count_relevant_among(judged, self.rel, judged.rank <= cutoff[judged.topic])
-        return explained_ratio(judged, self, relevant_found=top_relevant, k=cutoff)
+        return explained_ratio(judged, self, relevant_returned=top_relevant, k=cutoff)
 
 
 @measure(
@@ -382,8 +382,8 @@ class RelP(RelevanceMeasure):
         """Divide the number of relevant documents among the first k by the smaller of k and R."""
         relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
         relevant = count_relevant(judged, self.rel)
-        value, how = divide(relevant_returned, np.minimum(relevant, self.cutoff)), "relevant_found / min(k, R)"
-        return judged.step(self, value, how, relevant_found=relevant_returned, k=self.cutoff, R=relevant)
+        value, how = divide(relevant_returned, np.minimum(relevant, self.cutoff)), "relevant_returned / min(k, R)"
+        return judged.step(self, value, how, relevant_returned=relevant_returned, k=self.cutoff, R=relevant)
 
 
 @measure(
@@ -414,5 +414,5 @@ class SetRelP(RelevanceMeasure):
         """Divide the number of relevant documents returned by the smaller of R and the size of the result."""
         relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
         value = divide(relevant_returned, np.minimum(relevant, judged.returned))
-        parts = {"relevant_found": relevant_returned, "returned": judged.returned, "R": relevant}
-        return judged.step(self, value, "relevant_found / min(returned, R)", **parts)
+        parts = {"relevant_returned": relevant_returned, "returned": judged.returned, "R": relevant}
+        return judged.step(self, value, "relevant_returned / min(returned, R)", **parts)

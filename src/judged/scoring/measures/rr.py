@@ -161,7 +161,7 @@ class Utility(Measure):
         relevant = count_relevant(judged, self.rel) if uses_missing else judged.num_relevant(self.rel)
         weights = {"a": self.a, "b": self.b, "c": self.c, "d": self.d}
         counts = {
-            "TP": judged.step("TP", true_positives, "relevant_found", relevant_found=true_positives),
+            "TP": judged.step("TP", true_positives, "relevant_returned", relevant_returned=true_positives),
             "FP": judged.step("FP", returned - true_positives, "returned - TP", returned=returned, TP=true_positives),
             "FN": relevant - true_positives,
             "TN": self.n + true_positives - returned - relevant,

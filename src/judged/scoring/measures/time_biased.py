@@ -95,7 +95,7 @@ class TBG(Measure):
             word, document = format_value(self.word), format_value(self.document)
             how = f"{format_value(self.summary)} + clicked * ({word} * length + {document})"
             top.column("seconds", seconds, how, length=length, clicked=click_probability)
-        judged.column("time", start, "seconds of all ranks above", where=counted)
+        judged.column("time", start, "sum of seconds over all ranks above", where=counted)
         judged.column("decay", decay, f"2^(-time / {format_value(self.halflife)})", where=counted, time=start)
         return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)
 
@@ -149,6 +149,6 @@ class UMeasure(Measure):
         decay = np.maximum(0.0, 1.0 - end / self.L)
         if judged.calculation is not None:
             TopRanks.down_to(judged, counted).column("length", length)
-        judged.column("end", end, "length of all ranks down to this one", where=counted)
+        judged.column("end", end, "sum of length to this rank", where=counted)
         judged.column("decay", decay, f"max(0, 1 - end / {format_value(self.L)})", where=counted, end=end)
         return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)

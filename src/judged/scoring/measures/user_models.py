@@ -22,10 +22,10 @@ BUDGET = Parameter(
     "The cost at which the user stops: the number of documents, if each costs 1.", None, integer(1), required=True
 )
 BENEFIT_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the gain at which the user stops.", 1.0, real(0)
+    "How much a good document raises, and a bad document lowers, the gain at which the user stops.", 1.0, real(0)
 )
 COST_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the cost at which the user stops.", 1.0, real(0)
+    "How much a good document raises, and a bad document lowers, the cost at which the user stops.", 1.0, real(0)
 )
 MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, real(0, 1))
 
@@ -44,7 +44,7 @@ class BPM(UserModel):
 
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T \ \text{and}\ \sum_{j \le i} c_j < k
 
-    With ``costs=given``, k is a budget of costs, not of documents. A sum within 1e-9 of its limit has reached it
+    With ``costs=column``, k is a budget of costs, not of documents. A sum within 1e-9 of its limit has reached it
     (relative to limits above 1): 2/3 + 1 + 1/3 fulfills T = 2, although the sum of the doubles is smaller. cwl_eval
     1.0.12 compares the doubles without tolerance.
 
@@ -114,11 +114,11 @@ class BPMD(UserModel):
         """Return C: 1 while the gain and the cost are below limits that change with each document, then 0."""
         gain_limit = self._moving_limit(matrices.gain, self.T, self.hb)
         cost_limit = self._moving_limit(matrices.gain, self.cutoff, self.hc)
-        matrices.note("wanted", gain_limit, self._limit_formula(self.T, self.hb), gain=matrices.gain)
-        matrices.note("borne", cost_limit, self._limit_formula(self.cutoff, self.hc), gain=matrices.gain)
+        matrices.note("gain_limit", gain_limit, self._limit_formula(self.T, self.hb), gain=matrices.gain)
+        matrices.note("cost_limit", cost_limit, self._limit_formula(self.cutoff, self.hc), gain=matrices.gain)
         continuation = is_below(matrices.gained, gain_limit) * is_below(matrices.spent, cost_limit)
-        how = f"1 while gained < wanted and {matrices.spent_word} < borne, then 0"
-        parts = {"gained": matrices.gained, "wanted": gain_limit, "spent": matrices.spent, "borne": cost_limit}
+        how = f"1 while gained < gain_limit and {matrices.spent_word} < cost_limit, then 0"
+        parts = {"gained": matrices.gained, "gain_limit": gain_limit, "spent": matrices.spent, "cost_limit": cost_limit}
         return matrices.note("C", continuation, how, **parts)
 
     def _limit_formula(self, start: float, step: float) -> str:
@@ -146,7 +146,7 @@ MAX_READ = Parameter(
     category="user model",
     cite="Smucker and Clarke 2012, in the form of cwl_eval",
     use="To compare the users of time-biased gain with other user models: use each document's time as its cost.",
-    misleads="It is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without costs=given"
+    misleads="It is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without costs=column"
     " it is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
     properties=FIXED,
@@ -164,7 +164,7 @@ class CwlTBG(UserModel):
     --------
     The first document takes one half-life. The weights are proportional to 1 and 1/2.
 
-    >>> round(CwlTBG(max=1, halflife=30, costs="given", depth=2).of_list([1, 0], facts={"cost": [30, 5]}), 6)
+    >>> round(CwlTBG(max=1, halflife=30, costs="column", depth=2).of_list([1, 0], facts={"cost": [30, 5]}), 6)
     0.666667
     """
 
@@ -198,7 +198,7 @@ class CwlU(UserModel):
     --------
     The first document costs 10 of L = 40. The weights are proportional to 1 and 3/4, and 0 at the last rank.
 
-    >>> round(CwlU(max=1, L=40, costs="given", depth=3).of_list([1, 0, 0], facts={"cost": [10, 5, 5]}), 6)
+    >>> round(CwlU(max=1, L=40, costs="column", depth=3).of_list([1, 0, 0], facts={"cost": [10, 5, 5]}), 6)
     0.571429
     """
 
