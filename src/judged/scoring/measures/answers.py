@@ -43,9 +43,9 @@ class NuggetRecall(AnswerMeasure):
 
     .. math:: \mathrm{NuggetRecall} = \frac{\sum_i w_i v_i}{\sum_i w_i}
 
-    v is 1 for a supported nugget, `partial` for a partly supported one, else 0. The weight w is 1 for a vital nugget
-    and `okay` for an okay one. An answer that abstains contains no nugget. A nugget without a verdict is excluded,
-    while AutoNuggetizer counts 0. A topic without a nugget that counts is excluded too.
+    v is 1 for a supported nugget, `partial` for a partly supported nugget, else 0. The weight w is 1 for a vital nugget
+    and `okay` for an okay nugget. An answer that abstains contains no nugget. A nugget without a verdict is excluded,
+    while AutoNuggetizer counts it as 0. A topic without a nugget that counts is excluded too.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Completeness(AnswerMeasure):
 
     .. math:: \mathrm{Completeness} = \min_{i \in \mathrm{vital}} v_i
 
-    Its mean over topics is the share of complete answers. It is 0 as soon as one vital nugget is known to be missing.
+    Its mean over topics is the share of complete answers. The score is 0 if at least one vital nugget is known to be missing.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Correctness(AnswerMeasure):
     .. math:: \mathrm{Correctness} = v
 
     v is 1 for an answer that agrees, `partial` for one that agrees in part, else 0. Abstaining from an answerable
-    question has 0. Abstaining from an unanswerable question is excluded, as are topics without a reference answer.
+    question scores 0. Abstaining from an unanswerable question is excluded, as are topics without a reference answer.
 
     Examples
     --------
@@ -254,7 +254,7 @@ class CitationRecall(_DocumentMeasure):
     properties=replace(OF_ANSWERS, low=-0.5),
 )
 class ContextUtility(_DocumentMeasure):
-    r"""Context utility: the mean utility of the passages in the context. That of a distractor is negative.
+    r"""Context utility: the mean utility of the passages in the context. The utility of a distractor is negative.
 
     .. math:: \mathrm{ContextUtility} = \frac{1}{n} \sum_{r=1}^{n} u_r
 

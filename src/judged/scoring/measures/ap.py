@@ -146,7 +146,7 @@ class SetAP(RelevanceMeasure):
     .. math:: \mathrm{SetAP} = \mathrm{SetP} \cdot \mathrm{SetR}
         = \frac{|\{\text{relevant and returned}\}|^2}{|\{\text{returned}\}| \cdot R}
 
-    Every relevant document returned has the precision of the entire set, and every other one has 0.
+    Each returned relevant document has the precision of the entire set, and each other relevant document has 0.
 
     Examples
     --------

@@ -154,7 +154,7 @@ class NumNonrelRet(Measure):
     tools={"trec_eval": "num_q", "ir_measures": "NumQ"},
 )
 class NumQ(Measure):
-    r"""Number of topics: 1 for each.
+    r"""Number of topics: 1 for each topic.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class JudgedShare(Measure):
     tools={"trec_eval": "unj_10"},
 )
 class UnjudgedShare(Measure):
-    r"""Share of the first k places that hold a document without a judgment, or with a negative grade.
+    r"""Share of the first k ranks that have a document without a judgment, or with a negative grade.
 
     .. math:: \mathrm{Unjudged}@k = \frac{|\{\text{unjudged documents at rank} \le k\}|}{k}
 
@@ -261,7 +261,7 @@ _MAX_SHOWN = 50  # ranks that an explanation shows one by one
     tools={"BEIR": "Hole@10"},
 )
 class Hole(Measure):
-    r"""Share of the first k places that hold a document which is not judged for any topic.
+    r"""Share of the first k ranks that have a document without a judgment for any topic.
 
     .. math:: \mathrm{Hole}@k = \frac{|\{\text{documents at rank} \le k\ \text{judged for no topic}\}|}{k}
 

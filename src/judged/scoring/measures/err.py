@@ -157,7 +157,7 @@ class nERRIA(RelevanceMeasure):
     .. math:: \mathrm{nERR\text{-}IA}@k = \frac{\mathrm{ERR\text{-}IA}@k}
         {\mathrm{ERR\text{-}IA}@k\ \text{of the greedy ideal}}
 
-    The ideal is that of alpha-nDCG.
+    The ideal ranking is the same as for alpha-nDCG.
 
     Examples
     --------
@@ -380,7 +380,7 @@ class nNRBP(NRBP):
 
     .. math:: \mathrm{nNRBP} = \frac{\mathrm{NRBP}}{\mathrm{NRBP}\ \text{of the greedy ideal}}
 
-    The ideal is that of alpha-nDCG. A topic without relevant documents scores 0. ndeval prints nan for it, and then
+    The ideal ranking is the same as for alpha-nDCG. A topic without relevant documents scores 0. ndeval prints nan for it, and then
     also for the mean.
 
     Examples

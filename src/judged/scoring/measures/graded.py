@@ -203,7 +203,7 @@ class G(GainMeasure):
 
     Examples
     --------
-    The ideal is 2, 1. The cumulative gain is 1 behind it at rank 1, and equal at rank 2: (1/log2(3) + 2/1) / 3.
+    The ideal is 2, 1. The cumulative gain is 1 below it at rank 1, and equal at rank 2: (1/log2(3) + 2/1) / 3.
 
     >>> round(G().of_list([1, 2]), 4)
     0.877

@@ -35,18 +35,18 @@ _OF_SETS = Properties(
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="The share of useful results on the first page, if every place on it has the same weight.",
+    use="The share of useful results on the first page, if every rank has the same weight.",
     misleads="It cannot reach 1 if fewer than k documents are relevant, and ignores the order within the first k.",
     aliases={"Precision": {}, "prec": {}},
     properties=Properties(depends_on_missing=False, additive=True, better_first=True),
     tools={"trec_eval": "P_10", "ir_measures": "P@10", "ranx": "precision@10"},
 )
 class P(RelevanceMeasure):
-    r"""Precision at k: the share of the first k places that hold a relevant document.
+    r"""Precision at k: the share of the first k ranks that have a relevant document.
 
     .. math:: \mathrm{P}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{k}
 
-    The divisor is k, even if fewer documents were returned: an empty place counts as not relevant.
+    The divisor is k, even if fewer documents were returned: an empty rank counts as not relevant.
 
     Examples
     --------

@@ -174,7 +174,7 @@ class PrefShare(Measure):
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
 )
 class BalancedPrefShare(Measure):
-    r"""Share of each user's preferences that are satisfied, balanced to as many nonrelevant documents as relevant ones.
+    r"""Share of each user's preferences that are satisfied, with equally many relevant and nonrelevant documents.
 
     .. math:: \frac{1}{|U|} \sum_{u} \frac{\text{satisfied}_u + r_u \max(0, R_u - N_u)}
         {\text{possible}_u + R_u \max(0, R_u - N_u)}
@@ -356,7 +356,7 @@ def _explain_pairs(judgments: Preferences, first: Ints, second: Ints, users: Int
     tools={"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
 )
 class Bpref(Measure):
-    r"""Binary preference: how rarely a document judged not relevant is above a relevant one.
+    r"""Binary preference: how rarely a document judged not relevant is above a relevant document.
 
     .. math:: \mathrm{Bpref} = \frac{1}{R} \sum_{\text{relevant, returned}}
         \left(1 - \frac{\min(n, R)}{\min(N, R)}\right)

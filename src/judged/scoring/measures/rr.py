@@ -39,7 +39,7 @@ class RR(RelevanceMeasure):
 
     Its mean over topics is called MRR. ``which=last`` uses the last relevant document that was returned, with the
     maximum instead of the minimum. It shows how far down users must read to see every relevant document in the list.
-    Documents that were not returned do not count, so one more relevant document far down lowers the score.
+    Documents that were not returned do not count, so an additional relevant document at a deep rank lowers the score.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class SupportR(AnswerMeasure):
 
     .. math:: \mathrm{SupportR} = \frac{1}{|S|} \sum_{s \in S} \max_{d\ \mathrm{cited\ by}\ s} v_{sd}
 
-    A sentence without a citation has 0. If a sentence has several citations, the best support counts; TREC RAG 2024
+    A sentence without a citation scores 0. If a sentence has several citations, the best support counts; TREC RAG 2024
     judged only the first, which is `first`. Answers that abstain are excluded.
 
     Examples

@@ -47,7 +47,7 @@ DOCUMENT = Parameter("Seconds to read a document in addition to those for its le
     tools={"cwl_eval": "TBG-H@224 (another number: see CwlTBG)"},
 )
 class TBG(Measure):
-    r"""Time-biased gain: the gain of each relevant document, times the share of users still searching at its time.
+    r"""Time-biased gain: the gain of each relevant document, times the share of users who still search at that time.
 
     .. math:: \mathrm{TBG} = \sum_{\text{relevant}} p_c\, p_s\, 2^{-T(r)/h}, \qquad
         T(r) = \sum_{m < r} \left(t_s + p_c(m)\,(t_w\, l_m + t_d)\right)

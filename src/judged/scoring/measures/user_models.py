@@ -85,9 +85,9 @@ class BPMD(UserModel):
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T + h_b \sum_{j < i} (g_j - m)
         \ \text{and}\ \sum_{j \le i} c_j < k + h_c \sum_{j < i} (g_j - m)
 
-    A document with a gain above m raises both limits, one with a gain below m lowers them. A sum within 1e-9 of its
+    A document with a gain above m raises both limits, and a document with a gain below m lowers them. A sum within 1e-9 of its
     limit has reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles without tolerance, and never changes the
-    budget, whatever its hc is. That is ``hc=0`` here.
+    budget, for any hc. This corresponds to ``hc=0`` here.
 
     Examples
     --------
@@ -323,7 +323,7 @@ class IFT12(UserModel):
 
     .. math:: C(i) = C_1(i) \cdot C_2(i)
 
-    C1 is that of `IFT1`, C2 that of `IFT2`.
+    C1 is the factor of `IFT1`, and C2 is the factor of `IFT2`.
 
     Examples
     --------
