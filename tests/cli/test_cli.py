@@ -61,7 +61,7 @@ def test_the_table(run: Callable[..., Ended]) -> None:
     assert done.lines[2].split()[-1] == "3"
     assert "Over the 3 topics of the qrels" in done.out
     assert "95% interval: adjusted t" in done.out
-    assert "warning: worse: nothing returned for 1 of 3 topics; they score 0: q3" in done.err
+    assert "warning: worse: no documents returned for 1 of 3 topics; they score 0: q3" in done.err
     assert "\x1b" not in done.out + done.err
 
 
@@ -110,7 +110,7 @@ def test_markdown_and_latex(run: Callable[..., Ended]) -> None:
     common = ("evaluate", "qrels.txt", "good.run", "a_b|c=worse.run", "-m", "AP", "--ci", "none", "--format")
     assert run(*common, "markdown").lines == [
         "| run | AP |", "| :-- | --: |", "| good | 1.0000 |", "| a_b\\|c | 0.5000 |",
-        "", "Over the 3 topics of the qrels; ties by document id; no intervals.",
+        "", "Over the 3 topics of the qrels; ties by descending document id; no intervals.",
     ]  # fmt: skip
     assert run(*common, "latex").lines[3:-1] == [
         r"\begin{tabular}{lr}", r"\toprule", r"run & AP \\", r"\midrule",

@@ -76,7 +76,7 @@ p = 0.0059 after Holm. Effect dz +1.95; 50%|x is higher on 10 topics, equal on 0
 25.9% of all topics may be of a kind that is not among these 10: a mean difference below -0.90 there
 would reverse it. Largest differences in favor of 50%|x: q06 0.667, q09 0.500, q08 0.357.
 
-Over the 10 topics of the qrels; ties by document id"""
+Over the 10 topics of the qrels; ties by descending document id"""
     )
 
 

@@ -149,7 +149,7 @@ def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
         "run: 1 of its documents, on 1 topic, are not among the first 3 of run; 0 of them are relevant"
     )
     assert no_relevant == "nDCG@10: 1 of 4 topics have no relevant document: d"
-    assert missing == "run: nothing returned for 1 of 4 topics; they score 0: c"
+    assert missing == "run: no documents returned for 1 of 4 topics; they score 0: c"
     assert result.trace.candidates == "run"
 
 

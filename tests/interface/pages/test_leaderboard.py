@@ -543,7 +543,7 @@ def test_warnings_of_many_runs_are_merged_by_kind() -> None:
     data = fetch(page, baseline="run00")
     assert len({note["rule"] for note in data["notes"]}) < 8
     text = page.get("/leaderboard", params={"baseline": "run00"}).text
-    assert text.count("nothing returned for") == 1
+    assert text.count("no documents returned for") == 1
     assert "30 runs, worst run02, run05, run08" in text
     for path in ("/", "/slices", "/matrix"):
-        assert page.get(path).text.count("nothing returned for") <= 2
+        assert page.get(path).text.count("no documents returned for") <= 2

@@ -79,7 +79,7 @@ def test_what_makes_it_mean_little_is_said() -> None:
     assert (none.rule, outside.rule, shallow.rule) == (
         "nothing-of-its-own", "judged-from-elsewhere", "shallow-pool",
     )  # fmt: skip
-    assert outside.text.startswith("2 of 3 judgments are of documents that no run has among its first 2")
+    assert outside.text.startswith("2 of 3 judgments are for documents outside the first 2 of all runs")
     assert found.judged_share == pytest.approx(2 / 3)
 
 

@@ -139,7 +139,7 @@ def evaluate(
     InputError
         If an input cannot be read, or run and qrels have no topic in common.
     MeasureError
-        If a measure does not exist, or needs a ranking but a run has no scores.
+        If a measure does not exist, or requires a ranking but a run has no scores.
 
     Warns
     -----
@@ -164,7 +164,7 @@ def evaluate(
     original, attribute_notes = filter_topics(Qrels.of(qrels), where, attributes)
     if original.chosen_by and policies.topics == "run":
         problem = "where selects topics of the qrels, so it cannot be combined with topics=run"
-        raise InputError(problem, fix="leave out one of them")
+        raise InputError(problem, fix="use only one of them")
     judgments = rules.prepare_qrels(original)
     facts = qrels_facts(judgments)
     parse_names = partial(rules.measures, grades=facts.grades)
@@ -224,7 +224,7 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
     InputError
         If there is no list, or they have different qrels or rankings.
     MeasureError
-        If a measure does not exist, or needs a ranking but a run has no scores.
+        If a measure does not exist, or requires a ranking but a run has no scores.
 
     Examples
     --------

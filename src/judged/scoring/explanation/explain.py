@@ -159,7 +159,7 @@ def _format_rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
         else:
             yield from (tuple(map(_format_cell, row, sheet.header)) for row in rows)
     if tail := list(sheet.rows[tail_start:]):
-        yield _summary_row(tail, f"({len(tail)} that change no digit shown)", len(sheet.header))
+        yield _summary_row(tail, f"({len(tail)} without effect on the digits shown)", len(sheet.header))
 
 
 def _tail_start(sheet: Sheet) -> int:

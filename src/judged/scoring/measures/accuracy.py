@@ -95,10 +95,10 @@ class PairAccuracy(RelevanceMeasure):
     .. math:: \mathrm{PairAccuracy}@k = 1 - \frac{\sum_{\text{relevant, rank} \le k} n}{r \, (m - r)}, \quad
         m = \min(k, \text{returned})
 
-    n is the number of nonrelevant documents above the relevant document, r the number of relevant documents among the
-    first k. Documents that were not returned are in no pair. Unjudged documents count as not relevant, unless
-    ``judged_only=true`` removes them. If all of the first k are relevant, the score is 1. If none is relevant, the score is 0;
-    ir_measures excludes such a topic, and divides by 0 in the former case.
+    n is the number of nonrelevant documents above the relevant document, r the number of relevant documents among
+    the first k. Documents that were not returned are in no pair. Unjudged documents count as not relevant, unless
+    ``judged_only=true`` removes them. If all of the first k are relevant, the score is 1. If none is relevant, the
+    score is 0; ir_measures excludes such a topic, and divides by 0 in the former case.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class Completeness(AnswerMeasure):
 
     .. math:: \mathrm{Completeness} = \min_{i \in \mathrm{vital}} v_i
 
-    Its mean over topics is the share of complete answers. The score is 0 if at least one vital nugget is known to be missing.
+    Its mean over topics is the share of complete answers. The score is 0 if a vital nugget is known to be missing.
 
     Examples
     --------

@@ -77,8 +77,8 @@ class DCG(Measure):
 
     .. math:: \mathrm{DCG}@k = \sum_{r \le k} \frac{g_r}{\log_2(r+1)}
 
-    ``discount=original`` is the discount of the first paper: gains above rank b are not discounted. From rank b on, they are
-    divided by :math:`\log_b r`.
+    ``discount=original`` is the discount of the first paper: gains above rank b are not discounted. From rank b on,
+    they are divided by :math:`\log_b r`.
 
     Examples
     --------

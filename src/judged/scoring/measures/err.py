@@ -380,8 +380,8 @@ class nNRBP(NRBP):
 
     .. math:: \mathrm{nNRBP} = \frac{\mathrm{NRBP}}{\mathrm{NRBP}\ \text{of the greedy ideal}}
 
-    The ideal ranking is the same as for alpha-nDCG. A topic without relevant documents scores 0. ndeval prints nan for it, and then
-    also for the mean.
+    The ideal ranking is the same as for alpha-nDCG. A topic without relevant documents scores 0. ndeval prints nan
+    for it, and then also for the mean.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def catalog() -> str:
     """List all measures by family: the usage and the summary of each.
 
     >>> print(*[line for line in catalog().splitlines() if line.startswith("  P@k")])
-      P@k                                 Precision at k: the share of the first k places that hold a relevant document.
+      P@k                                 Precision at k: the share of the first k ranks that have a relevant document.
     """
     width = max(len(usage(entry)) for entry in REGISTRY.values())
     lines: list[str] = []

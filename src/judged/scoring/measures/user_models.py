@@ -85,9 +85,9 @@ class BPMD(UserModel):
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T + h_b \sum_{j < i} (g_j - m)
         \ \text{and}\ \sum_{j \le i} c_j < k + h_c \sum_{j < i} (g_j - m)
 
-    A document with a gain above m raises both limits, and a document with a gain below m lowers them. A sum within 1e-9 of its
-    limit has reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles without tolerance, and never changes the
-    budget, for any hc. This corresponds to ``hc=0`` here.
+    A document with a gain above m raises both limits, and a document with a gain below m lowers them. A sum within
+    1e-9 of its limit has reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles without tolerance, and
+    never changes the budget, for any hc. This corresponds to ``hc=0`` here.
 
     Examples
     --------

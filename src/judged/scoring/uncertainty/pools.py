@@ -74,7 +74,7 @@ class LeaveOneOut(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"Each run without its own judgments, in a pool of depth {self.pool_depth}"
+        return f"Scores without the judgments that only this run contributed, pool depth {self.pool_depth}"
 
     def blocks(self) -> tuple[Block, ...]:
         """Return a table with one row per run and measure."""
@@ -216,7 +216,7 @@ def _groups(lists: Mapping[str, Judged], groups: Mapping[str, str]) -> dict[str,
     for name, judged in lists.items():
         if not judged.ranked:
             raise InputError(
-                f"run {name} must have scores, because the pool has its first documents", fix="leave it out"
+                f"run {name} must have scores, because the pool has its first documents", fix="omit this run"
             )
     group_of = {name: groups.get(name, name) for name in lists}
     if len(set(group_of.values())) < _MIN_RUNS:
@@ -252,17 +252,19 @@ def _place(values: Mapping[str, float], run: str, measure: Measure) -> int | Non
 
 def _notes(rows: Sequence[LeaveOneOutRow], outside: int, judgments: int, share: float, depth: int) -> Iterator[Note]:
     if unchanged := list(dict.fromkeys(row.run for row in rows if not row.lost)):
-        text = f"{len(unchanged)} runs have no judged document of their own, and cannot change: {first_few(unchanged)}"
+        text = (
+            f"{len(unchanged)} runs contributed no judged document alone, so they cannot change: {first_few(unchanged)}"
+        )
         yield Note("nothing-of-its-own", text)
     if outside:
         yield Note(
             "judged-from-elsewhere",
-            f"{outside} of {judgments} judgments are of documents that no run has among its first {depth}: they came"
-            " from elsewhere and stay, so a run that is really new may lose more than is seen here",
+            f"{outside} of {judgments} judgments are for documents outside the first {depth} of all runs. They are"
+            " kept, so a new run may lose more than this result shows",
         )
     if share < _MIN_JUDGED_SHARE:
         yield Note(
             "shallow-pool",
-            f"of the runs' first {depth} documents {percent(share)} are judged: the pool was not so deep, or not all of"
-            " these runs contributed. Documents that were judged because of one run alone then count as shared",
+            f"only {percent(share)} of the runs' first {depth} documents are judged: the pool was less deep, or some"
+            " runs did not contribute. Documents that were judged only because of one run may then count as shared",
         )
