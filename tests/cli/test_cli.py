@@ -228,7 +228,7 @@ def test_where_nothing_can_be_written(run: Callable[..., Ended]) -> None:
         ("a.run", "q1 Q0 d1 1 2.5 t\n\nq1 Q0 d2 2 nan t\n", "error: a.run:3: the score 'nan' is not a number. Fix: "),
         ("a.run", "q1 Q0 d1 1 2.5 t\nq2 Q0 d1 1 2.5 t\nq1 Q0 d1 2 1.5 t\n",
          "error: a.run:3: document d1 is returned twice for topic q1. Fix: "),
-        ("a.run", "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2\n", "error: a.run:2: 4 fields where 5 are needed"),
+        ("a.run", "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2\n", "error: a.run:2: 4 fields, expected at least 5"),
         ("a.run", "z1 Q0 d1 1 2.5 t\n", "error: a.run: the run has no topic in common with the qrels"),
         ("a.run", "", "error: a.run: "),
         ("a.run", None, "error: a.run: there is no such file. Fix: check the path."),

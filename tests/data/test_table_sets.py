@@ -52,8 +52,8 @@ def test_empty_cells_are_usual_and_rows_are_counted_within_others() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "fix"),
     [
-        ("rank", 1.5, "a whole number"),
-        ("rank", 2**60, "a whole number"),
+        ("rank", 1.5, "an integer"),
+        ("rank", 2**60, "an integer"),
         ("size", "nan", "a number"),
         ("size", float("inf"), "a number"),
         ("done", "perhaps", "true or false"),

@@ -274,11 +274,11 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cutoff": 0}, "cutoff must be a whole number of at least 1"),
+        ({"cutoff": 0}, "cutoff must be an integer of at least 1"),
         ({"rel": 0}, "above 0, got 0"),
         ({"rel": math.nan}, "above 0, got nan"),
         ({"rel": 9}, "relevant from grade 9 on: the highest grade is 2"),
-        ({"limit": -1}, "limit must be a whole number of at least 0"),
+        ({"limit": -1}, "limit must be an integer of at least 0"),
         ({"kinds": "wrong"}, "no kind 'wrong'"),
         ({"kinds": ()}, "`kinds` is empty"),
         ({"ties": "rank"}, "the run has no rank column"),
@@ -503,7 +503,7 @@ def test_warnings_are_those_of_evaluate() -> None:
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",
         few_topics_note(3),
-        "of the first 10 documents many are not judged, and count as not relevant: run 100%",
+        "many of the first 10 documents are not judged and count as not relevant: run 100%",
     )
     tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")
     (ties,) = [entry for entry in tied.warnings if entry.startswith("ties among the judged documents")]

@@ -74,7 +74,7 @@ def test_what_makes_no_sense_is_said(run: Callable[..., Ended], condition: tuple
 def test_topics_of_the_source_that_are_left_out_are_remembered() -> None:
     qrels = judged.Qrels.of({"q1": {"d": 1}, "q2": {"d": 1}})
     assert qrels.over(["q2", "q9"]).left_out == {"q1"}
-    with pytest.raises(judged.InputError, match="none of the chosen topics has a judgment"):
+    with pytest.raises(judged.InputError, match="none of the selected topics has a judgment"):
         qrels.over(["q9"])
 
 

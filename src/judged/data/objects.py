@@ -118,7 +118,7 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
     for topic, docs in data.items():
         if type(docs) is not dict and not isinstance(docs, Mapping):
             raise InputError(
-                f"topic {topic!r} holds a {type(docs).__name__}, not a dict",
+                f"the value of topic {topic!r} must be a dict, got a {type(docs).__name__}",
                 fix=f"use {{query_id: {{doc_id: {VALUE_COLUMNS[kind]}}}}}",
                 path="<dict>",
             )

@@ -120,7 +120,7 @@ class Qrels:
         source = Source(rows_of_object(data, "qrels"), name)
         table, _ = source.table(QRELS_COLUMNS)
         if "relevance" not in table.column_names:
-            raise InputError("there is no column of grades", fix="add a column 'relevance'", path=source.rows.where)
+            raise InputError("the column of grades is missing", fix="add a column 'relevance'", path=source.rows.where)
         qrels = cls(table, name, source.rows.where)
         qrels._check_duplicates(source)
         return qrels
@@ -166,7 +166,7 @@ class Qrels:
         is_selected = pc.is_in(self.table["query_id"], value_set=pa.array(sorted(query_ids), pa.string()))
         table = self.table.filter(is_selected)
         if not table.num_rows:
-            raise InputError("none of the chosen topics has a judgment", fix="check the query ids", path=self.where)
+            raise InputError("none of the selected topics has a judgment", fix="check the query ids", path=self.where)
         return replace(self, table=table, left_out=self.left_out | (set(self.topics) - set(query_ids)))
 
     def regraded(self, grades: Any) -> Qrels:

@@ -87,10 +87,10 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
     >>> check_count("limit", "x")
     Traceback (most recent call last):
     ...
-    judged.errors.InputError: limit must be a whole number of at least 1, got 'x'. Fix: give one, such as 10.
+    judged.errors.InputError: limit must be an integer of at least 1, got 'x'. Fix: give one, such as 10.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        problem = f"{name} must be a whole number of at least {least}, got {value!r:.60}"
+        problem = f"{name} must be an integer of at least {least}, got {value!r:.60}"
         raise InputError(problem, fix="give one, such as 10")
 
 

@@ -108,7 +108,7 @@ def test_judges_may_be_named_in_a_dict() -> None:
 @pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
 @pytest.mark.parametrize("read", [Qrels.read, Attributes.read])
 def test_a_text_that_is_no_path_is_refused(read: Callable[[str], object], path: str) -> None:
-    with pytest.raises(JudgedError, match="this cannot be the name of a file"):
+    with pytest.raises(JudgedError, match="this is not a valid file name"):
         read(path)
 
 

@@ -263,7 +263,7 @@ def test_forms() -> None:
     rows = comparison.table().grid().rows
     assert rows[1:] == (
         ("gdeval", "ndcg@5", "nDCG(gain=exp2,undefined=skip)@5", "0.70981", "gain=exp2 instead of linear"),
-        ("msmarco", "", "", "-", "it has no such measure"),
+        ("msmarco", "", "", "-", "the tool does not have this measure"),
     )
     assert rows[0] == ("judged", "nDCG@5", "nDCG@5", "0.7967075809905066", "")
     assert comparison.title == "nDCG@5 of topic q, run run, as other tools report it"

@@ -71,9 +71,9 @@ def test_the_page_names_what_needs_every_document() -> None:
     ("address", "problem"),
     {
         "spark://host:7077/runs": "standalone master, which takes programs",
-        "sc://host:15002": "this names no table",
-        "sc://:1/x": "this names no table",
-        "sc://host:port/x": "this names no table",
+        "sc://host:15002": "the address has no table name",
+        "sc://:1/x": "the address has no table name",
+        "sc://host:port/x": "the address has no table name",
         "sc://127.0.0.1:1/x": r"no server answers at 127\.0\.0\.1:1",
     }.items(),
 )
