@@ -498,8 +498,8 @@ def test_warnings_are_those_of_evaluate() -> None:
     foreign = review(QRELS, {"q1": ["D1"], "q2": ["D2"], "q3": ["D3"]}, measure="P@2")
     assert foreign.warnings == (
         (
-            "run: no score: none of the returned documents is judged; does the run use the document ids"
-            " of the qrels? See 'judged check'"
+            "run: no score: none of the returned documents is judged. Check that the run uses the document ids"
+            " of the qrels ('judged check')"
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",
         few_topics_note(3),
@@ -508,7 +508,7 @@ def test_warnings_are_those_of_evaluate() -> None:
     tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")
     (ties,) = [entry for entry in tied.warnings if entry.startswith("ties among the judged documents")]
     assert "run 50%" in ties  # a and b of four judged documents; x, which is listed for review, has no judgment
-    assert "P@1 of run between" in ties
+    assert "P@1 of run is between" in ties
 
 
 def test_the_head_of_the_document_is_that_of_evaluate() -> None:

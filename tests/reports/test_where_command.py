@@ -99,7 +99,7 @@ def test_what_is_not_known_is_said(run: Callable[..., Ended], folder: Path) -> N
     assert "1 of 4 topics have no kind" in run(*command, "kind != 'law'").err
     assert "have no kind" not in run(*command, "missing(kind)").err
     assert "have no kind" in run(*command, "kind != 'missing'").err
-    assert "where is empty" in run(*command, " ").err
+    assert "`where` is empty" in run(*command, " ").err
     assert run(*command, " ").code == 2
     assert "Over the topics where size > 4." in run(*command, "size > 4", "--format", "markdown").out
     assert "% over the topics where size > 4" in run(*command, "size > 4", "--format", "latex").out
