@@ -94,9 +94,9 @@ def test_a_folder_with_odd_files(tmp_path: Path) -> None:
     assert tables["people"].to_pylist() == [{"person": "a, b", "kind": "old"}]
     assert tables["things"].num_rows == 0
     assert {note.rule: "age" in note.text or "more.csv" in note.text for note in notes} == {
-        "columns-not-read": True,
+        "unknown-columns": True,
         "empty-table": False,
-        "files-not-read": True,
+        "unknown-files": True,
     }
     (tmp_path / "people.tsv").write_text("person\n")
     with pytest.raises(InputError, match="in two files"):

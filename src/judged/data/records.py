@@ -230,7 +230,7 @@ class TableSet:
             tables[name] = self.of_records(name, rows, str(files[name]))
             if unknown := sorted({column for _, row in rows for column in row} - set(self.schemas[name].names)):
                 text = f"{files[name].name}: unknown columns are ignored: {', '.join(unknown)}"
-                notes.append(Note("columns-not-read", text))
+                notes.append(Note("unknown-columns", text))
             if not rows:
                 notes.append(Note("empty-table", f"{files[name].name}: the table has no rows"))
         unread_files = [
@@ -238,7 +238,7 @@ class TableSet:
         ]
         if unread_files:
             text = f"unknown files are ignored: {', '.join(unread_files)}"
-            notes.append(Note("files-not-read", text))
+            notes.append(Note("unknown-files", text))
         return tables, tuple(notes)
 
     def write(

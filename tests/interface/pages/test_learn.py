@@ -466,7 +466,7 @@ def test_described_data_are_as_they_are_described(answers):
     profile = advise(qrels, run, query.task or None).profile
     relevant = {"one": (1, 1), "few": (2, 9), "many": (10, 99), "hundreds": (101, 10**6)}[query.relevant]
     assert relevant[0] <= profile.relevant.least <= profile.relevant.most <= relevant[1]
-    assert profile.barren == 0
+    assert profile.without_relevant == 0
     assert (len(profile.positive) > 1) == (query.grades != "binary")
     assert profile.max_list_length == int(query.length)
     assert (profile.not_relevant == 0) == (query.judged == "positives")

@@ -127,11 +127,15 @@ def test_profile_by_hand():
     assert (profile.n, profile.judgments, profile.grades, profile.positive) == (3, 6, (-1, 0, 1, 2), (1, 2))
     assert (profile.relevant.least, profile.relevant.median, profile.relevant.most) == (0, 1, 2)
     assert (profile.judged.least, profile.judged.median, profile.judged.most) == (1, 1, 4)
-    assert (profile.barren, profile.single, profile.with_relevant, profile.under_10) == (1, 1, 2, 2)
+    assert (profile.without_relevant, profile.one_relevant, profile.with_relevant, profile.under_10) == (1, 1, 2, 2)
     assert profile.best_p10 == pytest.approx((0.2 + 0.1 + 0) / 3)
     assert (profile.best_r10, profile.over_10, profile.over_100) == (pytest.approx(2 / 3), 0, 0)
-    assert (profile.not_relevant, profile.one_sided, profile.negative) == (2, 1, 1)
-    assert (profile.weakest, profile.below_best, profile.lost) == (pytest.approx(2 / 3), 1, 0)
+    assert (profile.not_relevant, profile.without_nonrelevant, profile.negative) == (2, 1, 1)
+    assert (profile.lowest_grade_share, profile.without_highest_grade, profile.below_rel) == (
+        pytest.approx(2 / 3),
+        1,
+        0,
+    )
     run = profile.runs[0]
     assert (run.ranked, run.missing, run.returned.least, run.returned.most) == (True, 1, 1, 4)
     assert run.judged_10 == run.judged_100 == pytest.approx((2 / 4 + 1 + 0) / 3)
@@ -380,7 +384,7 @@ def test_deep_learning_passages():
 def test_one_label_a_topic(name: str):
     advice = judged.advise(shared("small_qrels", "qrels", f"qrels.{name}.txt"))
     assert names(advice) == ["RR@10", "Success@10", "R@100", "R@1000"]
-    assert {"single-label", "condensed-without-negatives", "ndcg-is-like-rr", "precision-held-down"} <= rules(advice)
+    assert {"single-label", "condensed-without-negatives", "ndcg-is-like-rr", "precision-limited"} <= rules(advice)
     assert [str(measure) for measure in advice.avoid][:3] == ["P@10", "Bpref", "nDCG(judged_only=true)@10"]
 
 

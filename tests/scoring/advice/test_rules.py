@@ -62,7 +62,7 @@ class Case(NamedTuple):
 
 # facts that use a field of the profile
 FACTS_OF_FIELD: dict[str, tuple[str, ...]] = {
-    "single": ("single",),
+    "one_relevant": ("single",),
     "relevant": ("relevant",),
     "judged": ("judged",),
     "best_p10": ("under_10",),
@@ -74,12 +74,12 @@ FACTS_OF_FIELD: dict[str, tuple[str, ...]] = {
     "positive": ("grades",),
     "gain_ratio[linear]": ("grades",),
     "gain_ratio[exp2]": ("grades",),
-    "rel": ("rel", "barren"),
-    "lost": ("lost",),
-    "barren": ("barren",),
-    "weakest": ("weakest",),
-    "below_best": ("below_best",),
-    "one_sided": ("not_relevant",),
+    "rel": ("rel", "without_relevant"),
+    "below_rel": ("below_rel",),
+    "without_relevant": ("without_relevant",),
+    "lowest_grade_share": ("lowest_grade_share",),
+    "without_highest_grade": ("without_highest_grade",),
+    "without_nonrelevant": ("not_relevant",),
     "with_relevant": ("not_relevant",),
     "negative": ("negative",),
     "iterations": ("labels",),
@@ -132,7 +132,7 @@ CASES: dict[str, Case] = {
     "candidates-deep": Case(
         "first-stage", (FEW_RELEVANT, ranking(101)), "Inexpensive first stages", (FEW_RELEVANT, ranking(100))
     ),
-    "own-cutoff": Case(
+    "r-precision": Case(
         "coverage", (topics([1] * 20 + [0], [1, 1]),), "from 2 to 20", (FEW_RELEVANT,), None, ("Rprec",)
     ),
     "candidates-graded": Case(
@@ -149,10 +149,10 @@ CASES: dict[str, Case] = {
         "recommendation", (FEW_RELEVANT,), "limited by users", (ONE_RELEVANT,), None, ("nDCG@10", "P@10")
     ),
     "recommendation-one": Case("recommendation", (ONE_RELEVANT,), "2 of 2 users have exactly one", (FEW_RELEVANT,)),
-    "assessors-apart": Case(
+    "assessors-separate": Case(
         "assessors", (ASSESSORS,), "2 assessors; 1 pair with judgments of several", (FEW_RELEVANT,)
     ),
-    "assessors-not-told-apart": Case("assessors", (FEW_RELEVANT,), "do not identify assessors", (ASSESSORS,)),
+    "assessors-not-identified": Case("assessors", (FEW_RELEVANT,), "do not identify assessors", (ASSESSORS,)),
     "preferences": Case(
         "preferences", (FEW_RELEVANT,), "only the order", (FEW_RELEVANT,), "graded", ("Compat", "PrefShare")
     ),
@@ -189,11 +189,11 @@ CASES: dict[str, Case] = {
         ("Judged@8",),
     ),
     "rr-hides-coverage": Case("graded", (FEW_RELEVANT,), "median 2.5", (ONE_RELEVANT,), None, ("RR", "RR@10")),
-    "precision-held-down": Case(
+    "precision-limited": Case(
         "rag", (FEW_RELEVANT,), "2 of 2 topics have fewer than 10 relevant documents", (MANY_RELEVANT,)
     ),
-    "recall-held-down-10": Case("graded", (MANY_RELEVANT,), "mean R@10 of 0.667", (FEW_RELEVANT,), None, ("R@10",)),
-    "recall-held-down-100": Case(
+    "recall-limited-10": Case("graded", (MANY_RELEVANT,), "mean R@10 of 0.667", (FEW_RELEVANT,), None, ("R@10",)),
+    "recall-limited-100": Case(
         "graded", (HUNDREDS_RELEVANT,), "mean R@100 of 0.667", (MANY_RELEVANT,), None, ("R@100",)
     ),
     "deep-measures-shallow-pool": Case(
@@ -217,7 +217,7 @@ CASES: dict[str, Case] = {
     "ndcg-is-like-rr": Case("single-answer", (ONE_RELEVANT,), "2 of 2 topics have exactly one", (topics([1], [2]),)),
     "level-four-grades": Case("graded", (FOUR_GRADES,), "count grade 2 and above", (THREE_GRADES,)),
     "level-other-scale": Case("graded", (THREE_GRADES,), "count grade 1 and above", (FOUR_GRADES,)),
-    "level-loses-topics": Case(
+    "level-excludes-topics": Case(
         "graded", (topics(*[[3, 2]] * 9, [1, 0]),), "1 of 10 topics have documents above grade 0", (FOUR_GRADES,)
     ),
     "weak-grades": Case("graded", (THREE_GRADES,), "60% of the documents above grade 0", (topics([2, 2, 1]),)),
@@ -233,19 +233,19 @@ CASES: dict[str, Case] = {
         "rag", (ONE_RELEVANT,), "2 of 2 topics have exactly one relevant document", (ONE_RELEVANT_OF_TWO,)
     ),
     "task-one-data-many": Case("single-answer", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (ONE_RELEVANT,)),
-    "unlabeled-is-unknown": Case("recommendation", (ONE_RELEVANT,), "In 2 of 2 users", (FEW_RELEVANT,)),
+    "unlabeled-items": Case("recommendation", (ONE_RELEVANT,), "In 2 of 2 users", (FEW_RELEVANT,)),
     "sampled-candidates": Case(
         "recommendation", (ONE_RELEVANT, ranking(7)), "The longest list has 7 items.", (ONE_RELEVANT,)
     ),
     "rag-order": Case("rag", (FEW_RELEVANT,), "does not read like a person", (FEW_RELEVANT,), "graded"),
-    "recall-of-the-known": Case("coverage", (FEW_RELEVANT,), "always 4", (MANY_RELEVANT,)),
+    "recall-of-judged": Case("coverage", (FEW_RELEVANT,), "always 4", (MANY_RELEVANT,)),
     "holes": Case(
         "graded",
         (FEW_RELEVANT, ranking(10)),
         "At least 80% of the documents of every run are judged to rank 5.",
         (FEW_RELEVANT, ranking(4)),
     ),
-    "judged-means-found": Case(
+    "judged-without-nonrelevant": Case(
         "graded", (ONE_RELEVANT, ranking(3)), "In 2 of 2 topics", (ONE_RELEVANT_OF_TWO, ranking(3))
     ),
     "uneven-holes": Case(
@@ -269,7 +269,9 @@ CASES: dict[str, Case] = {
         "run has no results for 1 of 2 topics",
         (FEW_RELEVANT, ranking(4)),
     ),
-    "barren-topics": Case("graded", (topics([1], [0]),), "1 of 2 topics have no document of grade 1", (ONE_RELEVANT,)),
+    "topics-without-relevant": Case(
+        "graded", (topics([1], [0]),), "1 of 2 topics have no document of grade 1", (ONE_RELEVANT,)
+    ),
     "negative-grades": Case("graded", (topics([1, -2]),), "Judgments with a negative grade: 1 pair.", (FEW_RELEVANT,)),
     "several-labels": Case(
         "graded", (SUBTOPICS,), "1 pair, under 2 different iterations, which look like subtopics", (FEW_RELEVANT,)

@@ -55,7 +55,7 @@ def test_what_holds_the_rows_is_read(frame: Any) -> None:
         ([{"query_id": "q", "doc_id": "d", "relevance": "x"}, {"query_id": "q", "doc_id": "e", "relevance": 1}],
          "relevance holds string, not numbers"),
         ([{1: "q", "doc_id": "d", "relevance": 1}], "no column query_id among 1, doc_id, relevance"),
-        ({10**5000: {"d": 1}}, "a number of too many digits"),
+        ({10**5000: {"d": 1}}, "a number with too many digits"),
         (b"bytes", "a bytes cannot be read as qrels"),
     ],
 )  # fmt: skip

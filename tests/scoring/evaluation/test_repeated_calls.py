@@ -46,7 +46,7 @@ def test_notes_are_those_of_the_call_whatever_happens_to_its_inputs() -> None:
         docs.clear()
     names[:] = ["P@1"]
     assert scores.notes == known
-    assert {note.rule for note in known} >= {"ties", "missing-topics", "extra-topics", "levels-alike"}
+    assert {note.rule for note in known} >= {"ties", "missing-topics", "extra-topics", "merged-grades"}
     assert "depending on their order" in next(note.text for note in known if note.rule == "ties")
 
 

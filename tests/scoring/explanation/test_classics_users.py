@@ -250,7 +250,7 @@ def test_a_group_without_attention_stands_last_and_adds_ln_2() -> None:
         ("t parts", pytest.approx(log(2 / 3) / 2, rel=1e-15)),
         ("unmet", 0.5),
     ]
-    assert groups.lines[4].how == "1 - (e_parts + t_parts + unmet * ln(2)) / 2"
+    assert groups.lines[4].formula == "1 - (e_parts + t_parts + unmet * ln(2)) / 2"
 
 
 def test_a_topic_of_which_nothing_was_returned() -> None:
@@ -258,9 +258,9 @@ def test_a_topic_of_which_nothing_was_returned() -> None:
     assert [explain_list(judged, name, "q").score for name in ("AWRF", "TBG", "UMeasure(L=9)", "NERR8(max=1)@3")] == [
         0.0
     ] * 4
-    assert explain_list(judged, "AWRF", "q").sheets[-1].lines[-1].how == "no documents returned"
+    assert explain_list(judged, "AWRF", "q").sheets[-1].lines[-1].formula == "no documents returned"
     read = explain_list(judged, "NERR8(max=1)@3", "q").sheets[0]
-    assert [(line.name, line.how, line.value) for line in read.lines] == [
+    assert [(line.name, line.formula, line.value) for line in read.lines] == [
         ("to rank 1", "sum of reached", 1.0),
         ("below rank 1", "ranks 2 to 3", 2.0),
         ("ED", "to_rank_1 + below_rank_1", 3.0),
@@ -275,13 +275,13 @@ def test_no_more_ranks_than_one_reads() -> None:
     explanation = explained("BPM(max=1,T=9)@200", [0.0] * 199 + [1])
     read, gained = explanation.sheets
     assert sum(row[-1] is not None for row in read.rows) == 100
-    assert [(line.name, line.how, line.value) for line in read.lines] == [
+    assert [(line.name, line.formula, line.value) for line in read.lines] == [
         ("to rank 100", "sum of reached", 100.0),
         ("below rank 100", "ranks 101 to 1000", 100.0),
         ("ED", "to_rank_100 + below_rank_100", 200.0),
     ]
     assert gained.rows[-1][0] == 200
-    assert (gained.lines[-1].how, explanation.score) == ("sum of W * gain", 1 / 200)
+    assert (gained.lines[-1].formula, explanation.score) == ("sum of W * gain", 1 / 200)
 
 
 def test_gain_that_hardly_anyone_reaches_is_one_number() -> None:
@@ -289,7 +289,7 @@ def test_gain_that_hardly_anyone_reaches_is_one_number() -> None:
     explanation = explained("INSQ(max=1)", [1.0] + [0.0] * 62 + [1.0, 1.0])
     weights = [4 / (rank + 1) ** 2 for rank in range(1, 1001)]
     gained = explanation.sheets[1]
-    assert [(line.name, line.how) for line in gained.lines] == [
+    assert [(line.name, line.formula) for line in gained.lines] == [
         ("to rank 62", "sum of W * gain"),
         ("below rank 62", "ranks 63 to 1000"),
         ("INSQ(max=1)", "to_rank_62 + below_rank_62"),
@@ -309,7 +309,7 @@ def test_a_residual_is_the_difference_of_two_workings() -> None:
     best = "ranking, with the highest gain for documents without a judgment"
     assert [sheet.title for sheet in explanation.sheets] == ["ranking", "ranking", best, best]
     assert explanation.sheets[1].lines[-1].name == "EU with gain 0"
-    assert explanation.sheets[3].how["gain"] == "grade, 1 without a judgment"
+    assert explanation.sheets[3].formulas["gain"] == "grade, 1 without a judgment"
     assert explanation.text().splitlines()[-1] == (
         "INSQ(max=1,depth=2,residual=true) = EU with highest gain - EU with gain 0 = 1 - 0.6923 = 0.3077"
     )
@@ -355,6 +355,6 @@ def test_trap_writes_the_weights_of_average_precision() -> None:
 def test_why_users_go_on(measure: str, how: str, values: list[float]) -> None:
     """Grades 0, 1, 2 on a scale of 2: what is gained is 0, 1/2, 3/2. Costs 2, 4, 1."""
     sheet = explained(measure, [0, 1, 2], cost=[2, 4, 1]).sheets[0]
-    assert sheet.how["C"] == how
+    assert sheet.formulas["C"] == how
     column = [row[sheet.header.index("C")] for row in sheet.rows]
     assert [value for value in column if value is not None] == pytest.approx(values, rel=1e-15)

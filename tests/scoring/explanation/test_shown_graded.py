@@ -56,7 +56,7 @@ def lines(sheet: Sheet) -> dict[str, float]:
     ],
 )
 def test_the_rules_of_gain_and_discount_stand_below_the_table(name: str, grades: Any, rules: Any) -> None:
-    assert tables(grades, name)["ranking"].how == rules
+    assert tables(grades, name)["ranking"].formulas == rules
 
 
 @pytest.mark.parametrize(

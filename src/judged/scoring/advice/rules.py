@@ -117,7 +117,7 @@ def insert_numbers(text: str, profile: Profile) -> str:
     >>> from judged.scoring.advice.profile import build_profile
     >>> insert_numbers("{p.n:topic}, from {p.rel:g}", build_profile({"q1": {"a": 1}}))
     '1 topic, from 1'
-    >>> insert_numbers("{p.single} of {p.n:topic}", build_profile({str(i): {"a": 1} for i in range(1000)}))
+    >>> insert_numbers("{p.one_relevant} of {p.n:topic}", build_profile({str(i): {"a": 1} for i in range(1000)}))
     '1,000 of 1,000 topics'
     """
     return _NumberFormatter().format(text, p=profile)
@@ -138,7 +138,7 @@ CONDITIONS: dict[str, Predicate] = {
     "sets": Predicate("a run has no scores", lambda p: bool(p.set_runs), ("scores",), "every run has scores"),
     "one_answer": Predicate(
         "nearly every topic has one relevant document",
-        lambda p: p.with_relevant > 0 and p.single >= MOST * p.with_relevant,
+        lambda p: p.with_relevant > 0 and p.one_relevant >= MOST * p.with_relevant,
         ("single",),
         "topics have several relevant documents",
     ),
@@ -180,7 +180,9 @@ CONDITIONS: dict[str, Predicate] = {
     ),
     "few_topics": Predicate("there are fewer than 25 topics", lambda p: p.n < _MIN_TOPICS, ("n",)),
     "several_topics": Predicate("there are several topics", lambda p: p.n > 1, ("n", "relevant")),
-    "barren": Predicate("some topics have no relevant document", lambda p: p.barren > 0, ("barren",)),
+    "without_relevant": Predicate(
+        "some topics have no relevant document", lambda p: p.without_relevant > 0, ("without_relevant",)
+    ),
     "graded": Predicate(
         "relevant documents have different grades",
         lambda p: len(p.positive) > 1,
@@ -203,22 +205,24 @@ CONDITIONS: dict[str, Predicate] = {
     ),
     "level_loses": Predicate(
         "some topics have only documents below the lowest relevant grade",
-        lambda p: p.lost > 0,
-        ("rel", "lost"),
+        lambda p: p.below_rel > 0,
+        ("rel", "below_rel"),
         "every topic with a grade above 0 has a relevant document",
     ),
     "weak": Predicate(
         "many of the documents above grade 0 have the lowest such grade",
-        lambda p: len(p.positive) > 1 and p.weakest >= 0.4,
-        ("weakest",),
+        lambda p: len(p.positive) > 1 and p.lowest_grade_share >= 0.4,
+        ("lowest_grade_share",),
     ),
-    "below_best": Predicate(
-        "some topics have no document of the highest grade", lambda p: p.below_best > 0, ("below_best",)
+    "without_highest_grade": Predicate(
+        "some topics have no document of the highest grade",
+        lambda p: p.without_highest_grade > 0,
+        ("without_highest_grade",),
     ),
     "negative": Predicate("there are negative grades", lambda p: p.negative > 0, ("negative",)),
-    "one_sided": Predicate(
+    "without_nonrelevant": Predicate(
         "no document is judged not relevant",
-        lambda p: p.with_relevant > 0 and p.one_sided >= NEARLY_ALL * p.with_relevant,
+        lambda p: p.with_relevant > 0 and p.without_nonrelevant >= NEARLY_ALL * p.with_relevant,
         ("not_relevant",),
         "some documents are judged not relevant",
     ),

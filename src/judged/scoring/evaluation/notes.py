@@ -61,14 +61,14 @@ def self_notes(qrels: Qrels, policies: Policies) -> tuple[Note, ...]:
     text = (
         f"in {counted(len(topics), 'topic')}, the document with the id of the topic is relevant, but removed from runs"
     )
-    return (Note("relevant-self-left-out", f"{text}: {first_few(topics)}"),) if topics else ()
+    return (Note("relevant-self-removed", f"{text}: {first_few(topics)}"),) if topics else ()
 
 
 def qrels_notes(qrels: Qrels, measures: Sequence[Measure], with_level: Collection[Measure]) -> tuple[Note, ...]:
     """Return notes on the judgments for these measures; the caller wrote the `rel` of those in `with_level`."""
     grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
-    texts = {"levels-alike": _level_note(positive, [measure for measure in measures if measure not in with_level])}
+    texts = {"merged-grades": _level_note(positive, [measure for measure in measures if measure not in with_level])}
     if len(positive) == 1 and (graded := [measure for measure in measures if measure.properties.graded]):
         texts["one-grade"] = (
             f"{name_measures(graded)}: all relevant documents have grade {positive[0]:g}, so grades have no effect"
@@ -114,7 +114,7 @@ def level_notes(measures: Sequence[Measure], rel: float | None) -> tuple[Note, .
         return ()
     return (
         Note(
-            "no-level",
+            "rel-without-effect",
             f"{name_measures(without)}: these measures have no level of relevance, so rel={rel:g} has no effect",
         ),
     )
@@ -252,7 +252,7 @@ def list_notes(lists: Sequence[Judged], policies: Policies, measures: Sequence[M
             "different-topics": _topic_note(lists, policies.topics),
             "few-topics": few_topics_note(min(len(judged.over(policies.topics)) for judged in lists)),
             "ties": _tie_note(lists, policies, measures),
-            "judged-unequally": _share_note(lists),
+            "judged-share-differs": _share_note(lists),
         }
     )
 

@@ -46,10 +46,10 @@ class LeaveOneOutRow:
     # lost, relevant_lost: number of judgments that are removed, and of those with a grade above 0
     lost: int
     relevant_lost: int
-    # old_place, new_place: rank among the runs, 1 for the best, all scored with the same judgments; equal numbers share
+    # old_rank, new_rank: rank among the runs, 1 for the best, all scored with the same judgments; equal numbers share
     # a rank. None for a measure that is neither better high nor low, and for a run without a number.
-    old_place: int | None
-    new_place: int | None
+    old_rank: int | None
+    new_rank: int | None
 
     @property
     def difference(self) -> float:
@@ -87,10 +87,10 @@ class LeaveOneOut(Answer):
             ("old", NUMBER),
             ("new", NUMBER),
             ("difference", NUMBER),
-            ("lost", COUNT),
+            ("lost", COUNT, "judgments lost"),
             ("relevant_lost", COUNT, "relevant lost"),
-            ("old_place", COUNT, "place"),
-            ("new_place", COUNT, "new place"),
+            ("old_rank", COUNT, "rank"),
+            ("new_rank", COUNT, "new rank"),
         )
         group = replace(group, only="" if has_groups else "data")
         return (Table("rows", (run, group, *columns), labels=2 + has_groups),)
@@ -255,10 +255,10 @@ def _notes(rows: Sequence[LeaveOneOutRow], outside: int, judgments: int, share: 
         text = (
             f"{len(unchanged)} runs contributed no judged document alone, so they cannot change: {first_few(unchanged)}"
         )
-        yield Note("nothing-of-its-own", text)
+        yield Note("no-unique-judgments", text)
     if outside:
         yield Note(
-            "judged-from-elsewhere",
+            "judgments-outside-pool",
             f"{outside} of {judgments} judgments are for documents outside the first {depth} of all runs. They are"
             " kept, so a new run may lose more than this result shows",
         )
