@@ -43,7 +43,7 @@ class Qrels:
         Name in results, source in error messages, and hash of the file.
     left_out
         Topics of the source that were not selected.
-    chosen_by
+    selected_by
         Expression that selected the topics; empty if topics were selected by id, or all topics are included.
     origin
         Labels from which the judgments were computed, if known.
@@ -67,7 +67,7 @@ class Qrels:
     where: str = "<table>"
     sha256: str | None = None
     left_out: frozenset[str] = frozenset()
-    chosen_by: str = ""
+    selected_by: str = ""
     origin: Origin | None = None
 
     def __post_init__(self) -> None:

@@ -226,7 +226,7 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("P@0", "P: cutoff=0 is not allowed. Fix: use an integer of at least 1"),
         ("ERR@20", "ERR requires `max`. Fix: write ERR(max=4)@20, with the highest grade of your scale"),
         ("err", "ERR requires `max`. Fix: write ERR(max=4), with the highest grade"),
-        ("RBP", "RBP requires `p`. Fix: write RBP(p=0.8): the default of ir_measures is 0.8"),
+        ("RBP", "RBP requires `p`. Fix: write RBP(p=0.8): the default is 0.8 in ir_measures"),
         (
             "Accuracy@10",
             "Accuracy requires `n`. Fix: write Accuracy(n=...)@10 with the size of the collection; the Acc",

@@ -253,15 +253,15 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
     has_no_runs = runs is None or (isinstance(runs, (tuple, list)) and not runs)
     run_list = [run.run for run in judged_runs] or ([] if has_no_runs else runs_of(runs))
     profile = build_profile(judgments, judged_runs or run_list, rel=rel)
-    chosen_task = explicit_task or infer_task(profile)[0]
+    selected_task = explicit_task or infer_task(profile)[0]
     paths = [(run.name, run.where) for run in run_list if exists(run.where)]
     run_arguments = [path if name == source_name(path) else f"{name}={path}" for name, path in paths]
     placeholders = ["RUN"] * max(len(run_list) - len(paths), not run_list)
     return Advice(
         profile=profile,
-        task=chosen_task,
+        task=selected_task,
         has_explicit_task=explicit_task is not None,
-        recommendations=_apply_rules(profile, chosen_task),
+        recommendations=_apply_rules(profile, selected_task),
         inputs=(judgments.where if exists(judgments.where) else "QRELS", *run_arguments, *placeholders),
     )
 

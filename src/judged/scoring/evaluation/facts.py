@@ -246,7 +246,7 @@ def run_facts(judged: Judged) -> RunFacts:
 def qrels_facts(qrels: Qrels) -> QrelsFacts:
     """Return the facts about judgments."""
     counts = len(qrels.topics), len(qrels), qrels.distinct_grades
-    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, *counts, qrels.chosen_by, qrels.origin)
+    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, *counts, qrels.selected_by, qrels.origin)
 
 
 def check_common_topics(judged: Judged) -> None:

@@ -224,8 +224,8 @@ def filter_topics(qrels: Qrels, where: str | None, attributes: Any = None) -> tu
     if where is None:
         return qrels, ()
     topics, notes = select_topics(qrels.topics, where, attributes)
-    combined = f"({qrels.chosen_by}) and ({where})" if qrels.chosen_by else where
-    return replace(qrels.over(topics), chosen_by=combined), notes
+    combined = f"({qrels.selected_by}) and ({where})" if qrels.selected_by else where
+    return replace(qrels.over(topics), selected_by=combined), notes
 
 
 def select_topics(topics: Sequence[str], where: str, attributes: Any = None) -> tuple[list[str], tuple[Note, ...]]:

@@ -28,7 +28,7 @@ TESTABLE = 6
 _HUGE_GRADE = 100.0
 _SHARE_DEPTH, _SHARE_DIFFERENCE = 10, 0.1
 _MAX_UNJUDGED = 0.3  # share of the first documents
-_MIN_KNOWN_RETURNED = 0.1
+_MIN_JUDGED_RETURNED = 0.1
 _MAX_TIE_CHECKS = 10  # runs, and measures, for which tie ranges are computed
 _VISIBLE_WIDTH = 0.001
 _TIE_ORDER_TEXTS = {
@@ -214,7 +214,7 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         )
         add("nothing-judged", text, severity="error")
         return notes
-    if (share := _returned_share(judged)) < _MIN_KNOWN_RETURNED:
+    if (share := _returned_share(judged)) < _MIN_JUDGED_RETURNED:
         text = f"only {share:.1%} of the judged documents that fit in the lists were returned; check the document ids"
         add("few-judged", text, -share)
     if judged.n_self_top * 2 >= np.count_nonzero(judged.present) and judged.n_self_top >= _MIN_SELF_TOPICS:

@@ -98,11 +98,11 @@ class PairAccuracy(RelevanceMeasure):
     n is the number of nonrelevant documents above the relevant document, r the number of relevant documents among
     the first k. Documents that were not returned are in no pair. Unjudged documents count as not relevant, unless
     ``judged_only=true`` removes them. If all of the first k are relevant, the score is 1. If none is relevant, the
-    score is 0; ir_measures excludes such a topic, and divides by 0 in the former case.
+    score is 0; ir_measures excludes topics without a relevant document, and divides by 0 if all are relevant.
 
     Examples
     --------
-    Relevant at ranks 1 and 4 of five. Of the 2 * 3 pairs, those of rank 4 with ranks 2 and 3 are wrong.
+    Relevant at ranks 1 and 4 of five. Of the 2 * 3 pairs, two are wrong: rank 4 with ranks 2 and 3.
 
     >>> round(PairAccuracy().of_list([1, 0, None, 1, 0]), 4)
     0.6667
@@ -245,8 +245,8 @@ class Compat(Measure):
         \mathrm{RBO}(A, B) = \frac{\sum_{d=1}^{1000} p^{d-1}\,|A_{1..d} \cap B_{1..d}| / d}{\sum_{d=1}^{1000} p^{d-1}}
 
     The ideal ranking contains the documents with a positive grade, in descending order of grade. Documents of equal
-    grade are in the order of the ranking, followed by those that were not returned. ``normalize=false`` omits the
-    divisor, as in the papers of 2020.
+    grade are in the order of the ranking, followed by the documents that were not returned. ``normalize=false`` omits
+    the divisor, as in the papers of 2020.
 
     The authors' script orders tied scores by ascending document id (the policy ``ties="docid-rising"``). It excludes
     topics without a positive grade (``undefined=skip``) and topics that are not in the run. ir_measures sums to the

@@ -26,7 +26,7 @@ OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, depends_on_miss
 @measure(
     category="answers",
     cite="Pradeep et al. 2025 (AutoNuggetizer, TREC RAG 2024)",
-    use="Whether answers contain the facts that they should, if these are listed as nuggets.",
+    use="Whether answers contain the required facts, if these are listed as nuggets.",
     misleads="It ignores all other content: wrong and unnecessary sentences have no effect.",
     aliases={
         "strict_vital_score": {"vital": True, "partial": 0},
@@ -59,7 +59,7 @@ class NuggetRecall(AnswerMeasure):
 
     vital: bool = param(Parameter("Whether only vital nuggets count.", False, boolean))
     partial: float = param(PARTIAL_SUPPORT)
-    okay: float = param(Parameter("The weight of an okay nugget. That of a vital nugget is 1.", 1.0, real(0, 1)))
+    okay: float = param(Parameter("The weight of an okay nugget. The weight of a vital nugget is 1.", 1.0, real(0, 1)))
 
     def verify(self) -> None:
         """Raise if `okay` is set although only vital nuggets count."""
@@ -118,7 +118,7 @@ class Correctness(AnswerMeasure):
 
     .. math:: \mathrm{Correctness} = v
 
-    v is 1 for an answer that agrees, `partial` for one that agrees in part, else 0. Abstaining from an answerable
+    v is 1 for an answer that agrees, `partial` for partial agreement, else 0. Abstaining from an answerable
     question scores 0. Abstaining from an unanswerable question is excluded, as are topics without a reference answer.
 
     Examples

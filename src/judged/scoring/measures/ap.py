@@ -38,8 +38,8 @@ NORM = Parameter(
 @measure(
     category="ranked, binary",
     cite="Harman 1993; Buckley and Voorhees 2000",
-    use="Many documents are relevant and users need all of them: a single stable score for the entire ranking.",
-    misleads="It says little about the first page, and unjudged documents count as not relevant.",
+    use="A single stable score for the entire ranking, if many documents are relevant and users need all of them.",
+    misleads="It hardly reflects the first page, and unjudged documents count as not relevant.",
     aliases={"MAP": {}, "map_cut": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "map, map_cut_100", "ir_measures": "AP", "ranx": "map"},
@@ -183,8 +183,8 @@ class InfAP(Measure):
         \cdot \frac{p}{k-1} \cdot \frac{r + \epsilon}{r + n + 2\epsilon} \right)
 
     k is the rank of the relevant document. Above it are r relevant documents, n documents judged not relevant, and p
-    documents of the pool: these and those with a negative grade. A document without a judgment was not in the pool
-    and counts as not relevant. :math:`\epsilon` is 0.00001, as in trec_eval.
+    documents of the pool: these documents and documents with a negative grade. A document without a judgment was not
+    in the pool and counts as not relevant. :math:`\epsilon` is 0.00001, as in trec_eval.
 
     Examples
     --------

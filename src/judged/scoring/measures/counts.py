@@ -178,7 +178,7 @@ class NumQ(Measure):
     tools={"ir_measures": "Judged@10"},
 )
 class JudgedShare(Measure):
-    r"""Share of the first k returned documents that have a judgment, whatever its grade.
+    r"""Share of the first k returned documents that have a judgment, with any grade.
 
     .. math:: \mathrm{Judged}@k = \frac{|\{\text{judged documents at rank} \le k\}|}{\min(k, \text{returned})}
 

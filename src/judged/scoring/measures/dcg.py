@@ -170,7 +170,7 @@ def _discounted_sum(measure: DCG | IdealDCG, judged: Judged) -> Floats:
     },
 )
 class nDCG(GainMeasure):
-    r"""Normalized DCG: the DCG of the ranking, divided by that of the ideal ranking.
+    r"""Normalized DCG: the DCG of the ranking, divided by the DCG of the ideal ranking.
 
     .. math:: \mathrm{nDCG}@k = \frac{\mathrm{DCG}@k}{\mathrm{DCG}@k\ \text{of all judged documents, best first}}
 
@@ -266,7 +266,7 @@ class nDCGrel(GainMeasure):
     .. math:: \mathrm{nDCGrel} = \frac{1}{n} \sum_{d,\ g_d > 0} \frac{\mathrm{DCG}@r_d}{\mathrm{IdealDCG}@r_d}
 
     n is their number in the qrels. For a document that was not returned, the DCG of the entire ranking is divided by
-    that of the entire ideal. If negative gains make the sum negative, the score is 0.
+    the DCG of the entire ideal ranking. If negative gains make the sum negative, the score is 0.
 
     Examples
     --------
@@ -380,7 +380,7 @@ class RnDCG(RelevanceMeasure):
     tools={"ir_measures": "SDCG(max_rel=3)@10", "cwl_eval": "NDCG-k@10"},
 )
 class SDCG(CutoffUserModel):
-    r"""Scaled DCG: the DCG of the first k, divided by that of k documents of the highest grade.
+    r"""Scaled DCG: the DCG of the first k, divided by the DCG of k documents of the highest grade.
 
     .. math:: C(i) = \frac{\log_2(i+1)}{\log_2(i+2)} \quad (i < k), \qquad
         \mathrm{SDCG}@k = \frac{\sum_{i \le k} g_i / \log_2(i+1)}{\sum_{i \le k} 1 / \log_2(i+1)}

@@ -294,7 +294,7 @@ class AlphaDCG(RelevanceMeasure):
     tools={"ndeval": "alpha-nDCG@20", "ir_measures": "alpha_nDCG@20"},
 )
 class AlphanDCG(RelevanceMeasure):
-    r"""Novelty-biased nDCG: the alpha-DCG of the ranking, divided by that of a greedy ideal ranking.
+    r"""Novelty-biased nDCG: the alpha-DCG of the ranking, divided by the alpha-DCG of a greedy ideal ranking.
 
     .. math:: \alpha\mathrm{nDCG}@k = \frac{\alpha\mathrm{DCG}@k}{\alpha\mathrm{DCG}@k\ \text{of the greedy ideal}}
 

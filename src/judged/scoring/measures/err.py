@@ -56,8 +56,8 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
     category="user model",
     cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
     use="Users need one good answer, and grades state how good it is. Documents below a perfect one matter little.",
-    misleads="The highest grade of the scale changes every score: it is 4 in gdeval and 3 elsewhere. Rank 1 determines"
-    " most of the score, so few topics decide a comparison.",
+    misleads="The highest grade of the scale changes every score. It is 4 in gdeval and often 3 elsewhere. Rank 1"
+    " determines most of the score, so few topics decide a comparison.",
     properties=Properties(graded=True, depends_on_missing=False, better_first=True),
     tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )
@@ -152,7 +152,7 @@ class ERRIA(RelevanceMeasure):
     tools={"ndeval": "nERR-IA@20", "ir_measures": "nERR_IA@20"},
 )
 class nERRIA(RelevanceMeasure):
-    r"""Normalized intent-aware ERR: the ERR-IA of the ranking, divided by that of a greedy ideal ranking.
+    r"""Normalized intent-aware ERR: the ERR-IA of the ranking, divided by the ERR-IA of a greedy ideal.
 
     .. math:: \mathrm{nERR\text{-}IA}@k = \frac{\mathrm{ERR\text{-}IA}@k}
         {\mathrm{ERR\text{-}IA}@k\ \text{of the greedy ideal}}
@@ -376,7 +376,7 @@ class NRBP(RelevanceMeasure):
     tools={"ndeval": "nNRBP"},
 )
 class nNRBP(NRBP):
-    r"""Normalized NRBP: the NRBP of the ranking, divided by that of a greedy ideal ranking.
+    r"""Normalized NRBP: the NRBP of the ranking, divided by the NRBP of a greedy ideal ranking.
 
     .. math:: \mathrm{nNRBP} = \frac{\mathrm{NRBP}}{\mathrm{NRBP}\ \text{of the greedy ideal}}
 

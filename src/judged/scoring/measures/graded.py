@@ -52,7 +52,7 @@ THRESHOLDS = Parameter(
     category="graded",
     cite="Robertson, Kanoulas and Yilmaz 2010",
     use="Graded judgments, if you would use AP for binary ones. Users differ in the lowest grade that they accept.",
-    misleads="Rarely reported, so there are few scores to compare with. Like AP, it says little about the first page.",
+    misleads="Rarely reported, so there are few scores to compare with. Like AP, it hardly reflects the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )
@@ -64,7 +64,7 @@ class GAP(RelevanceMeasure):
 
     i is the grade of the document at a rank, 0 without a judgment. g_j is the probability that a user considers j the
     lowest relevant grade, so G(i) is the probability that grade i is relevant. Only the ratios of the probabilities
-    matter: if they are equal, G(i) can be replaced by i, whatever the highest grade is. With a single probability of
+    matter: if they are equal, G(i) can be replaced by i for any highest grade. With a single probability of
     1, it is AP with that grade as ``rel``.
 
     Examples

@@ -130,7 +130,7 @@ class R(RelevanceMeasure):
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="Whether a candidate set, of whatever size, contains the relevant documents.",
+    use="Whether a candidate set of any size contains the relevant documents.",
     misleads="It rewards returning everything. Report the number of returned documents too.",
     aliases={"set_recall": {}},
     properties=Properties(needs_ranking=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True),

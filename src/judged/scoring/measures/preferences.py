@@ -1,6 +1,6 @@
 """Measures of preferences. A ranking satisfies a preference if it ranks the better document above the worse one.
 
-A document that was not returned is below all that were. Only with `ties="docid-rising"` are ties broken as in
+A document that was not returned is below all returned documents. Only with `ties="docid-rising"` are ties broken as in
 trec_eval's code for these measures.
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _OVER_VALUES = ("all", "implied", "retrieved")
 OVER = Parameter(
-    "The preferences that count: all; implied, those with at least one returned document (the other one is below it);"
-    " retrieved, those with two returned documents.",
+    "The preferences that count: all; implied, preferences with at least one returned document (a document that was not"
+    " returned is below it); retrieved, preferences with two returned documents.",
     "all",
     choice(*_OVER_VALUES),
 )
 OF = Parameter(
-    "The preferences to count: satisfied, those that the ranking satisfies; or possible, all of them.",
+    "The preferences to count: satisfied, preferences that the ranking satisfies; or possible, all preferences.",
     "satisfied",
     choice("satisfied", "possible"),
 )
@@ -45,7 +45,9 @@ MEAN = Parameter(
     choice("preferences", "pairs", "users"),
 )
 BALANCED_OVER = Parameter(
-    "The preferences that count: all, or those with two returned documents.", "all", choice("all", "retrieved")
+    "The preferences that count: all; or retrieved, preferences with two returned documents.",
+    "all",
+    choice("all", "retrieved"),
 )
 _MAX_SHOWN = 20  # preferences that an explanation shows one by one
 _MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
@@ -119,10 +121,10 @@ class PrefShare(Measure):
 
     A user prefers each document to all documents of a lower grade. If the iteration of the qrels is ``user subgroup``,
     the documents must be in the same subgroup, and preferences are transitive over subgroups (a before b, b before c:
-    a before c). Only the order of the grades counts. Qrels without iterations are those of one user.
+    a before c). Only the order of the grades counts. Qrels without iterations count as the judgments of one user.
 
-    A document that was not returned is below all that were. A preference between two such documents is not satisfied.
-    With ``mean=users``, a user without preferences counts as 0.
+    A document that was not returned is below all returned documents. A preference between two such documents is not
+    satisfied. With ``mean=users``, a user without preferences counts as 0.
 
     Examples
     --------
@@ -167,8 +169,8 @@ class PrefShare(Measure):
     category="preferences and assessors",
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
     use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
-    misleads="If any user has no relevant document, the topic scores 0, whatever the other users judged, as in"
-    " trec_eval. With over=retrieved, the same holds if no document of a user was returned.",
+    misleads="If any user has no relevant document, the topic scores 0, even if other users judged relevant documents,"
+    " as in trec_eval. With over=retrieved, the same holds if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
     properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
@@ -183,7 +185,7 @@ class BalancedPrefShare(Measure):
     relevant documents returned. If N is greater than R, only the first R documents of grade 0 in the ranking count.
 
     These are trec_eval's rules, including its side effects. If documents of grade 0 are excluded and the user has one
-    subgroup, each document of grade 0 is also compared with those that count, including itself. With
+    subgroup, each document of grade 0 is also compared with the documents that count, including itself. With
     ``over=retrieved``, R and N count returned documents, except in the divisor above and for users of several
     subgroups, for whom R documents of grade 0 count and R includes all relevant documents.
 

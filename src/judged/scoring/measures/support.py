@@ -25,7 +25,7 @@ UNCITED = Parameter("Whether sentences without a citation count as not supported
     category="answers",
     cite="Thakur et al. 2025 (support evaluation of TREC RAG 2024, arXiv 2504.15205)",
     use="Whether the documents that an answer cites support the sentences that cite them.",
-    misleads="An answer with one correct citation scores 1, whatever its other sentences state.",
+    misleads="An answer with one correct citation scores 1, even if its other sentences have no support.",
     properties=OF_ANSWERS,
 )
 class SupportP(AnswerMeasure):

@@ -42,7 +42,7 @@ DOCUMENT = Parameter("Seconds to read a document in addition to those for its le
     cite="Smucker and Clarke 2012",
     use="Effort matters and documents differ in length. Ranks are converted to seconds of a measured user population.",
     misleads="Its constants come from one study of newspaper search in 2012, and length must be counted in words, as in"
-    " that study. In the paper, documents seen before take no time; here every document is new.",
+    " that study. In the paper, documents that were read before take no time; here every document is new.",
     properties=Properties(high=None, monotone=False, depends_on_missing=False),
     tools={"cwl_eval": "TBG-H@224 (another number: see CwlTBG)"},
 )

@@ -183,8 +183,8 @@ class CwlTBG(UserModel):
     category="user model",
     cite="Sakai and Dou 2013, in the form of cwl_eval",
     use="To compare the readers of U-measure with other user models: use each document's length as its cost.",
-    misleads="It is not U-measure: the weight is that of the position where a document starts, not where it ends, and"
-    " the weights are normalized to sum to 1.",
+    misleads="It is not U-measure: the weight of a document depends on the position where it starts, not where it ends,"
+    " and the weights are normalized to sum to 1.",
     aliases={"UMeasureCWLMetric": {}},
     properties=FIXED,
     tools={"cwl_eval": "U-L@1000"},
@@ -216,7 +216,7 @@ class CwlU(UserModel):
 
 
 _IFT_CITE = "Azzopardi, Thomas and Craswell 2018; cwl_eval"
-_MISLEADS = "Its parameters are fitted to a population of users. Without such a fit they are a guess, and"
+_MISLEADS = "Its parameters are fitted to a population of users. Without a fit, they are a guess, and"
 _MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
 GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)

@@ -198,7 +198,7 @@ def _measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measur
         raise InputError("at least one measure is required", fix="use names such as AP, nDCG@10")
     for measure in parsed:
         if not measure.properties.topics_independent:
-            raise MeasureError(f"{measure} uses the judgments of all topics. Fix: leave it out here")
+            raise MeasureError(f"{measure} uses the judgments of all topics. Fix: use other measures")
     return parsed
 
 
