@@ -271,7 +271,7 @@ def test_the_sample_as_text(run: Callable[..., Any]):
         "== Sources ==",
         "== Next ==",
     ]
-    assert "nDCG@10 + R(rel=2)@50: nDCG@10 measures the page that users see" in out
+    assert "nDCG@10 + R(rel=2)@50: nDCG measures the page that users see" in out
     text = " ".join(out.split())
     assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in text
     assert "relevant documents per topic: median 4, from 1 to 26 (rules: rr-hides-coverage," in text

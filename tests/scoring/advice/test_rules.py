@@ -117,7 +117,7 @@ CASES: dict[str, Case] = {
         None,
         ("AP",),
     ),
-    "many-page": Case("many-relevant", (FEW_RELEVANT,), "P@10 cannot reach 1", (FEW_RELEVANT,), "coverage"),
+    "many-page": Case("many-relevant", (FEW_RELEVANT,), "Precision cannot", (FEW_RELEVANT,), "coverage"),
     "precision-with-recall": Case(
         "many-relevant", (MANY_RELEVANT,), "would reach a mean of 1.00 and 1.00", (FEW_RELEVANT,)
     ),

@@ -182,10 +182,10 @@ RUN may be - for standard input; both may be compressed.
   -c, --complete_rel_info_wanted       count topics of QRELS missing from RUN as 0
   -l, --level_for_rel LEVEL            lowest relevant grade; default 1
   -m, --measure MEASURE[.PARAMETERS]   a measure or nickname; can be repeated; default official
-  -M, --Max_retrieved_per_topic COUNT  use only the first documents of each topic
+  -M, --Max_retrieved_per_topic COUNT  number of documents to use per topic
   -J, --Judged_docs_only               remove unjudged documents from the rankings first
   -N, --Number_docs_in_coll COUNT      size of the collection, for utility
-  -D, --Debug_level LEVEL[.TOPIC]      evaluate only this topic; LEVEL prints nothing more
+  -D, --Debug_level LEVEL[.TOPIC]      evaluate only this topic; there is no debug output
   -R, --Rel_info_format FORMAT         format of QRELS: qrels, qrels_jg, prefs, qrels_prefs
   -T, --Results_format FORMAT          format of RUN: trec_results
   -Z, --Zscore FILE                    print deviations from the means in FILE
