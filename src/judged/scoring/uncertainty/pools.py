@@ -154,9 +154,9 @@ def leave_one_out(
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 0}}
     >>> runs = {"one": {"q": {"a": 2.0, "c": 1.0}}, "two": {"q": {"b": 2.0, "c": 1.0}}}
     >>> leave_one_out(qrels, runs, "P@1", pool_depth=2)
-    run  measure     old     new  difference  lost  relevant lost  place  new place
-    one  P@1      1.0000  0.0000     -1.0000     1              1      1          2
-    two  P@1      1.0000  0.0000     -1.0000     1              1      1          2
+    run  measure     old     new  difference  judgments lost  relevant lost  rank  new rank
+    one  P@1      1.0000  0.0000     -1.0000               1              1     1         2
+    two  P@1      1.0000  0.0000     -1.0000               1              1     1         2
     """
     if pool_depth < 1:
         raise InputError(f"`pool_depth` must be a positive integer, got {pool_depth}", fix="use pool_depth=100")
@@ -182,8 +182,8 @@ def leave_one_out(
             for run in lists:
                 if group_of[run] == group:
                     values = old[measure][run], new[run]
-                    places = (_place(aggregates, run, measure) for aggregates in (old[measure], new))
-                    rows[run, measure] = LeaveOneOutRow(run, group, str(measure), *values, *lost, *places)
+                    ranks = (_rank(aggregates, run, measure) for aggregates in (old[measure], new))
+                    rows[run, measure] = LeaveOneOutRow(run, group, str(measure), *values, *lost, *ranks)
     share = _judged_share(lists, pool_depth)
     ordered = tuple(rows[run, measure] for run in lists for measure in parsed_measures)
     outside = int((contributors == 0).sum())
@@ -242,7 +242,7 @@ def _aggregates(lists: Mapping[str, Judged], measure: Measure) -> dict[str, floa
     return {name: aggregate(measure.entry.aggregate, row[~np.isnan(row)]) for name, row in scores.items()}
 
 
-def _place(values: Mapping[str, float], run: str, measure: Measure) -> int | None:
+def _rank(values: Mapping[str, float], run: str, measure: Measure) -> int | None:
     higher_is_better = measure.properties.higher_is_better
     if higher_is_better is None or math.isnan(values[run]):
         return None
