@@ -83,7 +83,7 @@ REFUSED = {
     ROW.replace("'q1'", "1.5"): "the column query_id must contain",
     ROW.replace("'a'", "CAST('a' AS BINARY)"): "the column doc_id must contain",
     ROW.replace("DOUBLE", "DECIMAL(9, 2)"): "the column score must be DOUBLE, got decimal128",
-    ROW.replace("CAST(1 AS DOUBLE)", "'1'"): "the column score holds string, not numbers",
+    ROW.replace("CAST(1 AS DOUBLE)", "'1'"): "the column score must contain numbers, got string",
     ROW.replace("CAST(1 AS DOUBLE)", "CAST('NaN' AS DOUBLE)"): "of topic q1, document a is missing or NaN",
     ROW.replace("CAST(1 AS DOUBLE)", "CAST(NULL AS DOUBLE)"): "of topic q1, document a is missing or NaN",
     ROW.replace("'a'", "CAST(NULL AS STRING)"): "a row has no doc_id",

@@ -85,7 +85,7 @@ def check_score_column(names: tuple[str, ...], columns: tuple[str, ...], kind: K
     if kind == "run" and unknown and not {"score", "rank", "relevance"} & set(names):
         raise InputError(
             f"no column score or rank among {', '.join(columns)}",
-            fix=f"rename the one that holds the scores to score; for a set, leave out {', '.join(unknown)}",
+            fix=f"rename the column with the scores to score; for a set, remove {', '.join(unknown)}",
             path=where,
             rule="unknown-header",
         )

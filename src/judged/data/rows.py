@@ -259,7 +259,10 @@ def _number_column(column: Any, name: str, where: str) -> Any:
         or pa.types.is_decimal(kind)
     ):
         raise InputError(
-            f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where, rule="bad-score"
+            f"the column {name} must contain numbers, got {kind}",
+            fix=f"cast {name} to float",
+            path=where,
+            rule="bad-score",
         )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()

@@ -332,7 +332,7 @@ def _check_rank_field(sample: _Sample, rows: list[list[str]], layout: Layout) ->
     texts = (row[position] for row in rows if len(row) > position and not is_number(row[position]))
     if text := next((text for text in texts if text.strip("-._*?/") and text.lower() not in _MISSING_NUMBERS), ""):
         raise sample.error(
-            f"the rank {text!r:.60} is not a number: ids may contain blanks, or the fields may be in another order",
+            f"the rank {text!r:.60} is not a number: ids may contain spaces, or the fields may be in another order",
             "write tabs between the fields and --run-format tsv, or a first line that names the columns",
             "bad-rank",
         )

@@ -93,7 +93,7 @@ def connect(address: str) -> tuple[Any, str]:
         If the client is not installed.
     """
     if not address.startswith(_SCHEME):
-        problem = "spark:// is the address of a standalone master, which takes programs and no queries"
+        problem = "spark:// is the address of a standalone master, which accepts programs but no queries"
         fix = "start Spark Connect and use its address: sc://HOST:15002/TABLE"
         raise InputError(problem, fix=fix, path=address)
     import socket  # imported here to keep start-up fast

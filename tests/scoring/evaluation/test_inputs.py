@@ -226,7 +226,10 @@ def test_what_is_a_run_and_what_is_several(data: Any, names: list[str]) -> None:
         (pa.table({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}), "use texts or integers as ids"),
         (pa.table({"query_id": ["q"], "doc_id": [None], "score": [1.0]}), "row 0 has no doc_id"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": [None]}), "score"),
-        (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}), "the column score holds string"),
+        (
+            pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}),
+            "the column score must contain numbers, got string",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused(data: Any, message: str) -> None:

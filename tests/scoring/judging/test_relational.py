@@ -70,7 +70,7 @@ def test_the_page_names_what_needs_every_document() -> None:
 @pytest.mark.parametrize(
     ("address", "problem"),
     {
-        "spark://host:7077/runs": "standalone master, which takes programs",
+        "spark://host:7077/runs": "standalone master, which accepts programs",
         "sc://host:15002": "the address has no table name",
         "sc://:1/x": "the address has no table name",
         "sc://host:port/x": "the address has no table name",

@@ -189,7 +189,7 @@ class WrongAbstention(AnswerMeasure):
     category="answers",
     cite="Dubois et al. 2024 (length-controlled AlpacaEval, on the effect of length)",
     use="With every other measure of answers: longer answers contain more, and judges prefer them.",
-    misleads="Words are separated by blanks. It is not the number of tokens, and some languages do not use blanks.",
+    misleads="Words are separated by spaces. It is not the number of tokens, and some languages do not use spaces.",
     properties=replace(OF_ANSWERS, high=None, higher_is_better=None, monotone=False),
 )
 class AnswerLength(AnswerMeasure):
