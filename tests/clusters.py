@@ -34,7 +34,7 @@ NEED_ALL = {"Hole", "AWRF", "TBG", "UMeasure"}
 
 def needs_all(measure: Measure) -> bool:
     """Return whether a measure needs documents without a judgment: their costs, groups, or number."""
-    return measure.entry.name in NEED_ALL or getattr(measure, "costs", None) == "given"
+    return measure.entry.name in NEED_ALL or getattr(measure, "costs", None) == "column"
 
 
 def made(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:
@@ -80,10 +80,10 @@ def same(frame_of: Any) -> None:
 
 
 REFUSED = {
-    ROW.replace("'q1'", "1.5"): "the column query_id must hold",
-    ROW.replace("'a'", "CAST('a' AS BINARY)"): "the column doc_id must hold",
+    ROW.replace("'q1'", "1.5"): "the column query_id must contain",
+    ROW.replace("'a'", "CAST('a' AS BINARY)"): "the column doc_id must contain",
     ROW.replace("DOUBLE", "DECIMAL(9, 2)"): "the column score must be DOUBLE, got decimal128",
-    ROW.replace("CAST(1 AS DOUBLE)", "'1'"): "the column score holds string, not numbers",
+    ROW.replace("CAST(1 AS DOUBLE)", "'1'"): "the column score must contain numbers, got string",
     ROW.replace("CAST(1 AS DOUBLE)", "CAST('NaN' AS DOUBLE)"): "of topic q1, document a is missing or NaN",
     ROW.replace("CAST(1 AS DOUBLE)", "CAST(NULL AS DOUBLE)"): "of topic q1, document a is missing or NaN",
     ROW.replace("'a'", "CAST(NULL AS STRING)"): "a row has no doc_id",

@@ -126,7 +126,7 @@ class OutputError(JudgedError):
     """A result cannot be written, because the disk is full or the output is closed.
 
     >>> print(OutputError("results.csv", OSError(28, "No space left on device")))
-    results.csv: no space left on this disk. Fix: make room, or write elsewhere.
+    results.csv: no space left on this disk. Fix: free disk space, or write to another place.
     """
 
     def __init__(self, path: str, error: OSError) -> None:
@@ -134,7 +134,7 @@ class OutputError(JudgedError):
         self.errno = error.errno
         reason = error.strerror or str(error)
         problem = "no space left on this disk" if is_full(error) else f"this file cannot be written ({reason})"
-        super().__init__(f"{path}: {problem}. Fix: make room, or write elsewhere.")
+        super().__init__(f"{path}: {problem}. Fix: free disk space, or write to another place.")
 
 
 class MeasureError(JudgedError, ValueError):

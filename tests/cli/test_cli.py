@@ -60,8 +60,8 @@ def test_the_table(run: Callable[..., Ended]) -> None:
     assert done.lines[2].split()[:2] == ["worse", "0.5000"]
     assert done.lines[2].split()[-1] == "3"
     assert "Over the 3 topics of the qrels" in done.out
-    assert "95% interval: adjusted t" in done.out
-    assert "warning: worse: nothing returned for 1 of 3 topics; they score 0: q3" in done.err
+    assert "95% CI: adjusted t" in done.out
+    assert "warning: worse: no documents returned for 1 of 3 topics; they score 0: q3" in done.err
     assert "\x1b" not in done.out + done.err
 
 
@@ -110,7 +110,7 @@ def test_markdown_and_latex(run: Callable[..., Ended]) -> None:
     common = ("evaluate", "qrels.txt", "good.run", "a_b|c=worse.run", "-m", "AP", "--ci", "none", "--format")
     assert run(*common, "markdown").lines == [
         "| run | AP |", "| :-- | --: |", "| good | 1.0000 |", "| a_b\\|c | 0.5000 |",
-        "", "Over the 3 topics of the qrels; ties by document id; no intervals.",
+        "", "Over the 3 topics of the qrels; ties by descending document id; no intervals.",
     ]  # fmt: skip
     assert run(*common, "latex").lines[3:-1] == [
         r"\begin{tabular}{lr}", r"\toprule", r"run & AP \\", r"\midrule",
@@ -228,7 +228,7 @@ def test_where_nothing_can_be_written(run: Callable[..., Ended]) -> None:
         ("a.run", "q1 Q0 d1 1 2.5 t\n\nq1 Q0 d2 2 nan t\n", "error: a.run:3: the score 'nan' is not a number. Fix: "),
         ("a.run", "q1 Q0 d1 1 2.5 t\nq2 Q0 d1 1 2.5 t\nq1 Q0 d1 2 1.5 t\n",
          "error: a.run:3: document d1 is returned twice for topic q1. Fix: "),
-        ("a.run", "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2\n", "error: a.run:2: 4 fields where 5 are needed"),
+        ("a.run", "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2\n", "error: a.run:2: 4 fields, expected at least 5"),
         ("a.run", "z1 Q0 d1 1 2.5 t\n", "error: a.run: the run has no topic in common with the qrels"),
         ("a.run", "", "error: a.run: "),
         ("a.run", None, "error: a.run: there is no such file. Fix: check the path."),
@@ -252,7 +252,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(
     ("arguments", "message"),
     [
         (["-m", "ndgc@10"], "error: there is no measure 'ndgc'. Fix: did you mean nDCG"),
-        (["-m", "P"], "error: P needs cutoff. Fix: write P@10"),
+        (["-m", "P"], "error: P requires `cutoff`. Fix: write P@10"),
         (["--level", "95"], "error: the confidence level must be between 0 and 1, got 95.0"),
         (["--run-format", "xlsx"], "xlsx"),
         (["--depth", "0"], "0"),

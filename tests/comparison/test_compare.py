@@ -300,7 +300,7 @@ def test_topics_with_the_largest_differences() -> None:
 
 
 def test_runs_with_different_topics_are_compared_over_those_they_share() -> None:
-    with pytest.warns(JudgedWarning, match="nothing returned"):
+    with pytest.warns(JudgedWarning, match="no documents returned"):
         table = scores(topics="both", first=[1, 2, 3, None], second=[2, 2, 1, 1])
     result = table.compare(test="t")
     pair = result.pair("first", "second")
@@ -353,7 +353,7 @@ def test_warnings_of_the_scores_are_kept() -> None:
     with pytest.warns(JudgedWarning):
         table = scores(first=[1, 2, 3, None], second=[2, 2, 1, 1])
     assert set(table.warnings) <= set(table.compare(test="t").warnings)
-    assert any("nothing returned for 1 of 4 topics" in text for text in table.compare(test="t").warnings)
+    assert any("no documents returned for 1 of 4 topics" in text for text in table.compare(test="t").warnings)
 
 
 # --- inputs and errors ----------------------------------------------------------------------------------

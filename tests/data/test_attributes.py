@@ -138,39 +138,39 @@ def test_typed_arrays_keep_their_meaning() -> None:
     for array, values in cases:
         assert typed_column(array, "x").to_pylist() == values
     for nested in (pa.array([[1]]), pa.array([{"a": 1}]), pa.array([b"a"]), pa.array([1.0, float("-inf")])):
-        with pytest.raises(InputError, match="the column x must hold"):
+        with pytest.raises(InputError, match="the column x must contain"):
             typed_column(nested, "x")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "qid,x\n1,2\n3\n", "a.csv:3: 1 fields where the header has 2 (qid, x). Fix: correct the line."),
-        ("a.csv", 'qid,x\n1,"a\nb"\n2,3,4\n', "a.csv:4: 3 fields where the header has 2"),
-        ("a.tsv", "qid\tx\n\n1\t2\t3\n", "a.tsv:3: 3 fields where the header has 2"),
-        ("a.csv", "qid,x\n1,2\n\n1,3\n", "a.csv:4: topic 1 appears in it twice. Fix: keep one row per topic."),
-        ("a.csv", 'qid,x\n1,"a\nb"\n1,3\n', "a.csv:4: topic 1 appears in it twice"),
-        ("a.csv", 'qid,x\n1,a\n1,"a\nb"\n', "a.csv:3: topic 1 appears in it twice"),
-        ("a.tsv", "qid\tx\n\t3\n", "a.tsv:2: the query_id is empty. Fix: fill it in."),
+        ("a.csv", "qid,x\n1,2\n3\n", "a.csv:3: 1 fields, but the header has 2 (qid, x). Fix: correct the line."),
+        ("a.csv", 'qid,x\n1,"a\nb"\n2,3,4\n', "a.csv:4: 3 fields, but the header has 2"),
+        ("a.tsv", "qid\tx\n\n1\t2\t3\n", "a.tsv:3: 3 fields, but the header has 2"),
+        ("a.csv", "qid,x\n1,2\n\n1,3\n", "a.csv:4: topic 1 appears twice. Fix: keep one row per topic."),
+        ("a.csv", 'qid,x\n1,"a\nb"\n1,3\n', "a.csv:4: topic 1 appears twice"),
+        ("a.csv", 'qid,x\n1,a\n1,"a\nb"\n', "a.csv:3: topic 1 appears twice"),
+        ("a.tsv", "qid\tx\n\t3\n", "a.tsv:2: the query_id is empty. Fix: fill in the id."),
         (
             "a.csv",
             "x,y\n1,2\n",
-            "a.csv: no query_id among its columns x, y. Fix: name the columns in the first line, one of them query_id.",
+            "a.csv: no query_id among its columns x, y. Fix: name the columns in the first line, including query_id.",
         ),
         ("a.csv", "qid,x,x\n1,2,3\n", "a.csv: two columns are called 'x'. Fix: use a different name for each column."),
         ("a.csv", "qid,,x\n1,2,3\n", "a.csv:1: a column has no name"),
         ("a.csv", "\nqid,x\n1,2\n", "a.csv:1: a column has no name"),
-        ("a.csv", "qid;x\n1;2\n1;3\n", "a.csv:3: topic 1 appears in it twice"),
+        ("a.csv", "qid;x\n1;2\n1;3\n", "a.csv:3: topic 1 appears twice"),
         ("a.csv", "", "a.csv: this file is empty. Fix: use a file with a column query_id."),
         ("a.jsonl", '{"qid": "1", "x": 1}\n{"x": 2}\n', "a.jsonl:2: no query_id among the fields x"),
-        ("a.jsonl", '{"qid": "1", "x": 1}\n{"qid": "1"}\n', "a.jsonl:2: topic 1 appears in it twice"),
+        ("a.jsonl", '{"qid": "1", "x": 1}\n{"qid": "1"}\n', "a.jsonl:2: topic 1 appears twice"),
         (
             "a.jsonl",
             '{"qid": "1", "x": [1]}\n',
             "a.jsonl:1: x must be one value, or a list of texts, got [1]. Fix: use one text,",
         ),
         ("a.jsonl", '{"qid": 1.5}\n', "a.jsonl:1: the query_id 1.5 is a float"),
-        ("a.jsonl", '{"qid": "1"}\n{"qid": \n', "a.jsonl:2: broken JSON"),
+        ("a.jsonl", '{"qid": "1"}\n{"qid": \n', "a.jsonl:2: invalid JSON"),
         ("a.jsonl", '{"qid": "1"}\n[]\n', "a.jsonl:2: this line is not a JSON object"),
         ("a.json", '{"1": {"x": 1},\n "1": {"x": 2}}', "a.json: the key '1' appears twice in one object"),
         ("a.json", '{"1": 3}', "a.json: the value of topic 1 must be an object, got 3. Fix: write"),
@@ -180,7 +180,7 @@ def test_typed_arrays_keep_their_meaning() -> None:
             '[{"qid": "1", "x": {"y": 1}}]',
             'a.json: record 1: x must be one value, or a list of texts, got {"y": 1}',
         ),
-        ("a.json", '"text"', "a.json: this JSON holds no records of topics"),
+        ("a.json", '"text"', "a.json: this JSON contains no records of topics"),
         ("a.json", "[]", "a.json: this file is empty"),
         ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text has an unpaired surrogate"),
         ("a.json", '[{"qid": "1", "x": 1' + "0" * 400 + "}]", "a.json: a number of x is too large"),
@@ -200,7 +200,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     for data, message in {
         b"qid,x\n1,\xff\n": "a.csv:2: this file is not UTF-8",
         "qid,x\n".encode("utf-16"): "this is UTF-16",
-        gzip.compress(CSV.encode() * 9)[:-12]: "the compressed data is cut short or damaged",
+        gzip.compress(CSV.encode() * 9)[:-12]: "the compressed data is truncated or damaged",
     }.items():
         path.write_bytes(data)
         with pytest.raises(InputError, match=message):
@@ -238,9 +238,7 @@ def test_documents_are_read_from_the_same_formats(tmp_path: Path) -> None:
         documents = Documents.read(tmp_path / name)
         assert documents.column("length", pa.array(docs)).to_pylist() == [rows[doc]["length"] for doc in docs]
     (tmp_path / "twice.tsv").write_text("docno\tlength\nd1\t3\nd2\t4\nd1\t5\n")
-    with pytest.raises(
-        InputError, match=r"twice\.tsv:4: document d1 appears in it twice\. Fix: keep one row per document"
-    ):
+    with pytest.raises(InputError, match=r"twice\.tsv:4: document d1 appears twice\. Fix: keep one row per document"):
         Documents.read(tmp_path / "twice.tsv")
 
 
@@ -267,7 +265,7 @@ def test_objects_that_tell_nothing_are_refused() -> None:
     }.items():
         with pytest.raises(InputError, match=message):
             Attributes.of(data)
-    with pytest.raises(InputError, match="topic q appears in it twice"):
+    with pytest.raises(InputError, match="topic q appears twice"):
         Attributes.of([{"qid": "q"}, {"qid": "q"}])
     with pytest.raises(InputError, match="two columns are called 'a_b'"):
         Attributes.of([{"qid": "q", "a b": 1, "a-b": 2}])

@@ -222,12 +222,12 @@ def test_real_runs_have_no_errors_but_the_one_with_wrong_ids() -> None:
 @pytest.mark.parametrize(
     ("returned", "cause"),
     [
-        (["docA#1", "docB#2"], "ids of the run have a part behind them"),
-        (["docA_0", "docA_1"], "ids of the run have a part behind them"),
+        (["docA#1", "docB#2"], "ids of the run have a suffix"),
+        (["docA_0", "docA_1"], "ids of the run have a suffix"),
         (["beir/docA", "beir/docB"], "ids of the run have a prefix"),
-        (["/data/x/docA", "/data/y/docB"], "ids of the run have a path before them"),
+        (["/data/x/docA", "/data/y/docB"], "ids of the run start with a path"),
         (["docA.txt", "docB.txt"], "ids of the run have a"),
-        (["doc", "doc"], "ids of the run are cut after 3 characters"),
+        (["doc", "doc"], "ids of the run are truncated to 3 characters"),
         (["zzz", "yyyy"], ""),
     ],
 )

@@ -101,13 +101,13 @@ def test_a_format_of_text_is_not_taken_for_a_table(tmp_path: Path, format: str) 
 def test_two_lines_in_one_are_refused(tmp_path: Path) -> None:
     """The second judgment would be lost, and half of a name with a blank read as the grade."""
     path = written(tmp_path / "qrels.txt", b"q1 0 d1 1\nq1 0 d2 1q1 0 d3 2\nq1 0 d 4 0\n")
-    with pytest.raises(InputError, match=r"qrels\.txt:2: 7 fields where 4 are expected"):
+    with pytest.raises(InputError, match=r"qrels\.txt:2: 7 fields, expected 4"):
         Qrels.read(path)
     assert [(finding.rule, finding.count) for finding in check_qrels(path) if finding.severity == "error"] == [
         ("too-many-fields", 2)
     ]
     run = written(tmp_path / "a.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.4 tq1 Q0 d3 3 0.3 t\nq1 Q0 d4 4 0.2 t\n")
-    with pytest.raises(InputError, match=r"a\.run:2: 11 fields where 6 are expected"):
+    with pytest.raises(InputError, match=r"a\.run:2: 11 fields, expected 6"):
         Run.read(run)
 
 

@@ -48,7 +48,7 @@ def test_what_is_wrong_is_said() -> None:
         documents.column("cost", pa.array(["7"]))
     with pytest.raises(InputError, match="2 returned documents have no length: x, y"):
         documents.column("length", pa.array(["x", "7", "y"]))
-    with pytest.raises(InputError, match="document 7 appears in it twice"):
+    with pytest.raises(InputError, match="document 7 appears twice"):
         Documents.of([{"doc_id": "7", "length": 1}, {"doc_id": "7", "length": 2}])
     with pytest.raises(InputError, match="no doc_id among its columns length"):
         Documents.of(pa.table({"length": [1]}))

@@ -122,7 +122,7 @@ def test_two_columns_that_mean_the_same_are_refused(tmp_path: Path, kind: Any, c
         arrow_table.to_pylist(),
         *(tmp_path / f"a.{end}" for end in ("csv", "jsonl", "parquet")),
     ):
-        with pytest.raises(InputError, match="both mean the"):
+        with pytest.raises(InputError, match="both contain the"):
             kind.of(data)
 
 

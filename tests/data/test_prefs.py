@@ -51,7 +51,7 @@ def test_a_compressed_file_with_a_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("1 u s a", r"4 fields where 5 are needed: '1 u s a'\. Fix: complete or remove the line"),
+        ("1 u s a", r"4 fields, expected at least 5: '1 u s a'\. Fix: complete or remove the line"),
         ("1 u s a one", r"the relevance 'one' is not a number"),
         ("1 u s a nan", "the relevance 'nan' is not a number"),
         ("1 u s a 0x1F", "the relevance '0x1F' is not a number"),

@@ -52,8 +52,8 @@ def test_empty_cells_are_usual_and_rows_are_counted_within_others() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "fix"),
     [
-        ("rank", 1.5, "a whole number"),
-        ("rank", 2**60, "a whole number"),
+        ("rank", 1.5, "an integer"),
+        ("rank", 2**60, "an integer"),
         ("size", "nan", "a number"),
         ("size", float("inf"), "a number"),
         ("done", "perhaps", "true or false"),
@@ -94,9 +94,9 @@ def test_a_folder_with_odd_files(tmp_path: Path) -> None:
     assert tables["people"].to_pylist() == [{"person": "a, b", "kind": "old"}]
     assert tables["things"].num_rows == 0
     assert {note.rule: "age" in note.text or "more.csv" in note.text for note in notes} == {
-        "columns-not-read": True,
+        "unknown-columns": True,
         "empty-table": False,
-        "files-not-read": True,
+        "unknown-files": True,
     }
     (tmp_path / "people.tsv").write_text("person\n")
     with pytest.raises(InputError, match="in two files"):

@@ -133,7 +133,7 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
     path = tmp_path / "docs.jsonl"
     path.write_text('{"id": "a", "text": "one"}\n{"id": "b", "text": broken}\n', encoding="utf-8")
     assert Texts.read(path, {"a"}).text("a") == "one"
-    with pytest.raises(InputError, match=r"docs.jsonl:2: broken JSON"):
+    with pytest.raises(InputError, match=r"docs.jsonl:2: invalid JSON"):
         Texts.read(path, {"b"})
 
 
@@ -156,7 +156,7 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
         ("a.trec", b"<DOC><DOCNO>1</DOCNO></DOC>\n</DOC>\n", r"a.trec:1: a </DOC> without <DOC>"),
         ("a.trec", b"<DOCS>\n<DOC>\n<DOCNO> </DOCNO></DOC>\n", r"a.trec:2: a document has no id"),
         ("a.trec", b"<DOC>" + b"x\n" * (9 << 20), r"a document of more than 16,777,216 bytes"),
-        ("a.jsonl.gz", gzip.compress(b'{"id": "1", "text": "x"}\n' * 100)[:-20], "cut short"),
+        ("a.jsonl.gz", gzip.compress(b'{"id": "1", "text": "x"}\n' * 100)[:-20], "truncated"),
     ],
 )
 def test_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:

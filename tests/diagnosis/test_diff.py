@@ -98,7 +98,7 @@ def test_a_topic_that_a_run_lacks() -> None:
     (topic,) = result.topics
     assert topic.returned == (2, 0)
     assert [row.movement for row in topic.rows] == ["gone", "gone"]
-    assert "second: nothing returned for 2 of 3 topics; they score 0: q2, q3" in result.warnings
+    assert "second: no documents returned for 2 of 3 topics; they score 0: q2, q3" in result.warnings
     (nothing,) = diff(QRELS, {"q1": A["q1"]}, {"q1": B["q1"]}, "q3").topics
     assert nothing.rows == ()
     assert nothing.sentence == "Neither run returned a document."
@@ -123,7 +123,7 @@ def test_warnings_are_those_of_evaluate() -> None:
         warning.startswith("ties among the judged documents") and "second 100%" in warning
         for warning in result.warnings
     )
-    assert "of the first 10 documents many are not judged, and count as not relevant: first 100%, second 50%" in (
+    assert "many of the first 10 documents are not judged and count as not relevant: first 100%, second 50%" in (
         result.warnings
     )
 
@@ -152,7 +152,7 @@ def test_one_topic_that_differs_is_called_one() -> None:
     [
         ({"topic": "q9"}, "no topic 'q9'"),
         ({"second": {"z": {"a": 1.0}}}, "no topic in common"),
-        ({"cutoff": 0}, "cutoff must be a whole number of at least 1"),
+        ({"cutoff": 0}, "cutoff must be an integer of at least 1"),
         ({"second": {"q1": ["a"]}, "first": {"q1": {"a"}}}, "not a ranking"),
     ],
 )

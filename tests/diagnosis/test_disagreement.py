@@ -287,7 +287,7 @@ def test_forms_hold_the_same() -> None:
         ({"runs": {"early": EARLY}}, "at least two runs are required"),
         ({"pair": ("early", "late")}, "no run 'late'"),
         ({"pair": ("early", "early")}, "must be two different runs"),
-        ({"limit": 0}, "limit must be a whole number of at least 1"),
+        ({"limit": 0}, "limit must be an integer of at least 1"),
     ],
 )
 def test_refused(change: dict[str, Any], message: str) -> None:

@@ -235,7 +235,7 @@ def test_rates_by_slice() -> None:
     assert rates[""].false_positive_rate == 1 / 4
     assert {item.slices for item in result.items if item.query_id == "q1"} == {("kind=law",)}
     assert "kind=law (few topics)" in result.table("rates").text()
-    assert "run: nothing returned for 1 of 3 topics; they score 0: q3" in result.warnings
+    assert "run: no documents returned for 1 of 3 topics; they score 0: q3" in result.warnings
 
 
 def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:
@@ -274,11 +274,11 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cutoff": 0}, "cutoff must be a whole number of at least 1"),
+        ({"cutoff": 0}, "cutoff must be an integer of at least 1"),
         ({"rel": 0}, "above 0, got 0"),
         ({"rel": math.nan}, "above 0, got nan"),
         ({"rel": 9}, "relevant from grade 9 on: the highest grade is 2"),
-        ({"limit": -1}, "limit must be a whole number of at least 0"),
+        ({"limit": -1}, "limit must be an integer of at least 0"),
         ({"kinds": "wrong"}, "no kind 'wrong'"),
         ({"kinds": ()}, "`kinds` is empty"),
         ({"ties": "rank"}, "the run has no rank column"),
@@ -498,17 +498,17 @@ def test_warnings_are_those_of_evaluate() -> None:
     foreign = review(QRELS, {"q1": ["D1"], "q2": ["D2"], "q3": ["D3"]}, measure="P@2")
     assert foreign.warnings == (
         (
-            "run: no score: none of the returned documents is judged; does the run use the document ids"
-            " of the qrels? See 'judged check'"
+            "run: no score: none of the returned documents is judged. Check that the run uses the document ids"
+            " of the qrels ('judged check')"
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",
         few_topics_note(3),
-        "of the first 10 documents many are not judged, and count as not relevant: run 100%",
+        "many of the first 10 documents are not judged and count as not relevant: run 100%",
     )
     tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")
     (ties,) = [entry for entry in tied.warnings if entry.startswith("ties among the judged documents")]
     assert "run 50%" in ties  # a and b of four judged documents; x, which is listed for review, has no judgment
-    assert "P@1 of run between" in ties
+    assert "P@1 of run is between" in ties
 
 
 def test_the_head_of_the_document_is_that_of_evaluate() -> None:

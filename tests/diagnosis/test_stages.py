@@ -149,7 +149,7 @@ def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
         "run: 1 of its documents, on 1 topic, are not among the first 3 of run; 0 of them are relevant"
     )
     assert no_relevant == "nDCG@10: 1 of 4 topics have no relevant document: d"
-    assert missing == "run: nothing returned for 1 of 4 topics; they score 0: c"
+    assert missing == "run: no documents returned for 1 of 4 topics; they score 0: c"
     assert result.trace.candidates == "run"
 
 
@@ -337,7 +337,7 @@ def test_two_systems_and_slices() -> None:
     assert "run scores 1.0000 lower than run (other)" in text
     assert "side=even by candidates -1.0000" in text
     assert "side=odd by ranking -1.0000" in text
-    assert "40 of 40 topics lost 1 or more, where 0 gained as much" in text
+    assert "40 of 40 topics lost 1 or more, and 0 gained as much" in text
     assert "; 20 by candidates; 20 by ranking." in text
     assert "run by candidates alone: 20 of 40 topics lost 1 or more" in text
     assert 0.9 < result.parts[1].losses[0].low < result.parts[1].losses[0].value == result.parts[1].losses[0].high == 1

@@ -17,7 +17,7 @@ VARIED: dict[str, list[Any]] = {
     "BalancedPrefShare.over": ["retrieved"],
 }
 VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "NumPrefs.of": st.sampled_from(["kept", "possible"]),
+    "NumPrefs.of": st.sampled_from(["satisfied", "possible"]),
     "NumPrefs.over": st.sampled_from(_OVER),
     "PrefShare.over": st.sampled_from(_OVER),
     "PrefShare.mean": st.sampled_from(_MEAN),

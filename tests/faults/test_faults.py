@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from command_line import Ended
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-SAID = "no space left on this disk. Fix: make room, or write elsewhere."
+SAID = "no space left on this disk. Fix: free disk space, or write to another place."
 
 
 def fails(*_: object, **__: object) -> None:

@@ -52,5 +52,5 @@ def test_spark(tmp_path: Path) -> None:
         threading.Timer(2, server.close).start()
         for policy in spark_session.client.get_retry_policies():
             policy.max_retries = 1
-        with pytest.raises(InputError, match="the connection to Spark broke: "):
+        with pytest.raises(InputError, match="the connection to Spark was lost: "):
             judged.evaluate(qrels, spark_session.sql(SLOW))

@@ -117,7 +117,7 @@ def test_the_framework_gives_the_other_measures_of_cwl_eval_too() -> None:
         gain[0, judged_run.rank[is_judged_hit] - 1] = best[0, judged_run.rank[is_judged_hit] - 1] = judged_run.grade[
             is_judged_hit
         ]
-        if costs == "given":
+        if costs == "column":
             is_of_topic = judged_run.returned_docs.topic == topic_index
             cost[0, judged_run.returned_docs.rank[is_of_topic] - 1] = judged_run.fact("cost", "the test").to_numpy()[
                 is_of_topic

@@ -357,7 +357,7 @@ def test_warnings_and_provenance(
     make: Callable[..., Report], sample_report: Report, report_input: dict[str, Any]
 ) -> None:
     report = make(runs={"part": {"q01": ["good"]}, "old": report_input["runs"]["old"]}, baseline="old")
-    assert any("part: nothing returned for 23 of 24 topics" in text for text in report.warnings)
+    assert any("part: no documents returned for 23 of 24 topics" in text for text in report.warnings)
     assert notes(report, "What to know before the numbers are used") == report.warnings
     assert report.sentences[-1].startswith(f"{len(report.warnings)} warnings stand under 'How this was computed'")
     commands = [part.texts for part in section(sample_report, "method").blocks if isinstance(part, Code)]

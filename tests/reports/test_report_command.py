@@ -127,7 +127,7 @@ def test_there_are_no_bounds() -> None:
 def test_warnings_go_to_standard_error(files: Path) -> None:
     (files / "part.run").write_text("q00 Q0 good 1 1.0 part\n")
     process = run("qrels.txt", "old.run", "part.run", "-m", "RR", "-o", "out.md")
-    assert "warning: part: nothing returned for 19 of 20 topics" in process.stderr
+    assert "warning: part: no documents returned for 19 of 20 topics" in process.stderr
 
 
 @pytest.mark.parametrize("name", ["old.run", "qrels.txt", "queries.tsv", "docs.jsonl"])

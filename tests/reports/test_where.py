@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_the_chosen_topics(name: str) -> None:
     [
         ("kind == 'law'", {}, r"no attribute 'kind'\. Fix: use one of query_id; or pass attributes="),
         ("kind == 'odd'", {"attributes": KINDS}, "no topic satisfies"),
-        (" ", {}, "where is empty"),
+        (" ", {}, "`where` is empty"),
         ("kind == 'law'", {"attributes": KINDS, "topics": "run"}, "cannot be combined with topics=run"),
     ],
 )
@@ -80,7 +80,7 @@ def test_ids_are_always_there_and_what_is_not_known_is_noted() -> None:
         QRELS, RUNS, "RR", where="kind == 'law'", attributes={"q1": {"kind": "law"}, "q2": {"kind": "law"}}
     )
     assert [note.text for note in partly.notes if note.rule == "topics-without-attribute"] == [
-        "10 of 12 topics have no kind: they satisfy no comparison with it"
+        "10 of 12 topics have no kind, so every comparison with it is false for them"
     ]
 
 

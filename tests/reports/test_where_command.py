@@ -74,7 +74,7 @@ def test_what_makes_no_sense_is_said(run: Callable[..., Ended], condition: tuple
 def test_topics_of_the_source_that_are_left_out_are_remembered() -> None:
     qrels = judged.Qrels.of({"q1": {"d": 1}, "q2": {"d": 1}})
     assert qrels.over(["q2", "q9"]).left_out == {"q1"}
-    with pytest.raises(judged.InputError, match="none of the chosen topics has a judgment"):
+    with pytest.raises(judged.InputError, match="none of the selected topics has a judgment"):
         qrels.over(["q9"])
 
 
@@ -99,7 +99,7 @@ def test_what_is_not_known_is_said(run: Callable[..., Ended], folder: Path) -> N
     assert "1 of 4 topics have no kind" in run(*command, "kind != 'law'").err
     assert "have no kind" not in run(*command, "missing(kind)").err
     assert "have no kind" in run(*command, "kind != 'missing'").err
-    assert "where is empty" in run(*command, " ").err
+    assert "`where` is empty" in run(*command, " ").err
     assert run(*command, " ").code == 2
     assert "Over the topics where size > 4." in run(*command, "size > 4", "--format", "markdown").out
     assert "% over the topics where size > 4" in run(*command, "size > 4", "--format", "latex").out

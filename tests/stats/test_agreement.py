@@ -81,7 +81,7 @@ def test_kappas_are_those_of_statsmodels(table: np.ndarray) -> None:
         result = cohen_kappa(first, second, weights)
         if len(np.unique(table[:, :2])) == 1:
             assert math.isnan(result.value)
-            assert result.sentence.endswith("is undefined: all grades are the same, and chance alone explains that.")
+            assert result.sentence.endswith("is undefined: all grades are the same, as expected by chance.")
         else:
             plain = None if weights == "nominal" else weights
             expected = inter_rater.cohens_kappa(counts, wt=plain, return_results=False)

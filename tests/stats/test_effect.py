@@ -154,7 +154,7 @@ def test_equivalence_is_claimed_of_systems_at_the_margin_in_5_of_100_cases() -> 
 def test_equivalence_without_variation() -> None:
     same = equivalence([0.1, 0.5, 0.3] * 2, [0.1, 0.5, 0.3] * 2, 0.02)
     assert (same.p, same.significant, same.interval, same.statistic) == (0.0, True, (0.0, 0.0), math.inf)
-    assert "all differences are the same" in same.sentence
+    assert "all differences are equal" in same.sentence
     beyond = equivalence([0.1, 0.5, 0.3], [0.2, 0.6, 0.4], 0.1)
     assert (beyond.p, beyond.significant) == (1.0, False)
 
@@ -163,9 +163,9 @@ def test_equivalence_in_words() -> None:
     first, second = [0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.21, 0.4, 0.49, 0.12, 0.3, 0.2]
     result = equivalence(first, second, margin=0.03)
     assert result.sentence == (
-        "The data show that the two systems differ by less than 0.03 (p = 0.00073; 90% interval -0.0052 to 0.0118, "
-        "6 topics). It takes these 6 topics to be like all others: a difference of 0.076 or more on up to 39.3% of all"
-        " topics may show in none of them."
+        "The data show that the two systems differ by less than 0.03 (p = 0.00073; 90% CI [-0.0052, 0.0118], "
+        "n = 6 topics). This assumes that these 6 topics represent all topics: a difference of 0.076 or more on up to"
+        " 39.3% of all topics may be missing from them."
     )
     few = equivalence(first[:5], second[:5], margin=0.03)
     assert (few.significant, few.p) == (False, pytest.approx(0.0035, abs=5e-5))

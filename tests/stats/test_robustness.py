@@ -45,7 +45,7 @@ def test_a_difference_that_depends_on_one_topic() -> None:
     assert result.difference == pytest.approx(0.175)
     assert result.differences == pytest.approx((0.2, 0.8 / 3, 0.8 / 3, -0.1 / 3))
     assert (result.sign_topics, result.min_removals, result.significance_topics) == ((4,), 1, ())
-    assert "topic 4 " in result.sentence()
+    assert "topic 4," in result.sentence()
     assert "Removing" not in result.sentence(), "nothing is significant that removing topics could undo"
 
 
@@ -181,7 +181,7 @@ def test_stability_of_nothing() -> None:
     assert math.isinf(one.reliable_difference)
     same = stability([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]], resamples=10)
     assert math.isnan(same.tau)
-    assert "too few to compare" in same.sentence
+    assert "too few topics" in same.sentence
 
 
 def test_discriminative_power_by_hand() -> None:
@@ -325,7 +325,7 @@ def test_reliability_of_nothing() -> None:
     chance = reliability([[0, 1], [1, 0]])
     assert (chance.generalizability.value, chance.generalizability.topics_needed) == (0.0, math.inf)
     assert chance.dependability.interval is None
-    assert "would take infinitely many and infinitely many topics" in chance.sentence
+    assert "requires infinitely many and infinitely many topics" in chance.sentence
 
 
 @pytest.mark.parametrize(

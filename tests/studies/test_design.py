@@ -55,7 +55,7 @@ def test_without_names_all_topics_are_used_but_those_of_practice() -> None:
     ("old", "new", "line", "fix"),
     [
         ("seed = 1 ", "sede = 1 ", "sede", "write seed"),
-        ("seed = 1 ", "seed = '1' ", "seed", "a whole number"),
+        ("seed = 1 ", "seed = '1' ", "seed", "an integer"),
         ("[[system]]  ", "[[sytem]]  ", "", "write system"),
         ('order = "mixed"', 'order = "mixd"', "order =", "write mixed"),
         ('"t01", "t02"', '"t1", "t02"', "use =", "write t"),

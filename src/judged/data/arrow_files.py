@@ -113,8 +113,8 @@ def _reporting_damage(format_name: str, where: str) -> Generator[None]:
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"the {format_name} data is damaged or cut short ({reason[:200]})",
-            fix="make or fetch the file again",
+            f"the {format_name} data is damaged or truncated ({reason[:200]})",
+            fix="create or download the file again",
             path=where,
             rule="truncated",
         ) from None

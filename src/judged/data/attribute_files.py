@@ -81,7 +81,7 @@ def typed_attributes(table: Table, id_name: str, where: str) -> Table:
     if id_position is None:
         raise InputError(
             f"no {id_name} among its columns {', '.join(names)[:80]}",
-            fix=f"name the columns in the first line, one of them {id_name}",
+            fix=f"name the columns in the first line, including {id_name}",
             path=where,
         )
     try:
@@ -121,7 +121,9 @@ def text_list_column(column: Any, name: str) -> Any:
     """
     kind = column.type.value_type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-        raise InputError(f"the column {name} must hold lists of texts, got lists of {kind}", fix="use lists of texts")
+        raise InputError(
+            f"the column {name} must contain lists of texts, got lists of {kind}", fix="use lists of texts"
+        )
     stripped = ([text.strip() for text in texts or () if text and text.strip()] for texts in column.to_pylist())
     return pa.array([list(dict.fromkeys(texts)) or None for texts in stripped], pa.list_(pa.string()))
 
@@ -141,11 +143,11 @@ def typed_column(column: Any, name: str) -> Any:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = column.cast(pa.float64(), safe=False)
         if pc.any(pc.is_inf(numbers)).as_py():
-            problem = f"the column {name} must hold finite numbers, got infinity"
+            problem = f"the column {name} must contain finite numbers, got infinity"
             raise InputError(problem, fix="write finite numbers, or leave the cells empty")
         return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        problem = f"the column {name} must hold texts, numbers or true/false, got {kind}"
+        problem = f"the column {name} must contain texts, numbers or true/false, got {kind}"
         raise InputError(problem, fix="write one value in each row")
     texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return _infer_type(pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts), name)
@@ -211,7 +213,7 @@ def _json_records(data: Any, where: str, id_name: str) -> Iterator[tuple[int | N
             yield None, record_with_id(id_name, record_id, cast("dict[str, Any]", record), where)
         return
     if not isinstance(data, list):
-        raise InputError(f"this JSON holds no records of {entity}s", fix=fix, path=where)
+        raise InputError(f"this JSON contains no records of {entity}s", fix=fix, path=where)
     for number, record in enumerate(cast("list[Any]", data), 1):
         if not isinstance(record, dict):
             raise InputError(f"record {number}: {json.dumps(record)[:40]} is not a record", fix=fix, path=where)
@@ -308,7 +310,7 @@ def _read_delimited(text: str, where: str, id_name: str) -> _LoadedTable:
     except pa.ArrowInvalid as error:
         for line, row in _rows(text, delimiter):
             if len(row) != len(header):
-                problem = f"{len(row)} fields where the header has {len(header)} ({', '.join(header)[:60]})"
+                problem = f"{len(row)} fields, but the header has {len(header)} ({', '.join(header)[:60]})"
                 raise InputError(problem, fix="correct the line", path=where, line=line) from None
         raise _unreadable_error(where, id_name, str(error)) from None
     return _LoadedTable(table, where, (line for line, _ in islice(_rows(text, delimiter), 1, None)))
@@ -332,13 +334,15 @@ def _check_ids(ids: Any, loaded: _LoadedTable, id_name: str) -> None:
     entity = ENTITIES[id_name]
     empty_row = pc.index(pc.equal(ids, ""), value=True).as_py()
     if empty_row >= 0:
-        raise InputError(f"the {id_name} is empty", fix="fill it in", path=loaded.where, line=loaded.line(empty_row))
+        raise InputError(
+            f"the {id_name} is empty", fix="fill in the id", path=loaded.where, line=loaded.line(empty_row)
+        )
     if len(pc.unique(ids)) == len(ids):
         return
     earlier: set[str] = set()
     for row, record_id in enumerate(ids.to_pylist()):
         if record_id in earlier:
-            problem, line = f"{entity} {record_id} appears in it twice", loaded.line(row)
+            problem, line = f"{entity} {record_id} appears twice", loaded.line(row)
             raise InputError(problem, fix=f"keep one row per {entity}", path=loaded.where, line=line)
         earlier.add(record_id)
 

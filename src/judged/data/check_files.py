@@ -219,7 +219,7 @@ _FIXES = {
     "bad-score": "write a number with a decimal point",
     "bad-relevance": "write a number with a decimal point",
     "nan-score": "add a score for these documents, or leave them out",
-    "bad-rank": "write a whole number",
+    "bad-rank": "write an integer",
     "not-utf8": "save the file as UTF-8",
 }
 _APOSTROPHES = re.compile(rb"""(?:^|[,"\n]) *'(?=[=+\-@'\t])""")  # written by `judged.results.escaping.csv_cell`
@@ -308,8 +308,10 @@ def _read_lines(rows: TextRows, columns: tuple[str, ...]) -> Content:
     except InputError as error:  # the compressed data ends early
         truncations = [finding for finding in (finding_from_error(error, rows.where),) if finding]
     if last_error == (number, "too-few-fields") and not _ends_with_newline(rows):
-        problem = "the last line is not complete: the file was cut short"
-        truncations.append(Finding("error", rows.where, number, "truncated", problem, "make or fetch the file again"))
+        problem = "the last line is incomplete: the file is truncated"
+        truncations.append(
+            Finding("error", rows.where, number, "truncated", problem, "create or download the file again")
+        )
     arrays = {name: pa.array(values, COLUMN_TYPES.get(name, pa.string())) for name, values in values_by_name.items()}
     return Content(rows, pa.table(arrays), (*errors.findings(), *truncations), tuple(lines))
 
@@ -339,13 +341,13 @@ def text_format_findings(rows: TextRows) -> list[Finding]:
     except InputError:
         last_byte = b""  # truncated, which is reported elsewhere
     if crlf_count:
-        problem = "lines end as on Windows (CR LF); that makes no difference"
+        problem = "lines end with CR LF (Windows); this has no effect"
         findings.append(Finding("info", rows.where, None, "crlf", problem, "", crlf_count))
     if apostrophe_count:
-        problem = "an apostrophe before = + - @ or ' marks text for spreadsheets; the text is read without it"
+        problem = "an apostrophe before = + - @ or ' marks text for spreadsheets; the apostrophe is removed"
         fix = "write two apostrophes where an id begins with one"
         findings.append(Finding("info", rows.where, None, "apostrophe", problem, fix, apostrophe_count))
     if last_byte and last_byte not in b"\r\n":
-        problem = "the last line has no line end; that makes no difference if it is complete"
+        problem = "the last line has no line end; this has no effect if the line is complete"
         findings.append(Finding("info", rows.where, None, "no-final-newline", problem))
     return findings

@@ -35,7 +35,7 @@ def duplicate_pairs(rows: CheckedRows, by: str) -> Iterator[Finding]:
     if len(repeated):
         row, count = int(repeated[0]), len(repeated)
         pair = f"document {rows.table['doc_id'][row]} of topic {rows.table['query_id'][row]}"
-        problem = f"{pair} stands here again; {counted(count, 'row')} in all repeat an earlier pair"
+        problem = f"{pair} appears again; {counted(count, 'row')} repeat an earlier pair"
         yield rows.finding("error", "duplicate-pair", problem, "keep one row per pair", count=count, row=row)
 
 
@@ -45,10 +45,11 @@ def check_labels(rows: CheckedRows) -> Iterator[Finding]:
     if rows.has("iteration") and len(repeated) and not any(duplicate_pairs(rows, "iteration")):
         iterations, count = len(pc.unique(rows.table["iteration"])), len(repeated)
         problem = (
-            f"{counted(count, 'row')} give another label, under another iteration, to a pair that has one "
-            f"({counted(iterations, 'iteration')}: subtopics or assessors); measures of one label take the highest"
+            f"{counted(count, 'row')} have another label of a pair, under another iteration "
+            f"({counted(iterations, 'iteration')}: subtopics or assessors);"
+            " measures with one label per pair use the highest grade"
         )
-        fix = "choose one iteration if that is not meant"
+        fix = "select one iteration if this is not intended"
         yield rows.finding("warning", "several-labels", problem, fix, count=count, row=int(repeated[0]))
 
 
@@ -57,27 +58,30 @@ def check_grades(rows: CheckedRows) -> Iterator[Finding]:
     values = rows.column("relevance")
     infinite_rows = np.flatnonzero(~np.isfinite(values))
     if len(infinite_rows):
-        problem, fix = f"no finite number in {counted(len(infinite_rows), 'grade')}", "write finite numbers"
+        problem, fix = (
+            f"the grade of {counted(len(infinite_rows), 'row')} is not a finite number",
+            "write finite numbers",
+        )
         yield rows.finding("error", "bad-relevance", problem, fix, count=len(infinite_rows), row=int(infinite_rows[0]))
     best_grade = np.full(len(rows.topics), -np.inf)
     np.maximum.at(best_grade, rows.topic, values)
     empty_topics = np.flatnonzero(best_grade <= 0)
     if len(empty_topics):
         problem = f"{counted(len(empty_topics), 'topic')} without a relevant document: {rows.names(empty_topics)}"
-        fix = "most measures are 0 or undefined there"
+        fix = "most measures are 0 or undefined for these topics"
         row = rows.first_row(empty_topics[0])
         yield rows.finding("warning", "topics-without-relevant", problem, fix, count=len(empty_topics), row=row)
     small_rows = np.flatnonzero((values > 0) & (values < 1))
     if len(small_rows):
         problem = (
-            f"{counted(len(small_rows), 'grade')} between 0 and 1: measures of relevance such as AP count from grade 1"
+            f"{counted(len(small_rows), 'grade')} between 0 and 1 count as not relevant in binary measures such as AP"
         )
-        fix = f"choose a lower level with --rel, such as {values[small_rows].min():g}"
+        fix = f"set a lower level with --rel, such as {values[small_rows].min():g}"
         yield rows.finding("warning", "grades-below-1", problem, fix, count=len(small_rows), row=int(small_rows[0]))
     huge_rows = np.flatnonzero(np.isfinite(values) & (values > _HUGE_GRADE))
     if len(huge_rows):
         count, highest = counted(len(huge_rows), "grade"), values[huge_rows].max()
-        problem = f"{count} above {_HUGE_GRADE}, the highest {highest:g}: are they grades?"
+        problem = f"{count} above {_HUGE_GRADE}, the highest is {highest:g}; check that these are grades"
         fix = "exponential gains will be huge"
         yield rows.finding("warning", "huge-grades", problem, fix, count=len(huge_rows), row=int(huge_rows[0]))
     if len(rows.table) > 1 and len(np.unique(values)) == 1:
@@ -89,7 +93,7 @@ def check_grades(rows: CheckedRows) -> Iterator[Finding]:
 def check_scores(rows: CheckedRows, index: QrelsIndex | None = None) -> Iterator[Finding]:
     """Find tied scores, topics with constant scores, and ranks that disagree with the scores."""
     if not rows.has("score"):
-        yield rows.finding("info", "no-scores", "there are no scores: this is a set, and has no ranking")
+        yield rows.finding("info", "no-scores", "the run has no scores, so it is a set without a ranking")
         return
     scores = rows.column("score")
     yield from find_ties(rows, scores, index)
@@ -104,8 +108,8 @@ def _rank_order(rows: CheckedRows, scores: Floats) -> Iterator[Finding]:
     topics_out_of_order = np.unique(topics[1:][rises_in_score])
     if len(topics_out_of_order):
         count, names = counted(len(topics_out_of_order), "topic"), rows.names(topics_out_of_order)
-        problem = f"the ranks disagree with the scores in {count}: {names}; scores decide"
-        fix = "make the scores fall with the rank, if ranks are meant"
+        problem = f"the ranks disagree with the scores in {count}: {names}; the scores are used"
+        fix = "if the ranks are correct, write scores that decrease with the rank"
         yield rows.finding(
             "warning",
             "rank-order",
@@ -121,17 +125,15 @@ def check_ids(rows: CheckedRows) -> Iterator[Finding]:
     is_start = np.r_[True, rows.topic[1:] != rows.topic[:-1]]
     if is_start.sum() > len(rows.topics):
         count = int((np.unique(rows.topic[is_start], return_counts=True)[1] > 1).sum())
-        problem = f"the rows of {counted(count, 'topic')} do not stand together; reading takes longer"
+        problem = f"the rows of {counted(count, 'topic')} are not contiguous, so reading takes longer"
         yield rows.finding("info", "not-grouped", problem, "sort by topic", count=count)
     for name, ids in (("query_id", rows.topics), ("doc_id", rows.docs)):
         invisible = ids.filter(pc.match_substring_regex(ids, _INVISIBLE))
         if len(invisible):
             row = pc.index(rows.table[name], invisible[0]).as_py()
-            problem = (
-                f"{counted(len(invisible), name)} with characters that cannot be seen, such as {invisible[0].as_py()!r}"
-            )
+            problem = f"{counted(len(invisible), name)} with invisible characters, such as {invisible[0].as_py()!r}"
             yield rows.finding(
-                "warning", "invisible-characters", problem, "take them out", count=len(invisible), row=row
+                "warning", "invisible-characters", problem, "remove these characters", count=len(invisible), row=row
             )
     keys = normalize_ids(rows.topics)
     repeated = np.flatnonzero(_is_repeated(encode_column(keys, pc.unique(keys))))
@@ -139,8 +141,8 @@ def check_ids(rows: CheckedRows) -> Iterator[Finding]:
         topic = int(repeated[0])
         first_topic = pc.index(keys, keys[topic]).as_py()
         first_id, other_id = rows.topics[first_topic].as_py(), rows.topics[topic].as_py()
-        problem = f"the topics {first_id!r} and {other_id!r} differ only in leading zeros, case or Unicode form"
-        fix, row = "write each id in one way", rows.first_row(topic)
+        problem = f"the topics {first_id!r} and {other_id!r} differ only in leading zeros, case, or Unicode form"
+        fix, row = "write each id in the same form everywhere", rows.first_row(topic)
         yield rows.finding("warning", "near-same-ids", problem, fix, count=len(repeated), row=row)
 
 
@@ -153,7 +155,7 @@ def compare_with_qrels(rows: CheckedRows, index: QrelsIndex) -> Iterator[Finding
     )
     if not pc.sum(pc.is_in(rows.topics, value_set=topics)).as_py():
         problem = (
-            f"no topic is in both: the run has {first_few(rows.topics.to_pylist(), 3)}, "
+            f"run and qrels have no topic in common: the run has {first_few(rows.topics.to_pylist(), 3)}, "
             f"the qrels have {first_few(topics.to_pylist(), 3)}"
         )
         yield rows.finding("error", "no-common-topics", problem, "use the qrels of these topics")
@@ -166,14 +168,14 @@ def compare_with_qrels(rows: CheckedRows, index: QrelsIndex) -> Iterator[Finding
     missing_topics = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
     if count := len(missing_topics):
         problem = (
-            f"nothing returned for {counted(count, 'topic')} of the qrels: {first_few(missing_topics.to_pylist())}"
+            f"no documents returned for {counted(count, 'topic')} of the qrels: {first_few(missing_topics.to_pylist())}"
         )
-        fix = "return documents for them, or they score 0"
+        fix = "return documents for these topics; otherwise they score 0"
         yield rows.finding("warning", "missing-topics", problem, fix, count=count)
     unjudged_topics = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if count := len(unjudged_topics):
         problem = f"no judgment for {counted(count, 'topic')} of the run: {first_few(unjudged_topics.to_pylist())}"
-        fix = "they are left out; remove them or judge them"
+        fix = "these topics are excluded; judge or remove them"
         row = pc.index(rows.table["query_id"], unjudged_topics[0]).as_py()
         yield rows.finding("warning", "extra-topics", problem, fix, count=count, row=row)
 
@@ -183,16 +185,16 @@ def compare_with_corpus(rows: CheckedRows, corpus: Strings, where: str) -> Itera
     absent = rows.docs.filter(pc.invert(pc.is_in(rows.docs, value_set=corpus)))
     if len(absent):
         docs = counted(len(rows.docs), "document")
-        problem = f"{len(absent):,} of {docs} cannot be found in the corpus {where}: {first_few(absent.to_pylist())}"
+        problem = f"{len(absent):,} of {docs} are missing from the corpus {where}: {first_few(absent.to_pylist())}"
         row = pc.index(rows.table["doc_id"], absent[0]).as_py()
-        fix = "give the corpus that was judged and searched; its ids must be written alike"
+        fix = "use the corpus that was judged and searched; its ids must be identical"
         yield rows.finding("warning", "not-in-corpus", problem, fix, count=len(absent), row=row)
 
 
 def _nothing_judged_finding(rows: CheckedRows, docs: Strings) -> Finding:
     """Report that no returned document is judged, with the likely difference between the ids of run and qrels."""
     examples = f"the run has {first_few(rows.docs.to_pylist(), 3)}, the qrels have {first_few(docs.to_pylist(), 3)}"
-    cause, fix = "", "use one kind of document ids in both"
+    cause, fix = "", "use the same document ids in both"
     for description, (pattern, source), advice in _ID_DIFFERENCES:
         long_ids, short_ids = (rows.docs, docs) if source == "run" else (docs, rows.docs)
         shortened_ids = pc.replace_substring_regex(long_ids, pattern, "")
@@ -203,20 +205,22 @@ def _nothing_judged_finding(rows: CheckedRows, docs: Strings) -> Finding:
         lengths = set(pc.utf8_length(rows.docs).to_pylist())
         prefixes = pc.utf8_slice_codeunits(docs, 0, max(lengths))
         if len(lengths) == 1 and pc.all(pc.is_in(rows.docs, value_set=prefixes)).as_py():
-            cause, fix = f"; ids of the run are cut after {max(lengths)} characters", "write them whole"
+            cause, fix = f"; ids of the run are truncated to {max(lengths)} characters", "write the full ids"
     return rows.finding("error", "nothing-judged", f"no returned document is judged: {examples}{cause}", fix)
 
 
-_DOCUMENT_ID_FIX = "write the id of the document in place of that of its part, each document once, with its best score"
+_DOCUMENT_ID_FIX = (
+    "write the id of the document instead of the id of its passage, once per document with its best score"
+)
 _SAME_IDS_FIX = "write the ids as the qrels do"
 _ID_DIFFERENCES = (
     ("ids of the run end in .0", (r"\.0+$", "run"), "write whole numbers without a fraction"),
     ("ids of the qrels end in .0", (r"\.0+$", "qrels"), "write whole numbers without a fraction"),
-    ("ids of the run have a part behind them", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "run"), _DOCUMENT_ID_FIX),
+    ("ids of the run have a suffix", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "run"), _DOCUMENT_ID_FIX),
     ("ids of the run have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "run"), _SAME_IDS_FIX),
-    ("ids of the run have a path before them", (r"^.*/", "run"), _SAME_IDS_FIX),
-    ("ids of the run have a file's ending", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME_IDS_FIX),
-    ("ids of the qrels have a part behind them", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"), "return parts, too"),
+    ("ids of the run start with a path", (r"^.*/", "run"), _SAME_IDS_FIX),
+    ("ids of the run end with a file extension", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME_IDS_FIX),
+    ("ids of the qrels have a suffix", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"), "return passages too"),
     ("ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME_IDS_FIX),
 )
 """Typical differences: without the text that matches the pattern, the ids of one source equal those of the other."""
@@ -235,7 +239,7 @@ def _near_matches(rows: CheckedRows, name: str, run_ids: Strings, judged_ids: St
         judged_id = unreturned[match[int(matched[0])].as_py()].as_py()
         noun = "topics" if name == "query_id" else "documents"
         problem = (
-            f"{len(matched):,} {noun} of the run differ from judged ones only in leading zeros, case or Unicode form: "
+            f"{len(matched):,} {noun} of the run differ from judged ids only in leading zeros, case, or Unicode form: "
             f"{run_id.as_py()!r} here, {judged_id!r} in the qrels"
         )
         row, fix = pc.index(rows.table[name], run_id).as_py(), "write the ids as the qrels do"
@@ -375,19 +379,18 @@ def find_ties(rows: CheckedRows, scores: Floats, index: QrelsIndex | None) -> It
     position = np.arange(len(scores)) - np.searchsorted(groups.topic, groups.topic)
     share_in_top = float(np.mean(groups.tied[position < _TOP_RANKS]))
     problem = (
-        f"{counted(count, 'document')} ({count / len(scores):.1%}) share their score with another one, in"
-        f" {counted(len(np.unique(groups.topic[groups.tied])), 'topic')}; of the first {_TOP_RANKS} of each topic"
-        f" {share_in_top:.1%}: their order is a matter of convention"
+        f"{counted(count, 'document')} ({count / len(scores):.1%}) have the same score as another document, in"
+        f" {counted(len(np.unique(groups.topic[groups.tied])), 'topic')} ({share_in_top:.1%} of the first"
+        f" {_TOP_RANKS} of each topic): their order is arbitrary"
     )
     row = int(groups.order[groups.tied].min())
     yield rows.finding("warning", "ties", problem, "write scores with more digits", count=count, row=row)
     topic_size = np.bincount(groups.topic)[groups.topic]
     constant_topics = np.unique(groups.topic[(groups.size[groups.group] == topic_size) & (topic_size > 1)])
     if len(constant_topics):
-        problem = (
-            f"{counted(len(constant_topics), 'topic')} with one score for all documents: {rows.names(constant_topics)}"
-        )
-        fix, row = "write the scores of the system", rows.first_row(constant_topics[0])
+        count = counted(len(constant_topics), "topic")
+        problem = f"{count} with the same score for all documents: {rows.names(constant_topics)}"
+        fix, row = "write the original scores of the system", rows.first_row(constant_topics[0])
         yield rows.finding("warning", "constant-scores", problem, fix, count=len(constant_topics), row=row)
     if index is not None:
         yield from _ties_of_different_grades(groups, index)
@@ -407,8 +410,8 @@ def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterato
             np.unique(groups.topic[mask]) for mask in (is_mixed, is_mixed & (groups.rank <= _TOP_RANKS))
         )
         problem = (
-            f"documents of different grades share a score in {counted(len(all_topics), 'topic')}, in {len(top_topics)}"
-            f" of them among the first {_TOP_RANKS}: there the order of ties changes measures"
+            f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}, in"
+            f" {len(top_topics)} of them among the first {_TOP_RANKS}, where the order of ties changes scores"
         )
-        fix, first_row = "see how much: judged evaluate --ties bounds", int(groups.order[is_mixed].min())
+        fix, first_row = "use judged evaluate --ties bounds to see the effect", int(groups.order[is_mixed].min())
         yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

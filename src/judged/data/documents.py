@@ -112,7 +112,7 @@ def check_unique_ids(table: Table, id_name: str, where: str) -> None:
         counts = pc.value_counts(table[id_name]).to_pylist()
         duplicate = next(count["values"] for count in counts if count["counts"] > 1)
         entity = ENTITIES[id_name]
-        raise InputError(f"{entity} {duplicate} appears in it twice", fix=f"keep one row per {entity}", path=where)
+        raise InputError(f"{entity} {duplicate} appears twice", fix=f"keep one row per {entity}", path=where)
 
 
 def _array(values: list[Any], where: str) -> Any:
@@ -143,7 +143,7 @@ class Documents(AttributeTable):
     Raises
     ------
     InputError
-        If it has no column ``doc_id``, or a document appears in it twice.
+        If it has no column ``doc_id``, or a document appears twice.
 
     Examples
     --------

@@ -287,7 +287,7 @@ def _value_predicate(name: str, kind: str, test: Callable[[Any], Any], constants
         try:
             return np.asarray(test(values), dtype=np.bool_) & is_present
         except TypeError:
-            problem = f"the attribute {name} holds several texts, which have no order"
+            problem = f"the attribute {name} contains several texts, which have no order"
             raise InputError(problem, fix=f"write {name} == 'one of them'") from None
 
     return [name], mask

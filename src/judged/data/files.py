@@ -104,7 +104,7 @@ def compression(path: str | Path) -> str:
         with Path(path).open("rb") as file:
             head = file.read(6)
     except ValueError:  # a zero byte, or an unpaired surrogate
-        raise InputError("this cannot be the name of a file", fix="check the path", path=ascii(str(path))) from None
+        raise InputError("this is not a valid file name", fix="check the path", path=ascii(str(path))) from None
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -124,13 +124,13 @@ def opened(path: str | Path, progress: Callable[[int], None] | None = None) -> G
         raise InputError("this is a folder", fix="name a file in it", path=str(path), rule=NO_CONTENT) from None
     except PermissionError:
         raise InputError(
-            "this file may not be read", fix="check its permissions", path=str(path), rule=NO_CONTENT
+            "permission to read this file is denied", fix="check its permissions", path=str(path), rule=NO_CONTENT
         ) from None
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        problem = "the compressed data is cut short or damaged" if method else "it cannot be read"
+        problem = "the compressed data is truncated or damaged" if method else "it cannot be read"
         rule = "truncated" if method else ""
         raise InputError(
-            f"{problem} ({error})", fix="make or fetch the file again", path=str(path), rule=rule
+            f"{problem} ({error})", fix="create or download the file again", path=str(path), rule=rule
         ) from None
 
 
@@ -223,7 +223,7 @@ def local(path: str | Path) -> Path:
     path = Path(path)
     if str(path) == "-":
         if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  None if it was closed (<&-)
-            raise InputError("it is closed", fix="use a file, or pipe one to standard input", path=STDIN)
+            raise InputError("standard input is closed", fix="use a file, or pipe a file to standard input", path=STDIN)
         return _copy_to_file(sys.stdin.buffer)
     if exists(path) and path.is_fifo():
         with path.open("rb") as pipe:

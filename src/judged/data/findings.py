@@ -123,7 +123,7 @@ def format_findings(findings: Iterable[Finding]) -> tuple[str, ...]:
     """Format findings as lines: each error, and one line for a warning that three or more files have.
 
     >>> format_findings([Finding("warning", f"{n}.run", None, "ties", f"{n} ties", "", n) for n in range(59)])
-    ('58.run: warning: 58 ties. [ties] 59 files have it, worst 58.run, 57.run, 56.run',)
+    ('58.run: warning: 58 ties. [ties] 59 files have this problem, worst 58.run, 57.run, 56.run',)
     """
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
@@ -137,4 +137,4 @@ def _format_group(group: Sequence[Finding]) -> Sequence[str]:
     if len(paths := list(dict.fromkeys(finding.path for finding in worst_first))) < MIN_GROUPED:
         return [str(finding) for finding in group]
     label = "such as" if worst_first[0].count == worst_first[-1].count else "worst"
-    return [f"{worst_first[0]} {len(paths)} files have it, {label} {', '.join(paths[:MIN_GROUPED])}"]
+    return [f"{worst_first[0]} {len(paths)} files have this problem, {label} {', '.join(paths[:MIN_GROUPED])}"]

@@ -45,7 +45,7 @@ def id_text(value: Any, name: str, *, path: str = "", line: int | None = None) -
         try:
             return str(int(value))
         except ValueError:  # int() and str() are limited to 4,300 digits
-            raise InputError(f"the {name} is a number of too many digits", fix="write it as text") from None
+            raise InputError(f"the {name} is a number with too many digits", fix="write it as text") from None
     problem = f"the {name} {value!r:.80} is a {type(value).__name__}"
     raise InputError(problem, fix="use texts or integers as ids", path=path, line=line)
 
@@ -78,7 +78,7 @@ def id_column(column: Any, name: str) -> Any:
     kind = column.type
     if not any(is_type(kind) for is_type in _ID_TYPES):
         raise InputError(
-            f"the column {name} must hold texts or integers, got {kind}",
+            f"the column {name} must contain texts or integers, got {kind}",
             fix=f"use texts or integers as ids: cast {name} before ids such as 007 are converted to numbers",
         )
     if column.null_count:

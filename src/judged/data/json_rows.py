@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _TYPE_NAMES: dict[Any, str] = {
-    str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "an object",
+    str: "a text", int: "an integer", float: "a number", bool: "true or false", list: "a list", dict: "an object",
     type(None): "null",
 }  # fmt: skip
 _MAX_EXACT_JSON_INTEGER = 2**53  # JSON numbers are float64 in many programs
@@ -109,7 +109,7 @@ def read_json(path: Path, kind: Kind, where: str) -> Table:
 def saved_result_error(where: str) -> InputError:
     """Return the error for a file with results of judged in place of qrels or a run."""
     return InputError(
-        "this is a result that judged saved, neither qrels nor a run",
+        "this is a saved result of judged, neither qrels nor a run",
         fix="use the qrels and runs that the result was computed from; scores that were saved as Parquet"
         " ('judged evaluate ... -o scores.parquet') are read with --scores FILE or Scores.load",
         path=where,
@@ -172,9 +172,9 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
         location = _RecordLocation(location.where, location.line or data[: error.start].count(b"\n") + 1)
         raise location.error("this file is not UTF-8", "save the file as UTF-8", "not-utf8") from None
     except json.JSONDecodeError as error:
-        fix = "correct it" if location.line else "correct it; one record a line is the format 'jsonl'"
+        fix = "correct it" if location.line else "correct the JSON; the format with one record per line is 'jsonl'"
         location = _RecordLocation(location.where, location.line or error.lineno)
-        raise location.error(f"broken JSON ({error.msg}, column {error.colno})", fix, "broken-json") from None
+        raise location.error(f"invalid JSON ({error.msg}, column {error.colno})", fix, "broken-json") from None
     except _InvalidValueError as error:
         raise location.error(str(error), "correct it", error.rule) from None
     except RecursionError:
@@ -224,12 +224,12 @@ def _dict_table(data: dict[str, Any], kind: Kind, where: str) -> Table:
     for query, docs in data.items():
         if not isinstance(docs, dict):
             raise location.error(
-                f"topic {query!r} holds {json.dumps(docs)[:40]}, not a dict",
+                f"the value of topic {query!r} must be a dict, got {json.dumps(docs)[:40]}",
                 f'write {{"query": {{"doc": {VALUE_COLUMNS[kind]}}}}}',
             )
         for doc, value in cast("dict[str, Any]", docs).items():
             if not query or not doc:
-                raise location.error("an id is empty", "name every topic and document")
+                raise location.error("an id is empty", "fill in all ids of topics and documents")
             columns["query_id"].append(query)
             columns["doc_id"].append(doc)
             description = f"{VALUE_COLUMNS[kind]} of topic {query}, document {doc}"
@@ -276,7 +276,7 @@ def _find_columns(
         raise location.error(f"no {' or '.join(sorted(missing))} among the fields {', '.join(keys)[:80]}", fix)
     if previous and set(key_by_name) != set(previous):
         differences = ", ".join(sorted(set(key_by_name) ^ set(previous)))
-        raise location.error(f"this record differs from those before it in {differences}", fix)
+        raise location.error(f"this record differs from the previous records in {differences}", fix)
     return key_by_name
 
 
@@ -286,14 +286,14 @@ def _parse_field(name: str, value: Any, location: _RecordLocation) -> Any:
     if name == "rank":
         number = _parse_number(value, name, location)
         if not (number.is_integer() and abs(number) <= MAX_EXACT_INTEGER):
-            raise location.error(f"the rank {value!r} is not a whole number", "write 1, 2, 3...")
+            raise location.error(f"the rank {value!r} is not an integer", "write integers such as 1, 2, 3")
         return int(number)
     try:
         text = id_text(value, name)
     except InputError as error:
         raise location.error(error.problem, error.fix) from None
     if not text and name in {"query_id", "doc_id"}:
-        raise location.error(f"the {name} is empty", "fill it in")
+        raise location.error(f"the {name} is empty", "fill in the id")
     return text
 
 

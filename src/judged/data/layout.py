@@ -21,7 +21,7 @@ NUMERIC_COLUMNS = frozenset({"score", "relevance", "rank"})
 MAX_EXACT_INTEGER = 2.0**53
 """Largest number up to which all integers are exact as float64."""
 
-COMMENT_FIX = "write a blank behind the # of a comment, or give the topic another id"
+COMMENT_FIX = "write a space after the # of a comment, or use another topic id"
 
 _FIELD = re.compile(rb"""(?:[ \t]*"((?:[^"]|"")*)"[ \t]*|([ \t]*[^", \t][^,]*|[ \t]*))(?=,|$)""")
 _ESCAPED = re.compile(rb"'(?=[=+\-@'\t\r])")
@@ -96,9 +96,9 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
     if len(fields) < required:
         if is_comment:
             return None
-        raise LineError("too-few-fields", f"{len(fields)} fields where {required} are needed: {text[:80]!r}")
+        raise LineError("too-few-fields", f"{len(fields)} fields, expected at least {required}: {text[:80]!r}")
     if not layout.open_ended and any(fields[layout.width :]):
-        problem = f"{len(fields)} fields where {layout.width} are expected: {text[:80]!r}"
+        problem = f"{len(fields)} fields, expected {layout.width}: {text[:80]!r}"
         raise LineError("too-many-fields", problem)
     by_name = {name: field.decode() for name, field in zip(layout.names, fields, strict=False) if name}
     for name in ("query_id", "doc_id"):
@@ -164,7 +164,7 @@ def parse_field(name: str, text: str) -> str | float | int:
     if name != "rank":
         return number
     if not (abs(number) <= MAX_EXACT_INTEGER and number.is_integer()):
-        raise LineError("bad-rank", f"the rank {text!r} is not a whole number")
+        raise LineError("bad-rank", f"the rank {text!r} is not an integer")
     return int(number)
 
 
@@ -196,7 +196,7 @@ _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
 }
-DUPLICATE_FIX = "leave one of them out, or give it another name"
+DUPLICATE_FIX = "remove or rename one of them"
 _WEAK_ALIASES = frozenset({"query", "docid"})
 _REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
 
@@ -233,14 +233,14 @@ def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) ->
     """Describe the first two columns with the same canonical_names name, or return ``""``.
 
     >>> find_name_clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
-    "the columns 'relevance' and 'label' both mean the relevance"
+    "the columns 'relevance' and 'label' both contain the relevance"
     """
     first: dict[str, str] = {}
     for name, column in zip(names, columns, strict=True):
         if name in first:
             if first[name] == column:
                 return f"two columns are called {column!r}"
-            return f"the columns {first[name]!r} and {column!r} both mean the {name}"
+            return f"the columns {first[name]!r} and {column!r} both contain the {name}"
         if name in _USED_COLUMNS[kind]:
             first[name] = column
     return ""

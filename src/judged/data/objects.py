@@ -85,7 +85,7 @@ def check_score_column(names: tuple[str, ...], columns: tuple[str, ...], kind: K
     if kind == "run" and unknown and not {"score", "rank", "relevance"} & set(names):
         raise InputError(
             f"no column score or rank among {', '.join(columns)}",
-            fix=f"rename the one that holds the scores to score; for a set, leave out {', '.join(unknown)}",
+            fix=f"rename the column with the scores to score; for a set, remove {', '.join(unknown)}",
             path=where,
             rule="unknown-header",
         )
@@ -118,7 +118,7 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
     for topic, docs in data.items():
         if type(docs) is not dict and not isinstance(docs, Mapping):
             raise InputError(
-                f"topic {topic!r} holds a {type(docs).__name__}, not a dict",
+                f"the value of topic {topic!r} must be a dict, got a {type(docs).__name__}",
                 fix=f"use {{query_id: {{doc_id: {VALUE_COLUMNS[kind]}}}}}",
                 path="<dict>",
             )

@@ -43,7 +43,7 @@ class Qrels:
         Name in results, source in error messages, and hash of the file.
     left_out
         Topics of the source that were not selected.
-    chosen_by
+    selected_by
         Expression that selected the topics; empty if topics were selected by id, or all topics are included.
     origin
         Labels from which the judgments were computed, if known.
@@ -67,7 +67,7 @@ class Qrels:
     where: str = "<table>"
     sha256: str | None = None
     left_out: frozenset[str] = frozenset()
-    chosen_by: str = ""
+    selected_by: str = ""
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
@@ -120,7 +120,7 @@ class Qrels:
         source = Source(rows_of_object(data, "qrels"), name)
         table, _ = source.table(QRELS_COLUMNS)
         if "relevance" not in table.column_names:
-            raise InputError("there is no column of grades", fix="add a column 'relevance'", path=source.rows.where)
+            raise InputError("the column of grades is missing", fix="add a column 'relevance'", path=source.rows.where)
         qrels = cls(table, name, source.rows.where)
         qrels._check_duplicates(source)
         return qrels
@@ -166,7 +166,7 @@ class Qrels:
         is_selected = pc.is_in(self.table["query_id"], value_set=pa.array(sorted(query_ids), pa.string()))
         table = self.table.filter(is_selected)
         if not table.num_rows:
-            raise InputError("none of the chosen topics has a judgment", fix="check the query ids", path=self.where)
+            raise InputError("none of the selected topics has a judgment", fix="check the query ids", path=self.where)
         return replace(self, table=table, left_out=self.left_out | (set(self.topics) - set(query_ids)))
 
     def regraded(self, grades: Any) -> Qrels:

@@ -66,7 +66,7 @@ def records_of(data: Any, where: str, description: str, fix: str, *, key: str = 
                 raise InputError(f"{row!r:.40} is not a row of {description}", fix=fix, path=where)
             yield number, dict(cast("Mapping[Any, Any]", row))
     else:
-        raise InputError(f"a {type(data).__name__} holds no {description}", fix=fix, path=where)
+        raise InputError(f"a {type(data).__name__} contains no {description}", fix=fix, path=where)
 
 
 def _rows(table: Table, where: str) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ def _json(data: Any, where: str, key: str) -> Iterator[Record]:
     elif isinstance(data, list):
         records = [(f"record {number}", {}, record) for number, record in enumerate(cast("list[Any]", data), 1)]
     else:
-        raise InputError("this JSON holds no list of records", fix='write [{"name": ...}, ...]', path=where)
+        raise InputError("this JSON contains no list of records", fix='write [{"name": ...}, ...]', path=where)
     for location, name_fields, record in records:
         if not isinstance(record, dict):
             problem = f"{location}: {json.dumps(record)[:40]} is not a record"
@@ -101,7 +101,7 @@ def _delimited(text: str, where: str) -> Iterator[Record]:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) > len(header):
-            problem = f"{len(row)} fields where {len(header)} are expected"
+            problem = f"{len(row)} fields, expected {len(header)}"
             fix = "write the columns of the header in all rows"
             raise InputError(problem, fix=fix, path=where, line=reader.line_num)
         cells = [*map(csv_text, row), *[""] * (len(header) - len(row))]  # spreadsheets omit trailing empty cells
@@ -209,7 +209,7 @@ class TableSet:
         try:
             return _parse_cell(value, data_type)
         except (KeyError, ValueError, TypeError, OverflowError):
-            descriptions = ((pa.types.is_integer, "a whole number"), (pa.types.is_boolean, "true or false"),
+            descriptions = ((pa.types.is_integer, "an integer"), (pa.types.is_boolean, "true or false"),
                             (pa.types.is_floating, "a number"), (pa.types.is_list, "a list of ids"))  # fmt: skip
             expected = next((text for is_type, text in descriptions if is_type(data_type)), "one text or number")
             problem = f"{name}: {column} is {value!r:.40}"
@@ -229,16 +229,16 @@ class TableSet:
             rows = list(read_records(files[name]))
             tables[name] = self.of_records(name, rows, str(files[name]))
             if unknown := sorted({column for _, row in rows for column in row} - set(self.schemas[name].names)):
-                text = f"{files[name].name}: columns that mean nothing here, and are not read: {', '.join(unknown)}"
-                notes.append(Note("columns-not-read", text))
+                text = f"{files[name].name}: unknown columns are ignored: {', '.join(unknown)}"
+                notes.append(Note("unknown-columns", text))
             if not rows:
-                notes.append(Note("empty-table", f"{files[name].name}: there is no row in it"))
+                notes.append(Note("empty-table", f"{files[name].name}: the table has no rows"))
         unread_files = [
             file.name for name, file in files.items() if name not in self.schemas and file.suffix in _SUFFIXES
         ]
         if unread_files:
-            text = f"files that are none of the tables, and are not read: {', '.join(unread_files)}"
-            notes.append(Note("files-not-read", text))
+            text = f"unknown files are ignored: {', '.join(unread_files)}"
+            notes.append(Note("unknown-files", text))
         return tables, tuple(notes)
 
     def write(
@@ -264,7 +264,7 @@ class TableSet:
                 if other_formats := [file.name for file in folder.glob(f"{name}.*") if file.name != f"{name}.jsonl"]:
                     fix = f"move {other_formats[0]} to another folder, or use another folder"
                     raise InputError(
-                        f"the folder has a table {name} already", fix=fix, path=str(folder / other_formats[0])
+                        f"the folder already has a table {name}", fix=fix, path=str(folder / other_formats[0])
                     )
                 with atomic_write(folder / f"{name}.jsonl") as temporary, temporary.open("w", encoding="utf-8") as file:
                     sort_columns = order.get(name, self.keys.get(name, ()))

@@ -245,7 +245,7 @@ def _rank_column(column: Any, where: str) -> Any:
         invalid = np.flatnonzero(~((numbers == np.rint(numbers)) & (np.abs(numbers) <= MAX_EXACT_INTEGER)))
     if len(invalid):
         problem = f"row {invalid[0]} has the rank {numbers[invalid[0]]:g}"
-        raise InputError(problem, fix="write ranks as whole numbers: 1, 2, 3...", path=where)
+        raise InputError(problem, fix="write ranks as integers such as 1, 2, 3", path=where)
     return pa.array(numbers.astype(np.int64))
 
 
@@ -259,11 +259,14 @@ def _number_column(column: Any, name: str, where: str) -> Any:
         or pa.types.is_decimal(kind)
     ):
         raise InputError(
-            f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where, rule="bad-score"
+            f"the column {name} must contain numbers, got {kind}",
+            fix=f"cast {name} to float",
+            path=where,
+            rule="bad-score",
         )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()
-        raise InputError(f"row {row} has no {name}", fix="fill it in, or remove the row", path=where)
+        raise InputError(f"row {row} has no {name}", fix="fill in the value, or remove the row", path=where)
     if pa.types.is_integer(kind) and kind.bit_width == 64:
         return pa.array(as_doubles(column.to_numpy(), name, where))
     return column.cast(pa.float64(), safe=False) if kind != pa.float64() else column

@@ -110,7 +110,7 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
     """Detect the `Layout` of a file with delimited lines, or else the name of its format."""
     if format is not None and format not in FORMATS:
         raise InputError(
-            f"there is no format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where, rule=NO_CONTENT
+            f"unknown format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where, rule=NO_CONTENT
         )
     if format in {"json", "jsonl", "parquet", "arrow"}:
         return format  # type: ignore[return-value]
@@ -140,7 +140,7 @@ def _detect_binary_format(head: bytes, where: str) -> Format | None:
             raise InputError(problem, fix=fix, path=where, rule=rule)
     if b"\0" in head:
         raise InputError(
-            "this is not text: it holds zero bytes",
+            "this is not text: it contains zero bytes",
             fix="use a text, JSON, Parquet or Arrow file",
             path=where,
             rule="not-text",
@@ -225,7 +225,9 @@ def _check_columns(sample: _Sample, layout: Layout) -> Layout:
             "unknown-header",
         )
     if len(sample.lines) == 1:
-        raise sample.error("a header and no rows", "use a file with at least one line of data", "empty-file")
+        raise sample.error(
+            "the file has a header but no rows", "use a file with at least one line of data", "empty-file"
+        )
     return layout
 
 
@@ -330,7 +332,7 @@ def _check_rank_field(sample: _Sample, rows: list[list[str]], layout: Layout) ->
     texts = (row[position] for row in rows if len(row) > position and not is_number(row[position]))
     if text := next((text for text in texts if text.strip("-._*?/") and text.lower() not in _MISSING_NUMBERS), ""):
         raise sample.error(
-            f"the rank {text!r:.60} is not a number: ids may contain blanks, or the fields may be in another order",
+            f"the rank {text!r:.60} is not a number: ids may contain spaces, or the fields may be in another order",
             "write tabs between the fields and --run-format tsv, or a first line that names the columns",
             "bad-rank",
         )
@@ -388,7 +390,7 @@ def _no_layout_error(sample: _Sample, width: int) -> InputError:
     }
     text = sample.lines[0][1].strip()[:80].decode(errors="replace")
     return sample.error(
-        f"no known layout of a {sample.kind} file with {width} fields: {text!r}",
+        f"unknown layout of a {sample.kind} file with {width} fields: {text!r}",
         f"write {examples[sample.kind]}, or a header that names the columns",
         "unknown-layout",
     )

@@ -127,7 +127,7 @@ def _open_parts(folder: Path, parts: list[Path], format: str | None) -> PartRows
         layout = detected if isinstance(detected, Layout) else None
         if sources and column_names(rows) != column_names(sources[0]):
             columns, first_columns = (", ".join(sorted(column_names(source))) for source in (rows, sources[0]))
-            problem = f"its columns are {columns}, and those of {sources[0].where} are {first_columns}"
+            problem = f"its columns are {columns}, but the columns of {sources[0].where} are {first_columns}"
             raise InputError(problem, fix="write all parts with the same columns", path=where)
         sources.append(rows)
         runs.append(run_in_path(folder, file))
@@ -158,7 +158,7 @@ def expand_path(path: str | Path) -> list[str]:
     visible = [match for match in matches if not match.name.startswith(("_", "."))]
     runs = [match for match in visible if match.is_file() or (match.is_dir() and part_files(match))]
     if not runs:
-        problem = "there is no file in this folder" if is_folder else "no file fits this pattern"
+        problem = "there is no file in this folder" if is_folder else "no file matches this pattern"
         raise InputError(problem, fix="check the path", path=text, rule=NO_CONTENT)
     if len(runs) > 1 and all(run.name.startswith("part-") for run in runs):
         problem = "these are the parts of one table, and each would be a run"

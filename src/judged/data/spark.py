@@ -75,9 +75,9 @@ def translate_errors(where: str) -> Generator[None]:
         details = getattr(error, "details", None)  # of gRPC errors, whose str() fills a page
         message = str(details() or "" if callable(details) else error)
         if lost := _CONNECTION_LOST.search(message):
-            problem = f"the connection to Spark broke: {lost[1]:.300}".rstrip(".")
+            problem = f"the connection to Spark was lost: {lost[1]:.300}".rstrip(".")
             raise InputError(problem, fix="check that Spark Connect is running, and try again", path=where) from None
-        summary = next((line.strip() for line in message.splitlines() if line.strip()), "the connection broke")
+        summary = next((line.strip() for line in message.splitlines() if line.strip()), "the connection was lost")
         fix = "name the table with its catalog and schema, or check the log of the server"
         raise InputError(f"Spark says: {summary:.300}".rstrip("."), fix=fix, path=where) from None
 
@@ -93,7 +93,7 @@ def connect(address: str) -> tuple[Any, str]:
         If the client is not installed.
     """
     if not address.startswith(_SCHEME):
-        problem = "spark:// is the address of a standalone master, which takes programs and no queries"
+        problem = "spark:// is the address of a standalone master, which accepts programs but no queries"
         fix = "start Spark Connect and use its address: sc://HOST:15002/TABLE"
         raise InputError(problem, fix=fix, path=address)
     import socket  # imported here to keep start-up fast
@@ -106,7 +106,7 @@ def connect(address: str) -> tuple[Any, str]:
         parts, host, path, parameters, port = None, None, "", "", 0
     name = path.strip("/")
     if parts is None or not host or not name:
-        raise InputError("this names no table", fix="write sc://HOST:PORT/TABLE", path=address)
+        raise InputError("the address has no table name", fix="write sc://HOST:PORT/TABLE", path=address)
     session_class = _client()
     try:
         socket.create_connection((host, port), _CONNECT_TIMEOUT).close()
@@ -214,7 +214,7 @@ def _arrow_type(field: Any, where: str) -> Any:
     if name.startswith(("string", "char", "varchar")):
         declared = str((field.metadata or {}).get("__CHAR_VARCHAR_TYPE_STRING", name))
         if declared.startswith("char"):
-            problem = f"the column {field.name} is {declared}: blanks are added to its texts up to that width"
+            problem = f"the column {field.name} is {declared}: its texts are padded with spaces to this width"
             raise InputError(problem, fix="store it as STRING", path=where)
         if (collation := getattr(kind, "collation", _BINARY_COLLATION)) != _BINARY_COLLATION:
             problem = f"the column {field.name} has the collation {collation}: its texts are not compared byte by byte"

@@ -265,7 +265,7 @@ def _json(file: Path, where: str) -> Iterator[tuple[str, Text]]:
         for record in cast("list[Any]", data):
             yield _parse_record(record, where, None)
     else:
-        raise InputError("this JSON holds no documents", fix='write {"d1": "the text"}', path=where)
+        raise InputError("this JSON contains no documents", fix='write {"d1": "the text"}', path=where)
 
 
 def _parse_record(record: Any, where: str, line: int | None) -> tuple[str, Text]:

@@ -48,7 +48,7 @@ def parse_toml(text: str, path: str = "", tables: str = "[name] or [[name]]") ->
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > _MAX_LINE_LENGTH:
             problem = f"a line of more than {_MAX_LINE_LENGTH:,} characters"
-            raise InputError(problem, fix="break it up, or leave it out", path=path, line=number)
+            raise InputError(problem, fix="split or remove the line", path=path, line=number)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -165,7 +165,7 @@ def build_from_keys(
         values[key] = _convert(key, value, types[key])
     for name, part_field in settable.items():
         if part_field.default is MISSING and part_field.default_factory is MISSING and name not in values:
-            raise InputError(f"it has no {name}", fix=f"write {name} = ...")
+            raise InputError(f"the key {name} is missing", fix=f"write {name} = ...")
     return part_type(**values)
 
 
@@ -178,7 +178,7 @@ def _convert(key: str, value: Any, field_type: Any) -> Any:
         elements: Any = [value] if element_type is str and isinstance(value, str) else value
         if not isinstance(elements, list) or not elements:
             plural, example = ("names", '"..."') if element_type is str else ("numbers", "...")
-            raise SettingError(key, f"{key} is no list of {plural}", f"write {key} = [{example}, {example}]")
+            raise SettingError(key, f"{key} is not a list of {plural}", f"write {key} = [{example}, {example}]")
         return tuple(_convert(key, element, element_type) for element in elements)
     if get_origin(field_type) is Literal:
         if value not in get_args(field_type):
@@ -187,11 +187,11 @@ def _convert(key: str, value: Any, field_type: Any) -> Any:
     if field_type is date:
         day = value.date() if isinstance(value, datetime) else value
         if not isinstance(day, date):
-            raise SettingError(key, f"{key} is no date", f"write {key} = 2026-09-30, without quotes")
+            raise SettingError(key, f"{key} is not a date", f"write {key} = 2026-09-30, without quotes")
         return day
     expected: Any = (int, float) if field_type is float else field_type
     if not isinstance(value, expected) or (field_type is not bool and isinstance(value, bool)):
-        type_names = {bool: "true or false", int: "a whole number", float: "a number", str: 'a text in "quotes"'}
+        type_names = {bool: "true or false", int: "an integer", float: "a number", str: 'a text in "quotes"'}
         raise SettingError(key, f"{key} is {value!r:.40}", f"write {type_names[field_type]}")
     return float(value) if field_type is float else value
 

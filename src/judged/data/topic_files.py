@@ -40,7 +40,7 @@ FORMATS = ("tsv", "csv", "json", "jsonl", "trec", "xml", "lines")
 def read_topic_records(path: Path, where: str, format: str | None = None) -> TopicRecords:
     """Read the topics of a file; without `format` it is detected from the content."""
     if format is not None and format not in FORMATS:
-        raise InputError(f"there is no format {format!r} of topics", fix=f"use one of {', '.join(FORMATS)}", path=where)
+        raise InputError(f"unknown format {format!r} of topics", fix=f"use one of {', '.join(FORMATS)}", path=where)
     records = TopicRecords(where)
     text = "" if format in {"json", "jsonl"} else files.text(path, where)  # the JSON readers open the file themselves
     detected = format or _detect_format(text, where)
@@ -97,7 +97,7 @@ def _csv(text: str, where: str, records: TopicRecords) -> None:
     try:
         rows = [(reader.line_num, list(map(csv_text, row))) for row in reader if row]
     except csv.Error as error:
-        raise InputError(f"broken CSV ({error})", fix="correct it", path=where, line=reader.line_num) from None
+        raise InputError(f"invalid CSV ({error})", fix="correct it", path=where, line=reader.line_num) from None
     _add_rows(iter(rows), where, records)
 
 
@@ -107,12 +107,12 @@ def _add_rows(rows: Iterator[tuple[int, list[str]]], where: str, records: TopicR
         if index == 0 and _is_header(row):
             names = row
             if len({*map(normalize_name, row)}) < len(row):
-                problem = f"two columns have one name among {', '.join(row)[:80]}"
+                problem = f"two columns have the same name: {', '.join(row)[:80]}"
                 raise InputError(problem, fix="use a different name for each column", path=where, line=number)
             continue
         if len(row) != len(names):
             raise InputError(
-                f"{len(row)} fields where {len(names)} are expected ({', '.join(names)[:60]})",
+                f"{len(row)} fields, expected {len(names)} ({', '.join(names)[:60]})",
                 fix="name the columns in a header line, or write an id and a text",
                 path=where,
                 line=number,
@@ -146,7 +146,7 @@ def _json(path: Path, where: str, records: TopicRecords) -> None:
         for topic in cast("list[Any]", data):
             _add_record(records, where, None, topic)
     else:
-        raise InputError("this JSON holds no topics", fix='write {"1": "the text"}', path=where)
+        raise InputError("this JSON contains no topics", fix='write {"1": "the text"}', path=where)
 
 
 def _jsonl(path: Path, where: str, records: TopicRecords) -> None:
@@ -230,7 +230,7 @@ def _xml(text: str, where: str, records: TopicRecords) -> None:
         root = ET.fromstring(text)  # noqa: S314 - safe, as entities are rejected above
     except ET.ParseError as error:
         line = error.position[0]
-        raise InputError(f"broken XML ({error})", fix="correct it", path=where, line=line) from None
+        raise InputError(f"invalid XML ({error})", fix="correct it", path=where, line=line) from None
     for topic in root.iter():
         if str(topic.tag).lower() in {"topic", "top"}:
             fields = [(str(name).lower(), content.strip()) for name, content in topic.attrib.items()]
@@ -303,7 +303,7 @@ def normalize_record(record: Mapping[str, Any]) -> dict[str, str]:
     """
     keys = {normalize_name(key): key for key in record}
     if len(keys) < len(record):
-        problem = f"two fields have one name among {', '.join(record)[:80]}"
+        problem = f"two fields have the same name: {', '.join(record)[:80]}"
         raise InputError(problem, fix="use a different name for each field")
     id_name = next((name for name in _ID_NAMES if name in keys), None)
     text_name = next((name for name in _TEXT_NAMES if name in keys and name != id_name), None)

@@ -151,10 +151,12 @@ def _choose_format(path: Path, format: str | None) -> str:
     if format is not None:
         if format not in FORMATS:
             fix = f"use one of {', '.join(FORMATS)}"
-            raise InputError(f"{format!r} cannot be written", fix=fix, path=str(path))
+            raise InputError(f"the format {format!r} cannot be written", fix=fix, path=str(path))
         return format
     if path.suffix in {".zst", ".bz2", ".xz"}:
-        raise InputError(f"{path.suffix} is not written", fix="write .gz, or no compression", path=str(path))
+        raise InputError(
+            f"compression {path.suffix} is not supported", fix="use .gz, or no compression", path=str(path)
+        )
     uncompressed = path.with_suffix("") if path.suffix == ".gz" else path
     return _SUFFIXES.get(uncompressed.suffix.lower(), "trec")
 
@@ -230,7 +232,7 @@ def _check_ids(table: Table, patterns: dict[str, str], where: str) -> None:
             invalid = ids.filter(pc.match_substring_regex(ids, pattern))
             if len(invalid):
                 raise InputError(
-                    f"the {name} {invalid[0].as_py()!r} cannot be written so that it is read back",
+                    f"the {name} {invalid[0].as_py()!r} cannot be written and read back unchanged",
                     fix="write .jsonl or .parquet",
                     path=where,
                 )

@@ -72,10 +72,10 @@ class Collection(Answer):
     def largest_loss(self) -> tuple[LeaveOneOutRow, LeaveOneOutRow] | None:
         """Runs with the largest loss of score, and with the largest loss of rank, if left out of the pool."""
         rows = () if self.pool is None else self.pool.rows
-        ranked_rows = [row for row in rows if row.old_place and row.new_place]
+        ranked_rows = [row for row in rows if row.old_rank and row.new_rank]
         if not ranked_rows:
             return None
-        largest_rank_loss = max(ranked_rows, key=lambda row: (row.new_place or 0) - (row.old_place or 0))
+        largest_rank_loss = max(ranked_rows, key=lambda row: (row.new_rank or 0) - (row.old_rank or 0))
         return min(ranked_rows, key=lambda row: row.difference), largest_rank_loss
 
     def facts(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Collection(Answer):
             )
         elif self.largest_loss and self.pool:
             largest, most_fallen = self.largest_loss
-            rank_loss = max(0, (most_fallen.new_place or 0) - (most_fallen.old_place or 0))
+            rank_loss = max(0, (most_fallen.new_rank or 0) - (most_fallen.old_rank or 0))
             unit = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
             run_name = f" ({most_fallen.run})" if rank_loss else ""
             sentences.append(

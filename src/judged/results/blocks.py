@@ -24,8 +24,8 @@ MIN_GROUPED = 3
 class Note:
     """Warning or error about the numbers of a result.
 
-    >>> print(Note("missing-topics", "nothing returned for 1 of 4 topics", "bm25", 1))
-    bm25: nothing returned for 1 of 4 topics
+    >>> print(Note("missing-topics", "no documents returned for 1 of 4 topics", "bm25", 1))
+    bm25: no documents returned for 1 of 4 topics
     """
 
     rule: str  # stable short name of the kind of note, such as `missing-topics`

@@ -52,15 +52,15 @@ class Agreement:
             return f"{self.name} is undefined: {self.note}."
         within = ""
         if self.interval is not None:
-            within = f", {self.level:.0%} interval {decimal(self.interval[0], 3)} to {decimal(self.interval[1], 3)}"
+            within = f", {self.level:.0%} CI [{decimal(self.interval[0], 3)}, {decimal(self.interval[1], 3)}]"
         if self.interval is None or insufficiency(self.groups, "verdict"):
-            share = "too little data to say whether that is more than chance"
+            share = "there are too few data to compare this with chance agreement"
         elif self.interval[0] <= 0 <= self.interval[1]:
-            share = "agreement beyond chance is not shown"
+            share = "the data do not show agreement beyond chance"
         elif self.value < 0:
-            share = "the judges disagree more than chance would have them"
+            share = "the judges disagree more than expected by chance"
         else:
-            share = f"the judges avoid {percent(self.value)} of the disagreement that chance would bring"
+            share = f"the judges avoid {percent(self.value)} of the disagreement that is expected by chance"
         note = f" ({self.note})" if self.note else ""
         return f"{self.name} is {decimal(self.value, 3)}{within}, over {self.units} judged units: {share}{note}."
 
@@ -208,22 +208,24 @@ def _agreement(
         observed, expected = observed_distance.item(), expected_distance.item()
         value = float(beyond_chance(observed_distance, expected_distance)[0])
         if math.isnan(value):
-            note = "all grades are the same, and chance alone explains that"
+            note = "all grades are the same, as expected by chance"
         elif shortage := insufficiency(n_groups, weights=(units_per_group := np.bincount(group_codes))):
             note = f"{shortage.sentence('group').removesuffix('.')}, so there is no interval"
         elif (n_varied := _varied_groups(included, group_codes)) < MIN_UNITS["verdict"]:
             note = (
-                f"{n_varied} groups have another grade than the most frequent one, so there is no interval:"
-                f" with fewer than {MIN_UNITS['verdict']} it covers too rarely"
+                f"only {n_varied} groups have a grade other than the most frequent grade, so there is no interval:"
+                f" with fewer than {MIN_UNITS['verdict']} such groups, its coverage is too low"
             )
         else:
             leave_one_out = leave_one_group_out(counts, n_groups, model)
-            warning = f"{n_groups} groups are few: docs/calibration.md says how far to trust the interval"
+            warning = (
+                f"with only {n_groups} groups, the coverage of the interval can be wrong (see docs/calibration.md)"
+            )
             note = "" if n_groups >= MIN_GROUPS else warning
             if np.isnan(leave_one_out).any():
-                note = "without one of the groups all grades are the same, so there is no interval"
+                note = "without one of the groups, all grades are the same, so there is no interval"
             elif np.ptp(leave_one_out) <= _SAME:
-                note = "the value is the same without any of the groups, so there is no interval"
+                note = "removing any single group does not change the value, so there is no interval"
             else:
                 pseudo_values = value + (n_groups - 1) * (leave_one_out.mean() - leave_one_out)
                 low, high = adjusted(pseudo_values[None], (-1, 1), level)[0] - value

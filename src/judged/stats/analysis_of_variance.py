@@ -305,7 +305,7 @@ def friedman(values: ArrayLike) -> Friedman:
     ss_total = float(((ranks - expected_rank) ** 2).sum())
     ss_systems = float(n * ((_mean(ranks) - expected_rank) ** 2).sum())
     if ss_total == 0.0:
-        note = "all systems tie on every topic"
+        note = "all systems have equal scores on every topic"
         return Friedman(_mean(ranks), 0.0, df, 1.0, 0.0, f_df, 1.0, math.nan, n, blocks.left_out, note)
     concordance = ss_systems / ss_total
     chi_square = n * df * concordance

@@ -54,10 +54,10 @@ class Simultaneous(ReadOnly):
             return f"{name}: {shortage.sentence('topic')}"
         requirement = f"the {quantity} must differ by more than {self.critical:.4g}"
         if math.isinf(self.critical):
-            requirement = "no difference could be significant with so few arrangements"
+            requirement = "no difference can be significant with so few permutations"
         return (
             f"{name} over {topics_text(self.n)}: {findings} with p <= {significance(self.level):g} for all {family}"
-            f" together ({requirement}). For the others, neither a difference nor its absence is shown."
+            f" together ({requirement}). For the others, the data show neither a difference nor its absence."
             f"{_note_text(self.note)}"
         )
 
@@ -204,9 +204,9 @@ class Anova(ReadOnly):
         systems = self.systems
         return (
             f"Two-way ANOVA over {topics_text(self.n)}: systems explain {systems.eta_squared:.1%} of the variance of"
-            f" scores, topics {self.topics.eta_squared:.1%}; that all systems have the same mean:"
+            f" scores, topics {self.topics.eta_squared:.1%}; test of equal system means:"
             f" F({systems.df}, {self.residual_df}) = {systems.f:.4g}, p {p_text(systems.p, None)}."
-            f" It does not say which systems differ.{_note_text(self.note)}"
+            f" This does not show which systems differ.{_note_text(self.note)}"
         )
 
 
@@ -248,10 +248,10 @@ class Friedman(ReadOnly):
         if self.n < 2:
             return f"Friedman's test: {self.note}."
         return (
-            f"Friedman's test over {topics_text(self.n)}: topics agree on the order of systems with W = "
-            f"{self.concordance:.3g} (0 not at all, 1 fully); that all systems tend to the same rank: "
+            f"Friedman's test over {topics_text(self.n)}: the concordance of topics on the order of systems is W = "
+            f"{self.concordance:.3g} (0: no agreement, 1: complete agreement); test of equal ranks: "
             f"F({self.f_df[0]}, {self.f_df[1]}) = {self.f:.4g}, p {p_text(self.f_p, None)}. "
-            f"It does not say which systems differ.{_note_text(self.note)}"
+            f"This does not show which systems differ.{_note_text(self.note)}"
         )
 
 
@@ -263,10 +263,10 @@ def _note_text(note: str) -> str:
     return f" Note: {note}." if note else ""
 
 
-NO_VARIATION = "no p-value: with fewer than two topics nothing tells a difference from luck"
+NO_VARIATION = "no p-value: at least two topics are required"
 NO_RESIDUAL = (
-    "every topic shows the same differences: with no residual variance p is 0 for any difference, "
-    "which only the randomized test puts into proportion"
+    "every topic has the same differences: without residual variance, p is 0 for any difference; "
+    "use the randomized test instead"
 )
 UNEVEN = 1.2
 """Unevenness from which tests that assume equal variances err too often, by simulation (docs/calibration.md)."""
@@ -329,9 +329,9 @@ class CompleteScores:
         if self.unevenness <= UNEVEN:
             return ""
         return (
-            f"the differences of one system vary {self.unevenness:.1f} times as much as those of all; the test"
-            " assumes that they vary equally, and where they do not it finds differences that are not there in 10 to"
-            " 25 % of families, not in 5 %; the randomization test corrected by Holm does not"
+            f"the differences of one system vary {self.unevenness:.1f} times as much as those of all systems; the test"
+            " assumes equal variances, and with unequal variances it has a false positive in 10% to 25% of families"
+            " instead of 5%; the randomization test with Holm's correction does not have this problem"
         )
 
 

@@ -120,10 +120,10 @@ def _rank_sum_distribution(double_ranks: np.ndarray[tuple[int], np.dtype[np.int6
 
 def _dropped_note(row: Floats, non_zero: Floats) -> str:
     ties = len(row) - len(non_zero)
-    return f"{ties} of {len(row)} topics without a difference do not count in this test" if ties else ""
+    return f"the test ignores {ties} of {len(row)} topics, which have no difference" if ties else ""
 
 
-HALL = "; on slices with Hall's test too, which sees skewness, the larger p and the wider interval"
+HALL = "; on slices also Hall's test for skewed data, with the larger p and the wider interval"
 """Text for captions, after the name of the test."""
 
 

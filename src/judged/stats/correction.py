@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-12
 CORRECTIONS = {
-    "none": "the p-values as they are",
-    "bonferroni": "times the number of comparisons: holds the chance of any false finding (family-wise error)",
-    "holm": "Bonferroni step by step from the least p (Holm 1979): the same guarantee, never less powerful",
-    "hochberg": "Holm's steps from the largest p (Hochberg 1988): for independent or positively dependent tests",
-    "bh": "Benjamini and Hochberg (1995): holds the expected share of false findings, under positive dependence",
+    "none": "p-values without correction",
+    "bonferroni": "p-values times the number of comparisons: controls the family-wise error rate",
+    "holm": "step-down Bonferroni (Holm 1979): the same guarantee, never less powerful",
+    "hochberg": "step-up Bonferroni (Hochberg 1988): for independent or positively dependent tests",
+    "bh": "Benjamini and Hochberg (1995): controls the false discovery rate under positive dependence",
     "by": "Benjamini and Yekutieli (2001): the same under any dependence",
 }
 
@@ -272,24 +272,24 @@ class Discoveries(ReadOnly):
         if self.count:
             as_large = round(self.estimate * self.count) - 1
             return (
-                f"{self.count} of {topics_text(self.n)} lost {self.threshold:.3g} or more, where {as_large} gained as"
-                f" much: on average at most {self.fdr:.0%} of topics found like this are luck, if chance raises scores"
-                " as often and as much as it lowers them. If noise is skewed (many small losses, few large gains), more"
-                " of them are."
+                f"{self.count} of {topics_text(self.n)} lost {self.threshold:.3g} or more, and {as_large} gained as"
+                f" much. On average, at most {self.fdr:.0%} of topics selected in this way are false discoveries, if"
+                " chance raises scores as often and as much as it lowers them. If noise is skewed (many small losses,"
+                " few large gains), the share is higher."
             )
         if self.losses < self.fewest:
             losses = "no topic lost" if not self.losses else f"only {self.losses} of {topics_text(self.n)} lost"
             return (
-                f"No single topic can be said to have lost: {losses}, and at a false discovery rate of {self.fdr:.0%}"
-                f" fewer than {self.fewest} losses can never be told from luck."
+                f"No topic has a significant loss: {losses}, and a false discovery rate of {self.fdr:.0%} requires at"
+                f" least {self.fewest} losses."
             )
         if shortage := insufficiency(self.losses, "verdict"):
             return (
-                f"No single topic can be said to have lost: only {self.losses} of {topics_text(self.n)} lost, and at"
+                f"No topic has a significant loss: only {self.losses} of {topics_text(self.n)} lost, and at"
                 f" least {shortage.required:g} losses are required."
             )
         return (
-            f"No single topic can be said to have lost at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
+            f"No topic has a significant loss at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
             f" {self.n} lost and {self.gains} gained, and gains are too frequent at every size."
         )
 
@@ -327,8 +327,8 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     >>> losses.count, losses.threshold, round(losses.estimate, 3)
     (10, 0.4, 0.1)
     >>> print(losers([-0.5] * 9).sentence)
-    No single topic can be said to have lost: only 9 of 9 topics lost, and at a false discovery rate of 10% fewer
-    than 10 losses can never be told from luck.
+    No topic has a significant loss: only 9 of 9 topics lost, and a false discovery rate of 10% requires at least 10
+    losses.
     """
     check_share("false discovery rate", fdr)
     changes = np.asarray(differences, dtype=np.float64)

@@ -236,13 +236,13 @@ class Equivalence:
             return f"It cannot be tested whether {claim}: {self.note}."
         low, high = self.interval
         numbers = (
-            f"p {p_text(self.p, 1 - self.level)}; {self.interval_level:.0%} interval {decimal(low)} to {decimal(high)},"
-            f" {topics_text(self.n)}"
+            f"p {p_text(self.p, 1 - self.level)}; {self.interval_level:.0%} CI [{decimal(low)}, {decimal(high)}],"
+            f" n = {topics_text(self.n)}"
         )
         note = f" Note: {self.note}." if self.note else ""
         if self.significant:
             return f"The data show that {claim} ({numbers}).{self._rare_difference_note()}{note}"
-        return f"The data do not show that {claim} ({numbers}); that is no proof of the contrary.{note}"
+        return f"The data do not show that {claim} ({numbers}). This does not prove the opposite.{note}"
 
     def _rare_difference_note(self) -> str:
         """Describe differences too rare for these topics to show that would offset the margin; for measures up to 1."""
@@ -250,8 +250,8 @@ class Equivalence:
         if size > 1:
             return ""
         return (
-            f" It takes these {topics_text(self.n)} to be like all others: a difference of {size:.2g} or more on up to"
-            f" {share:.1%} of all topics may show in none of them."
+            f" This assumes that these {topics_text(self.n)} represent all topics: a difference of {size:.2g} or more"
+            f" on up to {share:.1%} of all topics may be missing from them."
         )
 
 
@@ -344,7 +344,7 @@ def _equivalence(
     mean = float(differences.mean()) if n else math.nan
     interval_level = 1 - 2 * (1 - level)
     statistic, p, interval = math.nan, math.nan, None
-    note = "it takes at least two topics with a score for both systems"
+    note = "at least two topics with a score for both systems are required"
     if n > 1:
         error = sd / math.sqrt(n)
         distances = (margin + mean, margin - mean)  # to the lower and the upper margin
@@ -353,7 +353,7 @@ def _equivalence(
         statistic, p = _one_sided_t(min(distances), error, n - 1)
         half = _quantile(level, n - 1) * error
         interval = (mean - half, mean + half)
-        note = "" if error else "all differences are the same, so the t-test takes their mean for exact"
+        note = "" if error else "all differences are equal, so the t-test cannot estimate the uncertainty of their mean"
     shortage = insufficiency(n, "verdict")
     if n > 1 and shortage:
         note = shortage.sentence("topic").removesuffix(".")

@@ -87,11 +87,11 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
     >>> check_count("limit", "x")
     Traceback (most recent call last):
     ...
-    judged.errors.InputError: limit must be a whole number of at least 1, got 'x'. Fix: give one, such as 10.
+    judged.errors.InputError: limit must be an integer of at least 1, got 'x'. Fix: use 10, for example.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        problem = f"{name} must be a whole number of at least {least}, got {value!r:.60}"
-        raise InputError(problem, fix="give one, such as 10")
+        problem = f"{name} must be an integer of at least {least}, got {value!r:.60}"
+        raise InputError(problem, fix="use 10, for example")
 
 
 def check_resampling(resamples: int, seed: int) -> None:

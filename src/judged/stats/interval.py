@@ -31,7 +31,7 @@ class IntervalMethod:
     """Method of confidence intervals, which is reported with the results.
 
     >>> IntervalMethod().words, IntervalMethod("bootstrap", 0.9).words
-    ('95% interval: adjusted t', '90% interval: bootstrap, 2000 resamples, seed 0')
+    ('95% CI: adjusted t', '90% CI: bootstrap, 2000 resamples, seed 0')
     """
 
     # `adjusted`: Student's t with half a pseudo-topic, split equally between the lowest and the highest possible score
@@ -60,7 +60,7 @@ class IntervalMethod:
             "t": "Student's t",
             "bootstrap": f"bootstrap, {self.resamples} resamples, seed {self.seed}",
         }
-        return f"{self.level:.0%} interval: {method[self.name]}" if self.name != "none" else ""
+        return f"{self.level:.0%} CI: {method[self.name]}" if self.name != "none" else ""
 
 
 def mean_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLike = (np.nan, np.nan)) -> Floats:

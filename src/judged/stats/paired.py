@@ -34,7 +34,7 @@ TESTS = {
     "bootstrap": "topics resampled, and shifted to a mean of 0; interval by inverting it",
     "bca": "topics resampled: bias-corrected and accelerated interval, p by inverting it",
     "studentized": "topics resampled: interval and p from the bootstrapped t statistic",
-    "bounded": "bets on differences of a bounded measure: holds for every distribution and number of topics",
+    "bounded": "test by betting on a bounded measure: valid for every distribution and number of topics",
     "ratio": "randomization test of the ratio of geometric means, as for GMAP",
     "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
 }
@@ -249,27 +249,25 @@ def _test_pairs(
 
 def _replacement_note(name: str, n: int, differing: int, effective: float, is_constant: bool) -> str:
     """Return the reason why the randomization test replaces the requested test, or "" if it does not."""
-    instead = "this is the randomization test in its place"
+    instead = "the randomization test is used instead"
     if not differing or name not in MIN_DIFFERING:
         return ""
     if is_constant:
-        return f"all topics have the same difference, by which the {TEST_NAMES[name]} cannot judge: {instead}"
-    error = f"the {TEST_NAMES[name]} finds differences too often: {instead}"
+        return f"all topics have the same difference, so the {TEST_NAMES[name]} is not possible: {instead}"
+    error = f"the {TEST_NAMES[name]} has too many false positives: {instead}"
     if holds_error_rate(name, n, differing):
         if effective >= (minimum := MIN_EFFECTIVE_DIFFERING.get(name, 0)):
             return ""
-        uneven = f"a few large differences outweigh the others, like {effective:.2g} topics with equal differences"
-        return f"{uneven}, and with fewer than {minimum} {error}"
+        uneven = f"a few large differences dominate, as if {effective:.2g} topics had equal differences"
+        return f"{uneven}, and with fewer than {minimum}, {error}"
     observed = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
-    return f"{observed}, and with fewer than {MIN_DIFFERING[name]} that differ {error}"
+    return f"{observed}, and with fewer than {MIN_DIFFERING[name]} that differ, {error}"
 
 
 def _constant_result(value: float, name: str, options: Options) -> PairedResult:
     """Return the result for pairs without a difference on any topic, or `bayes` with the same one on all topics."""
     if value:
-        return PairedResult(
-            math.nan, math.nan, note=f"all topics have the same difference: {name} needs some variation"
-        )
+        return PairedResult(math.nan, math.nan, note=f"all topics have the same difference: {name} requires variation")
     posterior = Posterior(0.5, 0.5, 0.0, 1.0, 0.0, options.rope) if name == "bayes" else None
     return PairedResult(
         statistic={"ratio": 1.0, "bayes": 0.5}.get(name, 0.0),

@@ -47,11 +47,17 @@ class PredictionPoweredMean:
     def sentence(self) -> str:
         """Value of the predictions in one sentence."""
         if self.worth_interval is None:
-            return f"too little data to estimate the value of the predictions in addition to {self.n} known values"
+            return (
+                f"there are too few data to estimate the value of the predictions in addition to {self.n} known values"
+            )
         low, high = self.worth_interval
         if low <= 0:
-            return f"the predictions are worth none of the {self.n} known values (up to {high:.0f} are not ruled out)"
-        return f"the predictions are worth {self.worth:.0f} known values more [{low:.0f}, {high:.0f}], beside {self.n}"
+            return (
+                f"the predictions add no significant information to the {self.n} known values (upper limit: {high:.0f})"
+            )
+        return (
+            f"the predictions are worth {self.worth:.0f} known values [{low:.0f}, {high:.0f}] in addition to {self.n}"
+        )
 
 
 def prediction_powered(

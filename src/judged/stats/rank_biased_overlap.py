@@ -49,9 +49,9 @@ class Overlap:
         if math.isnan(self.value):
             return "RBO is undefined: a ranking is empty."
         return (
-            f"RBO (p = {self.p:g}) is {decimal(self.value, 3)}: {self.shared} documents are shared by rankings of"
-            f" {self.lengths[0]} and {self.lengths[1]}; it is between"
-            f" {decimal(self.low, 3)} and {decimal(self.high, 3)}."
+            f"RBO (p = {self.p:g}) is {decimal(self.value, 3)}, with bounds {decimal(self.low, 3)} and"
+            f" {decimal(self.high, 3)}: rankings of {self.lengths[0]} and {self.lengths[1]} documents"
+            f" share {self.shared}."
         )
 
 

@@ -71,14 +71,14 @@ class Stability:
     def sentence(self) -> str:
         """Result in a few sentences."""
         if math.isnan(self.tau):
-            return "The topics, or the differences between the systems, are too few to compare sets of topics."
+            return "There are too few topics, or too few different scores, to compare sets of topics."
         reliable = (
             "no difference is large enough to be reversed in less than 5% of the cases"
             if math.isinf(self.reliable_difference)
             else f"a difference of {self.reliable_difference:g} or more is reversed in at most 5% of the cases"
         )
         return (
-            f"Two separate sets of {topics_text(self.size)} order two systems the other way round in "
+            f"Two disjoint sets of {topics_text(self.size)} order two systems differently in "
             f"{self.swap_rate:.1%} of the cases; {reliable}; tau between the orders is {decimal(self.tau, 3)} "
             f"({decimal(self.tau_interval[0], 3)} to {decimal(self.tau_interval[1], 3)})."
         )
@@ -223,7 +223,9 @@ class Discrimination:
             return "No two systems could be tested."
         n_tested = sum(not math.isnan(p) for p in self.p_values)
         requirement = (
-            f"; for every pair, a difference of {decimal(self.required, 3)} would" if self.required > 0 else ""
+            f"; a difference of {decimal(self.required, 3)} would be significant for every pair"
+            if self.required > 0
+            else ""
         )
         return (
             f"{self.share:.1%} of the pairs of systems ({self.significant} of {n_tested}) differ significantly "

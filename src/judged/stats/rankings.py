@@ -49,7 +49,7 @@ class Correlation:
         ties = f", {self.tied} are tied in one ranking or both" if self.tied else ""
         return (
             f"{self.name} is {decimal(self.value, 3)} over {self.n} ranked items: {self.discordant} of {pairs} pairs"
-            f" {'is' if self.discordant == 1 else 'are'} ordered the other way round{ties}."
+            f" {'is' if self.discordant == 1 else 'are'} in the opposite order{ties}."
         )
 
 
@@ -77,7 +77,7 @@ def kendall_tau(first: Floats, second: Floats, ties: Ties = "b") -> Correlation:
     Examples
     --------
     >>> kendall_tau(np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.4, 0.2, 0.3, 0.1])).sentence
-    'tau_b is 0.667 over 4 ranked items: 1 of 6 pairs is ordered the other way round.'
+    'tau_b is 0.667 over 4 ranked items: 1 of 6 pairs is in the opposite order.'
     """
     _check_ties(ties)
     x, y, left_out = _common_items(first, second)
@@ -178,7 +178,7 @@ def _correlation(name: str, value: float, n: int, left_out: int, pairs: tuple[in
     tied = n * (n - 1) // 2 - concordant - discordant
     note = ""
     if math.isnan(value):
-        note = "one of the two rankings is a single tie" if n > 1 else "fewer than two items are ranked by both"
+        note = "all items are tied in one of the two rankings" if n > 1 else "fewer than two items are ranked by both"
     return Correlation(name, value, n, left_out, concordant, discordant, tied, note)
 
 

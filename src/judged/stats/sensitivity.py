@@ -95,28 +95,29 @@ def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
 
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
     >>> sensitive_sentence(sensitivity(old, new), ["t48"])
-    'Sensitive to a few topics (t48): within the 95% interval of their share of all topics, this may not hold.'
+    'Sensitive to a few topics (t48): the result may not hold for all values in the 95% CI of their share of topics.'
     """
     names = ", ".join([*topics[:_MAX_NAMES], *["..."] * (len(topics) > _MAX_NAMES)])
     bounded_text = ""
     if not math.isnan(result.bounded_p):
-        bounded_text = f" The bounded test does not show it (p {p_text(result.bounded_p, None)})."
+        bounded_text = f" The bounded test does not confirm it (p {p_text(result.bounded_p, None)})."
     return (
-        f"Sensitive to a few topics ({names}): within the 95% interval of their share of all topics, this may not"
-        f" hold.{bounded_text}"
+        f"Sensitive to a few topics ({names}): the result may not hold for all values in the 95% CI of their share of"
+        f" topics.{bounded_text}"
     )
 
 
 def missing_topics_sentence(result: Sensitivity) -> str:
     """Return the sentence on the topics that a sample may have missed, and that could reverse a verdict.
 
-    >>> missing_topics_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-53:]
-    'a mean difference below -0.65 there would reverse it.'
+    >>> missing_topics_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-63:]
+    'a mean difference below -0.65 on them would reverse the result.'
     """
     size = decimal(result.reversing_difference, 2, "+")
     return (
-        f"Up to {result.missed_share:.1%} of all topics may be of a kind that is not among these {result.n}: a mean"
-        f" difference {'below' if result.reversing_difference < 0 else 'above'} {size} there would reverse it."
+        f"Up to {result.missed_share:.1%} of all topics may belong to a kind that is missing from these {result.n}: a"
+        f" mean difference {'below' if result.reversing_difference < 0 else 'above'} {size} on them would reverse the"
+        " result."
     )
 
 
@@ -311,9 +312,9 @@ class LeaveOneTopicOut:
     def sentence(self, names: Sequence[str] = ()) -> str:
         """Describe what depends on single topics; `names` are those of all columns."""
         if len(self.topics) < 2:
-            return f"{topics_text(len(self.topics))}: none can be left out."
+            return f"{topics_text(len(self.topics))}: no topic can be removed."
         if not any(self.differences):
-            return "The two systems do not differ, whichever topic is left out."
+            return "The two systems do not differ, regardless of which topic is removed."
         names = names or [f"topic {column}" for column in range(max(self.topics) + 1)]
         return " ".join(filter(None, (self._about_sign(names), self._about_significance(names))))
 
@@ -326,17 +327,18 @@ class LeaveOneTopicOut:
             if all(difference_without[topic] for topic in self.sign_topics)
             else "is 0 or changes its sign"
         )
-        return f"Without {_any_of(self.sign_topics, names)} the difference {change}."
+        return f"Without {_any_of(self.sign_topics, names)}, the difference {change}."
 
     def _about_significance(self, names: Sequence[str]) -> str:
         if math.isnan(self.p) or insufficiency(len(self.topics), "verdict"):
             return ""
         verdicts = ("not significant", "significant")
         if not self.significance_topics:
-            text = f"It is {verdicts[self.significant]} (alpha {self.alpha:g}) whichever topic is left out."
+            verdict = f"{verdicts[self.significant]} (alpha {self.alpha:g})"
+            text = f"The difference is {verdict} regardless of which topic is removed."
         else:
             topics = _any_of(self.significance_topics, names)
-            text = f"Without {topics} it would be {verdicts[not self.significant]} (alpha {self.alpha:g})."
+            text = f"Without {topics}, it would be {verdicts[not self.significant]} (alpha {self.alpha:g})."
         if self.significant and self.min_removals is not None:
             count = topics_text(self.min_removals)
             text += f" Removing the {count} with the largest differences in its favor would reverse its sign."

@@ -198,12 +198,14 @@ class Reliability:
             return "The scores do not vary, or the topics are too few: reliability is not defined."
         shares = ", ".join(
             f"{percent(share)} {source}"
-            for share, source in zip(self.shares, ("systems", "topics", "their interaction and chance"), strict=True)
+            for share, source in zip(
+                self.shares, ("systems", "topics", "their interaction and residual error"), strict=True
+            )
         )
         return (
-            f"Of the variance of the scores, {shares}. With these {topics_text(self.n)} E rho^2 is "
+            f"Of the variance of the scores, {shares}. With these {topics_text(self.n)}, E rho^2 is "
             f"{_with_interval(self.generalizability)} and Phi {_with_interval(self.dependability)}; "
-            f"{self.target:g} would take {_format_topics(self.generalizability.topics_needed)} and "
+            f"{self.target:g} requires {_format_topics(self.generalizability.topics_needed)} and "
             f"{_format_topics(self.dependability.topics_needed)} topics."
         )
 

@@ -129,7 +129,7 @@ def test_all_the_same_grade() -> None:
     assert pair.same == 1
     for row in (pair.kappa, pair.linear, pair.quadratic, pair.alpha):
         assert math.isnan(row.value)
-        assert row.note == "all grades are the same, and chance alone explains that"
+        assert row.note == "all grades are the same, as expected by chance"
     assert result.systems[0].sentence.endswith("tau_b is undefined: fewer than two items are ranked by both.")
 
 

@@ -298,7 +298,7 @@ def test_an_average_that_does_not_exist_is_not_told() -> None:
 def test_slices_of_very_few_topics_come_with_what_their_means_are_worth() -> None:
     groups = ["many"] * 12 + ["pair"] * 2 + ["four"] * 4
     result = scores_of({"run": np.linspace(0.1, 0.9, 18)}).by_slice(slicing_of(groups))
-    assert [warning for warning in result.warnings if warning.startswith("group=four, group=pair: 4 topics say little")]
+    assert [warning for warning in result.warnings if warning.startswith("group=four, group=pair: 4 topics are weak")]
 
 
 def test_a_table_of_one_attribute_is_sliced_by_it(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_simpsons_paradox() -> None:
     old: list[int | None] = [1] * 10 + [1] * 10 + [5] * 10 + [None] * 10
     new: list[int | None] = [None] * 10 + [1] * 10 + [4] * 10 + [4] * 10
     new[12:14], old[12:14] = [1, 1], [2, 2]
-    with pytest.warns(JudgedWarning, match="nothing returned"):
+    with pytest.warns(JudgedWarning, match="no documents returned"):
         scores = ranked(topics="run", old=old, new=new)
     kinds = {f"q{i:02}": {"kind": "easy" if i < 20 else "hard"} for i in range(40)}
     result = scores.compare_slices(slice_topics(kinds, "kind"))

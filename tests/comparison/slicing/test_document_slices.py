@@ -175,7 +175,7 @@ def test_every_number_is_that_of_evaluate_on_the_groups_judgments(seed: int) -> 
 def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", JudgedWarning)
-        with pytest.raises(JudgedWarning, match="b: nothing returned for 2 of 4 topics"):
+        with pytest.raises(JudgedWarning, match="b: no documents returned for 2 of 4 topics"):
             by_document(QRELS, RUNS, "RR", FACTS, "source")
     with pytest.warns(JudgedWarning) as caught:
         result = by_document(QRELS, {"b": {"q3": ["w1"]}}, "RR", FACTS, "source", ci="none")

@@ -49,7 +49,7 @@ def test_the_table_and_by_which_rules_it_was_made(run: Callable[..., Ended]) -> 
     done = run(*NEWS)
     assert done.code == 0
     assert done.out == f"{made().text()}\n"
-    assert done.lines[-1] == "Over the 8 topics of the qrels; ties by document id"
+    assert done.lines[-1] == "Over the 8 topics of the qrels; ties by descending document id"
     assert done.lines[0].split() == ["run", "RR"]
     assert done.lines[1].split()[:3] == ["a", "good", "0.7917"]
     assert done.lines[1].split()[-1] == "c"  # it beats fair on 5 topics and ties on 3: p = 2/2^5

@@ -58,10 +58,10 @@ def test_a_warning_where_a_relevant_document_is_left_out() -> None:
     qrels = {topic: {f"d{topic}": 1, topic: 1 if at < 4 else 0} for at, topic in enumerate(TOPICS)}
     left_out = evaluate(qrels, run_of(40), "R@10", dialect="beir")
     assert left_out.value("R@10") == pytest.approx((36 + 4 / 2) / 40)
-    [note] = [note for note in left_out.notes if note.rule == "relevant-self-left-out"]
-    assert note.text.startswith("in 4 topics ")
+    [note] = [note for note in left_out.notes if note.rule == "relevant-self-removed"]
+    assert note.text.startswith("in 4 topics, ")
     kept = evaluate(qrels, run_of(40), "R@10", dialect="beir", exclude_self=False)
-    assert (kept.value("R@10"), rules(kept) & {"relevant-self-left-out"}) == (1.0, set())
+    assert (kept.value("R@10"), rules(kept) & {"relevant-self-removed"}) == (1.0, set())
 
 
 def test_commands_and_gates_leave_them_out(run: Callable[..., Ended], tmp_path: Path) -> None:

@@ -105,8 +105,8 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
     rows = [line.split() for line in done.lines[3:7]]
     assert [row[0] for row in rows] == ["judged", "trec_eval-9", "gdeval", "lenskit"]
     assert rows[2][1:4] == ["ndcg@3", "nDCG(gain=exp2,undefined=skip)@3", "0.45866"]  # 3.5 / 7.63093
-    assert done.lines[5].endswith("gain=exp2 in place of linear")
-    assert done.lines[6].endswith("it has no such measure")
+    assert done.lines[5].endswith("gain=exp2 instead of linear")
+    assert done.lines[6].endswith("the tool does not have this measure")
     every = run(
         "explain", "qrels.txt", "a.run", "-t", "q1", "-m", "AP", "--as", "all", "--rel", "2", "--format", "json"
     )

@@ -229,7 +229,7 @@ def test_init_warns_of_a_baseline_that_is_hardly_judged(folder: Path, run: Calla
     write_run(judged.Run.of(scored), folder / "few.run")
     done = run("gate", "init", "qrels.txt", "few.run", "-m", "RR", "-o", "n.toml")
     assert done.code == 0
-    assert "warning: few: nothing returned for 38 of 40 topics" in done.err
+    assert "warning: few: no documents returned for 38 of 40 topics" in done.err
     assert "warning: few: 0.5% of its first 10 documents are judged: judgments are sparse, or document" in done.err
     assert [one.kind for one in read_config(folder / "n.toml").guardrails] == ["missing topics"]
     assert "So few are judged here" in (folder / "n.toml").read_text().replace("\n# ", " ")

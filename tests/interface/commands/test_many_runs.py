@@ -34,7 +34,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_each_kind_of_warning_is_one_line(command: str, files: list[str], run: Callable[..., Ended]) -> None:
     measures = () if command == "check" else ("-m", "AP")
     done = run(command, "qrels", *files, *measures)
-    said = [line for line in (done.err + done.out).splitlines() if "nothing returned for" in line]
+    said = [line for line in (done.err + done.out).splitlines() if "no documents returned for" in line]
     assert len(said) == 1, said
     assert all(name in said[0] for name in ("12 ", *LACKING))
 

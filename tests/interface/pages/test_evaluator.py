@@ -690,7 +690,7 @@ def test_two_hundred_documents_are_read_and_the_rest_counted(text):
         ("1e999", "line 1"),
         ("inf nan", "line 1"),
         ("a\x00b 1", "control characters"),
-        ("[1, ", "text:1: broken JSON"),
+        ("[1, ", "text:1: invalid JSON"),
         ("[NaN]", "NaN"),
         ("[1e999]", "too large"),
         ("[[1]]", "item 1"),

@@ -39,7 +39,7 @@ def test_facts_are_those_of_the_files():
     assert poor["value"] == 0.0
     assert (about["queries"], about["documents"], about["attributes"]) == (1, 0, ())
     assert about["best"] == "good has the highest nDCG@10 of 2 runs: 0.8770 [0.064, 1.000], over 3 topics."
-    assert any("poor: nothing returned for 2 of 3 topics" in text for text in overview.warnings)
+    assert any("poor: no documents returned for 2 of 3 topics" in text for text in overview.warnings)
 
 
 def test_numbers_of_the_sample_are_those_of_evaluate(sample):

@@ -383,7 +383,7 @@ def test_a_single_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=ATTRIBUTES))
     data = fetch(client, measures="RR", curve="R")
     assert data["baseline"] is None
-    assert data["sentences"][2] == "One run is open: no significance test; [95% interval: adjusted t]."
+    assert data["sentences"][2] == "One run is open: no significance test; [95% CI: adjusted t]."
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert data["board"][0]["RR"] == 0.75
     assert data["board"][0]["RR_ci"] == [low, high]
@@ -417,7 +417,7 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
     assert (data["choices"]["test"], data["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
     assert "paired t-test" in data["sentences"][2]
-    assert "[95% interval: adjusted t]" in data["sentences"][2]
+    assert "[95% CI: adjusted t]" in data["sentences"][2]
     assert against(data, "two", "RR")["p"] == expected.pair("one", "two").result.p
     assert noted(data, "many-topics")
     randomization = fetch(client, measures="RR", test="randomization")
@@ -543,7 +543,7 @@ def test_warnings_of_many_runs_are_merged_by_kind() -> None:
     data = fetch(page, baseline="run00")
     assert len({note["rule"] for note in data["notes"]}) < 8
     text = page.get("/leaderboard", params={"baseline": "run00"}).text
-    assert text.count("nothing returned for") == 1
+    assert text.count("no documents returned for") == 1
     assert "30 runs, worst run02, run05, run08" in text
     for path in ("/", "/slices", "/matrix"):
-        assert page.get(path).text.count("nothing returned for") <= 2
+        assert page.get(path).text.count("no documents returned for") <= 2

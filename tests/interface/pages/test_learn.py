@@ -430,7 +430,7 @@ def test_advice_on_open_data_equals_advise(client, sample, task):
     data = client.get("/api/v1/advice", params={"task": task}).json()
     assert data["entries"] == expected.to_dict()["entries"]
     assert data["measures"] == [str(one) for one in expected.measures]
-    assert (data["task"]["name"], data["task"]["given"]) == (expected.task.name, bool(task))
+    assert (data["task"]["name"], data["task"]["is_explicit"]) == (expected.task.name, bool(task))
     page_text = text_of(client.get("/choose", params={"task": task}).text)
     for one in expected.recommendations:
         assert " ".join(one.reason.split()) in page_text
@@ -466,7 +466,7 @@ def test_described_data_are_as_they_are_described(answers):
     profile = advise(qrels, run, query.task or None).profile
     relevant = {"one": (1, 1), "few": (2, 9), "many": (10, 99), "hundreds": (101, 10**6)}[query.relevant]
     assert relevant[0] <= profile.relevant.least <= profile.relevant.most <= relevant[1]
-    assert profile.barren == 0
+    assert profile.without_relevant == 0
     assert (len(profile.positive) > 1) == (query.grades != "binary")
     assert profile.max_list_length == int(query.length)
     assert (profile.not_relevant == 0) == (query.judged == "positives")

@@ -198,7 +198,7 @@ def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> N
     rows = page.locator("[data-table=tools] tbody tr").all_inner_texts()
     assert rows[0].startswith("nDCG@10 of bm25: ")
     gdeval = next(row for row in rows if row.startswith("gdeval"))
-    assert re.split(r"\t", gdeval) == ["gdeval", "ndcg@10", "0.94998", "gain=exp2 in place of linear"]
+    assert re.split(r"\t", gdeval) == ["gdeval", "ndcg@10", "0.94998", "gain=exp2 instead of linear"]
     assert "explain=AP" in page.url
     assert "sort=mean" in page.url
     view.clean()

@@ -269,12 +269,12 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
     assert (ties["low"], ties["high"], ties["sentence"]) == (
         ties["score"],
         ties["score"],
-        "Whatever the order of documents with equal scores, it stays.",
+        "The score does not depend on the order of documents with equal scores.",
     )
     best = (2 + 2 * gain_b + 1 / 2) / (2 + 2 * gain_b + 1 / 2 + 1 / math.log2(5))  # x has grade 2
     assert (unjudged["low"], unjudged["high"]) == pytest.approx((first, best))
-    by = "by the grades of its 1 unjudged document; both ends can be reached."
-    assert unjudged["sentence"] == f"Between {first:.4f} and {best:.4f}, {by}"
+    by = "depending on the grades of its 1 unjudged document; both limits are attained."
+    assert unjudged["sentence"] == f"The score is between {first:.4f} and {best:.4f}, {by}"
 
 
 def test_tied_documents_are_named_and_bounded() -> None:
@@ -364,7 +364,7 @@ def test_what_other_tools_report(of_sample: TestClient) -> None:
     for name in ("bm25", "tfidf"):
         run = next(run for run in shipped.runs() if run.name == name)
         comparison = compare_tools(shipped.qrels(), run, "t12", "nDCG@10")
-        columns = ("tool", "called", "measure", "printed", "why")
+        columns = ("tool", "tool_measure", "measure", "printed", "reason")
         lines = [tuple(row[column] for column in columns) for row in data if row["run"] == name]
         assert lines == [row for row in comparison.table().grid().rows[1:] if row[1]]
         assert len(lines) > 3
@@ -379,7 +379,9 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
     assert grade_range.high[0] == 4 + 1 / math.log2(3)
     assert data["reaches"][1]["high"] == grade_range.high[0]
     comparison = compare_tools(qrels, run, "q", "DCG@2").tool_scores
-    assert [row["printed"] for row in data["tools"]] == [opinion.printed for opinion in comparison if opinion.called]
+    assert [row["printed"] for row in data["tools"]] == [
+        opinion.printed for opinion in comparison if opinion.tool_measure
+    ]
 
 
 def test_deeper_lists(of_sample: TestClient) -> None:
@@ -472,7 +474,7 @@ def test_a_run_that_is_a_set() -> None:
     assert [(row["doc_id"], row["rank"]) for row in documents_of(data, data["runs"][0])] == [("x", None), ("a", None)]
     assert [row["there"] for row in documents_of(data, data["runs"][1])] == [None, None, None]
     assert by_measure(data)[0] is None
-    assert "needs a ranking" in data["explained"][0]["problem"]
+    assert "requires a ranking" in data["explained"][0]["problem"]
     of_set = get(http, "/api/v1/topic", topic="q", measure="SetP", first="S", second="A")
     assert by_measure(of_set) == [0.5, pytest.approx(2 / 3)]
     assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."
@@ -620,7 +622,7 @@ def test_the_page_shows_the_data(of_sample: TestClient) -> None:
     page_text = html.unescape(of_sample.get("/topic", params=parameters).text)
     texts = [data["query"], *data["sentences"], *(row["sentence"] for row in data["reaches"] + data["losses"])]
     texts += [step["numbers"] for row in data["explained"] for step in row["steps"]]
-    texts += [row["why"] for row in data["tools"]]
+    texts += [row["reason"] for row in data["tools"]]
     texts += [f"{row[name]:.4f}" for row in data["scores"] for name in ("run:bm25", "run:bm25_nostem")]
     texts += [f"grade {row['grade']:g}" for row in data["documents"] if row["grade"] is not None]
     assert [text for text in texts if text not in page_text and minus(text) not in page_text] == []

@@ -70,8 +70,8 @@ def test_unknown_layouts_are_refused_with_those_that_are_known(tmp_path: Path, t
         (b"SQLite format 3\x00", "SQLite"),
         (b"ARROW1\x00\x00", "Arrow"),
         (b"PK\x03\x04 cut off", "archive is damaged"),
-        (b"PAR1 and no more", "damaged or cut short"),
-        (b"\x1f\x8b\x08 cut off", "cut short or damaged"),
+        (b"PAR1 and no more", "damaged or truncated"),
+        (b"\x1f\x8b\x08 cut off", "truncated or damaged"),
     ],
 )
 def test_what_cannot_be_read_says_why(tmp_path: Path, data: bytes, problem: str) -> None:

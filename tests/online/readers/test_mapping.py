@@ -369,7 +369,7 @@ def test_parquet_with_typed_columns_and_lists(tmp_path):
     ]
     assert log.lines == 2
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(InputError, match="damaged or cut short"):
+    with pytest.raises(InputError, match="damaged or truncated"):
         read_raw([tmp_path / "bad.parquet"], shared_engine(), mapping=write_mapping(tmp_path, text))
 
 

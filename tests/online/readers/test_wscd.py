@@ -153,7 +153,7 @@ def test_nothing_and_files_that_are_not_there(tmp_path):
     with pytest.raises(InputError, match="no log files"):
         read_raw([], shared_engine(), layout="wscd")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(EARLY.encode() * 50)[:60])
-    with pytest.raises(InputError, match="cut short or damaged"):
+    with pytest.raises(InputError, match="truncated or damaged"):
         read_raw([tmp_path / "cut.gz"], shared_engine(), layout="wscd")
 
 

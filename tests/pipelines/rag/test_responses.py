@@ -39,7 +39,7 @@ def test_a_document_cited_twice_has_its_first_rank() -> None:
         ({"answers": [ANSWER], "nuggets": [{"query_id": "q", "nugget_id": "1", "importance": "high"}]}, "'high'"),
         ({"answers": [ANSWER], "assignments": [{**ANSWER, "nugget_id": "1", "verdict": "support"}]}, "nuggets has no"),
         ({"answers": [ANSWER], "context": [{**ANSWER, "run_id": "b", "doc_id": "d"}]}, "answers has no row"),
-        ({"answers": [ANSWER], "citations": [{**ANSWER, "sentence": "one", "doc_id": "d"}]}, "whole number"),
+        ({"answers": [ANSWER], "citations": [{**ANSWER, "sentence": "one", "doc_id": "d"}]}, "integer"),
         ({"answers": [ANSWER], "correctness": [{**ANSWER, "verdict": "right"}]}, "no verdict 'right'"),
     ],
 )
@@ -96,8 +96,8 @@ def test_notes_list_files_and_columns_that_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "support.json").write_text('"x"', encoding="utf-8")
     (tmp_path / "README.md").write_text("not a table", encoding="utf-8")
     notes = {note.rule: note.text for note in Responses.of(tmp_path).notes}
-    assert set(notes) == {"columns-not-read", "empty-table", "files-not-read"}
-    assert notes["columns-not-read"].endswith("txt")
-    assert notes["files-not-read"].endswith("nugets.csv")
+    assert set(notes) == {"unknown-columns", "empty-table", "unknown-files"}
+    assert notes["unknown-columns"].endswith("txt")
+    assert notes["unknown-files"].endswith("nugets.csv")
     rules = {finding.rule for finding in check_responses(tmp_path) if finding.severity == "warning"}
     assert rules >= set(notes)

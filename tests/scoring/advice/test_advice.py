@@ -61,8 +61,8 @@ def test_the_task_is_taken_from_the_data(qrels: Any, runs: Any, task: str):
     assert task not in {other.name for other in advice.other_tasks}
     assert {"rag", "coverage", "first-stage", "recommendation"} <= {other.name for other in advice.other_tasks}
     text = " ".join(str(advice).split())
-    assert "No task was given" in text
-    assert f"--task: {', '.join(other.name for other in advice.other_tasks)}." in text
+    assert "No task was selected" in text
+    assert f"(--task): {', '.join(other.name for other in advice.other_tasks)}." in text
 
 
 def test_preferences_are_told_by_their_format(tmp_path: Path):
@@ -101,7 +101,7 @@ def test_one_answer_is_four_topics_of_five():
 )
 def test_the_level_goes_by_the_scale(grades: list[float], level: float):
     profile = build_profile({"q": {f"d{position}": grade for position, grade in enumerate(grades)}})
-    assert (profile.rel, profile.rel_given) == (level, False)
+    assert (profile.rel, profile.has_explicit_rel) == (level, False)
 
 
 def test_the_higher_level_gives_way_where_it_empties_topics():
@@ -113,9 +113,9 @@ def test_the_higher_level_gives_way_where_it_empties_topics():
 def test_a_level_that_is_given_is_taken():
     qrels = {"q": {"a": 3, "b": 2, "c": 1}}
     advice = judged.advise(qrels, rel=3)
-    assert (advice.profile.rel, advice.profile.rel_given) == (3, True)
+    assert (advice.profile.rel, advice.profile.has_explicit_rel) == (3, True)
     assert names(advice) == ["nDCG@10", "R(rel=3)@100"]
-    assert "count grade 3 and above" in advice.text(unfold=["know"])
+    assert "count grade 3 and above" in advice.text(unfold=["notes"])
     with pytest.raises(judged.InputError, match=r"`rel` must be a finite grade above 0, got 0\. Fix: use --rel 1"):
         judged.advise(qrels, rel=0)
 
@@ -127,11 +127,15 @@ def test_profile_by_hand():
     assert (profile.n, profile.judgments, profile.grades, profile.positive) == (3, 6, (-1, 0, 1, 2), (1, 2))
     assert (profile.relevant.least, profile.relevant.median, profile.relevant.most) == (0, 1, 2)
     assert (profile.judged.least, profile.judged.median, profile.judged.most) == (1, 1, 4)
-    assert (profile.barren, profile.single, profile.with_relevant, profile.under_10) == (1, 1, 2, 2)
+    assert (profile.without_relevant, profile.one_relevant, profile.with_relevant, profile.under_10) == (1, 1, 2, 2)
     assert profile.best_p10 == pytest.approx((0.2 + 0.1 + 0) / 3)
     assert (profile.best_r10, profile.over_10, profile.over_100) == (pytest.approx(2 / 3), 0, 0)
-    assert (profile.not_relevant, profile.one_sided, profile.negative) == (2, 1, 1)
-    assert (profile.weakest, profile.below_best, profile.lost) == (pytest.approx(2 / 3), 1, 0)
+    assert (profile.not_relevant, profile.without_nonrelevant, profile.negative) == (2, 1, 1)
+    assert (profile.lowest_grade_share, profile.without_highest_grade, profile.below_rel) == (
+        pytest.approx(2 / 3),
+        1,
+        0,
+    )
     run = profile.runs[0]
     assert (run.ranked, run.missing, run.returned.least, run.returned.most) == (True, 1, 1, 4)
     assert run.judged_10 == run.judged_100 == pytest.approx((2 / 4 + 1 + 0) / 3)
@@ -259,18 +263,18 @@ def test_the_sample_as_text(run: Callable[..., Any]):
     code, out, err = run("advise", "-v", "sample/qrels.txt", "sample/runs/bm25.run.gz", "sample/runs/rrf.run.gz")
     assert (code, err) == (0, "")
     assert out.startswith(
-        "For the task graded: documents are relevant to different degrees, and the first page counts."
+        "For the task graded: documents are relevant to different degrees, and the first page matters most."
     )
     assert [line for line in out.splitlines() if line.startswith("== ")][-4:] == [
-        "== Know when reading ==",
-        "== It rests on these facts ==",
+        "== Notes on interpretation ==",
+        "== Facts about the data ==",
         "== Sources ==",
         "== Next ==",
     ]
-    assert "nDCG@10 + R(rel=2)@50: The first is what a person sees" in out
+    assert "nDCG@10 + R(rel=2)@50: nDCG measures the page that users see" in out
     text = " ".join(out.split())
     assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in text
-    assert "relevant documents per topic: median 4, from 1 to 26 (rr-hides-coverage," in text
+    assert "relevant documents per topic: median 4, from 1 to 26 (rules: rr-hides-coverage," in text
     assert out.endswith(
         "== Next ==\n\njudged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
         " -m nDCG@10 -m 'R(rel=2)@50' -m Judged@10\n"
@@ -307,12 +311,12 @@ def test_the_next_command_runs(run: Callable[..., Any]):
 def test_the_sample_as_json(run: Callable[..., Any]):
     _, out, _ = run("advise", "sample/qrels.txt", "--format", "json", "--rel", "3")
     advice = json.loads(out)
-    assert advice["task"] == {"name": "graded", "what": TASKS["graded"].description, "given": False}
+    assert advice["task"] == {"name": "graded", "description": TASKS["graded"].description, "is_explicit": False}
     assert advice["measures"] == ["nDCG@10", "R(rel=3)@100"]
     assert (advice["profile"]["n"], advice["profile"]["rel"], advice["profile"]["runs"]) == (48, 3.0, [])
     assert advice["command"] == "judged evaluate sample/qrels.txt RUN -m nDCG@10 -m 'R(rel=3)@100'"
     page = next(recommendation for recommendation in advice["entries"] if recommendation["rule"] == "graded-page")
-    assert page["facts"] == ["grades 0, 1, 2, 3"]
+    assert page["facts"] == ["grades: 0, 1, 2, 3"]
     assert page["sources"]["Craswell et al. 2020"].endswith("arXiv:2003.07820, 2020.")
 
 
@@ -320,8 +324,8 @@ def test_the_sample_as_markdown_in_a_file(run: Callable[..., Any]):
     code, out, _ = run("advise", "sample/qrels.txt", "--task", "coverage", "-o", "advice.md")
     text = Path("advice.md").read_text(encoding="utf-8")
     assert (code, out) == (0, "")
-    assert text.startswith("For the task coverage: the user wants everything relevant")
-    assert "- R(rel=2)@100: A later stage cannot recover what is missing." in text
+    assert text.startswith("For the task coverage: users need all relevant documents")
+    assert "- R(rel=2)@100: A later stage cannot recover missing documents." in text
     assert "- Asadi and Lin 2013: Asadi and Lin. Effectiveness/efficiency" in text
     assert "judged evaluate sample/qrels.txt RUN -m 'R(rel=2)@100'" in text
 
@@ -380,7 +384,7 @@ def test_deep_learning_passages():
 def test_one_label_a_topic(name: str):
     advice = judged.advise(shared("small_qrels", "qrels", f"qrels.{name}.txt"))
     assert names(advice) == ["RR@10", "Success@10", "R@100", "R@1000"]
-    assert {"single-label", "condensed-without-negatives", "ndcg-is-like-rr", "precision-held-down"} <= rules(advice)
+    assert {"single-label", "condensed-without-negatives", "ndcg-is-like-rr", "precision-limited"} <= rules(advice)
     assert [str(measure) for measure in advice.avoid][:3] == ["P@10", "Bpref", "nDCG(judged_only=true)@10"]
 
 
@@ -390,7 +394,7 @@ def test_many_relevant_news():
     advice = judged.advise(shared("robust03", "qrels", "robust03_qrels.txt"), runs, "many-relevant")
     assert names(advice) == ["AP", "nDCG@10", "P@10", "R@100", "Rprec", "Judged@10"]
     ties = next(recommendation for recommendation in advice.recommendations if recommendation.rule == "ties")
-    assert ties.reason.startswith("96% of the judged documents in the first 10 of rutcor03100 are tied")
+    assert ties.reason.startswith("96% of the judged documents in the first 10 of rutcor03100 have the same score")
 
 
 @needs_shared

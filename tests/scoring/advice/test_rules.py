@@ -62,7 +62,7 @@ class Case(NamedTuple):
 
 # facts that use a field of the profile
 FACTS_OF_FIELD: dict[str, tuple[str, ...]] = {
-    "single": ("single",),
+    "one_relevant": ("single",),
     "relevant": ("relevant",),
     "judged": ("judged",),
     "best_p10": ("under_10",),
@@ -74,12 +74,12 @@ FACTS_OF_FIELD: dict[str, tuple[str, ...]] = {
     "positive": ("grades",),
     "gain_ratio[linear]": ("grades",),
     "gain_ratio[exp2]": ("grades",),
-    "rel": ("rel", "barren"),
-    "lost": ("lost",),
-    "barren": ("barren",),
-    "weakest": ("weakest",),
-    "below_best": ("below_best",),
-    "one_sided": ("not_relevant",),
+    "rel": ("rel", "without_relevant"),
+    "below_rel": ("below_rel",),
+    "without_relevant": ("without_relevant",),
+    "lowest_grade_share": ("lowest_grade_share",),
+    "without_highest_grade": ("without_highest_grade",),
+    "without_nonrelevant": ("not_relevant",),
     "with_relevant": ("not_relevant",),
     "negative": ("negative",),
     "iterations": ("labels",),
@@ -100,9 +100,11 @@ CASES: dict[str, Case] = {
     "single-answer-rank": Case(
         "single-answer", (ONE_RELEVANT,), "2 of 2 topics have exactly one", (ONE_RELEVANT,), "rag", ("RR@10",)
     ),
-    "single-answer-pair": Case("single-answer", (ONE_RELEVANT,), "on the first page at all", (ONE_RELEVANT,), "rag"),
+    "single-answer-pair": Case(
+        "single-answer", (ONE_RELEVANT,), "with the answer on the first page", (ONE_RELEVANT,), "rag"
+    ),
     "rag-evidence": Case(
-        "rag", (ONE_RELEVANT,), "among the 5 or 10", (ONE_RELEVANT,), "graded", ("Success@5", "Success@10")
+        "rag", (ONE_RELEVANT,), "first 5 or 10 passages", (ONE_RELEVANT,), "graded", ("Success@5", "Success@10")
     ),
     "rag-all-evidence": Case("rag", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (MANY_RELEVANT,), None, ("R@10",)),
     "graded-page": Case("graded", (FOUR_GRADES,), "Grades above 0: 1, 2, 3.", (FEW_RELEVANT,), None, ("nDCG@10",)),
@@ -115,10 +117,12 @@ CASES: dict[str, Case] = {
         None,
         ("AP",),
     ),
-    "many-page": Case("many-relevant", (FEW_RELEVANT,), "which P@10 cannot", (FEW_RELEVANT,), "coverage"),
-    "precision-with-recall": Case("many-relevant", (MANY_RELEVANT,), "would reach 1.00 and 1.00", (FEW_RELEVANT,)),
+    "many-page": Case("many-relevant", (FEW_RELEVANT,), "Precision cannot", (FEW_RELEVANT,), "coverage"),
+    "precision-with-recall": Case(
+        "many-relevant", (MANY_RELEVANT,), "would reach a mean of 1.00 and 1.00", (FEW_RELEVANT,)
+    ),
     "page-with-recall": Case(
-        "graded", (FOUR_GRADES,), "a change may help one", (HUNDREDS_RELEVANT,), None, ("nDCG@10", "R(rel=2)@100")
+        "graded", (FOUR_GRADES,), "may improve one and harm", (HUNDREDS_RELEVANT,), None, ("nDCG@10", "R(rel=2)@100")
     ),
     "page-with-capped-recall": Case("graded", (HUNDREDS_RELEVANT,), "2 of 2 topics have more than 100", (FOUR_GRADES,)),
     "candidates": Case("first-stage", (FEW_RELEVANT,), "cannot recover", (HUNDREDS_RELEVANT,), None, ("R@100",)),
@@ -126,27 +130,29 @@ CASES: dict[str, Case] = {
         "first-stage", (HUNDREDS_RELEVANT,), "2 of 2 topics", (FEW_RELEVANT,), None, ("RelP@100",)
     ),
     "candidates-deep": Case(
-        "first-stage", (FEW_RELEVANT, ranking(101)), "Cheap first stages", (FEW_RELEVANT, ranking(100))
+        "first-stage", (FEW_RELEVANT, ranking(101)), "Inexpensive first stages", (FEW_RELEVANT, ranking(100))
     ),
-    "own-cutoff": Case(
+    "r-precision": Case(
         "coverage", (topics([1] * 20 + [0], [1, 1]),), "from 2 to 20", (FEW_RELEVANT,), None, ("Rprec",)
     ),
     "candidates-graded": Case(
         "first-stage", (FOUR_GRADES,), "Grades above 0: 1, 2, 3.", (FEW_RELEVANT,), None, ("NCG@100",)
     ),
     "coverage-average-precision": Case("coverage", (MANY_RELEVANT,), "always 60", (FEW_RELEVANT,), None, ("AP",)),
-    "diversity-page": Case("diversity", (SUBTOPICS,), "2 different iterations, and 1 pair judged", (FEW_RELEVANT,)),
+    "diversity-page": Case("diversity", (SUBTOPICS,), "2 different iterations; 1 pair with judgments", (FEW_RELEVANT,)),
     "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW_RELEVANT,)),
-    "diversity-without-subtopics": Case("diversity", (FEW_RELEVANT,), "do not tell subtopics apart", (SUBTOPICS,)),
+    "diversity-without-subtopics": Case("diversity", (FEW_RELEVANT,), "do not identify subtopics", (SUBTOPICS,)),
     "recommendation-page": Case(
         "recommendation", (FEW_RELEVANT,), "robust to missing and popular", (FEW_RELEVANT,), "rag"
     ),
     "recommendation-pair": Case(
-        "recommendation", (FEW_RELEVANT,), "held down by users", (ONE_RELEVANT,), None, ("nDCG@10", "P@10")
+        "recommendation", (FEW_RELEVANT,), "limited by users", (ONE_RELEVANT,), None, ("nDCG@10", "P@10")
     ),
     "recommendation-one": Case("recommendation", (ONE_RELEVANT,), "2 of 2 users have exactly one", (FEW_RELEVANT,)),
-    "assessors-apart": Case("assessors", (ASSESSORS,), "2 assessors, and 1 pair judged by several", (FEW_RELEVANT,)),
-    "assessors-not-told-apart": Case("assessors", (FEW_RELEVANT,), "do not tell assessors apart", (ASSESSORS,)),
+    "assessors-separate": Case(
+        "assessors", (ASSESSORS,), "2 assessors; 1 pair with judgments of several", (FEW_RELEVANT,)
+    ),
+    "assessors-not-identified": Case("assessors", (FEW_RELEVANT,), "do not identify assessors", (ASSESSORS,)),
     "preferences": Case(
         "preferences", (FEW_RELEVANT,), "only the order", (FEW_RELEVANT,), "graded", ("Compat", "PrefShare")
     ),
@@ -154,7 +160,7 @@ CASES: dict[str, Case] = {
     "sets": Case(
         "graded",
         (FEW_RELEVANT, [set_run()]),
-        "Without scores: filter.",
+        "Runs without scores: filter.",
         (FEW_RELEVANT, ranking(2)),
         None,
         ("SetP", "SetR"),
@@ -177,17 +183,17 @@ CASES: dict[str, Case] = {
     "judged-share": Case(
         "graded",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
-        "Judged of the first 10: 50% for b, which is the least, and 100% for a, the most.",
+        "Judged share of the first 10: from 50% (b) to 100% (a).",
         (FEW_RELEVANT,),
         None,
         ("Judged@8",),
     ),
     "rr-hides-coverage": Case("graded", (FEW_RELEVANT,), "median 2.5", (ONE_RELEVANT,), None, ("RR", "RR@10")),
-    "precision-held-down": Case(
+    "precision-limited": Case(
         "rag", (FEW_RELEVANT,), "2 of 2 topics have fewer than 10 relevant documents", (MANY_RELEVANT,)
     ),
-    "recall-held-down-10": Case("graded", (MANY_RELEVANT,), "mean R@10 of 0.667", (FEW_RELEVANT,), None, ("R@10",)),
-    "recall-held-down-100": Case(
+    "recall-limited-10": Case("graded", (MANY_RELEVANT,), "mean R@10 of 0.667", (FEW_RELEVANT,), None, ("R@10",)),
+    "recall-limited-100": Case(
         "graded", (HUNDREDS_RELEVANT,), "mean R@100 of 0.667", (MANY_RELEVANT,), None, ("R@100",)
     ),
     "deep-measures-shallow-pool": Case(
@@ -201,9 +207,9 @@ CASES: dict[str, Case] = {
     ),
     "condensed-without-negatives": Case("single-answer", (ONE_RELEVANT,), "In 2 of 2 topics", (ONE_RELEVANT_OF_TWO,)),
     "sets-have-no-ranks": Case(
-        "graded", (FEW_RELEVANT, [set_run()]), "Without scores: filter.", (FEW_RELEVANT, ranking(2))
+        "graded", (FEW_RELEVANT, [set_run()]), "Runs without scores: filter.", (FEW_RELEVANT, ranking(2))
     ),
-    "accuracy": Case("rag", (FEW_RELEVANT,), "out of a whole collection", (FEW_RELEVANT,), "graded"),
+    "accuracy": Case("rag", (FEW_RELEVANT,), "Relevant documents per topic: median 2.5", (FEW_RELEVANT,), "graded"),
     "err-stops-early": Case(
         "coverage", (FOUR_GRADES,), "median 2.5, from 2 to 3", (ONE_RELEVANT,), None, ("ERR(max=3)@20",)
     ),
@@ -211,25 +217,35 @@ CASES: dict[str, Case] = {
     "ndcg-is-like-rr": Case("single-answer", (ONE_RELEVANT,), "2 of 2 topics have exactly one", (topics([1], [2]),)),
     "level-four-grades": Case("graded", (FOUR_GRADES,), "count grade 2 and above", (THREE_GRADES,)),
     "level-other-scale": Case("graded", (THREE_GRADES,), "count grade 1 and above", (FOUR_GRADES,)),
-    "level-loses-topics": Case(
+    "level-excludes-topics": Case(
         "graded", (topics(*[[3, 2]] * 9, [1, 0]),), "1 of 10 topics have documents above grade 0", (FOUR_GRADES,)
     ),
     "weak-grades": Case("graded", (THREE_GRADES,), "60% of the documents above grade 0", (topics([2, 2, 1]),)),
-    "gain": Case("graded", (FOUR_GRADES,), "worth 3 of the lowest with linear gain, 7 with exp2", (THREE_GRADES,)),
+    "gain": Case(
+        "graded",
+        (FOUR_GRADES,),
+        "3 times the gain of the lowest with linear gain, and 7 times with exp2",
+        (THREE_GRADES,),
+    ),
     "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (THREE_GRADES,)),
-    "rr-scale": Case("single-answer", (ONE_RELEVANT,), "rank 1 dominates its mean", (ONE_RELEVANT,), "rag"),
+    "rr-scale": Case("single-answer", (ONE_RELEVANT,), "rank 1 dominates the mean", (ONE_RELEVANT,), "rag"),
     "single-label": Case(
         "rag", (ONE_RELEVANT,), "2 of 2 topics have exactly one relevant document", (ONE_RELEVANT_OF_TWO,)
     ),
     "task-one-data-many": Case("single-answer", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (ONE_RELEVANT,)),
-    "unlabeled-is-unknown": Case("recommendation", (ONE_RELEVANT,), "In 2 of 2 users", (FEW_RELEVANT,)),
+    "unlabeled-items": Case("recommendation", (ONE_RELEVANT,), "In 2 of 2 users", (FEW_RELEVANT,)),
     "sampled-candidates": Case(
-        "recommendation", (ONE_RELEVANT, ranking(7)), "The longest list holds 7 items.", (ONE_RELEVANT,)
+        "recommendation", (ONE_RELEVANT, ranking(7)), "The longest list has 7 items.", (ONE_RELEVANT,)
     ),
     "rag-order": Case("rag", (FEW_RELEVANT,), "does not read like a person", (FEW_RELEVANT,), "graded"),
-    "recall-of-the-known": Case("coverage", (FEW_RELEVANT,), "always 4", (MANY_RELEVANT,)),
-    "holes": Case("graded", (FEW_RELEVANT, ranking(10)), "judged to 80% down to rank 5", (FEW_RELEVANT, ranking(4))),
-    "judged-means-found": Case(
+    "recall-of-judged": Case("coverage", (FEW_RELEVANT,), "always 4", (MANY_RELEVANT,)),
+    "holes": Case(
+        "graded",
+        (FEW_RELEVANT, ranking(10)),
+        "At least 80% of the documents of every run are judged to rank 5.",
+        (FEW_RELEVANT, ranking(4)),
+    ),
+    "judged-without-nonrelevant": Case(
         "graded", (ONE_RELEVANT, ranking(3)), "In 2 of 2 topics", (ONE_RELEVANT_OF_TWO, ranking(3))
     ),
     "uneven-holes": Case(
@@ -241,11 +257,11 @@ CASES: dict[str, Case] = {
     "ties": Case(
         "graded",
         (FEW_RELEVANT, {"q0": {"d0": 1.0, "d1": 1.0, "d2": 0.5}, "q1": {"d0": 0.9}}),
-        "50% of the judged documents in the first 10 of run are tied",
+        "50% of the judged documents in the first 10 of run have the same score",
         (FEW_RELEVANT, ranking(4)),
     ),
     "lists-end": Case(
-        "graded", (FEW_RELEVANT, ranking(7)), "The longest list holds 7 documents.", (FEW_RELEVANT, ranking(1000))
+        "graded", (FEW_RELEVANT, ranking(7)), "The longest list has 7 documents.", (FEW_RELEVANT, ranking(1000))
     ),
     "missing-topics": Case(
         "graded",
@@ -253,13 +269,15 @@ CASES: dict[str, Case] = {
         "run has no results for 1 of 2 topics",
         (FEW_RELEVANT, ranking(4)),
     ),
-    "barren-topics": Case("graded", (topics([1], [0]),), "1 of 2 topics have no document of grade 1", (ONE_RELEVANT,)),
-    "negative-grades": Case("graded", (topics([1, -2]),), "With a negative grade: 1 pair.", (FEW_RELEVANT,)),
+    "topics-without-relevant": Case(
+        "graded", (topics([1], [0]),), "1 of 2 topics have no document of grade 1", (ONE_RELEVANT,)
+    ),
+    "negative-grades": Case("graded", (topics([1, -2]),), "Judgments with a negative grade: 1 pair.", (FEW_RELEVANT,)),
     "several-labels": Case(
         "graded", (SUBTOPICS,), "1 pair, under 2 different iterations, which look like subtopics", (FEW_RELEVANT,)
     ),
-    "few-topics": Case("graded", (FEW_RELEVANT,), "2 topics only", (topics(*[[1]] * 25),)),
-    "mean-hides": Case("graded", (FEW_RELEVANT,), "2 topics, relevant documents in each: median 2.5", (topics([1]),)),
+    "few-topics": Case("graded", (FEW_RELEVANT,), "only 2 topics", (topics(*[[1]] * 25),)),
+    "mean-hides": Case("graded", (FEW_RELEVANT,), "2 topics, relevant documents per topic: median 2.5", (topics([1]),)),
 }
 
 

@@ -122,7 +122,7 @@ def test_no_such_measure(spec: str) -> None:
         ("ndcg_10", "write ndcg_cut.10"),
         ("NDCG@10", "write ndcg_cut.10"),
         ("map_10", "write map_cut.10"),
-        ("recip_rank_10", "write recip_rank, which takes no parameters here"),
+        ("recip_rank_10", "write recip_rank, which takes no parameters"),
         ("set_F_0.5", "write set_F.0.5"),
         ("ndcg_1=3,2=9", "write ndcg.1=3,2=9"),
         ("rbp_p=0.8", "write rbp.p=0.8"),
@@ -154,9 +154,7 @@ def test_for_other_names_the_measures_are_listed_in_one_line() -> None:
     assert message.startswith("there is no measure 'xyzzyx'. Fix: write one of num_ret num_rel num_rel_ret map gm_map ")
     assert len(message) < 420
     assert "\n" not in message
-    with pytest.raises(
-        TrecEvalError, match=r"'unj.5'. Fix: unj is not in trec_eval 9: leave out --dialect trec_eval-9"
-    ):
+    with pytest.raises(TrecEvalError, match=r"'unj.5'. Fix: unj is not in trec_eval 9: omit --dialect trec_eval-9"):
         roots("unj.5", "trec_eval-9")
 
 

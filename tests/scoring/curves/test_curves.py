@@ -122,7 +122,7 @@ def test_wrong_cutoffs(cutoffs: object) -> None:
         (["nDCG", "P"], "must be one measure"),
         ("nDGC", "did you mean"),
         ("P@@5", "there is no measure"),
-        ("RBP", "RBP needs p"),
+        ("RBP", "RBP requires `p`"),
     ],
 )
 def test_measures_without_a_curve(measure: object, message: str) -> None:
@@ -143,14 +143,14 @@ def test_wrong_precision_by_recall() -> None:
 
 def test_policies_are_those_of_evaluate() -> None:
     partial = {topic: docs for topic, docs in RUNS["one"].items() if topic != "q0"}
-    with pytest.warns(JudgedWarning, match="nothing returned for 1 of 12"):
+    with pytest.warns(JudgedWarning, match="no documents returned for 1 of 12"):
         all_topics = curve(QRELS, partial, "P", cutoffs=2)
     with pytest.warns(JudgedWarning):
         common = curve(QRELS, partial, "P", cutoffs=2, topics="both")
     assert all_topics.n.tolist() == [[12, 12]]
     assert common.n.tolist() == [[11, 11]]
     assert common.scores.policies.topics == "both"
-    assert any("nothing returned for 1 of 12 topics" in text for text in all_topics.warnings)
+    assert any("no documents returned for 1 of 12 topics" in text for text in all_topics.warnings)
     old = precision_recall(QRELS, RUNS, dialect="trec_eval-9", ci="none")
     assert old.name == "IPrec(rounding=up)@c"
     names = [f"IPrec(rounding=up)@{level / 10}" for level in range(11)]
@@ -161,7 +161,7 @@ def test_policies_are_those_of_evaluate() -> None:
 
 def test_warnings_name_a_series_once() -> None:
     curves = curve(QRELS, RUNS, "P", cutoffs=30)
-    assert curves.notes[0].text.startswith("P@k: grades 1, 2, 3 all count as relevant; choose a level")
+    assert curves.notes[0].text.startswith("P@k: grades 1, 2, 3 all count as relevant; set the level")
     raw = precision_recall(QRELS, RUNS, "raw")
     assert raw.notes[0].text.startswith("P@k, R@k: grades 1, 2, 3 all count as relevant")
 

@@ -19,8 +19,10 @@ def test_a_level_for_the_call_goes_to_measures_that_have_one_and_do_not_say_it()
     scores = evaluate(QRELS, ONE, ["RR, P@1 nDCG@1", "AP(rel=1)", "mrr@5-l1"], rel=2)
     assert scores.measure_names == ("RR(rel=2)", "P(rel=2)@1", "nDCG@1", "AP", "RR@5")
     assert scores.aggregate()["run"] == {"RR(rel=2)": 0.5, "P(rel=2)@1": 0.0, "nDCG@1": 0.5, "AP": 1.0, "RR@5": 1.0}
-    assert [note.rule for note in scores.notes if note.rule in {"no-level", "levels-alike"}] == ["no-level"]
-    assert "no-level" not in {note.rule for note in evaluate(QRELS, ONE, "RR", rel=2).notes}
+    assert [note.rule for note in scores.notes if note.rule in {"rel-without-effect", "merged-grades"}] == [
+        "rel-without-effect"
+    ]
+    assert "rel-without-effect" not in {note.rule for note in evaluate(QRELS, ONE, "RR", rel=2).notes}
 
 
 def test_a_level_under_a_dialect() -> None:

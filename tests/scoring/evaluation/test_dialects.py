@@ -289,9 +289,9 @@ def test_gdeval_by_hand():
 
 
 def test_warnings_speak_of_the_dialects_topics():
-    with pytest.warns(JudgedWarning, match="nothing returned for 1 of 2"):
+    with pytest.warns(JudgedWarning, match="no documents returned for 1 of 2"):
         scores = evaluate({"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}}, "AP", dialect="trec_eval-9")
-    assert any("those that the run lacks do not count" in text for text in scores.warnings)
+    assert any("topics missing from the run do not count" in text for text in scores.warnings)
 
 
 def test_runs_are_told_apart_under_a_dialect():
@@ -321,17 +321,20 @@ def test_the_command(tmp_path: Path):
     ]
     assert made["results"][1]["value"] == 1 / 16 + 15 / 16 * 3 / 16 / 2
     shown = CliRunner().invoke(app, [*call, "table", "-m", "ndcg@5", "--topics", "qrels"]).stdout
-    assert "gdeval: over the 3 topics of the qrels; ties by document id" in shown
+    assert "gdeval: over the 3 topics of the qrels; ties by descending document id" in shown
     single = (
         CliRunner()
         .invoke(app, ["evaluate", str(qrels), str(run), "--dialect", "trec_eval-9"])
         .stdout.replace("\n", " ")
     )
-    assert "trec_eval-9: over the topics that qrels and run have in common; ties by document id; scores co" in single
+    assert (
+        "trec_eval-9: over the topics that qrels and run have in common; ties by descending document id; scores co"
+        in single
+    )
     wrong = CliRunner().invoke(app, ["evaluate", str(qrels), str(run), "--dialect", "treceval"])
     assert wrong.exit_code == 2
     own = CliRunner().invoke(app, ["evaluate", str(qrels), str(run)]).stdout
-    assert "Over the 3 topics of the qrels; ties by document id;" in own
+    assert "Over the 3 topics of the qrels; ties by descending document id;" in own
 
 
 def test_the_commands_choices_are_the_dialects():

@@ -139,17 +139,17 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 
 def test_missing_topics_are_warned_of_aloud() -> None:
-    with pytest.warns(JudgedWarning, match="run: nothing returned for 1 of 4 topics; they score 0: q3") as caught:
+    with pytest.warns(JudgedWarning, match="run: no documents returned for 1 of 4 topics; they score 0: q3") as caught:
         scores = evaluate(QRELS, RUN, "AP")
     assert caught[0].filename == __file__
-    assert "run: nothing returned for 1 of 4 topics; they score 0: q3" in scores.warnings
+    assert "run: no documents returned for 1 of 4 topics; they score 0: q3" in scores.warnings
     assert scores.runs[0].missing_topics == ("q3",)
     assert scores.runs[0].returned_topics == 4
     assert scores.runs[0].extra_topics == 1
 
 
 def test_a_topic_with_an_empty_ranking_is_missing_too() -> None:
-    with pytest.warns(JudgedWarning, match="nothing returned for 1 of 2 topics; they score 0: q2"):
+    with pytest.warns(JudgedWarning, match="no documents returned for 1 of 2 topics; they score 0: q2"):
         scores = evaluate({"q1": {"d": 1}, "q2": {"d": 1}}, {"q1": {"d": 1.0}, "q2": {}}, "AP")
     assert scores.value("AP") == 0.5
     assert (scores.runs[0].missing_topics, scores.runs[0].returned_topics) == (("q2",), 1)
@@ -160,7 +160,7 @@ def test_many_missing_topics_are_counted_and_some_named() -> None:
     with pytest.warns(JudgedWarning):
         scores = evaluate(qrels, {"q0": {"d": 1.0}}, "AP")
     some = "q1, q2, q3, q4, q5, ... (8 in all)"
-    assert f"run: nothing returned for 8 of 9 topics; they score 0: {some}" in scores.warnings
+    assert f"run: no documents returned for 8 of 9 topics; they score 0: {some}" in scores.warnings
 
 
 def test_no_missing_topics_no_warning() -> None:
@@ -172,9 +172,9 @@ def test_no_missing_topics_no_warning() -> None:
 
 def test_notes_say_what_the_topic_policy_does() -> None:
     both, run = notes(QRELS, RUN, "AP", topics="both"), notes(QRELS, RUN, "AP", topics="run")
-    assert "run: nothing returned for 1 of 4 topics; those that the run lacks do not count: q3" in both
-    assert "run: no judgments for 1 topic of the run; left out: x" in both
-    assert "run: no judgments for 1 topic of the run; scored 0: x" in run
+    assert "run: no documents returned for 1 of 4 topics; topics missing from the run do not count: q3" in both
+    assert "run: no judgments for 1 topic of the run; they are excluded: x" in both
+    assert "run: no judgments for 1 topic of the run; they score 0: x" in run
 
 
 TWO = {"q1": {"d1": 1, "d2": 2, "d3": 0}}
@@ -186,37 +186,37 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
     [
         pytest.param(
             TWO, GOOD, ["AP", "RR@5", "nDCG"],
-            ["AP, RR@5: grades 1, 2 all count as relevant; choose a level with rel=, say AP(rel=2)"],
+            ["AP, RR@5: grades 1, 2 all count as relevant; set the level with rel=, for example AP(rel=2)"],
             id="grades made binary",
         ),
         pytest.param(TWO, GOOD, ["P(judged_only=true)@5"],
-            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; choose a level with rel=,"
-              " say P(rel=2,judged_only=true)@5")],
+            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; set the level with rel=,"
+              " for example P(rel=2,judged_only=true)@5")],
             id="grades made binary, with a parameter"),
         pytest.param(TWO, GOOD, ["nDCG", "NumRel"], [], id="grades that count"),
         pytest.param({"q1": {"d1": 2, "d2": 2}}, GOOD, ["nDCG@5", "AP"],
-            ["nDCG@5: all relevant documents have grade 2, so grades make no difference"], id="one grade"),
+            ["nDCG@5: all relevant documents have grade 2, so grades have no effect"], id="one grade"),
         pytest.param({"q1": {"d1": 101, "d2": 1}}, GOOD, ["nDCG"],
-            ["grades go up to 101; with gain=exp2 one such document outweighs all others"], id="a huge grade"),
+            ["the highest grade is 101; with gain=exp2, one such document outweighs all others"], id="a huge grade"),
         pytest.param({"q1": {"d1": 1}, "q2": {"d1": 0}, "q3": {"d1": -1}},
             {q: {"d1": 1.0} for q in ("q1", "q2", "q3")}, ["AP"],
             ["AP: 2 of 3 topics have no relevant document: q2, q3", few_topics_note(3)],
             id="topics without relevant documents"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}, "z": {"d": 1.0}}, ["AP"],
-            ["run: no judgments for 1 topic of the run; left out: z"], id="extra topics"),
+            ["run: no judgments for 1 topic of the run; they are excluded: z"], id="extra topics"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"D1": 1.0}}, ["AP"],
-            [("run: no score: none of the returned documents is judged; does the run use the document"
-              " ids of the qrels? See 'judged check'")], id="nothing judged"),
+            [("run: no score: none of the returned documents is judged. Check that the run uses the document"
+              " ids of the qrels ('judged check')")], id="nothing judged"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["AP"],
-            [("ties among the judged documents, put in order by document id: run 50%; another order could put AP of run"
-             " between 0.500 and 1.000 (--ties bounds)")], id="ties"),
+            [("ties among the judged documents, ordered by descending document id: run 50%; depending on their"
+             " order, AP of run is between 0.500 and 1.000 (--ties bounds)")], id="ties"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["P@2"],
-            [("ties among the judged documents, put in order by document id: run 50%; their order moves no number by as"
-             " much as 0.001")], id="ties that do not matter"),
+            [("ties among the judged documents, ordered by descending document id: run 50%; no order of ties"
+             " changes a score by 0.001 or more")], id="ties that do not matter"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 1.0}}, ["AP"],
-            [("ties among the judged documents, put in order by document id: run 100%; another order could put AP of"
-              " run between 0.500 and 1.000 (--ties bounds)"),
-             "run: in 1 topics every document has the same score: their order is that of the ids"],
+            [("ties among the judged documents, ordered by descending document id: run 100%; depending on their"
+              " order, AP of run is between 0.500 and 1.000 (--ties bounds)"),
+             "run: in 1 topic, all documents have the same score, so they are ordered by id"],
             id="constant scores"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 0.5, "y": 0.5}}, ["AP"], [],
             id="ties of unjudged ones"),
@@ -228,8 +228,8 @@ def test_notes(qrels: Any, run: Any, measures: list[str], expected: list[str]) -
 
 def test_constant_scores_are_seen_below_a_depth_too() -> None:
     run = {"q1": {"d1": 1.0, "x": 1.0, "y": 1.0}}
-    assert any("every document has the same score" in text for text in notes({"q1": {"d1": 1}}, run, "AP", depth=3))
-    assert any("every document has the same score" in text for text in notes({"q1": {"y": 1}}, run, "AP", depth=1))
+    assert any("all documents have the same score" in text for text in notes({"q1": {"d1": 1}}, run, "AP", depth=3))
+    assert any("all documents have the same score" in text for text in notes({"q1": {"y": 1}}, run, "AP", depth=1))
 
 
 def test_a_different_share_of_judged_documents_is_warned_of() -> None:
@@ -237,7 +237,7 @@ def test_a_different_share_of_judged_documents_is_warned_of() -> None:
     known = {"q1": {f"d{at}": -float(at) for at in range(10)}}
     half = {"q1": {f"{'d' if at % 2 else 'x'}{at}": -float(at) for at in range(10)}}
     assert (
-        "the runs are judged to different degrees: 100% of the first 10 of known, 50% of half;"
+        "the judged share differs between runs: 100% of the first 10 of known, but 50% of half;"
         " unjudged documents count as not relevant"
     ) in notes(qrels, {"known": known, "half": half}, "AP")
     assert notes(qrels, {"half": half, "again": half}, "AP") == ()
@@ -248,7 +248,9 @@ def test_several_labels_for_one_pair_are_noted() -> None:
     columns = {"query_id": ["q1"] * 3, "doc_id": ["d1", "d1", "d2"], "relevance": [0, 1, 0]}
     table = pa.table({**columns, "iteration": ["1", "2", "1"]})
     scores = evaluate(table, {"q1": {"d2": 2.0, "d1": 1.0}}, "AP")
-    assert scores.warnings == ("1 judgments repeat a pair under another iteration; the highest grade of a pair counts",)
+    assert scores.warnings == (
+        "1 judgments repeat a pair under another iteration; the highest grade of each pair counts",
+    )
     assert scores.value("AP") == 0.5
     with pytest.raises(InputError, match="document d1 is judged 2 times for topic q1"):
         evaluate(table.drop_columns(["iteration"]), {"q1": {"d1": 1.0}}, "AP")
@@ -271,7 +273,7 @@ def test_a_set_has_set_measures_and_refuses_ranked_ones() -> None:
     assert found == {"SetP": 2 / 3, "SetR": 2 / 3, "SetF": pytest.approx(2 / 3, rel=1e-15), "NumRet": 3.0}
     for name in ("AP", "P@1", "nDCG", "Judged@10", "RR"):
         with pytest.raises(
-            MeasureError, match=r"needs a ranking, and the run boolean has no scores\. Fix: give scores"
+            MeasureError, match=r"requires a ranking, but the run boolean has no scores\. Fix: add scores"
         ):
             evaluate(qrels, {"boolean": table}, ["SetP", name])
 

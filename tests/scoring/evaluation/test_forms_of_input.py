@@ -25,7 +25,7 @@ def test_relevant_ids_by_topic_are_qrels() -> None:
 def test_a_run_of_sets_has_no_ranks() -> None:
     qrels = {"a": {"d1": 1, "d2": 1}}
     assert evaluate(qrels, {"a": {"d1", "x"}}, ["SetP", "SetR"]).aggregate() == {"run": {"SetP": 0.5, "SetR": 0.5}}
-    with pytest.raises(judged.MeasureError, match="needs a ranking"):
+    with pytest.raises(judged.MeasureError, match="requires a ranking"):
         evaluate(qrels, {"a": {"d1", "x"}}, "RR")
 
 
@@ -52,7 +52,7 @@ def test_scores_under_another_name_are_not_taken_for_a_set() -> None:
 def test_a_level_that_no_grade_reaches_is_said() -> None:
     scores = evaluate({"a": {"d1": 0.6, "d2": 0.3}}, {"a": {"d1": 1.0}}, ["AP", "P@1"])
     assert scores.warnings == (
-        "AP, P@1: 0 for every topic: no grade reaches 1, the highest is 0.6; choose a level with rel=",
+        "AP, P@1: every topic scores 0: no grade reaches 1 (highest grade: 0.6); set the level with rel=",
     )
 
 
@@ -64,7 +64,7 @@ def test_topics_without_a_document_at_the_level_are_said() -> None:
 
 def test_ranks_in_the_place_of_scores_are_suspected() -> None:
     upside_down = {"a": {f"d{rank}": rank for rank in range(1, 13)}}
-    assert "upside down" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
+    assert "ranks in the wrong direction" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
     right_way = {"a": {f"d{rank}": 1 / rank for rank in range(1, 13)}}
     assert evaluate({"a": {"d1": 1}}, right_way, "RR").warnings == ()
 
@@ -72,7 +72,8 @@ def test_ranks_in_the_place_of_scores_are_suspected() -> None:
 def test_another_collection_is_suspected() -> None:
     qrels = {q: {f"d{at}": 1 for at in range(20)} for q in ("a", "b")}
     run = {q: {f"x{at}": 1.0 - at / 100 for at in range(30)} | {"d0": 0.01} for q in ("a", "b")}
-    assert "run: it returned 5.0% of the judged documents that it could have" in evaluate(qrels, run, "RR").warnings[1]
+    warning = evaluate(qrels, run, "RR").warnings[1]
+    assert "run: only 5.0% of the judged documents that fit in the lists were returned" in warning
 
 
 def test_means_over_different_topics_are_not_compared_in_silence() -> None:
@@ -92,8 +93,8 @@ def test_scores_cannot_be_changed() -> None:
 def test_judgments_without_anything_relevant_are_said_in_plain_numbers() -> None:
     notes = evaluate({"a": {"d1": 0}}, {"a": {"d1": 1.0}}, ["nDCG@10", "AP"]).warnings
     assert notes == (
-        "nDCG@10: 0 for every topic: no grade is high enough, the highest is 0",
-        "AP: 0 for every topic: no grade reaches 1, the highest is 0",
+        "nDCG@10: every topic scores 0: no grade is high enough (highest grade: 0)",
+        "AP: every topic scores 0: no grade reaches 1 (highest grade: 0)",
     )
 
 

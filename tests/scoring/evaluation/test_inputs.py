@@ -226,7 +226,10 @@ def test_what_is_a_run_and_what_is_several(data: Any, names: list[str]) -> None:
         (pa.table({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}), "use texts or integers as ids"),
         (pa.table({"query_id": ["q"], "doc_id": [None], "score": [1.0]}), "row 0 has no doc_id"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": [None]}), "score"),
-        (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}), "the column score holds string"),
+        (
+            pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}),
+            "the column score must contain numbers, got string",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused(data: Any, message: str) -> None:
@@ -244,10 +247,10 @@ def test_what_is_no_qrels_is_refused(data: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"x1": {"d1": 1.0}}, "the run has no topic in common with the qrels: its first topic is 'x1', that of the"),
+        ({"x1": {"d1": 1.0}}, "the run has no topic in common with the qrels: its first topic is 'x1', the first"),
         ({"x1": {}}, "no topic in common"),
         ({}, "no topic in common with the qrels: it has no topics"),
-        ({"Q1": {"d1": 1.0}}, "its first topic is 'Q1', that of the qrels '007'"),
+        ({"Q1": {"d1": 1.0}}, "its first topic is 'Q1', the first topic of the qrels is '007'"),
     ],
 )
 def test_a_run_without_a_common_topic_is_refused(data: Any, message: str) -> None:

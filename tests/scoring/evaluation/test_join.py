@@ -77,7 +77,7 @@ def test_a_saved_result_is_neither_qrels_nor_run(saved: str, tmp_path: Path) -> 
     scores = evaluate(QRELS, {"old": OLD, "new": NEW}, MEASURES)
     (scores if "scores" in saved else scores.compare(measures="P@1")).save(tmp_path / saved)
     for read in (judged.Qrels.read, Run.read):
-        with pytest.raises(InputError, match=r"a result that judged saved.*--scores.*Scores\.load"):
+        with pytest.raises(InputError, match=r"a saved result of judged.*--scores.*Scores\.load"):
             read(tmp_path / saved)
     if saved != "scores.parquet":
         with pytest.raises(InputError, match=r"Fix: (use|save)"):

@@ -23,7 +23,7 @@ def test_the_mean_over_all_orders() -> None:
     expected = {"RR": 3 / 4, "AP": 3 / 4, "P@1": 1 / 2, "nDCG@2": (1 + 1 / math.log2(3)) / 2}
     assert scores.aggregate()["run"] == pytest.approx(expected)
     assert scores.policies.ties == "expected"
-    assert scores.notes[-1].text == "ties among the judged documents, averaged over all their orders: run 50%"
+    assert scores.notes[-1].text == "ties among the judged documents, averaged over all orders: run 50%"
     assert scores.ranges == ()
 
 
@@ -86,7 +86,7 @@ def test_a_skipped_topic_has_no_range() -> None:
 
 
 def test_topics_of_several_runs() -> None:
-    with pytest.warns(JudgedWarning, match="nothing returned"):
+    with pytest.warns(JudgedWarning, match="no documents returned"):
         scores = evaluate({"q": {"a": 1}, "r": {"b": 1}}, {"one": TIED, "two": {"r": {"b": 1.0, "x": 1.0}}}, "RR",
                           ties="bounds", topics="both")  # fmt: skip
     assert [e.ranges[0].low for e in scores.estimates()] == [0.5, 0.5]

@@ -46,16 +46,16 @@ def test_what_holds_the_rows_is_read(frame: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (PANDAS.assign(relevance=[1, "x", 2]), "relevance holds string, not numbers"),
+        (PANDAS.assign(relevance=[1, "x", 2]), "relevance must contain numbers, got string"),
         (pd.concat([PANDAS, PANDAS[["relevance"]]], axis=1), "two columns are called 'relevance'"),
         (PANDAS["relevance"], "a Series is not a table"),
         (POLARS["relevance"], "a Series is not a table"),
         (PANDAS.assign(doc_id=["a", 1.5, "b"]), "the column doc_id has values of type float, str"),
         ([{"query_id": "q", "doc_id": "d", "relevance": object()}], "column relevance has values of type object"),
         ([{"query_id": "q", "doc_id": "d", "relevance": "x"}, {"query_id": "q", "doc_id": "e", "relevance": 1}],
-         "relevance holds string, not numbers"),
+         "relevance must contain numbers, got string"),
         ([{1: "q", "doc_id": "d", "relevance": 1}], "no column query_id among 1, doc_id, relevance"),
-        ({10**5000: {"d": 1}}, "a number of too many digits"),
+        ({10**5000: {"d": 1}}, "a number with too many digits"),
         (b"bytes", "a bytes cannot be read as qrels"),
     ],
 )  # fmt: skip
@@ -108,7 +108,7 @@ def test_judges_may_be_named_in_a_dict() -> None:
 @pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
 @pytest.mark.parametrize("read", [Qrels.read, Attributes.read])
 def test_a_text_that_is_no_path_is_refused(read: Callable[[str], object], path: str) -> None:
-    with pytest.raises(JudgedError, match="this cannot be the name of a file"):
+    with pytest.raises(JudgedError, match="this is not a valid file name"):
         read(path)
 
 

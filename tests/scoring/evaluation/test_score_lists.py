@@ -41,7 +41,7 @@ def test_they_are_those_of_evaluate(made: tuple[Any, Any], ties: Any, topics: An
 
 def test_everything_that_is_known_of_the_sample() -> None:
     qrels, runs = sample.qrels(), sample.runs()[:3]
-    with pytest.warns(match="nothing returned"):
+    with pytest.warns(match="no documents returned"):
         expected = evaluate(qrels, sample.runs()[:4], MEASURES)
     del expected
     expected = evaluate(qrels, runs, MEASURES)

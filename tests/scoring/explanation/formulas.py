@@ -74,12 +74,13 @@ def check(entries: Sequence[CalculationStep | CalculationColumn | CalculationTab
     The formula of a column may use ``rank``, ``grade``, and any earlier column of the same list.
     """
     entry = entries[position]
-    if isinstance(entry, CalculationStep) and entry.how.startswith("sum of "):
-        name = entry.how.removeprefix("sum of ")
+    if isinstance(entry, CalculationStep) and entry.summed:
         column = [
             earlier
             for earlier in entries[:position]
-            if isinstance(earlier, CalculationColumn) and earlier.judged is entry.judged and earlier.name == name
+            if isinstance(earlier, CalculationColumn)
+            and earlier.judged is entry.judged
+            and earlier.name == entry.summed
         ][-1]
         total = np.bincount(column.topic, weights=column.values, minlength=len(entry.judged))
         np.testing.assert_allclose(total, entry.values, rtol=1e-13, err_msg=entry.name)

@@ -117,7 +117,7 @@ def test_average_precision_divides_by_all_relevant_documents() -> None:
     by_qrels = (
         "        R = relevant documents in the qrels = 4\n        AP = sum of precision / R = 2.2667 / 4 = 0.5667"
     )
-    by_returned = "        AP(norm=returned) = sum of precision / relevant found = 2.2667 / 3 = 0.7556"
+    by_returned = "        AP(norm=returned) = sum of precision / relevant returned = 2.2667 / 3 = 0.7556"
     assert page(explained("AP", grades, missing)) == text(table.rstrip() + "\n" + by_qrels)
     assert page(explained("AP(norm=returned)", grades, missing)) == text(table.rstrip() + "\n" + by_returned)
 
@@ -138,10 +138,10 @@ def test_f_of_precision_nine_tenths_and_recall_one_tenth() -> None:
         8     d8            1         1
         9     d9            1         1
         10    d10           0         0
-        relevant found = sum of relevant = 9
+        relevant returned = sum of relevant = 9
         R = relevant documents in the qrels = 90
-        precision = relevant found / returned = 9 / 10 = 0.9000
-        recall = relevant found / R = 9 / 90 = 0.1000
+        precision = relevant returned / returned = 9 / 10 = 0.9000
+        recall = relevant returned / R = 9 / 90 = 0.1000
         SetF = 2 * precision * recall / (precision + recall) = 2 * 0.9000 * 0.1000 / (0.9000 + 0.1000) = 0.1800
     """)
 
@@ -149,8 +149,8 @@ def test_f_of_precision_nine_tenths_and_recall_one_tenth() -> None:
 def test_f_with_a_weight() -> None:
     """P = .5, R = .625: F5 is 0.619; the formula with beta stands there only where beta is not 1."""
     *_, precision, recall, last = page(explained("SetF(beta=5)", [1.0] * 5 + [0.0] * 5, missing=[1] * 3)).splitlines()
-    assert precision == "precision = relevant found / returned = 5 / 10 = 0.5000"
-    assert recall == "recall = relevant found / R = 5 / 8 = 0.6250"
+    assert precision == "precision = relevant returned / returned = 5 / 10 = 0.5000"
+    assert recall == "recall = relevant returned / R = 5 / 8 = 0.6250"
     assert last == (
         "SetF(beta=5) = (1 + beta^2) * precision * recall / (beta^2 * precision + recall)"
         " = (1 + 5^2) * 0.5000 * 0.6250 / (5^2 * 0.5000 + 0.6250) = 0.6190"
@@ -189,11 +189,11 @@ def test_precision_and_recall() -> None:
         3     d3            1         1
         4     d4            0         0
         5     d5            1         1
-        relevant found = sum of relevant = 3
+        relevant returned = sum of relevant = 3
     """.rstrip()
-    last = "\n        P@10 = relevant found / k = 3 / 10 = 0.3000"
+    last = "\n        P@10 = relevant returned / k = 3 / 10 = 0.3000"
     assert page(explained("P@10", grades, missing)) == text(counted + last)
-    last = "\n        R = relevant documents in the qrels = 6\n        R@10 = relevant found / R = 3 / 6 = 0.5000"
+    last = "\n        R = relevant documents in the qrels = 6\n        R@10 = relevant returned / R = 3 / 6 = 0.5000"
     assert page(explained("R@10", grades, missing)) == text(counted + last)
 
 
@@ -224,8 +224,8 @@ def test_eleven_points() -> None:
         0.9000  2             0.5000
              1  2             0.5000
         n = recall * R, rounded half up
-        highest precision = where n or more are relevant so far
-        sum = highest precisions added up = 9.5000
+        highest precision = maximum over the ranks with at least n relevant documents so far
+        sum = sum of the highest precisions = 9.5000
         AP11 = sum / 11 = 9.5000 / 11 = 0.8636
     """)
 
@@ -260,10 +260,10 @@ def test_compatibility_shows_both_rankings_and_where_they_meet() -> None:
         rank  document  grade  weight  shared  weight * shared / rank
         1     d1            1       1       1                       1
         weight = 0.5^(rank - 1)
-        shared = in both rankings down to this rank
+        shared = documents in both rankings to this rank
         sum to depth 1 = sum of weight * shared / rank = 1
-        sum = the same to depth 1000 = 1.3863
-        weights = all weights to depth 1000 = 2
+        sum = the same sum to depth 1000 = 1.3863
+        weights = sum of all weights to depth 1000 = 2
         RBO = sum / weights = 1.3863 / 2 = 0.6931
 
         nearest ideal ranking
@@ -271,10 +271,10 @@ def test_compatibility_shows_both_rankings_and_where_they_meet() -> None:
         1     d1            1       1       1                       1
         2     m1            1  0.5000       2                  0.5000
         weight = 0.5^(rank - 1)
-        shared = in both rankings down to this rank
+        shared = documents in both rankings to this rank
         sum to depth 2 = sum of weight * shared / rank = 1.5000
-        sum = the same to depth 1000 = 1.7726
-        weights = all weights to depth 1000 = 2
+        sum = the same sum to depth 1000 = 1.7726
+        weights = sum of all weights to depth 1000 = 2
         ideal RBO = sum / weights = 1.7726 / 2 = 0.8863
         Compat(p=0.5) = RBO / ideal RBO = 0.6931 / 0.8863 = 0.7821
     """)
@@ -293,7 +293,7 @@ def test_utility_names_only_the_kinds_of_documents_that_count() -> None:
     grades, missing = [1.0, 0.0, None, 1.0, 1.0], [1.0]
     lines = page(explained("Utility", grades, missing)).splitlines()[-3:]
     assert lines == [
-        "TP = relevant found = 3",
+        "TP = relevant returned = 3",
         "FP = returned - TP = 5 - 3 = 2",
         "Utility = a * TP + b * FP = 1 * 3 + (-1) * 2 = 1",
     ]

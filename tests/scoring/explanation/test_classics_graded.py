@@ -198,16 +198,16 @@ def test_expected_reciprocal_rank() -> None:
         ERR(max=3)
 
         ranking
-        rank  document  grade  gain       R    seen  R * seen / rank  so far
-        1     d1            1     1  0.1250       1           0.1250  0.1250
-        2     d2            0     0       0  0.8750                0  0.1250
+        rank  document  grade  gain       R  reached  R * reached / rank  so far
+        1     d1            1     1  0.1250        1              0.1250  0.1250
+        2     d2            0     0       0   0.8750                   0  0.1250
         3     d3            -
-        4     d4            3     7  0.8750  0.8750           0.1914  0.3164
-        5     d5            2     3  0.3750  0.1094           0.0082  0.3246
+        4     d4            3     7  0.8750   0.8750              0.1914  0.3164
+        5     d5            2     3  0.3750   0.1094              0.0082  0.3246
         gain = 2^grade - 1
         R = gain / 2^3
-        seen = product of (1 - R) above
-        ERR(max=3) = sum of R * seen / rank = 0.3246
+        reached = product of (1 - R) above
+        ERR(max=3) = sum of R * reached / rank = 0.3246
         """
     )
 
@@ -250,7 +250,7 @@ def test_alpha_ndcg_of_two_subtopics() -> None:
         2     d2            1      0.5000           0  0.5000              0.3155  1.3155
         3     d3            -
         4     d4            1           0           1       1              0.4307  1.7461
-        G = 0.5^(documents above that cover it), for each subtopic that it covers, added up
+        G = sum over its subtopics of 0.5^(documents above with the same subtopic)
         gains = sum of G / log2(rank + 1) = 1.7461
         possible = gains of documents that all cover every subtopic down to rank 4 = 2.9886
         AlphaDCG@4 = gains / possible = 1.7461 / 2.9886 = 0.5843
@@ -261,7 +261,7 @@ def test_alpha_ndcg_of_two_subtopics() -> None:
         2     d4            1           0      0.5000  0.5000              0.3155  2.3155
         3     d2            1      0.5000           0  0.5000              0.2500  2.5655
         4     d1            1      0.2500           0  0.2500              0.1077  2.6731
-        G = 0.5^(documents above that cover it), for each subtopic that it covers, added up
+        G = sum over its subtopics of 0.5^(documents above with the same subtopic)
         gains = sum of G / log2(rank + 1) = 2.6731
         possible = gains of documents that all cover every subtopic down to rank 4 = 2.9886
         AlphaDCG@4 = gains / possible = 2.6731 / 2.9886 = 0.8944
@@ -303,7 +303,7 @@ def test_q_measure() -> None:
         CG = sum of gain so far
         ratio = (relevant + CG) / (rank + ideal CG)
         ratios = sum of ratio = 0.9667
-        R = judged documents that gain something = 10
+        R = judged documents with a positive gain = 10
         Q = ratios / R = 0.9667 / 10 = 0.0967
         """
     )

@@ -32,7 +32,7 @@ def test_insq_reads_on_below_the_end() -> None:
         2     d2            -  4  0.5625   0.4444  1.4444
         x = rank + 2 * 1
         C = ((x - 1) / x)^2
-        reached = C of all ranks above, multiplied
+        reached = product of C over all ranks above
         to rank 2 = sum of reached = 1.4444
         below rank 2 = rank 3 = 0.2500
         ED = to rank 2 + below rank 2 = 1.4444 + 0.2500 = 1.6944
@@ -63,7 +63,7 @@ def test_inst_is_less_patient_the_more_it_found() -> None:
         gained = gain so far
         x = rank + 2 * 1 - gained
         C = ((x - 1) / x)^2
-        reached = C of all ranks above, multiplied
+        reached = product of C over all ranks above
         ED = sum of reached = 1.2500
 
         ranking
@@ -93,7 +93,7 @@ def test_nerr8_stops_half_of_the_users_at_the_second_document() -> None:
         4     d4            2       1       0   0.5000       3
         gain = grade / 2
         C = 1 - gain, 0 at rank 4
-        reached = C of all ranks above, multiplied
+        reached = product of C over all ranks above
         ED = sum of reached = 3
 
         ranking
@@ -111,11 +111,11 @@ def test_nerr8_stops_half_of_the_users_at_the_second_document() -> None:
 
 def test_bpm_ends_where_enough_is_gained() -> None:
     """1/2 and 1 make 3/2, more than T = 1, at a cost of 1 + 2 + 3, less than 10: rank 3 is the last for everyone."""
-    explanation = explained("BPM(max=2,of=ETU,costs=given)@10", [0, 1, 2], cost=[1, 2, 3])
+    explanation = explained("BPM(max=2,of=ETU,costs=column)@10", [0, 1, 2], cost=[1, 2, 3])
     assert explanation.score == 1.5
     assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
-        BPM(max=2,of=ETU,costs=given)@10
+        BPM(max=2,of=ETU,costs=column)@10
 
         ranking
         rank  document  grade    gain  gained  cost  spent  C  reached  L  L * gained  so far
@@ -126,9 +126,9 @@ def test_bpm_ends_where_enough_is_gained() -> None:
         gained = gain so far
         spent = cost so far
         C = 1 while gained < 1 and spent < 10, then 0
-        reached = C of all ranks above, multiplied
+        reached = product of C over all ranks above
         L = reached * (1 - C)
-        BPM(max=2,of=ETU,costs=given)@10 = sum of L * gained = 1.5000
+        BPM(max=2,of=ETU,costs=column)@10 = sum of L * gained = 1.5000
         """
     )
 
@@ -148,7 +148,7 @@ def test_ift1_at_its_goal() -> None:
         gain = grade
         gained = gain so far
         C = 1 - 1 / (1 + 1 * exp((1 - gained) * 10))
-        reached = C of all ranks above, multiplied
+        reached = product of C over all ranks above
         ED = sum of reached = 1.5000
 
         ranking
@@ -179,7 +179,7 @@ def test_time_biased_gain_counts_the_seconds() -> None:
         3     d3            1   0.6400     200  11.6960  31.8640  0.9061        0.4465  0.9393
         clicked = 0.64 if relevant, else 0.39
         seconds = 4.4 + clicked * (0.018 * length + 7.8)
-        time = seconds of all ranks above
+        time = sum of seconds over all ranks above
         decay = 2^(-time / 224)
         TBG = sum of gain * decay = 0.9393
         """
@@ -200,7 +200,7 @@ def test_u_measure_counts_the_text() -> None:
         2     d2            -           300
         3     d3            1     1     100  600  0.4000        0.4000  2.8000
         gain = grade
-        end = length of all ranks down to this one
+        end = sum of length to this rank
         decay = max(0, 1 - end / 1000)
         UMeasure(L=1000) = sum of gain * decay = 2.8000
         """
@@ -224,16 +224,16 @@ def test_awrf_sets_attention_beside_what_is_due() -> None:
         total attention = sum of attention = 1.5000
 
         groups
-        group  attention     due       e       t   e part   t part
+        group  attention  target       e       t   e part   t part
         a              1  0.5000  0.6667  0.5000   0.0890  -0.0771
         b         0.5000  0.5000  0.3333  0.5000  -0.0744   0.0912
         e = attention / total attention
-        t = due / total due
+        t = target / total target
         e part = e * ln(2 * e / (e + t))
         t part = t * ln(2 * t / (e + t))
-        total due = due to all groups, added up = 1
-        e parts = e part of all groups, added up = 0.0146
-        t parts = t part of all groups, added up = 0.0141
+        total target = sum of target over all groups = 1
+        e parts = sum of e part over all groups = 0.0146
+        t parts = sum of t part over all groups = 0.0141
         AWRF(p=0.5,target={a:0.5,b:0.5}) = 1 - (e parts + t parts) / 2 = 1 - (0.0146 + 0.0141) / 2 = 0.9856
         """
     )
@@ -250,7 +250,7 @@ def test_a_group_without_attention_stands_last_and_adds_ln_2() -> None:
         ("t parts", pytest.approx(log(2 / 3) / 2, rel=1e-15)),
         ("unmet", 0.5),
     ]
-    assert groups.lines[4].how == "1 - (e_parts + t_parts + unmet * ln(2)) / 2"
+    assert groups.lines[4].formula == "1 - (e_parts + t_parts + unmet * ln(2)) / 2"
 
 
 def test_a_topic_of_which_nothing_was_returned() -> None:
@@ -258,9 +258,9 @@ def test_a_topic_of_which_nothing_was_returned() -> None:
     assert [explain_list(judged, name, "q").score for name in ("AWRF", "TBG", "UMeasure(L=9)", "NERR8(max=1)@3")] == [
         0.0
     ] * 4
-    assert explain_list(judged, "AWRF", "q").sheets[-1].lines[-1].how == "no documents returned"
+    assert explain_list(judged, "AWRF", "q").sheets[-1].lines[-1].formula == "no documents returned"
     read = explain_list(judged, "NERR8(max=1)@3", "q").sheets[0]
-    assert [(line.name, line.how, line.value) for line in read.lines] == [
+    assert [(line.name, line.formula, line.value) for line in read.lines] == [
         ("to rank 1", "sum of reached", 1.0),
         ("below rank 1", "ranks 2 to 3", 2.0),
         ("ED", "to_rank_1 + below_rank_1", 3.0),
@@ -275,13 +275,13 @@ def test_no_more_ranks_than_one_reads() -> None:
     explanation = explained("BPM(max=1,T=9)@200", [0.0] * 199 + [1])
     read, gained = explanation.sheets
     assert sum(row[-1] is not None for row in read.rows) == 100
-    assert [(line.name, line.how, line.value) for line in read.lines] == [
+    assert [(line.name, line.formula, line.value) for line in read.lines] == [
         ("to rank 100", "sum of reached", 100.0),
         ("below rank 100", "ranks 101 to 1000", 100.0),
         ("ED", "to_rank_100 + below_rank_100", 200.0),
     ]
     assert gained.rows[-1][0] == 200
-    assert (gained.lines[-1].how, explanation.score) == ("sum of W * gain", 1 / 200)
+    assert (gained.lines[-1].formula, explanation.score) == ("sum of W * gain", 1 / 200)
 
 
 def test_gain_that_hardly_anyone_reaches_is_one_number() -> None:
@@ -289,7 +289,7 @@ def test_gain_that_hardly_anyone_reaches_is_one_number() -> None:
     explanation = explained("INSQ(max=1)", [1.0] + [0.0] * 62 + [1.0, 1.0])
     weights = [4 / (rank + 1) ** 2 for rank in range(1, 1001)]
     gained = explanation.sheets[1]
-    assert [(line.name, line.how) for line in gained.lines] == [
+    assert [(line.name, line.formula) for line in gained.lines] == [
         ("to rank 62", "sum of W * gain"),
         ("below rank 62", "ranks 63 to 1000"),
         ("INSQ(max=1)", "to_rank_62 + below_rank_62"),
@@ -306,12 +306,12 @@ def test_a_residual_is_the_difference_of_two_workings() -> None:
     """Weights 9/13 and 4/13, of which the second is open."""
     explanation = explained("INSQ(max=1,depth=2,residual=true)", [1, None])
     assert explanation.score == pytest.approx(4 / 13, rel=1e-15)
-    best = "ranking, where documents without a judgment gain the most"
+    best = "ranking, with the highest gain for documents without a judgment"
     assert [sheet.title for sheet in explanation.sheets] == ["ranking", "ranking", best, best]
-    assert explanation.sheets[1].lines[-1].name == "EU as it is"
-    assert explanation.sheets[3].how["gain"] == "grade, 1 without a judgment"
+    assert explanation.sheets[1].lines[-1].name == "EU with gain 0"
+    assert explanation.sheets[3].formulas["gain"] == "grade, 1 without a judgment"
     assert explanation.text().splitlines()[-1] == (
-        "INSQ(max=1,depth=2,residual=true) = EU with the most gain - EU as it is = 1 - 0.6923 = 0.3077"
+        "INSQ(max=1,depth=2,residual=true) = EU with highest gain - EU with gain 0 = 1 - 0.6923 = 0.3077"
     )
 
 
@@ -320,7 +320,7 @@ def test_trap_writes_the_weights_of_average_precision() -> None:
     explanation = explain_list(judge_list([0, 1, None, 1], missing=[1]), "TrAP(max=1)")
     assert page(explanation) == cleandoc(
         """
-        R = documents that gain something, returned or not, at least 1 = 3
+        R = documents with a positive gain, returned or not; at least 1 = 3
 
         ranking
         rank  document  grade  gain  gained  G       W  W * gain  so far
@@ -330,7 +330,7 @@ def test_trap_writes_the_weights_of_average_precision() -> None:
         4     d4            1     1       2  2  0.1667    0.1667  0.3333
         gain = grade
         gained = gain so far
-        G = gained, or 1 until something is gained
+        G = gained; 1 while gained is 0
         W = G / rank / R
         TrAP(max=1) = sum of W * gain = 0.3333
         """
@@ -345,9 +345,9 @@ def test_trap_writes_the_weights_of_average_precision() -> None:
         ("NERR11(max=2)", "((x - 1) / x)^2 * (1 - gain)", [4 / 9, 9 / 32, 0]),
         ("SDCG(max=2)@3", "log2(rank + 1) / log2(rank + 2), 0 at rank 3", [log(2) / log(3), log(3) / log(4), 0]),
         ("CwlTBG(halflife=2,max=2,depth=3)", "2^(-1 / 2), 0 at the last rank", [0.5**0.5, 0.5**0.5, 0]),
-        ("CwlTBG(halflife=2,max=2,costs=given,depth=3)", "2^(-cost / 2), 0 at the last rank", [0.5, 0.25, 0]),
+        ("CwlTBG(halflife=2,max=2,costs=column,depth=3)", "2^(-cost / 2), 0 at the last rank", [0.5, 0.25, 0]),
         ("CwlU(L=4,max=2,depth=3)", "weight of the next rank / weight", [3 / 4, 0]),
-        ("BPMD(max=2,T=9)@2", "1 while gained < wanted and rank < borne, then 0", [1, 0]),
+        ("BPMD(max=2,T=9)@2", "1 while gained < gain_limit and rank < cost_limit, then 0", [1, 0]),
         ("IFT2(A=1,b2=1,R2=0,max=2,depth=3)", "1 / (1 + 1 * exp((1 - rate) * 0))", [0.5, 0.5, 0.5]),
         ("IFT12(T=1,A=1,b1=1,b2=1,R1=0,R2=0,max=2,depth=3)", "C1 * C2", [0.25, 0.25, 0.25]),
     ],
@@ -355,6 +355,6 @@ def test_trap_writes_the_weights_of_average_precision() -> None:
 def test_why_users_go_on(measure: str, how: str, values: list[float]) -> None:
     """Grades 0, 1, 2 on a scale of 2: what is gained is 0, 1/2, 3/2. Costs 2, 4, 1."""
     sheet = explained(measure, [0, 1, 2], cost=[2, 4, 1]).sheets[0]
-    assert sheet.how["C"] == how
+    assert sheet.formulas["C"] == how
     column = [row[sheet.header.index("C")] for row in sheet.rows]
     assert [value for value in column if value is not None] == pytest.approx(values, rel=1e-15)

@@ -47,7 +47,7 @@ def test_rbp_without_a_persistence() -> None:
     tools = "ir_measures,trectools,ranx,trec_eval-10,cwl_eval,lenskit"
     values = scores("RBP(p=0.5)", [1, 0, 1], tools)
     assert values == pytest.approx([0.625, 0.328, 0.328, 0.328, 0.181, 0.181, 0.15 * (1 + 0.85**2)], rel=1e-14)
-    assert decisive_rules(compare_on_list("RBP(p=0.5)", [1, 0, 1], tools), "lenskit") == ["p=0.85 in place of 0.5"]
+    assert decisive_rules(compare_on_list("RBP(p=0.5)", [1, 0, 1], tools), "lenskit") == ["p=0.85 instead of 0.5"]
 
 
 def test_rbp_with_grades() -> None:
@@ -64,13 +64,13 @@ def test_err() -> None:
     comparison = compare_on_list("ERR(max=3)@10", [2, 0, 1], "gdeval,ir_measures")
     assert comparison.score == pytest.approx(0.4010416666666667)
     assert [score.printed for score in comparison.tool_scores] == ["0.20443", repr(comparison.tool_scores[1].score)]
-    assert decisive_rules(comparison, "gdeval") == ["max=4 in place of 3"]
+    assert decisive_rules(comparison, "gdeval") == ["max=4 instead of 3"]
 
 
 def test_the_gain_of_ndcg() -> None:
     comparison = compare_on_list("nDCG@5", [3, 2, 0, 1, 2], "pytrec_eval,ranx,gdeval,beir")
     assert [score.printed for score in comparison.tool_scores] == ["0.9602", "0.9602471757862604", "0.96864", "0.96025"]
-    assert decisive_rules(comparison, "gdeval") == ["gain=exp2 in place of linear"]
+    assert decisive_rules(comparison, "gdeval") == ["gain=exp2 instead of linear"]
     assert decisive_rules(comparison, "pytrec_eval") == []
 
 
@@ -91,7 +91,7 @@ def test_ndcg_and_the_relevance_level() -> None:
         0.6012610260559063,
         0.38685280723454163,
     ]
-    assert comparison.tool_scores[2].called == "ndcg-l2"
+    assert comparison.tool_scores[2].tool_measure == "ndcg-l2"
     comparison = compare_on_list("AP(rel=2)", [1, 2], "trec_eval-9,ir_measures,ranx", missing=[2])
     assert [score.score for score in comparison.tool_scores] == [0.25, 0.25, 0.25]  # by hand: P@2 is 1/2, of two
     assert [score.measure for score in comparison.tool_scores] == ["AP(rel=2)"] * 3
@@ -166,7 +166,7 @@ def test_bpref() -> None:
 def test_topics_without_relevant_documents() -> None:
     comparison = compare_on_list("nDCG@5", [0, 0], "trec_eval-10,ir_measures,gdeval")
     assert [score.printed for score in comparison.tool_scores] == ["0.0000", "0.0", "does not count"]
-    assert decisive_rules(comparison, "gdeval") == ["undefined=skip in place of 0"]
+    assert decisive_rules(comparison, "gdeval") == ["undefined=skip instead of 0"]
 
 
 def test_missing_topics() -> None:
@@ -207,7 +207,7 @@ def test_torchmetrics_with_a_cutoff() -> None:
     """AP of 1, 0, 0, 1 at 2 is 1/1 over the one relevant document above the cutoff."""
     comparison = compare_on_list("AP@2", [1, 0, 0, 1], "torchmetrics")
     assert (comparison.score, comparison.tool_scores[0].score) == (0.5, 1.0)
-    assert (comparison.tool_scores[0].called, comparison.tool_scores[0].measure) == (
+    assert (comparison.tool_scores[0].tool_measure, comparison.tool_scores[0].measure) == (
         "retrieval_average_precision(top_k=2)",
         "AP(norm=returned)@2",
     )
@@ -262,14 +262,14 @@ def test_forms() -> None:
     comparison = compare_on_list("nDCG@5", [1, 3], "gdeval,msmarco")
     rows = comparison.table().grid().rows
     assert rows[1:] == (
-        ("gdeval", "ndcg@5", "nDCG(gain=exp2,undefined=skip)@5", "0.70981", "gain=exp2 in place of linear"),
-        ("msmarco", "", "", "-", "it has no such measure"),
+        ("gdeval", "ndcg@5", "nDCG(gain=exp2,undefined=skip)@5", "0.70981", "gain=exp2 instead of linear"),
+        ("msmarco", "", "", "-", "the tool does not have this measure"),
     )
     assert rows[0] == ("judged", "nDCG@5", "nDCG@5", "0.7967075809905066", "")
     assert comparison.title == "nDCG@5 of topic q, run run, as other tools report it"
     tools = comparison.to_dict()["tools"]
     assert tools[1]["rules"][0] == {
-        "rule": "gain=exp2 in place of linear",
+        "rule": "gain=exp2 instead of linear",
         "score": pytest.approx(0.7098, abs=1e-4),
         "matters": True,
     }
@@ -296,7 +296,7 @@ def test_every_reading_is_a_measure() -> None:
             comparison = compare_on_list(
                 with_parameters.get(measure_name, measure_name), [1, 0, 2], tool.name, missing=[1]
             )
-            assert comparison.tool_scores[0].called, (tool.name, name)
+            assert comparison.tool_scores[0].tool_measure, (tool.name, name)
             assert parse(comparison.tool_scores[0].measure)
             assert tool_measure.name
 

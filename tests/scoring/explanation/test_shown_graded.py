@@ -56,7 +56,7 @@ def lines(sheet: Sheet) -> dict[str, float]:
     ],
 )
 def test_the_rules_of_gain_and_discount_stand_below_the_table(name: str, grades: Any, rules: Any) -> None:
-    assert tables(grades, name)["ranking"].how == rules
+    assert tables(grades, name)["ranking"].formulas == rules
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_weights_too_small_to_see_are_left_out_and_added_up() -> None:
     remaining_weight = sum(0.5**rank for rank in range(15, 21))
     assert lines(sheet) == {
         "unjudged": 20.0,
-        "rest": remaining_weight,
+        "weights not shown": remaining_weight,
         "weights": 1.0 - 0.5**20,
         "RBPResidual(p=0.5)": 0.5**21 + 0.5 * (1 - 0.5**20),
     }
@@ -153,7 +153,7 @@ def test_coverage_counts_documents_of_each_subtopic() -> None:
 
 def test_preferences_are_shown_one_by_one() -> None:
     sheet = tables([1, 3, None], "PrefShare", missing=[0])["preferences"]
-    assert sheet.header == ("better", "rank of better", "worse", "rank of worse", "kept")
+    assert sheet.header == ("better", "rank of better", "worse", "rank of worse", "satisfied")
     assert sheet.rows == (("d1", 1.0, "m1", None, 1.0), ("d2", 2.0, "d1", 1.0, 0.0), ("d2", 2.0, "m1", None, 1.0))
     assert sheet.lines[-1].numbers == "2 / 3"
 
@@ -199,9 +199,9 @@ def test_the_table_of_balanced_preferences_adds_up() -> None:
     assert column(sheet, "N") == [1.0, 3.0]
     for row in sheet.rows:
         of = dict(zip(sheet.header, row, strict=True))
-        assert of["kept"] == of["stated_kept"] + of["r"] * of["added"] + of["among_zeros_kept"]
+        assert of["satisfied"] == of["stated_satisfied"] + of["r"] * of["added"] + of["among_zeros_satisfied"]
         assert of["possible"] == of["stated"] + of["R"] * of["added"] + of["among_zeros"]
-        assert of["share"] == of["kept"] / of["possible"]
+        assert of["share"] == of["satisfied"] / of["possible"]
     assert explanation.score == sum(column(sheet, "share")) / 2
 
 

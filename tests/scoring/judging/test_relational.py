@@ -64,16 +64,16 @@ def test_sail() -> None:
 
 def test_the_page_names_what_needs_every_document() -> None:
     page = (Path(__file__).parents[3] / "docs" / "any-size.md").read_text(encoding="utf-8")
-    assert {name for name in (*NEED_ALL, "costs=given") if f"`{name}`" not in page} == set()
+    assert {name for name in (*NEED_ALL, "costs=column") if f"`{name}`" not in page} == set()
 
 
 @pytest.mark.parametrize(
     ("address", "problem"),
     {
-        "spark://host:7077/runs": "standalone master, which takes programs",
-        "sc://host:15002": "this names no table",
-        "sc://:1/x": "this names no table",
-        "sc://host:port/x": "this names no table",
+        "spark://host:7077/runs": "standalone master, which accepts programs",
+        "sc://host:15002": "the address has no table name",
+        "sc://:1/x": "the address has no table name",
+        "sc://host:port/x": "the address has no table name",
         "sc://127.0.0.1:1/x": r"no server answers at 127\.0\.0\.1:1",
     }.items(),
 )

@@ -192,5 +192,5 @@ def test_ncg_by_hand() -> None:
     """exp2: gains 3 + 1 of the possible 7 + 3."""
     assert NCG(cutoff=2, gain="exp2").of_list([2, 1], missing=[3]) == 0.4
     assert parse("NCG(undefined=1)@5").of_list([0]) == 1.0
-    with pytest.raises(MeasureError, match="NCG needs cutoff"):
+    with pytest.raises(MeasureError, match="NCG requires `cutoff`"):
         parse("NCG")

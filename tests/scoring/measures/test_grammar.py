@@ -212,9 +212,9 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("ndgc@10", "there is no measure 'ndgc'. Fix: did you mean nDCG"),
         ("percision@10", "there is no measure 'percision'. Fix: did you mean P"),
         ("xyzzy", "there is no measure 'xyzzy'. Fix: 'judged measures' lists all"),
-        ("P", "P needs cutoff. Fix: write P@10"),
-        ("Recall", "R needs cutoff. Fix: write R@10"),
-        ("Accuracy", "Accuracy needs n. Fix: write Accuracy(n=...)"),
+        ("P", "P requires `cutoff`. Fix: write P@10"),
+        ("Recall", "R requires `cutoff`. Fix: write R@10"),
+        ("Accuracy", "Accuracy requires `n`. Fix: write Accuracy(n=...)"),
         ("Rprec@10", "Rprec takes no cutoff. Fix: write Rprec"),
         ("SetF@4", "SetF takes no cutoff. Fix: write SetF"),
         ("AP(level=2)", "AP has no parameter 'level'. Fix: use one of cutoff, judged_only, norm, rel, undefined"),
@@ -224,18 +224,18 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("AP(rel=)", "cannot parse 'rel='. Fix: write parameter=value"),
         ("AP(rel=2 norm=cutoff)", "AP: rel='2 norm=cutoff' is not allowed. Fix: use a number"),
         ("P@0", "P: cutoff=0 is not allowed. Fix: use an integer of at least 1"),
-        ("ERR@20", "ERR needs max. Fix: write ERR(max=4)@20, with the highest grade of your scale"),
-        ("err", "ERR needs max. Fix: write ERR(max=4), with the highest grade"),
-        ("RBP", "RBP needs p. Fix: write RBP(p=0.8): the default of ir_measures is 0.8"),
+        ("ERR@20", "ERR requires `max`. Fix: write ERR(max=4)@20, with the highest grade of your scale"),
+        ("err", "ERR requires `max`. Fix: write ERR(max=4), with the highest grade"),
+        ("RBP", "RBP requires `p`. Fix: write RBP(p=0.8): the default is 0.8 in ir_measures"),
         (
             "Accuracy@10",
-            "Accuracy needs n. Fix: write Accuracy(n=...)@10 with the size of the collection; the Acc",
+            "Accuracy requires `n`. Fix: write Accuracy(n=...)@10 with the size of the collection; the Acc",
         ),
         ("nDCG(dcg='exp')", "nDCG: dcg='exp' is not allowed. Fix: use one of log2, exp-log2"),
         ("SetP(relative=maybe)", "SetP: relative='maybe' is not allowed. Fix: use one of true, false"),
         ("AP(dcg=log2)", "AP has no parameter 'dcg'. Fix: use one of"),
         ("AP(max_rel=3)", "AP has no parameter 'max_rel'. Fix: use one of"),
-        ("BPM(T=2)@10", "BPM needs max. Fix: write BPM(max=...)"),
+        ("BPM(T=2)@10", "BPM requires `max`. Fix: write BPM(max=...)"),
         ("alpha_ndgc@10", "there is no measure 'alpha_ndgc'. Fix: did you mean AlphanDCG"),
         ("P(cutoff=2.5)", "P: cutoff='2.5' is not allowed. Fix: use an integer of at least 1"),
         ("P@2.5", "'2.5' is not a cutoff. Fix: write @10, @5,10 or @1..10"),
@@ -260,14 +260,14 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("nDCG(gain={1:inf})", "is not allowed. Fix: use a table of finite gains such as {1:1,2:3}"),
         ("nDCG(discount=sqrt)", "nDCG: discount='sqrt' is not allowed. Fix: use one of log2, ln, original"),
         ("nDCG(discount=original,base=1)", "nDCG: base='1' is not allowed. Fix: use a number from 1"),
-        ("IPrec", "IPrec needs recall. Fix: write IPrec@..."),
+        ("IPrec", "IPrec requires `recall`. Fix: write IPrec@..."),
         ("IPrec@1.1", "IPrec: recall='1.1' is not allowed. Fix: use a number from 0 to 1"),
         ("AP11(points={0.5,2})", "AP11: points=['0.5', '2'] is not allowed. Fix: use a number from 0 to 1"),
         ("AP11(points={0.5,.5})", "is not allowed. Fix: use distinct numbers from 0 to 1, such as {0,1}"),
         ("AP11(points={1:2})", "is not allowed. Fix: use distinct numbers from 0 to 1, such as {0,1}"),
         ("AP11(points=all)", "AP11: points='all' is not allowed. Fix: use distinct numbers from 0 to 1"),
-        ("RBP", "RBP needs p. Fix: write RBP(p=0.8)"),
-        ("rbp@10", "RBP needs p. Fix: write RBP(p=0.8)@10"),
+        ("RBP", "RBP requires `p`. Fix: write RBP(p=0.8)"),
+        ("rbp@10", "RBP requires `p`. Fix: write RBP(p=0.8)@10"),
         ("RBP(p=1.5)", "RBP: p='1.5' is not allowed. Fix: use a number from 0 to 1"),
         (
             "RBP(p=0.8,gain=graded)",
@@ -375,7 +375,7 @@ def test_several_names_in_one_text(written: str, names: list[str]) -> None:
 
 def test_a_cutoff_may_follow_the_other_parameters() -> None:
     assert judged.P(rel=2) @ 5 == judged.P(cutoff=5, rel=2) == parse("P(rel=2)@5")
-    with pytest.raises(MeasureError, match=r"P\(rel=2\) needs cutoff\. Fix: write P\(rel=2\)@10"):
+    with pytest.raises(MeasureError, match=r"P\(rel=2\) requires `cutoff`\. Fix: write P\(rel=2\)@10"):
         judged.P(rel=2).of_list([1])
     for waiting in (judged.P(rel=2), "P(rel=2)"):
         with pytest.raises(MeasureError, match=r"Fix: write P\(rel=2\)@10"):
@@ -390,7 +390,7 @@ def test_a_condition_is_part_of_the_measure() -> None:
     assert measure.without_condition == judged.P @ 5
     assert measure == (judged.P @ 5).replace(where=" kind == 'law' ") == parse(str(measure))
     assert measure @ 10 == parse("P@10 where kind == 'law'")
-    with pytest.raises(MeasureError, match="needs attributes"):
+    with pytest.raises(MeasureError, match="requires attributes"):
         measure.of_list([1])
     with pytest.raises(MeasureError, match="has no condition after"):
         parse("P@5 where ")

@@ -85,14 +85,14 @@ def test_a_budget_of_tenths_ends_where_exact_fractions_end(every_list: Any, goal
     """The five documents cost 1, and every place below them 1 more."""
     costs = tuple(Fraction(tenths, 10) for tenths in (1, 3, 1, 2, 3))
     expected = [read_documents(grades, Fraction(goal), Fraction(budget), costs) for grades in LISTS]
-    check(f"BPM(max=3,T={goal},costs=given,depth={DEPTH})@{budget}", every_list, expected)
+    check(f"BPM(max=3,T={goal},costs=column,depth={DEPTH})@{budget}", every_list, expected)
 
 
 def test_ten_documents_of_a_tenth_spend_a_budget_of_one() -> None:
     """Ten doubles 0.1 add up to 0.9999999999999999."""
     tenth = {"cost": [0.1] * 12}
-    assert parse("BPM(max=1,T=99,costs=given,of=ED)@1").of_list([0] * 12, facts=tenth) == 10.0
-    assert parse("BPMD(max=1,T=99,hb=0,hc=0,costs=given,of=ED)@1").of_list([0] * 12, facts=tenth) == 10.0
+    assert parse("BPM(max=1,T=99,costs=column,of=ED)@1").of_list([0] * 12, facts=tenth) == 10.0
+    assert parse("BPMD(max=1,T=99,hb=0,hc=0,costs=column,of=ED)@1").of_list([0] * 12, facts=tenth) == 10.0
 
 
 @pytest.mark.parametrize(

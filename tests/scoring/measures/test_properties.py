@@ -300,7 +300,7 @@ def test_a_set_without_scores_has_no_ranking(variant: Measure) -> None:
     import pyarrow as pa
 
     judged_list = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
-    with pytest.raises(MeasureError, match=r"needs a ranking, and the run run has no scores\. Fix: give scores"):
+    with pytest.raises(MeasureError, match=r"requires a ranking, but the run run has no scores\. Fix: add scores"):
         variant(judged_list)
 
 
@@ -308,7 +308,7 @@ def test_a_cutoff_needs_a_ranking_even_where_the_measure_does_not() -> None:
     import pyarrow as pa
 
     judged_list = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
-    with pytest.raises(MeasureError, match=r"Accuracy\(n=10\)@1 needs a ranking"):
+    with pytest.raises(MeasureError, match=r"Accuracy\(n=10\)@1 requires a ranking"):
         judged.measures.Accuracy(n=10, cutoff=1)(judged_list)
 
 

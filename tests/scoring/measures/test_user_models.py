@@ -43,13 +43,13 @@ def of(name: str, list_grades: Any, facts: Any = None, **changes: Any) -> float:
 def test_what_ties_the_expectations_together(name: str, list_grades: list[Any], data: st.DataObject) -> None:
     """ETU = EU ED and ETC = EC ED hold up to the probability of reading the last place and going on."""
     costs = {"cost": [data.draw(amounts) for _ in list_grades]}
-    eu, ec, ed = (of(name, list_grades, costs, of=expectation, costs="given") for expectation in ("EU", "EC", "ED"))
+    eu, ec, ed = (of(name, list_grades, costs, of=expectation, costs="column") for expectation in ("EU", "EC", "ED"))
     assert 0 <= eu <= 1 + 1e-15
     assert 1 <= ed <= 1000
     assert 0.5 <= ec <= 30 + 1e-12
     open_end = 1.0 if name.startswith(("INST", "INSQ", "IFT", "NERR1")) else 0.0  # nobody reads on after the last place
     for total, mean, maximum in (("ETU", eu, 1000.0), ("ETC", ec, 30_000.0)):
-        value = of(name, list_grades, costs, of=total, costs="given")
+        value = of(name, list_grades, costs, of=total, costs="column")
         assert mean * ed - (open_end + 1e-9) * maximum <= value <= mean * ed + 1e-9 * maximum
     assert of(name, list_grades, of="EC") == pytest.approx(1.0, abs=1e-12)
 
@@ -149,7 +149,7 @@ def test_costs_of_one_are_no_costs(name: str) -> None:
     list_grades = [1, None, 4, 0, 2]
     for expectation in ("EU", "ETU", "EC", "ETC", "ED"):
         expected = of(name, list_grades, of=expectation)
-        assert of(name, list_grades, {"cost": [1, 1, 1, 1, 1]}, of=expectation, costs="given") == pytest.approx(
+        assert of(name, list_grades, {"cost": [1, 1, 1, 1, 1]}, of=expectation, costs="column") == pytest.approx(
             expected, rel=1e-14
         )
         assert of(name, list_grades, {"cost": [9, 1, 1, 1, 1]}, of=expectation) == expected
@@ -157,8 +157,8 @@ def test_costs_of_one_are_no_costs(name: str) -> None:
 
 def test_a_budget_of_costs() -> None:
     """Documents of 4, 3 and 3: the third brings the costs to 10."""
-    assert of("BPM(T=9,max=4)@10", [0, 0, 4, 4], {"cost": [4, 3, 3, 1]}, costs="given") == 1 / 3
-    assert of("BPM(T=9,max=4)@10", [0, 0, 4, 4], {"cost": [4, 3, 3, 1]}, costs="given", of="ETC") == 10.0
+    assert of("BPM(T=9,max=4)@10", [0, 0, 4, 4], {"cost": [4, 3, 3, 1]}, costs="column") == 1 / 3
+    assert of("BPM(T=9,max=4)@10", [0, 0, 4, 4], {"cost": [4, 3, 3, 1]}, costs="column", of="ETC") == 10.0
     assert of("BPM(T=9,max=4)@10", [0, 0, 4, 4]) == 0.2
 
 
@@ -187,7 +187,7 @@ def test_the_scale_is_part_of_the_name() -> None:
     assert str(judged.measures.INST(max=3)) == "INST(max=3)"
     assert of("SDCG(max=4,min=2)@1", [3]) == 0.5
     assert of("SDCG(max=4,min=2)@1", [2]) == 0.0
-    with pytest.raises(MeasureError, match=r"INST needs max\. Fix: write INST\(max=\.\.\.\)"):
+    with pytest.raises(MeasureError, match=r"INST requires `max`\. Fix: write INST\(max=\.\.\.\)"):
         judged.measures.INST()  # type: ignore[call-arg]
     with pytest.raises(MeasureError, match=r"min=3 must be below max=3\. Fix: use a lower min"):
         judged.measures.INSQ(max=3, min=3)
@@ -210,17 +210,17 @@ def test_a_grade_above_the_scale_is_refused(name: str) -> None:
         ({"length": [1, 2]}, r"no column 'cost' \(there is length\)"),
         ({"cost": [1, 0]}, r"document d2 has the cost 0.*set cost to a number above 0"),
         ({"cost": [-1, 1]}, r"document d1 has the cost -1"),
-        ({"cost": [math.inf, 1]}, r"the column cost must hold finite numbers"),
+        ({"cost": [math.inf, 1]}, r"the column cost must contain finite numbers"),
         ({"cost": ["cheap", "dear"]}, r"the column cost must be numeric"),
     ],
 )
 def test_costs_must_be_known_and_above_zero(facts: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        of("INST(max=1,costs=given)", [1, 0], facts)
+        of("INST(max=1,costs=column)", [1, 0], facts)
 
 
 def test_facts_must_be_given() -> None:
-    for name, fact in (("INST(max=1,costs=given)", "cost"), ("TBG", "length"), ("UMeasure(L=9)", "length")):
+    for name, fact in (("INST(max=1,costs=column)", "cost"), ("TBG", "length"), ("UMeasure(L=9)", "length")):
         with pytest.raises(MeasureError, match=rf"requires the {fact} of every returned document\. Fix: pass"):
             parse(name).of_list([1, 0])
     with pytest.raises(InputError, match=r"document d2 has the length -5.*set length to a number of at least 0"):
@@ -305,7 +305,7 @@ def test_the_time_of_tbg_as_cost_is_that_of_cwl_eval(list_grades: list[Any]) -> 
         4.4 + (0.64 if grade else 0.39) * (0.018 * length + 7.8)
         for grade, length in zip(list_grades, lengths, strict=True)
     ]
-    theirs = of("CwlTBG(max=1,costs=given,of=ETU)", list_grades, {"cost": times})
+    theirs = of("CwlTBG(max=1,costs=column,of=ETU)", list_grades, {"cost": times})
     ours = judged.measures.TBG().of_list(list_grades, facts={"length": lengths})
     assert ours == pytest.approx(0.64 * 0.77 * theirs, rel=1e-11, abs=0)
 
@@ -326,7 +326,7 @@ def test_u_measure_is_the_sum_over_the_trailtext(
 
 def test_cwl_eval_weighs_where_a_document_begins_and_the_paper_where_it_ends() -> None:
     facts = {"cost": [100, 300, 50], "length": [100, 300, 50]}
-    assert of("CwlU(L=1000,max=1,costs=given,of=ETU)", [0, 1, 0], facts) == pytest.approx(0.9, rel=1e-14)
+    assert of("CwlU(L=1000,max=1,costs=column,of=ETU)", [0, 1, 0], facts) == pytest.approx(0.9, rel=1e-14)
     assert of("UMeasure(L=1000)", [0, 1, 0], facts) == pytest.approx(0.6, rel=1e-14)
 
 

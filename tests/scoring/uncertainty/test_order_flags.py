@@ -111,7 +111,7 @@ def test_what_is_not_declared_does_not_hold() -> None:
 
 
 def test_parameters_take_flags_back() -> None:
-    for name in ("nDCG(judged_only=true)", "AP(judged_only=true)", "SDCG(max=4,costs=given)@5"):
+    for name in ("nDCG(judged_only=true)", "AP(judged_only=true)", "SDCG(max=4,costs=column)@5"):
         assert (parse(name).properties.additive, parse(name).properties.better_first) == (False, False), name
     for name in ("nDCG(gain={0:1})", "P(rel=0)@5", "INSQ(max=4,residual=true)"):
         assert (parse(name).properties.additive, parse(name).properties.better_first) == (True, False), name

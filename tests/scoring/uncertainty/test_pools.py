@@ -42,8 +42,8 @@ def test_by_hand() -> None:
     assert (one.old, one.new) == pytest.approx(((2 / 3 + 1 / 2) / 2, (1 / 4 + 1 / 2) / 2), abs=1e-15)
     assert (one.lost, one.relevant_lost, one.difference) == (2, 1, one.new - one.old)
     assert (two.lost, new.lost) == (0, 0)
-    assert (one.old_place, two.old_place, new.old_place) == (3, 2, 1)  # (1/3 + 1)/2 for two, 1 for new
-    assert one.new_place == 3
+    assert (one.old_rank, two.old_rank, new.old_rank) == (3, 2, 1)  # (1/3 + 1)/2 for two, 1 for new
+    assert one.new_rank == 3
 
 
 def test_places_are_those_under_the_same_judgments() -> None:
@@ -51,13 +51,13 @@ def test_places_are_those_under_the_same_judgments() -> None:
     qrels = {"q": {"a": 1, "b": 1}}
     runs = {"one": {"q": {"a": 2.0, "b": 1.0}}, "two": {"q": {"b": 1.0}}, "three": {"q": {"b": 1.0}}}
     rows = leave_one_out(qrels, runs, ["AP", "RR", "NumNonrelRet", "NumRet"], pool_depth=2).rows
-    assert [(row.old, row.new, row.old_place, row.new_place) for row in rows[:4]] == [
+    assert [(row.old, row.new, row.old_rank, row.new_rank) for row in rows[:4]] == [
         (1.0, 0.5, 1, 3),
         (1.0, 0.5, 1, 3),
         (0.0, 0.0, 1, 1),
         (2.0, 2.0, None, None),
     ]
-    assert [(row.old_place, row.new_place, row.lost) for row in rows[4::4]] == [(2, 2, 0), (2, 2, 0)]
+    assert [(row.old_rank, row.new_rank, row.lost) for row in rows[4::4]] == [(2, 2, 0), (2, 2, 0)]
 
 
 def test_a_group_is_left_out_as_a_whole() -> None:
@@ -77,9 +77,9 @@ def test_what_makes_it_mean_little_is_said() -> None:
     )
     none, outside, shallow = found.notes
     assert (none.rule, outside.rule, shallow.rule) == (
-        "nothing-of-its-own", "judged-from-elsewhere", "shallow-pool",
+        "no-unique-judgments", "judgments-outside-pool", "shallow-pool",
     )  # fmt: skip
-    assert outside.text.startswith("2 of 3 judgments are of documents that no run has among its first 2")
+    assert outside.text.startswith("2 of 3 judgments are for documents outside the first 2 of all runs")
     assert found.judged_share == pytest.approx(2 / 3)
 
 
@@ -145,8 +145,8 @@ def test_as_plain_values_and_as_a_table() -> None:
         "new": found.rows[0].new,
         "lost": 2,
         "relevant_lost": 1,
-        "old_place": 3,
-        "new_place": 3,
+        "old_rank": 3,
+        "new_rank": 3,
         "difference": found.rows[0].difference,
     }
     assert (plain["pool_depth"], plain["judgments"], plain["outside"]) == (1, 6, 2)

@@ -54,8 +54,8 @@ MORE = [
         "Q(judged_only=true)@2",
         "INSQ(max=4,residual=true,depth=3)",
         "SDCG(max=4,residual=true,of=ETU)@3",
-        "SDCG(max=4,costs=given,of=EC)@3",
-        "BPM(max=4,costs=given)@5",
+        "SDCG(max=4,costs=column,of=EC)@3",
+        "BPM(max=4,costs=column)@5",
         "StRecall(judged_only=true)@2",
     )
 ]

@@ -44,7 +44,7 @@ def test_a_run_without_scores_has_scores_of_sets_alone() -> None:
     judged = judge({"q": {"a": 1}}, pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"]}))
     assert tie_expected(judged, parse("SetP")).values.tolist() == [0.5]
     assert tie_range(judged, parse("SetP")).kind.tolist() == ["exact"]
-    with pytest.raises(MeasureError, match="needs a ranking"):
+    with pytest.raises(MeasureError, match="requires a ranking"):
         tie_expected(judged, RR())
     with pytest.raises(InputError, match=r"requires scores, but this run has none\. Fix: leave out depth"):
         tie_expected(judged, parse("SetP"), depth=1)

@@ -301,7 +301,7 @@ def _open_parquet(log_file: LogFile, number: int, engine: Database) -> ParquetFi
         columns = dict(zip(table.columns, table.types, strict=True))
     except duckdb.Error as error:
         reason = str(error).split("\n", 1)[0]
-        problem = f"the Parquet data is damaged or cut short ({reason})"
+        problem = f"the Parquet data is damaged or truncated ({reason})"
         raise InputError(problem, fix="export or download the file again", path=log_file.name) from None
     return ParquetFile(path, number, columns)
 

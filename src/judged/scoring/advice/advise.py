@@ -26,13 +26,13 @@ _MAX_LIST_LENGTH = 100  # longer lists do not limit cutoffs: R@1000 of a list of
 _RECOMMENDS: tuple[Kind, ...] = ("recommend", "pair")
 _SUMMARY_SECTIONS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
     ("caution", "Caution", ("caution",)),
-    ("report", "Report", _RECOMMENDS),
-    ("avoid_here", "Avoid here", ("avoid",)),
+    ("recommended", "Recommended", _RECOMMENDS),
+    ("not_recommended", "Not recommended", ("avoid",)),
 )
 _DETAIL_SECTIONS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
-    ("why_report", "Why report these", _RECOMMENDS),
-    ("why_avoid", "Why avoid those here", ("avoid",)),
-    ("know", "Know when reading", ("caution", "note")),
+    ("reasons_for", "Reasons to report these measures", _RECOMMENDS),
+    ("reasons_against", "Reasons not to report these measures", ("avoid",)),
+    ("notes", "Notes on interpretation", ("caution", "note")),
 )
 
 
@@ -157,15 +157,19 @@ class Advice(Answer):
             return (head,)
         _, condition = infer_task(self.profile)
         others = ", ".join(task.name for task in self.other_tasks)
-        inferred = f"No task was given; this one is taken from the data, as {condition}."
-        return (f"{head} {inferred} The data do not show the purpose of the system. Other tasks, by --task: {others}.",)
+        inferred = f"No task was selected, so judged inferred it from the data: {condition}."
+        return (f"{head} {inferred} The data do not show the purpose of the system. Other tasks (--task): {others}.",)
 
     def facts(self) -> dict[str, Any]:
         """Return task, measures, measures to avoid, profile, and command."""
         return {
             "judged": judged.__version__,
-            "task": {"name": self.task.name, "what": self.task.description, "given": self.has_explicit_task},
-            "others": [{"name": task.name, "what": task.description} for task in self.other_tasks],
+            "task": {
+                "name": self.task.name,
+                "description": self.task.description,
+                "is_explicit": self.has_explicit_task,
+            },
+            "other_tasks": [{"name": task.name, "description": task.description} for task in self.other_tasks],
             "measures": self.measures,
             "avoid": self.avoid,
             "profile": self.profile,
@@ -189,7 +193,7 @@ class Advice(Answer):
             Sentences(self.sentences),
             *short,
             *details,
-            Sentences(self._fact_sentences(), "facts", "It rests on these facts", folded=True),
+            Sentences(self._fact_sentences(), "facts", "Facts about the data", folded=True),
             Sentences(tuple(f"{source}: {SOURCES[source]}" for source in cited), "sources", "Sources", folded=True),
             Code((self.command,), "next", "Next"),
             self._entries_table(),
@@ -199,10 +203,10 @@ class Advice(Answer):
         """Return each fact with the rules that use it, and last the rules that depend only on the task."""
         rules: dict[str, list[str]] = {}
         for recommendation in self.recommendations:
-            for fact in recommendation.facts or ("the task alone",):
+            for fact in recommendation.facts or ("the task only",):
                 rules.setdefault(fact, []).append(recommendation.rule)
-        ordered = sorted(rules.items(), key=lambda fact_rules: fact_rules[0] == "the task alone")
-        return tuple(f"{fact} ({', '.join(names)})" for fact, names in ordered)
+        ordered = sorted(rules.items(), key=lambda fact_rules: fact_rules[0] == "the task only")
+        return tuple(f"{fact} (rules: {', '.join(names)})" for fact, names in ordered)
 
     def _entries_table(self) -> Table:
         recommendations = self.recommendations
@@ -249,15 +253,15 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
     has_no_runs = runs is None or (isinstance(runs, (tuple, list)) and not runs)
     run_list = [run.run for run in judged_runs] or ([] if has_no_runs else runs_of(runs))
     profile = build_profile(judgments, judged_runs or run_list, rel=rel)
-    chosen_task = explicit_task or infer_task(profile)[0]
+    selected_task = explicit_task or infer_task(profile)[0]
     paths = [(run.name, run.where) for run in run_list if exists(run.where)]
     run_arguments = [path if name == source_name(path) else f"{name}={path}" for name, path in paths]
     placeholders = ["RUN"] * max(len(run_list) - len(paths), not run_list)
     return Advice(
         profile=profile,
-        task=chosen_task,
+        task=selected_task,
         has_explicit_task=explicit_task is not None,
-        recommendations=_apply_rules(profile, chosen_task),
+        recommendations=_apply_rules(profile, selected_task),
         inputs=(judgments.where if exists(judgments.where) else "QRELS", *run_arguments, *placeholders),
     )
 

@@ -28,7 +28,7 @@ _RUN_FIELDS = ("judged_10", "judged_100", "tied_10", "missing", "returned.median
 _DEPTHS: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 1000)
 _MIN_JUDGED_SHARE = 0.8  # of the top-k documents, for the judged depth
 _FOUR_LEVELS = (1.0, 2.0, 3.0)
-_MAX_BARREN = 0.1  # share of topics that may lose all their relevant documents by the higher `rel`
+_MAX_WITHOUT_RELEVANT = 0.1  # share of topics that may lose all their relevant documents by the higher `rel`
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class Profile:
     judgments: int  # number of judged pairs
     grades: tuple[float, ...]  # distinct grades in ascending order
     rel: float  # lowest relevant grade, for binary measures
-    rel_given: bool  # whether the caller set it
+    has_explicit_rel: bool  # whether the caller set it
     # relevant, judged: documents per topic
     relevant: CountSummary
     judged: CountSummary
-    # barren, single: topics with no relevant document and with exactly one
-    barren: int
-    single: int
+    # without_relevant, one_relevant: topics with no relevant document and with exactly one
+    without_relevant: int
+    one_relevant: int
     # under_10, over_10, over_100: topics with 1 to 9, more than 10, and more than 100 relevant documents
     under_10: int
     over_10: int
@@ -97,13 +97,13 @@ class Profile:
     best_p10: float
     best_r10: float
     best_r100: float
-    lost: int  # topics with a positive grade, but none of `rel` or above
-    one_sided: int  # topics with relevant documents and no document judged not relevant
+    below_rel: int  # topics with a positive grade, but none of `rel` or above
+    without_nonrelevant: int  # topics with relevant documents and no document judged not relevant
     # not_relevant, negative: pairs with 0 <= grade < `rel`, and with grade < 0
     not_relevant: int
     negative: int
-    weakest: float  # share of documents with the lowest positive grade among those with a positive grade
-    below_best: int  # topics with a positive grade, but without the highest grade of the collection
+    lowest_grade_share: float  # share of documents with the lowest positive grade among those with a positive grade
+    without_highest_grade: int  # topics with a positive grade, but without the highest grade of the collection
     labels: str  # meaning of the iterations, guessed: subtopics, assessors, preferences, rounds, or empty
     # iterations, repeated: distinct iterations, and pairs with judgments in several iterations
     iterations: int
@@ -125,7 +125,7 @@ class Profile:
     @property
     def with_relevant(self) -> int:
         """Number of topics with a relevant document."""
-        return self.n - self.barren
+        return self.n - self.without_relevant
 
     @property
     def ranked_runs(self) -> tuple[RunProfile, ...]:
@@ -206,23 +206,23 @@ def build_profile(qrels: Any, runs: Iterable[Run | Judged] = (), *, rel: float |
         judgments=len(qrels),
         grades=tuple(np.unique(hits.label_grade).tolist()),
         rel=rel,
-        rel_given=has_explicit_rel,
+        has_explicit_rel=has_explicit_rel,
         relevant=CountSummary.of(relevant),
         judged=CountSummary.of(judged),
-        barren=_count(relevant == 0),
-        single=_count(relevant == 1),
+        without_relevant=_count(relevant == 0),
+        one_relevant=_count(relevant == 1),
         under_10=_count((relevant > 0) & (relevant < 10)),
         over_10=_count(relevant > 10),
         over_100=_count(relevant > 100),
         best_p10=_mean("P@10", hits.ideal, rel),
         best_r10=_mean("R@10", hits.ideal, rel),
         best_r100=_mean("R@100", hits.ideal, rel),
-        lost=_count((best_grade > 0) & (relevant == 0)),
-        one_sided=_count((relevant > 0) & (hits.sum_labels(not_relevant) == 0)),
+        below_rel=_count((best_grade > 0) & (relevant == 0)),
+        without_nonrelevant=_count((relevant > 0) & (hits.sum_labels(not_relevant) == 0)),
         not_relevant=_count(not_relevant),
         negative=_count(hits.label_grade < 0),
-        weakest=float(np.mean(positive == positive.min())) if len(positive) else 0.0,
-        below_best=_count((best_grade > 0) & (best_grade < best_grade.max())),
+        lowest_grade_share=float(np.mean(positive == positive.min())) if len(positive) else 0.0,
+        without_highest_grade=_count((best_grade > 0) & (best_grade < best_grade.max())),
         labels=_iteration_kind(iterations, repeated),
         iterations=len(iterations),
         repeated=repeated,
@@ -236,8 +236,8 @@ def _default_rel(hits: Judged) -> float:
     if not len(positive):
         return 1.0
     if tuple(positive.tolist()) == _FOUR_LEVELS:
-        is_barren = (hits.num_relevant(1.0) > 0) & (hits.num_relevant(2.0) == 0)
-        return 2.0 if np.mean(is_barren) <= _MAX_BARREN else 1.0
+        is_without_relevant = (hits.num_relevant(1.0) > 0) & (hits.num_relevant(2.0) == 0)
+        return 2.0 if np.mean(is_without_relevant) <= _MAX_WITHOUT_RELEVANT else 1.0
     return 1.0 if positive[-1] >= 1 else float(positive[0])
 
 

@@ -98,7 +98,7 @@ def _format_runs(runs: tuple[RunProfile, ...], field: str) -> str:
     texts = [percent(value) if isinstance(value, float) else str(value) for value in values]
     labeled = [text if name == "name" else f"{run.name} {text}" for run, text in zip(runs, texts, strict=True)]
     remainder = [f"... ({len(labeled)} in all)"] if len(labeled) > _MAX_RUNS else []
-    return ("; " if name == "returned" else ", ").join([*labeled[:_MAX_RUNS], *remainder]) or "no run"
+    return ("; " if name == "returned" else ", ").join([*labeled[:_MAX_RUNS], *remainder]) or "no runs"
 
 
 def join_values(values: tuple[Any, ...], limit: int = 8) -> str:
@@ -117,7 +117,7 @@ def insert_numbers(text: str, profile: Profile) -> str:
     >>> from judged.scoring.advice.profile import build_profile
     >>> insert_numbers("{p.n:topic}, from {p.rel:g}", build_profile({"q1": {"a": 1}}))
     '1 topic, from 1'
-    >>> insert_numbers("{p.single} of {p.n:topic}", build_profile({str(i): {"a": 1} for i in range(1000)}))
+    >>> insert_numbers("{p.one_relevant} of {p.n:topic}", build_profile({str(i): {"a": 1} for i in range(1000)}))
     '1,000 of 1,000 topics'
     """
     return _NumberFormatter().format(text, p=profile)
@@ -134,11 +134,11 @@ MOST = 0.8  # share of topics
 _MIN_TOPICS = 25  # fewest topics that Buckley and Voorhees (2000) accept for a comparison of systems
 
 CONDITIONS: dict[str, Predicate] = {
-    "runs": Predicate("runs are given", lambda p: bool(p.runs), ("runs",), "no run is given"),
+    "runs": Predicate("there are runs", lambda p: bool(p.runs), ("runs",), "there are no runs"),
     "sets": Predicate("a run has no scores", lambda p: bool(p.set_runs), ("scores",), "every run has scores"),
     "one_answer": Predicate(
         "nearly every topic has one relevant document",
-        lambda p: p.with_relevant > 0 and p.single >= MOST * p.with_relevant,
+        lambda p: p.with_relevant > 0 and p.one_relevant >= MOST * p.with_relevant,
         ("single",),
         "topics have several relevant documents",
     ),
@@ -149,16 +149,16 @@ CONDITIONS: dict[str, Predicate] = {
         "some topic has several relevant documents",
     ),
     "two_or_more": Predicate(
-        "most topics have two relevant documents or more",
+        "most topics have at least two relevant documents",
         lambda p: p.relevant.median >= 2,
         ("relevant",),
-        "many topics have one relevant document at most",
+        "many topics have at most one relevant document",
     ),
     "few_for_10": Predicate(
         "many topics have fewer than 10 relevant documents",
         lambda p: p.under_10 > 0 and p.best_p10 < MIN_PERFECT_SCORE * p.with_relevant / p.n,
         ("under_10",),
-        "nearly all topics have 10 relevant documents",
+        "nearly all topics have at least 10 relevant documents",
     ),
     "many_for_10": Predicate(
         "topics have more than 10 relevant documents",
@@ -173,58 +173,64 @@ CONDITIONS: dict[str, Predicate] = {
         "few topics have more than 100 relevant documents",
     ),
     "uneven_topics": Predicate(
-        "topics differ tenfold in how many documents are relevant",
+        "the number of relevant documents differs by a factor of 10 or more between topics",
         lambda p: p.relevant.most >= 10 * max(p.relevant.least, 1),
         ("relevant",),
-        "topics have about equally many relevant documents",
+        "topics have similar numbers of relevant documents",
     ),
     "few_topics": Predicate("there are fewer than 25 topics", lambda p: p.n < _MIN_TOPICS, ("n",)),
     "several_topics": Predicate("there are several topics", lambda p: p.n > 1, ("n", "relevant")),
-    "barren": Predicate("topics have no relevant document", lambda p: p.barren > 0, ("barren",)),
+    "without_relevant": Predicate(
+        "some topics have no relevant document", lambda p: p.without_relevant > 0, ("without_relevant",)
+    ),
     "graded": Predicate(
         "relevant documents have different grades",
         lambda p: len(p.positive) > 1,
         ("grades",),
-        "all relevant documents have one grade",
+        "all relevant documents have the same grade",
     ),
     "fine_grades": Predicate(
-        "grades are many, or fractional",
+        "there are more than 5 grades above 0, or fractional grades",
         lambda p: len(p.positive) > 5 or (len(p.positive) > 1 and any(grade % 1 for grade in p.positive)),
         ("grades",),
-        "grades are few whole numbers",
+        "there are at most 5 grades above 0, all of them integers",
     ),
     "steep": Predicate(
-        "the scale has three grades above 0 or more",
+        "the scale has 3 to 5 grades above 0",
         lambda p: 2 < len(p.positive) <= 5 and 3 <= p.positive[-1] <= 10,
         ("grades",),
     ),
     "four_levels": Predicate(
-        "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "rel"), "the scale is another"
+        "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "rel"), "the scale is not 0 to 3"
     ),
     "level_loses": Predicate(
         "some topics have only documents below the lowest relevant grade",
-        lambda p: p.lost > 0,
-        ("rel", "lost"),
-        "no topic is lost to it",
+        lambda p: p.below_rel > 0,
+        ("rel", "below_rel"),
+        "every topic with a grade above 0 has a relevant document",
     ),
     "weak": Predicate(
-        "many of the documents above 0 have the lowest grade",
-        lambda p: len(p.positive) > 1 and p.weakest >= 0.4,
-        ("weakest",),
+        "many of the documents above grade 0 have the lowest such grade",
+        lambda p: len(p.positive) > 1 and p.lowest_grade_share >= 0.4,
+        ("lowest_grade_share",),
     ),
-    "below_best": Predicate("topics lack the highest grade", lambda p: p.below_best > 0, ("below_best",)),
+    "without_highest_grade": Predicate(
+        "some topics have no document of the highest grade",
+        lambda p: p.without_highest_grade > 0,
+        ("without_highest_grade",),
+    ),
     "negative": Predicate("there are negative grades", lambda p: p.negative > 0, ("negative",)),
-    "one_sided": Predicate(
+    "without_nonrelevant": Predicate(
         "no document is judged not relevant",
-        lambda p: p.with_relevant > 0 and p.one_sided >= NEARLY_ALL * p.with_relevant,
+        lambda p: p.with_relevant > 0 and p.without_nonrelevant >= NEARLY_ALL * p.with_relevant,
         ("not_relevant",),
         "some documents are judged not relevant",
     ),
     "holes": Predicate(
-        "the first 10 are not fully judged",
+        "the first 10 documents are not fully judged",
         lambda p: bool(p.runs) and not p.set_runs and p.min_run["judged_10"].judged_10 < MIN_JUDGED_10,
         ("judged_10", "judged_depth"),
-        "the first 10 are judged",
+        "the first 10 documents are judged",
     ),
     "uneven_holes": Predicate(
         "the runs are judged to different degrees",
@@ -236,17 +242,17 @@ CONDITIONS: dict[str, Predicate] = {
         ("judged_10",),
     ),
     "shallow": Predicate(
-        "the judgments do not go deep",
+        "few documents are judged at deep ranks",
         lambda p: (
             p.min_run["judged_100"].judged_100 < MIN_JUDGED_100
             if p.runs and not p.set_runs
             else p.judged.median < MIN_JUDGED
         ),
         ("judged", "judged_100"),
-        "the judgments go deep",
+        "many documents are judged at deep ranks",
     ),
     "ties": Predicate(
-        "scores are tied among the first 10",
+        "some of the first 10 documents have equal scores",
         lambda p: bool(p.runs) and p.max_run["tied_10"].tied_10 >= MAX_TIED,
         ("ties",),
     ),
@@ -257,27 +263,27 @@ CONDITIONS: dict[str, Predicate] = {
             and p.max_run["returned.median"].returned.median > 1.1 * p.min_run["returned.median"].returned.median
         ),
         ("lengths",),
-        "the runs return equally many documents",
+        "the runs return similar numbers of documents",
     ),
     "short_lists": Predicate(
-        "no list holds 1000 documents",
+        "every list has fewer than 1000 documents",
         lambda p: p.max_list_length is not None and p.max_list_length < 1000,
         ("lengths",),
     ),
     "past_100": Predicate(
-        "lists go beyond rank 100",
+        "lists have more than 100 documents",
         lambda p: p.max_list_length is None or p.max_list_length > 100,
         ("lengths",),
-        "lists end at rank 100",
+        "lists have at most 100 documents",
     ),
     "missing": Predicate(
-        "topics have no results", lambda p: bool(p.runs) and p.max_run["missing"].missing > 0, ("missing",)
+        "some topics have no results", lambda p: bool(p.runs) and p.max_run["missing"].missing > 0, ("missing",)
     ),
     "subtopics": Predicate(
         "pairs are judged for several subtopics",
         lambda p: p.labels == "subtopics",
         ("labels",),
-        "no subtopics are named",
+        "subtopics are not identified",
     ),
     "assessors": Predicate(
         "pairs are judged by several assessors",
@@ -322,7 +328,7 @@ def fact_text(name: str, profile: Profile) -> str:
 
     >>> from judged.scoring.advice.profile import build_profile
     >>> fact_text("grades", build_profile({"q1": {"a": 2, "b": 0}}))
-    'grades 0, 2'
+    'grades: 0, 2'
     """
     return insert_numbers(FACTS[name], profile)
 
@@ -358,7 +364,7 @@ def infer_task(profile: Profile) -> tuple[EvaluationTask, str]:
     for name in _INFERRED_TASKS:
         if TASKS[name].fits(profile):
             return TASKS[name], CONDITIONS[TASKS[name].condition].name
-    return TASKS["many-relevant"], "nothing in them speaks for another"
+    return TASKS["many-relevant"], "the data match no other task"
 
 
 def other_tasks(profile: Profile, excluded: EvaluationTask) -> tuple[EvaluationTask, ...]:

@@ -417,12 +417,15 @@ def rbp(
 
 def _check_scale(ranking: RankedBatch, max: float) -> None:
     if is_numpy_array(ranking.grades) and ranking.grades.max(initial=0.0) > max:
-        raise InputError(f"a grade is {ranking.grades.max():g}, but max={max:g}", fix="max is the highest of the scale")
+        raise InputError(
+            f"`max` must be at least the highest grade {ranking.grades.max():g}, got {max:g}",
+            fix="use the highest grade of the scale",
+        )
 
 
 def _gains(ranking: RankedBatch, gain: Gain) -> Any:
     if gain not in ("linear", "exp2"):
-        raise InputError(f"gain={gain!r} is not known", fix="gain='linear' or 'exp2'")
+        raise InputError(f"unknown `gain` {gain!r}", fix="use gain='linear' or 'exp2'")
     if is_numpy_array(ranking.grades):
         return gains(ranking.grades, gain)
     xp = ranking.xp

@@ -56,16 +56,19 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
         most = int(np.diff(offsets).max(initial=0))
         if not len(scores) == len(grades) == offsets[-1:].sum():
             problem = f"{len(scores)} scores and {len(grades)} grades, but offsets end at {offsets[-1:].sum()}"
-            raise InputError(problem, fix="offsets end behind the last document")
+            raise InputError(problem, fix="the last offset must be the number of documents")
         if longest is not None and longest < most:
-            raise InputError(f"longest is {longest}, but a query has {most} documents", fix=f"longest={most}")
+            raise InputError(f"`longest` is {longest}, but a query has {most} documents", fix=f"longest={most}")
         longest = most if longest is None else longest
     elif longest is None:
-        raise InputError("outside NumPy the longest query is not looked for", fix="give longest=, as a number")
+        raise InputError(
+            "`longest` is required for arrays outside NumPy",
+            fix="pass longest=, the largest number of documents of a query",
+        )
     position = offsets[:-1, None] + xp.arange(longest, dtype=offsets.dtype, device=device(offsets))[None, :]
     where = position < offsets[1:, None]
     flat = xp.reshape(xp.where(where, position, offsets[:-1, None]), (-1,))
-    flat = xp.where(flat < scores.shape[0], flat, 0)  # an empty query at the end begins behind the last document
+    flat = xp.where(flat < scores.shape[0], flat, 0)  # an empty query at the end begins after the last document
     return xp.reshape(xp.take(scores, flat), position.shape), xp.reshape(xp.take(grades, flat), position.shape), where
 
 
@@ -96,15 +99,18 @@ class RankedBatch:
         """Sort each query; documents with equal scores keep their order."""
         xp = array_namespace(scores, grades)
         if ties not in ("position", "averaged"):
-            raise InputError(f"ties={ties!r} is not known", fix="ties='position' or 'averaged'")
+            raise InputError(f"unknown `ties` {ties!r}", fix="use ties='position' or 'averaged'")
         cutoff = _integer_cutoffs(cutoff)
         if not scores.ndim or scores.shape != grades.shape or (where is not None and where.shape != scores.shape):
             raise InputError(
-                f"scores {tuple(scores.shape)} and grades {tuple(grades.shape)} do not fit each other, or the mask",
-                fix="give arrays of one shape, queries x documents",
+                "scores, grades, and mask must have the same shape, got"
+                f" {tuple(scores.shape)} and {tuple(grades.shape)}",
+                fix="pass arrays of shape queries x documents",
             )
         if where is not None and not xp.isdtype(where.dtype, "bool"):
-            raise InputError(f"the mask is of {where.dtype}", fix="give True and False, such as where > 0")
+            raise InputError(
+                f"the mask must be boolean, got {where.dtype}", fix="pass True and False, such as where > 0"
+            )
         scores, grades = (
             xp.astype(part, xp.int8) if xp.isdtype(part.dtype, "bool") else part for part in (scores, grades)
         )
@@ -282,15 +288,17 @@ def _integer_cutoffs(cutoff: Cutoff) -> Cutoff:
     except TypeError:
         cutoffs = []
     if cutoffs is not None and (cutoffs == [] or min(cutoffs if isinstance(cutoffs, list) else [cutoffs]) < 1):
-        raise InputError(f"cutoff={cutoff!r}: a cutoff is 1 or more", fix="cutoff=10, or several such as [1, 10]")
+        raise InputError(
+            f"cutoffs must be positive integers, got {cutoff!r}", fix="use cutoff=10, or several such as [1, 10]"
+        )
     return cutoffs
 
 
 def _check(scores: Any, grades: Any) -> None:
     if np.isnan(scores).any():
-        raise InputError("scores hold NaN, which has no place in an order", fix="mask it with where=")
+        raise InputError("scores must not be NaN", fix="mask NaN with where=")
     if not np.isfinite(grades).all():
-        raise InputError("grades hold something that is not a finite number", fix="mask it with where=")
+        raise InputError("grades must be finite", fix="mask other grades with where=")
 
 
 def _without_nan(xp: Any, scores: Any, grades: Any, where: Any) -> tuple[Any, Any]:

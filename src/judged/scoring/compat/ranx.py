@@ -107,7 +107,7 @@ class Run(_TopicMapping):
 def _nested_dict(table: Table, value: str, path: str) -> dict[str, dict[str, float]]:
     """Convert a table to a dict of dicts; integral grades become integers."""
     if value not in table.column_names:
-        raise InputError(f"there is no column {value}", fix="use a file with this column", path=str(path))
+        raise InputError(f"no column {value}", fix="use a file with this column", path=str(path))
     by_query: dict[str, dict[str, float]] = {}
     values = table[value].to_pylist()
     for query, doc, cell in zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), values, strict=True):

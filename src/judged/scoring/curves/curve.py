@@ -81,9 +81,9 @@ def curve(
     judgments = Qrels.of(qrels)
     template, named_cutoffs = _parse_measure(measure, judgments, policies.get("dialect"))
     template = with_rel(template, policies.get("rel"), written=measure)
-    chosen_cutoffs = _check_cutoffs(cutoffs, named_cutoffs)
-    series = [template.replace(cutoff=k) for k in chosen_cutoffs or range(1, _DEFAULT_CUTOFF + 1)]
-    scores = _evaluate_series(judgments, runs, series, seed, policies, limit_to_lists=chosen_cutoffs is None)
+    selected_cutoffs = _check_cutoffs(cutoffs, named_cutoffs)
+    series = [template.replace(cutoff=k) for k in selected_cutoffs or range(1, _DEFAULT_CUTOFF + 1)]
+    scores = _evaluate_series(judgments, runs, series, seed, policies, limit_to_lists=selected_cutoffs is None)
     return _curve_by_cutoff(scores, interval)
 
 
@@ -104,8 +104,8 @@ def at_cutoffs(measure: Any = "nDCG", cutoffs: int | Iterable[int] | None = None
     """
     # `measure`, `cutoffs`: as for `curve`. Default: 1 to 100.
     template, named_cutoffs = _parse_measure(measure)
-    chosen_cutoffs = _check_cutoffs(cutoffs, named_cutoffs) or range(1, _DEFAULT_CUTOFF + 1)
-    return tuple(template.replace(cutoff=k) for k in chosen_cutoffs)
+    selected_cutoffs = _check_cutoffs(cutoffs, named_cutoffs) or range(1, _DEFAULT_CUTOFF + 1)
+    return tuple(template.replace(cutoff=k) for k in selected_cutoffs)
 
 
 def curve_of_scores(
@@ -231,8 +231,8 @@ def precision_recall(
     if how != "raw":
         raise InputError(f"`how` must be 'interpolated' or 'raw', got {how!r}", fix="use how='raw'")
     pair = [_parse_measure(name, judgments, dialect)[0].replace(rel=rel) for name in ("P", "R")]
-    chosen_cutoffs = _check_cutoffs(cutoffs, ()) or range(1, _DEFAULT_RAW_CUTOFF + 1)
-    series = [measure.replace(cutoff=k) for measure in pair for k in chosen_cutoffs]
+    selected_cutoffs = _check_cutoffs(cutoffs, ()) or range(1, _DEFAULT_RAW_CUTOFF + 1)
+    series = [measure.replace(cutoff=k) for measure in pair for k in selected_cutoffs]
     scores = _evaluate_series(judgments, runs, series, seed, policies, limit_to_lists=cutoffs is None)
     points = _cutoffs(scores.measures[: len(scores.measures) // 2])
     name = " and ".join(_name_with_letter(measure, "cutoff", "k") for measure in pair)
@@ -251,7 +251,7 @@ def _parse_measure(
         raise MeasureError(f"`measure` must be one measure or its name, got {measure!r:.80}. Fix: use 'nDCG'")
     if entry.cutoff is None or entry.cutoff_name != parameter:
         fix = "use precision_recall" if entry.cutoff_name == "recall" else "use nDCG, DCG, R, P, Success or another"
-        raise MeasureError(f"{entry.name} takes no cutoff, and so has no curve by cutoff. Fix: {fix}")
+        raise MeasureError(f"{entry.name} takes no cutoff, so it has no curve by cutoff. Fix: {fix}")
     if isinstance(measure, type):
         return (measure @ 1 if entry.cutoff.required else measure()), ()
     rules = dialect_of(dialect)

@@ -178,18 +178,18 @@ class Dialect:
 _CUTOFFS = "1,3,5,10,100,1000"
 
 _ALL = (
-    Dialect("judged", "Our own rules: every topic of the qrels counts, and equal scores are ordered by document id."),
+    Dialect("judged", "Default rules: every topic of the qrels counts, and equal scores are ordered by document id."),
     Dialect(
         "trec_eval-10",
-        "trec_eval 10.0 with -c. Without -c it ends with an error where a topic is missing from the run.",
+        "trec_eval 10.0 with -c. Without -c, it stops with an error if a topic is missing from the run.",
         digits=4,
         defaults=("official",),
         read=names.trec_eval_parser("trec_eval-10"),
     ),
     Dialect(
         "trec_eval-9",
-        "trec_eval 9.0.8, and pytrec_eval: topics that the run lacks do not count, scores are compared as 32-bit"
-        " numbers, and recall levels are rounded up to whole documents.",
+        "trec_eval 9.0.8, and pytrec_eval: topics missing from the run do not count, scores are compared as 32-bit"
+        " numbers, and recall levels are rounded up to integer numbers of documents.",
         topics="both",
         precision="single",
         digits=4,
@@ -198,8 +198,8 @@ _ALL = (
     ),
     Dialect(
         "gdeval",
-        "gdeval.pl of the TREC Web tracks: exponential gain, ERR on a scale up to 4, and only topics count that have a"
-        " positive grade and are in the run.",
+        "gdeval.pl of the TREC Web tracks: exponential gain, and ERR on a scale up to 4. Topics"
+        " without a positive grade and topics missing from the run do not count.",
         topics="both",
         digits=5,
         defaults=("ndcg@20", "err@20"),
@@ -207,8 +207,8 @@ _ALL = (
     ),
     Dialect(
         "ndeval",
-        "ndeval of the TREC Web tracks: documents are ordered by the rank column, and topics that the run lacks"
-        " do not count. For ndeval -traditional add ties=docid.",
+        "ndeval of the TREC Web tracks: documents are ordered by the rank column, and topics missing from the run"
+        " do not count. For ndeval -traditional, add ties=docid.",
         topics="both",
         ties="rank",
         digits=6,
@@ -216,18 +216,18 @@ _ALL = (
     ),
     Dialect(
         "msmarco",
-        "The MS MARCO passage script: documents are ordered by the rank column, every judged one is relevant,"
+        "The MS MARCO passage script: documents are ordered by the rank column, every judged document is relevant,"
         " and all topics of the qrels count.",
         ties="rank",
         defaults=("MRR@10",),
         read=names.table_parser(names.MSMARCO),
-        regrades="every judged document counts as relevant, whatever its grade",
+        regrades="every judged document counts as relevant, regardless of its grade",
         prepare_qrels=all_relevant,
     ),
     Dialect(
         "beir",
-        "BEIR 2.2.0: documents with the id of the topic are left out, scores are compared as 32-bit numbers, and a"
-        " topic that the run lacks does not count for NDCG, MAP, Recall, and P, and counts as 0 for MRR, R_cap, Hole,"
+        "BEIR 2.2.0: documents with the id of the topic are removed, and scores are compared as 32-bit numbers. A"
+        " topic missing from the run does not count for NDCG, MAP, Recall, and P, and counts as 0 for MRR, R_cap, Hole,"
         " and Accuracy.",
         present_only=frozenset({"nDCG", "AP", "R", "P"}),
         precision="single",
@@ -238,8 +238,8 @@ _ALL = (
     ),
     Dialect(
         "ranx",
-        "ranx with make_comparable: a level (-l2) takes the gain of lower grades away too, and a negative grade is a"
-        " judged document that is not relevant.",
+        "ranx with make_comparable: a level (-l2) also sets the gain of lower grades to 0, and a document with a"
+        " negative grade counts as judged not relevant.",
         read=names.parse_ranx_name,
         regrades="negative grades count as 0",
         prepare_qrels=no_negative,

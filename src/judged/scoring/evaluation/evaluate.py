@@ -94,8 +94,8 @@ def evaluate(
         ``ranx``. It sets the policies below, and names of measures are parsed as in the tool. Policies that you
         pass have precedence.
     topics
-        ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking (default of ``judged``).
-        ``both``: those that the run has too. ``run``: those of the run, judged or not.
+        ``qrels``: all topics of the qrels; a topic missing from the run scores as an empty ranking (default of
+        ``judged``). ``both``: topics in qrels and run. ``run``: all topics of the run, judged or not.
     ties
         ``docid``: equal scores are ordered by descending document id, as in trec_eval (default of ``judged``).
         ``docid-rising``; ``stable``: in the order of the run; ``rank``: the rank column orders all documents.
@@ -116,7 +116,7 @@ def evaluate(
         Attributes of the documents, for the few measures that need them: a `Documents`, a path, a data
         frame or ``{doc_id: {"length": 120}}``.
     rel
-        The lowest relevant grade, for every measure that has such a level and whose name has none.
+        The lowest relevant grade, for measures with a level of relevance that is not set in the name.
     attributes
         Attributes of the topics, for `where` and for measures over a part of them (``P@5 where kind == 'law'``):
         `Attributes`, a path, a data frame or ``{query_id: {"kind": "law"}}``.
@@ -139,7 +139,7 @@ def evaluate(
     InputError
         If an input cannot be read, or run and qrels have no topic in common.
     MeasureError
-        If a measure does not exist, or needs a ranking but a run has no scores.
+        If a measure does not exist, or requires a ranking but a run has no scores.
 
     Warns
     -----
@@ -162,9 +162,9 @@ def evaluate(
     measures = list_measures(measures)
     policies = rules.policies(topics, ties, depth, precision, exclude_self)
     original, attribute_notes = filter_topics(Qrels.of(qrels), where, attributes)
-    if original.chosen_by and policies.topics == "run":
+    if original.selected_by and policies.topics == "run":
         problem = "where selects topics of the qrels, so it cannot be combined with topics=run"
-        raise InputError(problem, fix="leave out one of them")
+        raise InputError(problem, fix="use only one of them")
     judgments = rules.prepare_qrels(original)
     facts = qrels_facts(judgments)
     parse_names = partial(rules.measures, grades=facts.grades)
@@ -224,7 +224,7 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
     InputError
         If there is no list, or they have different qrels or rankings.
     MeasureError
-        If a measure does not exist, or needs a ranking but a run has no scores.
+        If a measure does not exist, or requires a ranking but a run has no scores.
 
     Examples
     --------

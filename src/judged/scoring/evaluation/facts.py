@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
 """Tie policies, or: the mean over all orders (`expected`), or the least and greatest score (`bounds`)."""
 _TIE_TEXTS = {
-    "docid": "ties by document id",
-    "docid-rising": "ties by document id, rising",
-    "stable": "ties as the run lists them",
+    "docid": "ties by descending document id",
+    "docid-rising": "ties by ascending document id",
+    "stable": "ties in the order of the run",
     "rank": "ordered by the rank column",
-    "expected": "the mean over all orders of tied documents",
-    "bounds": "ties by document id, and bounds over all orders",
+    "expected": "averaged over all orders of tied documents",
+    "bounds": "ties by descending document id, with bounds over all orders",
 }
 
 
@@ -100,7 +100,7 @@ class Policies:
     def describe(self, topics: int, over: str = "") -> str:
         """Describe the topics of the numbers (or `over`, if set) and how documents were ranked."""
         counted_topics = {
-            "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the one topic",
+            "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the only topic",
             "run": "the topics of the run",
             "both": "the topics that qrels and run have in common",
         }[self.topics]
@@ -246,7 +246,7 @@ def run_facts(judged: Judged) -> RunFacts:
 def qrels_facts(qrels: Qrels) -> QrelsFacts:
     """Return the facts about judgments."""
     counts = len(qrels.topics), len(qrels), qrels.distinct_grades
-    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, *counts, qrels.chosen_by, qrels.origin)
+    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, *counts, qrels.selected_by, qrels.origin)
 
 
 def check_common_topics(judged: Judged) -> None:
@@ -255,7 +255,8 @@ def check_common_topics(judged: Judged) -> None:
         return
     first_topic = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
     raise InputError(
-        f"the run has no topic in common with the qrels: {first_topic}, that of the qrels {judged.query_ids[0]!r}",
+        f"the run has no topic in common with the qrels: {first_topic},"
+        f" the first topic of the qrels is {judged.query_ids[0]!r}",
         fix="check that both files use the same query ids",
         path=judged.run.where,
     )

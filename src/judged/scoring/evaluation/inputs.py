@@ -224,8 +224,8 @@ def filter_topics(qrels: Qrels, where: str | None, attributes: Any = None) -> tu
     if where is None:
         return qrels, ()
     topics, notes = select_topics(qrels.topics, where, attributes)
-    combined = f"({qrels.chosen_by}) and ({where})" if qrels.chosen_by else where
-    return replace(qrels.over(topics), chosen_by=combined), notes
+    combined = f"({qrels.selected_by}) and ({where})" if qrels.selected_by else where
+    return replace(qrels.over(topics), selected_by=combined), notes
 
 
 def select_topics(topics: Sequence[str], where: str, attributes: Any = None) -> tuple[list[str], tuple[Note, ...]]:
@@ -237,7 +237,7 @@ def select_topics(topics: Sequence[str], where: str, attributes: Any = None) -> 
         If `where` is not a valid expression, an attribute is unknown, or no topic satisfies it.
     """
     if not where.strip():
-        raise InputError("where is empty", fix="write an expression, or leave it out")
+        raise InputError("`where` is empty", fix="write an expression, or omit it")
     table = _attributes_of_topics(topics, attributes)
     mask = _evaluate_condition(where, table, has_attributes=attributes is not None)
     selected = [query_id for query_id, matches in zip(topics, mask.tolist(), strict=True) if matches]
@@ -287,7 +287,7 @@ def _evaluate_condition(where: str, table: Attributes, *, has_attributes: bool, 
         fix = error.fix if has_attributes else f"{error.fix}; or pass attributes= (--attributes FILE)"
         raise InputError(f"{prefix}{error.problem}", fix=fix, path=error.path) from None
     if not mask.any():
-        fix = "check the values of its attributes, and that they are of the topics of the qrels"
+        fix = "check that the attributes have these values and belong to topics of the qrels"
         raise InputError(f"{prefix}no topic satisfies {where!r}", fix=fix)
     return mask
 
@@ -301,7 +301,7 @@ def _missing_attribute_notes(conditions: Sequence[str], table: Attributes) -> li
     return [
         Note(
             "topics-without-attribute",
-            f"{missing} of {len(table)} topics have no {name}: they satisfy no comparison with it",
+            f"{missing} of {len(table)} topics have no {name}, so every comparison with it is false for them",
         )
         for name, missing in counts.items()
         if missing

@@ -28,15 +28,15 @@ TESTABLE = 6
 _HUGE_GRADE = 100.0
 _SHARE_DEPTH, _SHARE_DIFFERENCE = 10, 0.1
 _MAX_UNJUDGED = 0.3  # share of the first documents
-_MIN_KNOWN_RETURNED = 0.1
+_MIN_JUDGED_RETURNED = 0.1
 _MAX_TIE_CHECKS = 10  # runs, and measures, for which tie ranges are computed
 _VISIBLE_WIDTH = 0.001
 _TIE_ORDER_TEXTS = {
-    "docid": ", put in order by document id",
-    "docid-rising": ", put in order by document id, rising",
-    "stable": ", left as the run lists them",
+    "docid": ", ordered by descending document id",
+    "docid-rising": ", ordered by ascending document id",
+    "stable": ", in the order of the run",
     "rank": "",
-    "expected": ", averaged over all their orders",
+    "expected": ", averaged over all orders",
     "bounds": "",
 }
 _MAX_CUTOFFS = 5  # cutoffs of one measure that are listed; more are abbreviated
@@ -59,23 +59,23 @@ def self_notes(qrels: Qrels, policies: Policies) -> tuple[Note, ...]:
     row = index.rows_of(np.arange(len(index.topics)), index.topic_ids)
     topics = [index.topics[code] for code in np.flatnonzero((row >= 0) & (index.grade[row] > 0)).tolist()]
     text = (
-        f"in {counted(len(topics), 'topic')} the document with the topic's own id is relevant, and is left out of runs"
+        f"in {counted(len(topics), 'topic')}, the document with the id of the topic is relevant, but removed from runs"
     )
-    return (Note("relevant-self-left-out", f"{text}: {first_few(topics)}"),) if topics else ()
+    return (Note("relevant-self-removed", f"{text}: {first_few(topics)}"),) if topics else ()
 
 
 def qrels_notes(qrels: Qrels, measures: Sequence[Measure], with_level: Collection[Measure]) -> tuple[Note, ...]:
     """Return notes on the judgments for these measures; the caller wrote the `rel` of those in `with_level`."""
     grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
-    texts = {"levels-alike": _level_note(positive, [measure for measure in measures if measure not in with_level])}
+    texts = {"merged-grades": _level_note(positive, [measure for measure in measures if measure not in with_level])}
     if len(positive) == 1 and (graded := [measure for measure in measures if measure.properties.graded]):
         texts["one-grade"] = (
-            f"{name_measures(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"
+            f"{name_measures(graded)}: all relevant documents have grade {positive[0]:g}, so grades have no effect"
         )
     if len(positive) and positive[-1] > _HUGE_GRADE:
         texts["huge-grades"] = (
-            f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others"
+            f"the highest grade is {positive[-1]:g}; with gain=exp2, one such document outweighs all others"
         )
     texts["several-labels"] = _label_note(qrels, measures)
     fractions = int(np.count_nonzero((qrels.grades > 0) & (qrels.grades < 1)))
@@ -83,7 +83,7 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], with_level: Collectio
     if fractions and len(positive) and positive[-1] >= 1 and binary:
         texts["grades-below-1"] = (
             f"{name_measures(binary)}: {counted(fractions, 'judgment')} with a grade between 0 and 1"
-            f" count as not relevant; choose a level with rel=, say {binary[0].replace(rel=positive[0])}"
+            f" count as not relevant; set the level with rel=, for example {binary[0].replace(rel=positive[0])}"
         )
     return (*origin_notes(qrels.origin), *_notes(texts), *_no_relevant_notes(qrels, measures))
 
@@ -94,14 +94,15 @@ def origin_notes(origin: Origin | None) -> tuple[Note, ...]:
         return ()
     by_kind = {"model": (origin.model, "language models"), "click": (origin.click, "clicks")}
     total = origin.human + origin.model + origin.click
+    labels = f"the {counted(total, 'label')} behind the qrels"
     texts = {
-        f"{kind}-judgments": f"the qrels were made of {counted(total, 'label')}, {part:,} by {source}, not people"
+        f"{kind}-judgments": f"{part:,} of {labels} are from {source} instead of people"
         for kind, (part, source) in by_kind.items()
         if part
     }
     if origin.synthetic:
         texts["synthetic-topics"] = (
-            f"{counted(origin.synthetic, 'topic was', 'topics were')} generated from documents: no user asked them"
+            f"{counted(origin.synthetic, 'topic was', 'topics were')} generated from documents instead of user queries"
         )
     return _notes(texts)
 
@@ -112,7 +113,10 @@ def level_notes(measures: Sequence[Measure], rel: float | None) -> tuple[Note, .
     if rel is None or not without:
         return ()
     return (
-        Note("no-level", f"{name_measures(without)}: no level of relevance to choose, so rel={rel:g} changes nothing"),
+        Note(
+            "rel-without-effect",
+            f"{name_measures(without)}: these measures have no level of relevance, so rel={rel:g} has no effect",
+        ),
     )
 
 
@@ -148,13 +152,12 @@ def _label_note(qrels: Qrels, measures: Sequence[Measure]) -> str:
     by_highest = [measure for measure in measures if not measure.properties.uses_all_labels]
     repeated = len(qrels) - len(qrels.index.topic)
     if repeated and by_highest:
-        return f"{repeated} judgments repeat a pair under another iteration; the highest grade of a pair counts" + (
+        return f"{repeated} judgments repeat a pair under another iteration; the highest grade of each pair counts" + (
             f" for {name_measures(by_highest)}" if by_label else ""
         )
     if by_label and len(qrels.aspects.names) == 1:
-        return (
-            f"{name_measures(by_label)}: the qrels name no subtopics, assessors or users: all judgments are one label"
-        )
+        names = name_measures(by_label)
+        return f"{names}: the qrels identify no subtopics, assessors, or users, so each pair has one label"
     return ""
 
 
@@ -171,9 +174,9 @@ def _no_relevant_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[Note]:
         without_relevant = [topic for code, topic in enumerate(qrels.topics) if code not in codes]
         names = name_measures(level_measures)
         if not codes:
-            choice = "; choose a level with rel=" if highest > 0 else ""
+            choice = "; set the level with rel=" if highest > 0 else ""
             reason = f"no grade reaches {level:g}" if level >= 1 else "no grade is high enough"
-            text = f"{names}: 0 for every topic: {reason}, the highest is {highest:.15g}{choice}"
+            text = f"{names}: every topic scores 0: {reason} (highest grade: {highest:.15g}){choice}"
             notes.append(Note("no-relevant", text))
         elif without_relevant:
             lack = "no relevant document" if level <= 1 else f"no document of grade {level:g} or more"
@@ -196,34 +199,36 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         notes.append(Note(rule, text, judged.run.name, weight, severity))
 
     if missing:
-        effect = "they score 0" if topics == "qrels" else "those that the run lacks do not count"
+        effect = "they score 0" if topics == "qrels" else "topics missing from the run do not count"
         effect += f", and do not count for {name_measures(left_out)}" if left_out else ""
-        text = f"nothing returned for {len(missing)} of {len(judged)} topics; {effect}: {first_few(missing)}"
+        text = f"no documents returned for {len(missing)} of {len(judged)} topics; {effect}: {first_few(missing)}"
         add("missing-topics", text, len(missing))
     if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:
-        effect = "scored 0" if topics == "run" else "left out"
+        effect = "they score 0" if topics == "run" else "they are excluded"
         text = f"no judgments for {counted(len(extra), 'topic')} of the run; {effect}: {first_few(extra)}"
         add("extra-topics", text, len(extra))
     if not len(judged.topic):
         text = (
-            "no score: none of the returned documents is judged; does the run use"
-            " the document ids of the qrels? See 'judged check'"
+            "no score: none of the returned documents is judged. Check that the run uses"
+            " the document ids of the qrels ('judged check')"
         )
         add("nothing-judged", text, severity="error")
         return notes
-    if (share := _returned_share(judged)) < _MIN_KNOWN_RETURNED:
-        text = f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?"
+    if (share := _returned_share(judged)) < _MIN_JUDGED_RETURNED:
+        text = f"only {share:.1%} of the judged documents that fit in the lists were returned; check the document ids"
         add("few-judged", text, -share)
     if judged.n_self_top * 2 >= np.count_nonzero(judged.present) and judged.n_self_top >= _MIN_SELF_TOPICS:
-        text = f"the first document has the id of the topic in {counted(judged.n_self_top, 'topic')}: did these queries"
-        add("self-first", f"{text} find themselves? exclude_self leaves such documents out", judged.n_self_top)
+        text = (
+            f"in {counted(judged.n_self_top, 'topic')}, the first document has the id of the topic: the query may have"
+        )
+        add("self-first", f"{text} returned itself. exclude_self removes such documents", judged.n_self_top)
     if judged.ranked:
         constant = (judged.tie_first == 1) & (judged.tie_last >= judged.returned[judged.topic]) & (judged.tie_last > 1)
         if topic_count := len(distinct(judged.topic[constant])):
-            text = f"in {topic_count} topics every document has the same score: their order is that of the ids"
+            text = f"in {counted(topic_count, 'topic')}, all documents have the same score, so they are ordered by id"
             add("constant-scores", text, topic_count)
         if _scores_are_ranks(judged):
-            text = "the scores are the whole numbers from 1 to n: if 1 is the best, they are ranks, upside down"
+            text = "the scores are the integers from 1 to n: if 1 is the best, they are ranks in the wrong direction"
             add("ranks-as-scores", text)
     return notes
 
@@ -247,7 +252,7 @@ def list_notes(lists: Sequence[Judged], policies: Policies, measures: Sequence[M
             "different-topics": _topic_note(lists, policies.topics),
             "few-topics": few_topics_note(min(len(judged.over(policies.topics)) for judged in lists)),
             "ties": _tie_note(lists, policies, measures),
-            "judged-unequally": _share_note(lists),
+            "judged-share-differs": _share_note(lists),
         }
     )
 
@@ -257,8 +262,8 @@ def few_topics_note(topics: int) -> str:
     if topics < 2 or topics >= TESTABLE:
         return ""
     return (
-        f"{topics} topics say little about others like them: with fewer than {TESTABLE} no difference between runs can"
-        " reach p = 0.05, and intervals rest on the bounds of a measure as much as on its scores"
+        f"{topics} topics are weak evidence for other topics: with fewer than {TESTABLE}, no difference between runs"
+        " can reach p = 0.05, and intervals depend on the bounds of a measure as much as on its scores"
     )
 
 
@@ -268,7 +273,7 @@ def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, SampledTopics]]],
     for run, samples in sampled.items():
         topics, error = (max(getattr(sample, part) for _, sample in samples) for part in ("n", "error"))
         text = (
-            "there are too many orders of tied documents; the mean is that of a sample for"
+            "there are too many orders of tied documents; the mean over a sample of orders is used for"
             f" {name_measures([measure for measure, _ in samples])} in up to {topics} topics"
             f" (seed {seed}, standard error of a topic at most {error:.2g})"
         )
@@ -313,13 +318,12 @@ def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:
             ranges = tie_range(judged, measure)
             kind = measure.entry.aggregate
             low, high = (aggregate(kind, part[~np.isnan(part)]) for part in (ranges.low, ranges.high))
-            widths.append(
-                (high - low, f"{measure} of {judged.run.name} between {decimal(low, 3)} and {decimal(high, 3)}")
-            )
+            text = f"{measure} of {judged.run.name} is between {decimal(low, 3)} and {decimal(high, 3)}"
+            widths.append((high - low, text))
     width, widest = max(widths)
     if width < _VISIBLE_WIDTH:
-        return "; their order moves no number by as much as 0.001"
-    return f"; another order could put {widest} (--ties bounds)"
+        return "; no order of ties changes a score by 0.001 or more"
+    return f"; depending on their order, {widest} (--ties bounds)"
 
 
 def _share_note(lists: Sequence[Judged]) -> str:
@@ -329,8 +333,8 @@ def _share_note(lists: Sequence[Judged]) -> str:
         return ""
     most, least = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
     return (
-        f"the runs are judged to different degrees: {percent(shares[most])} of the first {_SHARE_DEPTH} of {most},"
-        f" {percent(shares[least])} of {least}; unjudged documents count as not relevant"
+        f"the judged share differs between runs: {percent(shares[most])} of the first {_SHARE_DEPTH} of {most},"
+        f" but {percent(shares[least])} of {least}; unjudged documents count as not relevant"
     )
 
 
@@ -341,7 +345,7 @@ def unjudged_notes(lists: Sequence[Judged]) -> tuple[Note, ...]:
     if not many:
         return ()
     names = first_few([f"{name} {percent(shares[name])}" for name in many])
-    text = f"of the first {_SHARE_DEPTH} documents many are not judged, and count as not relevant: {names}"
+    text = f"many of the first {_SHARE_DEPTH} documents are not judged and count as not relevant: {names}"
     return (Note("unjudged", text),)
 
 
@@ -359,4 +363,5 @@ def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
         return ""
     levels = first_few([f"{grade:g}" for grade in relevant])
     example = binary[0].replace(rel=relevant[1])
-    return f"{name_measures(binary)}: grades {levels} all count as relevant; choose a level with rel=, say {example}"
+    effect = f"grades {levels} all count as relevant; set the level with rel=, for example {example}"
+    return f"{name_measures(binary)}: {effect}"

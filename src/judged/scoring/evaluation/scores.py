@@ -198,7 +198,7 @@ class Scores(Answer, ReadOnly):
             problem = f"the mask must have shape ({len(self.query_ids)},), got {selected.shape}"
             raise InputError(problem, fix="use one value per topic")
         if not selected.any():
-            raise InputError("at least one topic must be selected", fix="choose some that are in the qrels")
+            raise InputError("at least one topic must be selected", fix="use topics of the qrels")
         ranges = (
             replace(part, low=part.low[:, :, selected], high=part.high[:, :, selected], kind=part.kind[:, :, selected])
             for part in self.ranges
@@ -300,7 +300,7 @@ class Scores(Answer, ReadOnly):
         unbounded = [str(measure) for measure in means if np.isnan(measure.properties.bounds).any()]
         if method.name != "adjusted" or not unbounded:
             return method.words
-        return f"{method.words} ({', '.join(unbounded)}: for skewness alone, as there are no bounds)"
+        return f"{method.words} ({', '.join(unbounded)}: adjusted only for skewness, because the measure has no bounds)"
 
     def value(self, measure: str | Measure, run: str | None = None) -> float:
         """Return the aggregate of one measure; `run` is required if there are several.
@@ -405,7 +405,7 @@ class Scores(Answer, ReadOnly):
             return 0
         if run is None:
             raise InputError(
-                "run is required for scores of several runs", fix=f"use one of {', '.join(self.run_names)}"
+                "`run` is required for scores of several runs", fix=f"use one of {', '.join(self.run_names)}"
             )
         return self.run_names.index(find_run_name(run, self.run_names))
 

@@ -60,15 +60,15 @@ def load(cls: type[S], path: str | Path) -> S:
     where = str(path)
     if files.head(path, 4) != b"PAR1":
         fix = "save scores as Parquet: judged evaluate ... -o scores.parquet, or scores.save(...)"
-        raise InputError("a file of scores must be Parquet, to be read again", fix=fix, path=where)
+        raise InputError("saved scores must be a Parquet file", fix=fix, path=where)
     table = parquet_table(Path(path), where)
     metadata = table.schema.metadata or {}
     if not {_DIGEST, _KEY} <= metadata.keys():
-        content = "another result than scores" if _KEY in metadata else "not a file of scores"
+        content = "a result other than scores" if _KEY in metadata else "not a file of saved scores"
         raise InputError(f"this is {content}", fix="use a file that Scores.save wrote", path=where)
     if metadata.get(_DIGEST) != _digest(table, metadata[_KEY]):
         problem = "the scores or their provenance were changed after Scores.save wrote the file"
-        raise InputError(problem, fix="save or fetch the file again", path=where)
+        raise InputError(problem, fix="save or download the file again", path=where)
     try:
         return _scores(cls, table, json.loads(metadata[_KEY]))
     except (KeyError, TypeError, ValueError) as error:
@@ -222,4 +222,4 @@ def _check_comparable(first: AnyScores, other: AnyScores) -> AnyScores:
 def _version_notes(tables: Sequence[Scores]) -> Iterator[Note]:
     versions = dict.fromkeys(table.versions.get("judged", "") for table in tables)
     if len(versions) > 1:
-        yield Note("versions-differ", f"the scores were made by judged {listed(list(versions))}")
+        yield Note("versions-differ", f"the scores were computed by judged {listed(list(versions))}")

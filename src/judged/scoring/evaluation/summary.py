@@ -297,13 +297,17 @@ def leaderboard_chart(lead: Measure, estimates: Sequence[Estimate], emphasized: 
         sentence = f"{best.run} is first with {lead} {show.write(best.value)}{over}"
         if best.ci:
             within = sum(best.ci[0] <= estimate.value <= best.ci[1] for estimate in ranked[1:])
-            sentence += f"; the means of {within} of {counted(len(ranked) - 1, 'other run')} lie within its interval"
+            sentence += (
+                f"; the means of {within} of {counted(len(ranked) - 1, 'other run')} are within its confidence interval"
+            )
         sentence += f". {last.run} is last with {show.write(last.value)}."
-    sentence += f" The best {_MAX_CHART_RUNS} of {len(ranked)} are drawn." if len(ranked) > _MAX_CHART_RUNS else ""
+    sentence += (
+        f" The chart shows the best {_MAX_CHART_RUNS} of {len(ranked)} runs." if len(ranked) > _MAX_CHART_RUNS else ""
+    )
     loud = tuple(dict.fromkeys([ranked[0].run, *emphasized])) if ranked else ()
-    sentence += f" In color: {listed(loud)}." if len(ranked) > len(loud) else ""
+    sentence += f" Highlighted: {listed(loud)}." if len(ranked) > len(loud) else ""
     columns = columns_of(charted, ("run", TEXT), ("value", show, str(lead)), ("n", COUNT, "topics"))
-    title, table = f"{lead} of every run, best first", Table("best_first", tuple(columns))
+    title, table = f"{lead} by run, best first", Table("best_first", tuple(columns))
     return Chart("leaderboard", title, table, sentence, y="run", color="run", highlighted=loud, legend=False)
 
 

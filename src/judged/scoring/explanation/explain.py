@@ -89,7 +89,7 @@ class Explanation(Answer):
             blocks += [table] if table.columns else []
             blocks += [Sentences(tuple(lines))] if lines else []
         records = [{**vars(line), "sheet": i} for i, sheet in enumerate(self.sheets, 1) for line in sheet.lines]
-        columns = columns_of(records, "sheet", "name", "how", "numbers", "value", "summed")
+        columns = columns_of(records, "sheet", "name", "formula", "numbers", "value", "summed")
         steps = Table("steps", columns, only="data")
         return Section("explanation", self.title, tuple(blocks)), steps
 
@@ -103,7 +103,7 @@ class Explanation(Answer):
             "ranking": {name: getattr(self.ranking, name) for name in names},
             "score": self.score,
             "sheets": [
-                {"title": sheet.title, "columns": sheet.header, "rows": sheet.rows, "how": sheet.how}
+                {"title": sheet.title, "columns": sheet.header, "rows": sheet.rows, "formulas": sheet.formulas}
                 for sheet in self.sheets
             ],
         }
@@ -117,13 +117,15 @@ def explanation_title(measure: str, query_id: str, run: str) -> str:
 
 def format_lines(sheet: Sheet) -> list[str]:
     """Format the formulas of the columns of a sheet, then its calculation lines."""
-    legend = [f"{replace_underscores(name)} = {replace_underscores(formula)}" for name, formula in sheet.how.items()]
+    legend = [
+        f"{replace_underscores(name)} = {replace_underscores(formula)}" for name, formula in sheet.formulas.items()
+    ]
     return [*legend, *map(_format_line, sheet.lines)]
 
 
 def _format_line(line: SheetLine) -> str:
     parts = [line.name]
-    for part in (replace_underscores(line.how), line.numbers, format_number(line.value)):
+    for part in (replace_underscores(line.formula), line.numbers, format_number(line.value)):
         if part and part != parts[-1]:
             parts.append(part)
     return " = ".join(parts) + (" (a division by 0 counts as 0)" if _BY_ZERO.search(line.numbers) else "")
@@ -159,7 +161,7 @@ def _format_rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
         else:
             yield from (tuple(map(_format_cell, row, sheet.header)) for row in rows)
     if tail := list(sheet.rows[tail_start:]):
-        yield _summary_row(tail, f"({len(tail)} that change no digit shown)", len(sheet.header))
+        yield _summary_row(tail, f"({len(tail)} without effect on the digits shown)", len(sheet.header))
 
 
 def _tail_start(sheet: Sheet) -> int:

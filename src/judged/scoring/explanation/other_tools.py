@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
     from judged.scoring.peers.tool_measures import Alias, Tool
 
-_TIE_CAVEAT = "but it orders equal scores in its own way, and this topic has some"
+_TIE_CAVEAT = "its actual score may differ, because it orders the equal scores of this topic differently"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ToolScore:
     """Score that one tool reports."""
 
     tool: str
-    called: str  # the tool's name of the measure; empty if it does not have the measure
+    tool_measure: str  # the tool's name of the measure; empty if it does not have the measure
     measure: str  # the equivalent measure of `judged`
     score: float  # NaN if the tool excludes the topic or does not have the measure
     printed: str  # the score with the number of digits that the tool prints
@@ -84,12 +84,12 @@ class ToolComparison(Answer):
         columns = columns_of(
             rows,
             ("tool", TEXT),
-            ("called", TEXT, "its name"),
-            ("measure", TEXT, "our name"),
+            ("tool_measure", TEXT, "its name"),
+            ("measure", TEXT, "name in judged"),
             ("printed", TEXT, "score"),
             *("score", "remark", "caveat"),
         )
-        reasons = Column("why", ["", *map(_reason, self.tool_scores)], TEXT, "which rule makes the difference")
+        reasons = Column("reason", ["", *map(_reason, self.tool_scores)], TEXT, "reason for the difference")
         rules = Column("rules", [row.rules for row in rows], only="json")
         table = Table("tools", (*columns, reasons, rules), labels=5)
         return (Section("opinions", self.title, (*query_text, table)),)
@@ -138,10 +138,10 @@ def compare_tools(
     --------
     >>> qrels, run = {"q": {"a": 3, "b": 1}}, {"q": {"b": 2.0, "a": 1.0}}
     >>> comparison = compare_tools(qrels, run, "q", "nDCG@5", "trec_eval-9,gdeval")
-    >>> [(score.tool, score.called, score.printed) for score in comparison.tool_scores]
+    >>> [(score.tool, score.tool_measure, score.printed) for score in comparison.tool_scores]
     [('trec_eval-9', 'ndcg_cut.5', '0.7967'), ('gdeval', 'ndcg@5', '0.70981')]
     >>> [rule.rule for rule in comparison.tool_scores[1].rules if rule.matters]
-    ['gain=exp2 in place of linear']
+    ['gain=exp2 instead of linear']
     """
     tool_names = tools.split(",") if isinstance(tools, str) else list(tools)
     names = [name for tool_name in tool_names for name in (TOOLS if tool_name.strip() == "all" else [tool_name])]
@@ -218,23 +218,27 @@ class _ToolRequest:
             yield ToolRule(rule, score, _differ(score, previous))
             previous = score
         if factor != 1.0:
-            yield ToolRule(f"the grades are not scaled: times {factor:g}", previous * factor, matters=previous != 0)
+            yield ToolRule(
+                f"grades are not scaled: the score is multiplied by {factor:g}",
+                previous * factor,
+                matters=previous != 0,
+            )
         topics = self.tool.topics or self.dialect.topics_of(target)
         if topics != "qrels" and not inputs.has_topic(self.topic):
-            yield ToolRule("a topic that the run lacks does not count", np.nan, matters=True)
+            yield ToolRule("topics missing from the run do not count", np.nan, matters=True)
 
     def _input_rules(self) -> Iterator[tuple[str, Callable[[_RuleInputs], _RuleInputs]]]:
         prepared = self.dialect.prepare_qrels(self.qrels)
         if prepared is not self.qrels:
             yield self.dialect.regrades, lambda inputs: replace(inputs, qrels=prepared)
         if self.dialect.exclude_self:
-            rule = "a document with the id of the topic is left out"
+            rule = "a document with the id of the topic is removed"
             yield rule, lambda inputs: replace(inputs, run=without_self(inputs.run))
         if self.tool.returned_only:
-            rule = "judgments of documents that were not returned are not seen"
+            rule = "judgments of documents that were not returned are ignored"
             yield rule, lambda inputs: inputs.without_unreturned(self.topic)
         if self.tool.ignores_nonpositive(self.measure):
-            rule = "a document whose score is 0 or below counts as not found"
+            rule = "a document whose score is 0 or below counts as not returned"
             yield rule, lambda inputs: inputs.without_nonpositive(self.topic)
 
     def _order_rules(self) -> Iterator[tuple[str, Callable[[_RuleInputs], _RuleInputs]]]:
@@ -287,12 +291,12 @@ def _are_negated_ranks(scores: Floats) -> bool:
 def _measure_changes(source: Measure, target: Measure) -> Iterator[tuple[str, Measure]]:
     if source.entry.name != target.entry.name:
         if source != target:
-            yield f"it is another measure: {target}", target
+            yield f"the tool computes another measure: {target}", target
         return
     names = [parameter.name for parameter in source.entry.all_parameters]
     differing = [name for name in names if getattr(source, name) != getattr(target, name)]
     steps = _parameter_changes(source, target, differing)
-    yield from steps or ([(f"{target} in place of {source}", target)] if differing else [])
+    yield from steps or ([(f"{target} instead of {source}", target)] if differing else [])
 
 
 def _parameter_changes(source: Measure, target: Measure, names: Sequence[str]) -> list[tuple[str, Measure]]:
@@ -305,7 +309,7 @@ def _parameter_changes(source: Measure, target: Measure, names: Sequence[str]) -
             return []
         old = getattr(source, name)
         new = f"{name}={format_value(getattr(target, name))}"
-        steps.append((f"{new} in place of {format_value(old)}" if old is not None else new, measure))
+        steps.append((f"{new} instead of {format_value(old)}" if old is not None else new, measure))
     return steps
 
 
@@ -314,13 +318,13 @@ def _differ(first: float, second: float) -> bool:
 
 
 def _reason(tool_score: ToolScore) -> str:
-    if not tool_score.called:
-        return "it has no such measure"
+    if not tool_score.tool_measure:
+        return "the tool does not have this measure"
     decisive = [rule for rule in tool_score.rules if rule.matters]
     if len(decisive) == 1:
         reason = decisive[0].rule
     elif decisive:
         reason = "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive)
     else:
-        reason = f"none: the same number ({tool_score.remark})" if tool_score.remark else "none: the same number"
+        reason = f"no difference ({tool_score.remark})" if tool_score.remark else "no difference"
     return f"{reason}; {tool_score.caveat}" if tool_score.caveat else reason

@@ -25,10 +25,10 @@ _DEFAULT_DOCUMENTS = 10  # documents to show if the measure computed a value for
 
 @dataclass(frozen=True)
 class SheetLine:
-    """One number and how it came about: ``nDCG@10 = DCG / ideal = 3.2 / 4 = 0.8``."""
+    """One number and its formula: ``nDCG@10 = DCG / ideal = 3.2 / 4 = 0.8``."""
 
     name: str
-    how: str  # the formula with names, or a description; empty for an input value
+    formula: str  # with names, or a description; empty for an input value
     numbers: str  # the formula with numbers substituted for names; empty without a formula
     value: float  # NaN if it is undefined
     summed: str = ""  # the column whose sum this is
@@ -42,7 +42,7 @@ class Sheet:
     header: tuple[str, ...]  # the columns; a ranking begins with `rank, document, grade`
     # a cell is a number, a text, or None if the column does not apply to the document
     rows: tuple[tuple[Cell, ...], ...]
-    how: Mapping[str, str]  # formulas of the columns computed from other columns
+    formulas: Mapping[str, str]  # of the columns computed from other columns
     lines: tuple[SheetLine, ...]  # calculation below the table
 
 

@@ -341,7 +341,7 @@ def _convert_connection_errors(run: Run) -> Generator[None]:
         yield
     except (EOFError, OSError):
         raise InputError(
-            "the process that judged this run was ended from outside",
+            "the process that judged this run was terminated from outside",
             fix="use fewer processes if memory is short; call judged under"
             ' `if __name__ == "__main__":` in a script that uses processes',
             path=run.where,

@@ -197,7 +197,7 @@ class JudgedHits(ReadOnly):
         if self.stored_docs is not None:
             return self.stored_docs
         if self.reordered:
-            raise MeasureError("an ideal or condensed ranking has no unjudged documents. Fix: leave out judged_only")
+            raise MeasureError("an ideal or condensed ranking has no unjudged documents. Fix: omit judged_only")
         return rank_all(self.run, self.query_ids, self.ranking)
 
     def fact(self, name: str, measure: object) -> Any:
@@ -368,7 +368,7 @@ class Judged(JudgedHits):
         query_id = str(query_id)  # an integer stands for its decimal text, as in qrels from dicts
         if query_id not in self.query_ids:
             examples = ", ".join(self.query_ids[:5]) + (", ..." if len(self.query_ids) > 5 else "")
-            fix = f"use one of {examples}" if query_id not in self.extra else "choose a topic that has judgments"
+            fix = f"use one of {examples}" if query_id not in self.extra else "use a topic with judgments"
             raise InputError(f"the qrels have no topic {query_id!r}", fix=fix, path=self.qrels.where)
         return self._select_topics(np.array([self.query_ids.index(query_id)]), ())
 
@@ -386,7 +386,7 @@ class Judged(JudgedHits):
             return self._select_topics(np.flatnonzero(self.present), self.extra)
         from judged.data.expression import select_query_ids  # needed for the error message only
 
-        fix = f'use one of {", ".join(get_args(TopicPolicy))}; to use some topics, where="{select_query_ids(topics)}"'
+        fix = f'use one of {", ".join(get_args(TopicPolicy))}; to select topics, use where="{select_query_ids(topics)}"'
         raise InputError(f"unknown topic policy {topics!r}", fix=fix)
 
     def _select_topics(self, codes: Ints, extra: tuple[str, ...]) -> Judged:

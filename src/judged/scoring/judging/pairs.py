@@ -201,7 +201,7 @@ class Preferences:
         )
         for name, docs in (("better", pairs.better), ("worse", pairs.worse)):
             columns |= {name: self.ids(docs), f"rank of {name}": self.ranks(docs)}
-        return {**columns, "kept": self.is_satisfied(pairs).tolist()}
+        return {**columns, "satisfied": self.is_satisfied(pairs).tolist()}
 
     def ranks(self, docs: Ints) -> list[int | None]:
         """Return the rank of each document, None if it was not returned."""

@@ -70,7 +70,7 @@ class Accuracy(Measure):
         check_size(self, self.n, returned + relevant - true_positives)
         # Inclusion and exclusion: relevant documents that were returned are in both counts.
         true_negatives = self.n - returned - relevant + true_positives
-        judged.step("TP", true_positives, "relevant_found", relevant_found=true_positives)
+        judged.step("TP", true_positives, "relevant_returned", relevant_returned=true_positives)
         how = "N - returned - R + TP"
         judged.step("TN", true_negatives, how, N=self.n, returned=returned, R=relevant, TP=true_positives)
         value = (true_positives + true_negatives) / self.n
@@ -95,14 +95,14 @@ class PairAccuracy(RelevanceMeasure):
     .. math:: \mathrm{PairAccuracy}@k = 1 - \frac{\sum_{\text{relevant, rank} \le k} n}{r \, (m - r)}, \quad
         m = \min(k, \text{returned})
 
-    n is the number of nonrelevant documents above the relevant one, r the number of relevant documents among the
-    first k. Documents that were not returned are in no pair. Unjudged documents count as not relevant, unless
-    ``judged_only=true`` removes them. If all of the first k are relevant, the score is 1. If none is, the score is 0;
-    ir_measures excludes such a topic, and divides by 0 in the former case.
+    n is the number of nonrelevant documents above the relevant document, r the number of relevant documents among
+    the first k. Documents that were not returned are in no pair. Unjudged documents count as not relevant, unless
+    ``judged_only=true`` removes them. If all of the first k are relevant, the score is 1. If none is relevant, the
+    score is 0; ir_measures excludes topics without a relevant document, and divides by 0 if all are relevant.
 
     Examples
     --------
-    Relevant at ranks 1 and 4 of five. Of the 2 * 3 pairs, those of rank 4 with ranks 2 and 3 are wrong.
+    Relevant at ranks 1 and 4 of five. Of the 2 * 3 pairs, two are wrong: rank 4 with ranks 2 and 3.
 
     >>> round(PairAccuracy().of_list([1, 0, None, 1, 0]), 4)
     0.6667
@@ -124,16 +124,20 @@ class PairAccuracy(RelevanceMeasure):
         is_relevant = judged.relevant(self.rel) & judged.within(self.cutoff)
         so_far = judged.count_so_far(is_relevant)
         above = (judged.rank - so_far).astype(np.float64)
-        judged.column("others above", above, "rank - relevant_so_far", where=is_relevant, relevant_so_far=so_far)
-        wrong = judged.total("wrong pairs", above, "others above", where=is_relevant)
+        judged.column("nonrelevant above", above, "rank - relevant_so_far", where=is_relevant, relevant_so_far=so_far)
+        wrong = judged.total("wrong pairs", above, "nonrelevant above", where=is_relevant)
         relevant, returned = judged.sum(is_relevant), count_returned(judged, self.cutoff)
-        judged.step("relevant found", relevant)
-        others = judged.step(
-            "others", returned - relevant, "returned - relevant_found", returned=returned, relevant_found=relevant
+        judged.step("relevant returned", relevant)
+        nonrelevant = judged.step(
+            "nonrelevant",
+            returned - relevant,
+            "returned - relevant_returned",
+            returned=returned,
+            relevant_returned=relevant,
         )
-        value = np.where(relevant > 0, 1.0 - divide(wrong, others * relevant), 0.0)
-        how = "1 - wrong_pairs / (relevant_found * others)" if relevant.all() else "no relevant document"
-        return judged.step(self, value, how, wrong_pairs=wrong, relevant_found=relevant, others=others)
+        value = np.where(relevant > 0, 1.0 - divide(wrong, nonrelevant * relevant), 0.0)
+        how = "1 - wrong_pairs / (relevant_returned * nonrelevant)" if relevant.all() else "no relevant document"
+        return judged.step(self, value, how, wrong_pairs=wrong, relevant_returned=relevant, nonrelevant=nonrelevant)
 
 
 @measure(
@@ -152,7 +156,7 @@ class PairAccuracy(RelevanceMeasure):
     tools={"torchmetrics": "RetrievalFallOut (n is the number of documents scored)"},
 )
 class Fallout(Measure):
-    r"""Fallout: the share of the nonrelevant documents that was returned.
+    r"""Fallout: the share of the nonrelevant documents that were returned.
 
     .. math:: \mathrm{Fallout}@k = \frac{|\{\text{not relevant documents at rank} \le k\}|}{N - R}
 
@@ -174,8 +178,8 @@ class Fallout(Measure):
         """Divide the number of nonrelevant documents returned by that of all nonrelevant documents."""
         relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
         relevant, returned = count_relevant(judged, self.rel), count_returned(judged, self.cutoff)
-        parts = {"returned": returned, "relevant_found": relevant_returned}
-        wrong = judged.step("not relevant", returned - relevant_returned, "returned - relevant_found", **parts)
+        parts = {"returned": returned, "relevant_returned": relevant_returned}
+        wrong = judged.step("not relevant", returned - relevant_returned, "returned - relevant_returned", **parts)
         check_size(self, self.n, relevant + wrong)
         value, how = divide(wrong, self.n - relevant), "not_relevant / (N - R)"
         return judged.step(self, value, how, not_relevant=wrong, N=self.n, R=relevant)
@@ -218,7 +222,7 @@ _BLOCK = 256  # topics per block; each needs a row of length `DEPTH`
 
 _MAX_SHOWN = 20  # depths that an explanation shows one by one
 
-PERSISTENCE = Parameter("The weight of each depth, divided by that of the depth above.", 0.95, real(0, 1))
+PERSISTENCE = Parameter("The ratio of the weight of each depth to the weight of the depth before it.", 0.95, real(0, 1))
 NORMALIZE = Parameter(
     "Whether to divide by the overlap of the ideal ranking with itself, which is below 1 if it is short.", True, boolean
 )
@@ -231,7 +235,7 @@ NORMALIZE = Parameter(
     misleads="The ideal ranking is the one nearest to the ranking itself, so two runs are compared with different"
     " ideals. Only the order of the grades counts, not their differences.",
     properties=Properties(graded=True, monotone=False, better_first=True),
-    tools={"compatibility.py": "compatibility", "ir_measures": "Compat (not so deep; see the definition)"},
+    tools={"compatibility.py": "compatibility", "ir_measures": "Compat (smaller depth; see the definition)"},
 )
 class Compat(Measure):
     r"""Compatibility: the rank-biased overlap of the ranking with the ideal ranking nearest to it.
@@ -241,8 +245,8 @@ class Compat(Measure):
         \mathrm{RBO}(A, B) = \frac{\sum_{d=1}^{1000} p^{d-1}\,|A_{1..d} \cap B_{1..d}| / d}{\sum_{d=1}^{1000} p^{d-1}}
 
     The ideal ranking contains the documents with a positive grade, in descending order of grade. Documents of equal
-    grade are in the order of the ranking, followed by those that were not returned. ``normalize=false`` omits the
-    divisor, as in the papers of 2020.
+    grade are in the order of the ranking, followed by the documents that were not returned. ``normalize=false`` omits
+    the divisor, as in the papers of 2020.
 
     The authors' script orders tied scores by ascending document id (the policy ``ties="docid-rising"``). It excludes
     topics without a positive grade (``undefined=skip``) and topics that are not in the run. ir_measures sums to the
@@ -301,15 +305,15 @@ class Compat(Measure):
             if judged.calculation is not None:
                 self._explain(judged, weights, shared[0].astype(np.float64), terms[0])
         all_weights = np.cumsum(weights)[-1]
-        judged.step("sum", total, f"the same to depth {DEPTH}")
-        judged.step("weights", np.full(count, all_weights), f"all weights to depth {DEPTH}")
+        judged.step("sum", total, f"the same sum to depth {DEPTH}")
+        judged.step("weights", np.full(count, all_weights), f"sum of all weights to depth {DEPTH}")
         return judged.step(name, total / all_weights, "sum / weights", sum=total, weights=all_weights)
 
     def _explain(self, judged: Judged, weights: Floats, shared: Floats, terms: Floats) -> None:
         """Show the term of each depth, down to the last depth at which a document is newly shared."""
         depth = min(int(np.argmax(shared == shared[-1])) + 1, _MAX_SHOWN)
         judged.by_rank("weight", weights[:depth], f"{format_value(self.p)}^(rank - 1)")
-        judged.by_rank("shared", shared[:depth], "in both rankings down to this rank")
+        judged.by_rank("shared", shared[:depth], "documents in both rankings to this rank")
         how = "weight * shared / rank"
         judged.by_rank(how, terms[:depth], how, weight=weights[:depth], shared=shared[:depth])
         judged.summed(f"sum to depth {depth}", terms[:depth].sum(keepdims=True), how)

@@ -62,7 +62,7 @@ def explained_ratio(judged: Judged, name: object, **parts: Floats | Ints | float
     """Divide the first part by the second, 0 where that is 0, and explain the quotient with their names: (T,).
 
     >>> from judged.scoring.judging import judge_list
-    >>> explained_ratio(judge_list([1, 0]), "precision", relevant_found=np.array([1.0]), k=2)
+    >>> explained_ratio(judge_list([1, 0]), "precision", relevant_returned=np.array([1.0]), k=2)
     array([0.5])
     """
     (numerator_name, numerator), (denominator_name, denominator) = parts.items()
@@ -89,7 +89,7 @@ def count_relevant_returned(judged: Judged, rel: float, cutoff: int | None = Non
 def count_relevant_among(judged: Judged, rel: float, counted: Bools) -> Floats:
     """Count the relevant documents among the selected hits: (H,) to (T,)."""
     is_relevant = judged.column("relevant", judged.relevant(rel), where=counted)
-    return judged.summed("relevant found", judged.sum(is_relevant & counted), "relevant")
+    return judged.summed("relevant returned", judged.sum(is_relevant & counted), "relevant")
 
 
 def count_relevant(judged: Judged, rel: float) -> Floats:

@@ -26,7 +26,7 @@ OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, depends_on_miss
 @measure(
     category="answers",
     cite="Pradeep et al. 2025 (AutoNuggetizer, TREC RAG 2024)",
-    use="Whether answers contain the facts that they should, if these are listed as nuggets.",
+    use="Whether answers contain the required facts, if these are listed as nuggets.",
     misleads="It ignores all other content: wrong and unnecessary sentences have no effect.",
     aliases={
         "strict_vital_score": {"vital": True, "partial": 0},
@@ -43,9 +43,9 @@ class NuggetRecall(AnswerMeasure):
 
     .. math:: \mathrm{NuggetRecall} = \frac{\sum_i w_i v_i}{\sum_i w_i}
 
-    v is 1 for a supported nugget, `partial` for a partly supported one, else 0. The weight w is 1 for a vital nugget
-    and `okay` for an okay one. An answer that abstains contains no nugget. A nugget without a verdict is excluded,
-    while AutoNuggetizer counts 0. A topic without a nugget that counts is excluded too.
+    v is 1 for a supported nugget, `partial` for a partly supported nugget, else 0. The weight w is 1 for a vital nugget
+    and `okay` for an okay nugget. An answer that abstains contains no nugget. A nugget without a verdict is excluded,
+    while AutoNuggetizer counts it as 0. A topic without a nugget that counts is excluded too.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class NuggetRecall(AnswerMeasure):
 
     vital: bool = param(Parameter("Whether only vital nuggets count.", False, boolean))
     partial: float = param(PARTIAL_SUPPORT)
-    okay: float = param(Parameter("The weight of an okay nugget. That of a vital nugget is 1.", 1.0, real(0, 1)))
+    okay: float = param(Parameter("The weight of an okay nugget. The weight of a vital nugget is 1.", 1.0, real(0, 1)))
 
     def verify(self) -> None:
         """Raise if `okay` is set although only vital nuggets count."""
@@ -84,7 +84,7 @@ class Completeness(AnswerMeasure):
 
     .. math:: \mathrm{Completeness} = \min_{i \in \mathrm{vital}} v_i
 
-    Its mean over topics is the share of complete answers. It is 0 as soon as one vital nugget is known to be missing.
+    Its mean over topics is the share of complete answers. The score is 0 if a vital nugget is known to be missing.
 
     Examples
     --------
@@ -118,8 +118,8 @@ class Correctness(AnswerMeasure):
 
     .. math:: \mathrm{Correctness} = v
 
-    v is 1 for an answer that agrees, `partial` for one that agrees in part, else 0. Abstaining from an answerable
-    question has 0. Abstaining from an unanswerable question is excluded, as are topics without a reference answer.
+    v is 1 for an answer that agrees, `partial` for partial agreement, else 0. Abstaining from an answerable
+    question scores 0. Abstaining from an unanswerable question is excluded, as are topics without a reference answer.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class WrongAbstention(AnswerMeasure):
     category="answers",
     cite="Dubois et al. 2024 (length-controlled AlpacaEval, on the effect of length)",
     use="With every other measure of answers: longer answers contain more, and judges prefer them.",
-    misleads="Words are separated by blanks. It is not the number of tokens, and some languages do not use blanks.",
+    misleads="Words are separated by spaces. It is not the number of tokens, and some languages do not use spaces.",
     properties=replace(OF_ANSWERS, high=None, higher_is_better=None, monotone=False),
 )
 class AnswerLength(AnswerMeasure):
@@ -254,7 +254,7 @@ class CitationRecall(_DocumentMeasure):
     properties=replace(OF_ANSWERS, low=-0.5),
 )
 class ContextUtility(_DocumentMeasure):
-    r"""Context utility: the mean utility of the passages in the context. That of a distractor is negative.
+    r"""Context utility: the mean utility of the passages in the context. The utility of a distractor is negative.
 
     .. math:: \mathrm{ContextUtility} = \frac{1}{n} \sum_{r=1}^{n} u_r
 

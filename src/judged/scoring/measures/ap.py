@@ -38,8 +38,8 @@ NORM = Parameter(
 @measure(
     category="ranked, binary",
     cite="Harman 1993; Buckley and Voorhees 2000",
-    use="Many documents are relevant and users need all of them: a single stable score for the entire ranking.",
-    misleads="It says little about the first page, and unjudged documents count as not relevant.",
+    use="A single stable score for the entire ranking, if many documents are relevant and users need all of them.",
+    misleads="It hardly reflects the first page, and unjudged documents count as not relevant.",
     aliases={"MAP": {}, "map_cut": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "map, map_cut_100", "ir_measures": "AP", "ranx": "map"},
@@ -86,7 +86,7 @@ class AP(RelevanceMeasure):
         total = summed_precision(judged, self.rel, self.cutoff)
         if self.norm == "returned":
             returned = judged.sum(judged.relevant(self.rel) & judged.within(self.cutoff))
-            return explained_ratio(judged, self, sum_of_precision=total, relevant_found=returned)
+            return explained_ratio(judged, self, sum_of_precision=total, relevant_returned=returned)
         relevant = count_relevant(judged, self.rel)
         if self.norm == "cutoff" and self.cutoff:
             value, how = divide(total, np.minimum(relevant, self.cutoff)), "sum_of_precision / min(R, k)"
@@ -146,7 +146,7 @@ class SetAP(RelevanceMeasure):
     .. math:: \mathrm{SetAP} = \mathrm{SetP} \cdot \mathrm{SetR}
         = \frac{|\{\text{relevant and returned}\}|^2}{|\{\text{returned}\}| \cdot R}
 
-    Every relevant document returned has the precision of the entire set, and every other one has 0.
+    Each returned relevant document has the precision of the entire set, and each other relevant document has 0.
 
     Examples
     --------
@@ -160,8 +160,8 @@ class SetAP(RelevanceMeasure):
         """Divide the square of the number of relevant documents returned by the number returned times R."""
         relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
         value = divide(relevant_returned * relevant_returned, judged.returned * relevant)
-        parts = {"relevant_found": relevant_returned, "returned": judged.returned, "R": relevant}
-        return judged.step(self, value, "relevant_found^2 / (returned * R)", **parts)
+        parts = {"relevant_returned": relevant_returned, "returned": judged.returned, "R": relevant}
+        return judged.step(self, value, "relevant_returned^2 / (returned * R)", **parts)
 
 
 _EPSILON = 0.00001  # trec_eval's smoothing, which avoids 0/0
@@ -183,8 +183,8 @@ class InfAP(Measure):
         \cdot \frac{p}{k-1} \cdot \frac{r + \epsilon}{r + n + 2\epsilon} \right)
 
     k is the rank of the relevant document. Above it are r relevant documents, n documents judged not relevant, and p
-    documents of the pool: these and those with a negative grade. A document without a judgment was not in the pool
-    and counts as not relevant. :math:`\epsilon` is 0.00001, as in trec_eval.
+    documents of the pool: these documents and documents with a negative grade. A document without a judgment was not
+    in the pool and counts as not relevant. :math:`\epsilon` is 0.00001, as in trec_eval.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class InfAP(Measure):
         expected = 1.0 / judged.rank + above / judged.rank * divide(pooled_above, above) * relevant_share
         judged.column("r", relevant_above, "relevant above", where=is_relevant)
         judged.column("n", nonrelevant_above, "judged not relevant above", where=is_relevant)
-        judged.column("p", pooled_above, "r, n and what else above is from the pool", where=is_relevant)
+        judged.column("p", pooled_above, "r, n, and the other pooled documents above", where=is_relevant)
         share_formula = f"(r + {_EPSILON:.5f}) / (r + n + {2 * _EPSILON:.5f})"
         how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * {share_formula}"
         parts = {"r": relevant_above, "n": nonrelevant_above, "p": pooled_above}
@@ -232,7 +232,7 @@ ROUNDING = Parameter(
 POINTS = Parameter("The recall levels to average.", tuple(tenth / 10 for tenth in range(11)), distinct_numbers(0, 1))
 
 
-_ROUNDING_FORMULAS = {"nearest": "recall * R, rounded half up", "up": "the whole part of recall * R + 0.9"}
+_ROUNDING_FORMULAS = {"nearest": "recall * R, rounded half up", "up": "the integer part of recall * R + 0.9"}
 """Formula of the number of relevant documents at a recall level."""
 
 
@@ -301,7 +301,7 @@ class IPrec(RelevanceMeasure):
         judged.column("relevant_so_far", so_far, where=is_relevant)
         judged.column("precision", precision, "relevant_so_far / rank", where=counted, relevant_so_far=so_far)
         highest = max_precision(judged, counted, precision)
-        judged.step("highest precision", highest, "where n or more are relevant so far")
+        judged.step("highest precision", highest, "maximum over the ranks with at least n relevant documents so far")
         return judged.step(self, highest, "highest_precision", highest_precision=highest)
 
 
@@ -348,7 +348,7 @@ class AP11(RelevanceMeasure):
         for point_precision in reversed(highest):  # this order reproduces the last bit of trec_eval
             total += point_precision
         self._explain(judged, needed, highest)
-        judged.step("sum", total, "highest precisions added up")
+        judged.step("sum", total, "sum of the highest precisions")
         return judged.step(self, total / len(self.points), f"sum / {len(self.points)}", sum=total)
 
     def _explain(self, judged: Judged, needed: Sequence[Floats], highest: Sequence[Floats]) -> None:
@@ -358,5 +358,8 @@ class AP11(RelevanceMeasure):
                 "n": [count[topic_index] for count in needed],
                 "highest precision": [precision[topic_index] for precision in highest],
             }
-            how = {"n": _ROUNDING_FORMULAS[self.rounding], "highest precision": "where n or more are relevant so far"}
+            how = {
+                "n": _ROUNDING_FORMULAS[self.rounding],
+                "highest precision": "maximum over the ranks with at least n relevant documents so far",
+            }
             judged.rows("recall points" if len(judged) == 1 else f"recall points: {name}", columns, **how)

@@ -268,17 +268,17 @@ def _explain_groups(
     columns = {
         "group": groups.take(pa.array(np.concatenate((actual.key, missed)))).to_pylist(),
         "attention": [*actual.weight, *zeros],
-        "due": [*comparison.target_weight, *weight],
+        "target": [*comparison.target_weight, *weight],
         "e": [*comparison.shares[0], *zeros],
         "t": [*comparison.shares[1], *divide(weight, target.total[0])],
         "e part": [*comparison.parts[0], *blanks],
         "t part": [*comparison.parts[1], *blanks],
     }
-    how = {"e": "attention / total attention", "t": "due / total due"}
+    how = {"e": "attention / total attention", "t": "target / total target"}
     how |= {f"{symbol} part": f"{symbol} * ln(2 * {symbol} / (e + t))" for symbol in "et"}
     judged.rows("groups", columns, **how)
-    judged.step("total due", target.total, "due to all groups, added up")
+    judged.step("total target", target.total, "sum of target over all groups")
     for symbol, total in zip("et", comparison.part_totals, strict=True):
-        judged.step(f"{symbol} parts", total, f"{symbol} part of all groups, added up")
+        judged.step(f"{symbol} parts", total, f"sum of {symbol} part over all groups")
     if comparison.unmet[0]:
-        judged.step("unmet", comparison.unmet, "t of all groups without attention, added up")
+        judged.step("unmet", comparison.unmet, "sum of t over all groups without attention")

@@ -177,7 +177,7 @@ class Measure(metaclass=MeasureType):
                 if may_get_cutoff and parameter.name == self.entry.cutoff_name:
                     continue
                 example = parameter.example(self.entry.name, self.entry.cutoff_name)
-                raise MeasureError(f"{self.entry.name} needs {parameter.name}. Fix: write {example}")
+                raise MeasureError(f"{self.entry.name} requires `{parameter.name}`. Fix: write {example}")
             value = parameter.check(parameters.pop(parameter.name, parameter.default), self.entry.name)
             vars(self)[parameter.name] = value
         for name in parameters:
@@ -198,7 +198,7 @@ class Measure(metaclass=MeasureType):
         cutoff = self.entry.cutoff
         if cutoff is not None and cutoff.required and cutoff.name not in vars(self):
             example = 10 if cutoff.name == "cutoff" else "..."
-            raise MeasureError(f"{self} needs {cutoff.name}. Fix: write {self}@{example}")
+            raise MeasureError(f"{self} requires `{cutoff.name}`. Fix: write {self}@{example}")
         return self
 
     def verify(self) -> None:
@@ -251,11 +251,13 @@ class Measure(metaclass=MeasureType):
         # Returns NaN only for a topic that the measure's parameters exclude (`undefined=skip`).
         self.require_cutoff()
         if self.where:
-            raise MeasureError(f"{self} needs attributes of topics. Fix: use it in evaluate, compare, slices or report")
+            raise MeasureError(
+                f"{self} requires attributes of topics. Fix: use it in evaluate, compare, slices or report"
+            )
         if not judged.ranked and (self.properties.needs_ranking or getattr(self, "cutoff", None) is not None):
             raise MeasureError(
-                f"{self} needs a ranking, and the run {judged.run.name} has no scores."
-                " Fix: give scores, or use set measures such as SetP, SetR, SetF"
+                f"{self} requires a ranking, but the run {judged.run.name} has no scores."
+                " Fix: add scores, or use set measures such as SetP, SetR, SetF"
             )
         counted = judged.condensed if getattr(self, "judged_only", False) else judged
         try:
@@ -270,7 +272,7 @@ class Measure(metaclass=MeasureType):
         # Formulas return 0 for a topic without relevant documents, which is the default of `undefined`.
         undefined = getattr(self, "undefined", 0.0)
         if undefined != 0.0 and not (defined := self.is_defined(judged)).all():
-            how = f"undefined={format_value(undefined)}, as no document is relevant"
+            how = f"undefined={format_value(undefined)}, because no document is relevant"
             scores = judged.step(self, np.where(defined, scores, undefined), how)
         return scores
 
@@ -367,7 +369,7 @@ class AnswerMeasure(Measure):
                 " in Python judged.pipelines.rag.evaluate(responses, ...)"
             )
         if self.where:
-            raise MeasureError(f"{self} needs attributes of topics. Fix: use it in judged.pipelines.rag.evaluate")
+            raise MeasureError(f"{self} requires attributes of topics. Fix: use it in judged.pipelines.rag.evaluate")
         return judged.mean(self.pieces(judged))
 
     def score_bounds(self, answered: JudgedAnswers) -> tuple[Floats, Floats]:

@@ -109,7 +109,7 @@ class NumRelRet(Measure):
     def score(self, judged: Judged) -> Floats:
         """Count the relevant documents that were returned."""
         returned = count_relevant_returned(judged, self.rel, self.cutoff)
-        return judged.step(self, returned, "relevant_found", relevant_found=returned)
+        return judged.step(self, returned, "relevant_returned", relevant_returned=returned)
 
 
 @measure(
@@ -154,7 +154,7 @@ class NumNonrelRet(Measure):
     tools={"trec_eval": "num_q", "ir_measures": "NumQ"},
 )
 class NumQ(Measure):
-    r"""Number of topics: 1 for each.
+    r"""Number of topics: 1 for each topic.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class NumQ(Measure):
     tools={"ir_measures": "Judged@10"},
 )
 class JudgedShare(Measure):
-    r"""Share of the first k returned documents that have a judgment, whatever its grade.
+    r"""Share of the first k returned documents that have a judgment, with any grade.
 
     .. math:: \mathrm{Judged}@k = \frac{|\{\text{judged documents at rank} \le k\}|}{\min(k, \text{returned})}
 
@@ -198,9 +198,9 @@ class JudgedShare(Measure):
         counted = judged.within(self.cutoff)
         # Every hit has a judgment: documents without one are not among the hits.
         judged.column("judged", counted, where=counted)
-        judged_count = judged.summed("judged found", judged.sum(counted), "judged")
+        judged_count = judged.summed("judged returned", judged.sum(counted), "judged")
         returned = count_returned(judged, self.cutoff)
-        return explained_ratio(judged, self, judged_found=judged_count, returned=returned)
+        return explained_ratio(judged, self, judged_returned=judged_count, returned=returned)
 
 
 @measure(
@@ -215,7 +215,7 @@ class JudgedShare(Measure):
     tools={"trec_eval": "unj_10"},
 )
 class UnjudgedShare(Measure):
-    r"""Share of the first k places that hold a document without a judgment, or with a negative grade.
+    r"""Share of the first k ranks that have a document without a judgment, or with a negative grade.
 
     .. math:: \mathrm{Unjudged}@k = \frac{|\{\text{unjudged documents at rank} \le k\}|}{k}
 
@@ -234,10 +234,14 @@ class UnjudgedShare(Measure):
         """Divide the number of unjudged documents among the first k by k."""
         within = judged.within(self.cutoff)
         is_judged = judged.column("judged", judged.grade >= 0, where=within)
-        judged_count = judged.summed("judged found", judged.sum(is_judged & within), "judged")
+        judged_count = judged.summed("judged returned", judged.sum(is_judged & within), "judged")
         returned = count_returned(judged, self.cutoff)
         unjudged = judged.step(
-            "unjudged", returned - judged_count, "returned - judged_found", returned=returned, judged_found=judged_count
+            "unjudged",
+            returned - judged_count,
+            "returned - judged_returned",
+            returned=returned,
+            judged_returned=judged_count,
         )
         if self.cutoff is None:
             return explained_ratio(judged, self, unjudged=unjudged, returned=returned)
@@ -257,7 +261,7 @@ _MAX_SHOWN = 50  # ranks that an explanation shows one by one
     tools={"BEIR": "Hole@10"},
 )
 class Hole(Measure):
-    r"""Share of the first k places that hold a document which is not judged for any topic.
+    r"""Share of the first k ranks that have a document without a judgment for any topic.
 
     .. math:: \mathrm{Hole}@k = \frac{|\{\text{documents at rank} \le k\ \text{judged for no topic}\}|}{k}
 
@@ -294,7 +298,7 @@ class Hole(Measure):
             judged.summed("holes", holes, "hole")
         else:
             judged.summed(f"holes to rank {_MAX_SHOWN}", top.sum(keepdims=True), "hole")
-            judged.step("holes", holes, f"the same to rank {self.cutoff}")
+            judged.step("holes", holes, f"the same sum to rank {self.cutoff}")
 
 
 def relstring(judged: Judged, length: int = 10) -> list[str]:

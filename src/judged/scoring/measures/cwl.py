@@ -132,7 +132,7 @@ class UserModelSheet:
         last_rank = int(np.flatnonzero(reached[0] >= _MIN_REACHED).max(initial=0)) + 1
         count = max(1, min(last_rank, int(judged.returned[0]), MAX_SHOWN))
         if gain is None:
-            title = f"{judged.title}, where documents without a judgment gain the most"
+            title = f"{judged.title}, with the highest gain for documents without a judgment"
             judged = replace(
                 judged, title=title, stored_docs=judged.stored_docs if judged.reordered else judged.returned_docs
             )
@@ -206,15 +206,17 @@ OF = Parameter(
     choice("EU", "ETU", "EC", "ETC", "ED"),
 )
 COSTS = Parameter(
-    "The cost of a document to its reader: unit is 1 for each, given is the column cost of the table of documents (and"
-    " 1 for each place below the end of the ranking).",
+    "The cost of reading a document: unit is 1 for each; column is the column cost of the table of documents, and 1 for"
+    " each rank below the end of the ranking.",
     "unit",
-    choice("unit", "given"),
+    choice("unit", "column"),
 )
-DEPTH = Parameter("The ranking is cut, or extended by documents without gain, to this length.", 1000, integer(1, 10**6))
+DEPTH = Parameter(
+    "The length to which the ranking is truncated, or extended by documents without gain.", 1000, integer(1, 10**6)
+)
 RESIDUAL = Parameter(
-    "Whether the score is the residual, the largest change that unjudged documents could cause: the score if each of"
-    " them, and each place below the end of the ranking, had the highest gain, minus the score as it is.",
+    "Whether the score is the residual: the score if every unjudged document, and every rank below the end of the"
+    " ranking, had the highest gain, minus the usual score.",
     False,
     boolean,
 )
@@ -310,7 +312,7 @@ class UserExpectations:
     def explain_reached(self, sheet: UserModelSheet) -> None:
         """Add the probabilities of reading on and of reaching each rank."""
         sheet.add_continuation()
-        sheet.column("reached", self.reached, "C of all ranks above, multiplied", C=self.continuation)
+        sheet.column("reached", self.reached, "product of C over all ranks above", C=self.continuation)
 
 
 class UserModel(Measure):
@@ -319,7 +321,7 @@ class UserModel(Measure):
     max: float = param(HIGHEST)
     min: float = param(LOWEST)
     of: Literal["EU", "ETU", "EC", "ETC", "ED"] = param(OF)
-    costs: Literal["unit", "given"] = param(COSTS)
+    costs: Literal["unit", "column"] = param(COSTS)
     depth: int = param(DEPTH)
     residual: bool = param(RESIDUAL)
 
@@ -327,7 +329,7 @@ class UserModel(Measure):
     def properties(self) -> Properties:
         """Properties of the scores: only EU has an upper bound, and a cost is neither good nor bad."""
         declared = self.entry.properties
-        if self.costs == "given":  # an unjudged document has a cost too
+        if self.costs == "column":  # an unjudged document has a cost too
             declared = replace(declared, ignores_unjudged_tail=False, additive=False, better_first=False)
         if self.residual:
             declared = replace(declared, better_first=False)
@@ -362,9 +364,9 @@ class UserModel(Measure):
         for start, end in topic_blocks(len(judged), builder.columns):
             block = builder, start, end
             if self.residual:
-                least = self._expect(*block, 0.0, f"{self.of} as it is")
-                most = self._expect(*block, 1.0, f"{self.of} with the most gain")
-                parts = {f"{self.of}_with_the_most_gain": most, f"{self.of}_as_it_is": least}
+                least = self._expect(*block, 0.0, f"{self.of} with gain 0")
+                most = self._expect(*block, 1.0, f"{self.of} with highest gain")
+                parts = {f"{self.of}_with_highest_gain": most, f"{self.of}_with_gain_0": least}
                 value = judged.step(self, most - least, " - ".join(parts), **parts)
             else:
                 value = self._expect(*block, 0.0, self)
@@ -400,7 +402,7 @@ class _MatrixBuilder:
         label_gain = share_of_scale(judged.label_grade, measure.min, measure.max)
         self.relevant = judged.sum_labels(label_gain > 0)[:, np.newaxis]
         self.cost = None
-        if measure.costs == "given":
+        if measure.costs == "column":
             self.cost = read_amounts(judged, "cost", measure, allow_zero=False)
             self.cost_starts = segment_starts(judged.returned_docs.topic, len(judged))
 

@@ -77,8 +77,8 @@ class DCG(Measure):
 
     .. math:: \mathrm{DCG}@k = \sum_{r \le k} \frac{g_r}{\log_2(r+1)}
 
-    ``discount=original`` is that of the first paper: gains above rank b are not discounted. From rank b on, they are
-    divided by :math:`\log_b r`.
+    ``discount=original`` is the discount of the first paper: gains above rank b are not discounted. From rank b on,
+    they are divided by :math:`\log_b r`.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _discounted_sum(measure: DCG | IdealDCG, judged: Judged) -> Floats:
     },
 )
 class nDCG(GainMeasure):
-    r"""Normalized DCG: the DCG of the ranking, divided by that of the ideal ranking.
+    r"""Normalized DCG: the DCG of the ranking, divided by the DCG of the ideal ranking.
 
     .. math:: \mathrm{nDCG}@k = \frac{\mathrm{DCG}@k}{\mathrm{DCG}@k\ \text{of all judged documents, best first}}
 
@@ -266,7 +266,7 @@ class nDCGrel(GainMeasure):
     .. math:: \mathrm{nDCGrel} = \frac{1}{n} \sum_{d,\ g_d > 0} \frac{\mathrm{DCG}@r_d}{\mathrm{IdealDCG}@r_d}
 
     n is their number in the qrels. For a document that was not returned, the DCG of the entire ranking is divided by
-    that of the entire ideal. If negative gains make the sum negative, the score is 0.
+    the DCG of the entire ideal ranking. If negative gains make the sum negative, the score is 0.
 
     Examples
     --------
@@ -288,18 +288,20 @@ class nDCGrel(GainMeasure):
         ideal_dcg = ideal.running_sum_at(judged.topic, judged.rank, ideal_so_far)
         ndcg = divide(dcg, ideal_dcg)
         at_returned = judged.total(
-            "at returned", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
+            "nDCG of returned", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
         )
-        count = judged.step("n", count_gaining(judged, self.gain), "judged documents that gain something")
+        count = judged.step("n", count_gaining(judged, self.gain), "judged documents with a positive gain")
         missed = count - judged.sum(is_gaining)
         at_missed = divide(missed * total, ideal_total)
-        judged.step("at missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=total, ideal_DCG=ideal_total)
+        judged.step(
+            "nDCG of missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=total, ideal_DCG=ideal_total
+        )
         return judged.step(
             self,
             divide(np.maximum(at_returned + at_missed, 0.0), count),
-            "max(at_returned + at_missed, 0) / n",
-            at_returned=at_returned,
-            at_missed=at_missed,
+            "max(nDCG_of_returned + nDCG_of_missed, 0) / n",
+            nDCG_of_returned=at_returned,
+            nDCG_of_missed=at_missed,
             n=count,
         )
 
@@ -307,7 +309,7 @@ class nDCGrel(GainMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="An nDCG at cutoffs that suit each topic: the sizes of its grades.",
+    use="nDCG at cutoffs that depend on the topic: the numbers of documents of each grade.",
     misleads="Rarely reported. The number of ranks varies: one or two for a topic with one grade, up to 5 with four.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
@@ -356,29 +358,29 @@ class RnDCG(RelevanceMeasure):
             end = ", and the end of the ranking" if counts_end.any() else ""
             columns = {name: np.append(inner[name], ends[name][counts_end]) for name in inner}
             if len(columns["rank"]):
-                judged.rows(f"ranks where the ideal gain falls{end}", columns, nDCG="DCG / ideal_DCG")
-        judged.step("ratios", ndcg_sum, "nDCG at these ranks, added up")
+                judged.rows(f"ranks where the ideal gain decreases{end}", columns, nDCG="DCG / ideal_DCG")
+        judged.step("ratios", ndcg_sum, "sum of nDCG at these ranks")
         has_relevant = (judged.num_relevant(self.rel) > 0).astype(np.float64)
         how = "ratios / ranks"
         if not has_relevant.all():
             level = format_value(self.rel)
-            judged.step("known", has_relevant, f"1 if some document has a grade of {level} or more, else 0")
-            how = "known * ratios / ranks"
+            judged.step("has_relevant", has_relevant, f"1 if some document has a grade of {level} or more, else 0")
+            how = "has_relevant * ratios / ranks"
         score = divide(ndcg_sum, ranks) * has_relevant
-        return judged.step(self, score, how, known=has_relevant, ratios=ndcg_sum, ranks=ranks)
+        return judged.step(self, score, how, has_relevant=has_relevant, ratios=ndcg_sum, ranks=ranks)
 
 
 @measure(
     category="user model",
     cite="Järvelin and Kekäläinen 2002; cwl_eval; ir_measures",
-    use="DCG on the same scale for every topic, whatever is judged: no ideal that depends on the qrels.",
+    use="DCG on the same scale for every topic: the highest possible score does not depend on the qrels.",
     misleads="A topic with fewer than k documents of the highest grade cannot reach 1, even with the best ranking.",
     aliases={"SDCG-k": {}, "NDCGCWLMetric": {}},
     properties=FIXED,
     tools={"ir_measures": "SDCG(max_rel=3)@10", "cwl_eval": "NDCG-k@10"},
 )
 class SDCG(CutoffUserModel):
-    r"""Scaled DCG: the DCG of the first k, divided by that of k documents of the highest grade.
+    r"""Scaled DCG: the DCG of the first k, divided by the DCG of k documents of the highest grade.
 
     .. math:: C(i) = \frac{\log_2(i+1)}{\log_2(i+2)} \quad (i < k), \qquad
         \mathrm{SDCG}@k = \frac{\sum_{i \le k} g_i / \log_2(i+1)}{\sum_{i \le k} 1 / \log_2(i+1)}

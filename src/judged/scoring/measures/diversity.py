@@ -147,7 +147,7 @@ def novelty(judged: Judged, rel: float, alpha: float, cutoff: int | None = None)
     counted = shown_hits(judged, gain, cutoff)
     if judged.calculation is not None:
         _explain_subtopics(judged, hit, aspect, label_gain, counted)
-        how = f"{1.0 - alpha:g}^(documents above that cover it), for each subtopic that it covers, added up"
+        how = f"sum over its subtopics of {1.0 - alpha:g}^(documents above with the same subtopic)"
         judged.column("G", gain, how, where=counted)
     return gain, counted
 
@@ -244,7 +244,7 @@ def _select_greedily(topic: Ints, doc: Ints, subtopic: Ints, decay: float) -> It
 @measure(
     category="diversity",
     cite="Clarke et al. 2008; normalized as in ndeval, TREC Web 2009 to 2014",
-    use="A query has several meanings, and the page should serve all of them early without repetition.",
+    use="A query has several meanings, and the page should cover all of them early without repetition.",
     misleads="It is relative to documents that each cover every subtopic, which rarely exist."
     " To compare topics, use alpha-nDCG.",
     aliases={"alpha_DCG": {}},
@@ -286,7 +286,7 @@ class AlphaDCG(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke et al. 2008; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="The standard for pages that should serve several meanings of a query. Every topic has the same weight.",
+    use="The standard for pages that should cover several meanings of a query. Every topic has the same weight.",
     misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1. A document that"
     " was judged for one subtopic only counts as not relevant to the others.",
     aliases={"alpha_nDCG": {}},
@@ -294,7 +294,7 @@ class AlphaDCG(RelevanceMeasure):
     tools={"ndeval": "alpha-nDCG@20", "ir_measures": "alpha_nDCG@20"},
 )
 class AlphanDCG(RelevanceMeasure):
-    r"""Novelty-biased nDCG: the alpha-DCG of the ranking, divided by that of a greedy ideal ranking.
+    r"""Novelty-biased nDCG: the alpha-DCG of the ranking, divided by the alpha-DCG of a greedy ideal ranking.
 
     .. math:: \alpha\mathrm{nDCG}@k = \frac{\alpha\mathrm{DCG}@k}{\alpha\mathrm{DCG}@k\ \text{of the greedy ideal}}
 
@@ -384,7 +384,7 @@ class PIA(RelevanceMeasure):
         covered, count = np.bincount(topic, minlength=len(judged)), subtopic_counts(judged, self.rel)
         if judged.calculation is not None:
             explain_coverage(judged, self.rel, aspect)
-        judged.step("relevant", covered.astype(np.float64), "documents of each subtopic, added up")
+        judged.step("relevant", covered.astype(np.float64), "sum of the relevant documents of each subtopic")
         share = divide(covered, self.cutoff * count)
         return judged.step(self, share, "relevant / (k * n)", relevant=covered, k=self.cutoff, n=count)
 

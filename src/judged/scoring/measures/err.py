@@ -56,8 +56,8 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
     category="user model",
     cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
     use="Users need one good answer, and grades state how good it is. Documents below a perfect one matter little.",
-    misleads="The highest grade of the scale changes every score: it is 4 in gdeval and 3 elsewhere. Rank 1 determines"
-    " most of the score, so few topics decide a comparison.",
+    misleads="The highest grade of the scale changes every score. It is 4 in gdeval and often 3 elsewhere. Rank 1"
+    " determines most of the score, so few topics decide a comparison.",
     properties=Properties(graded=True, depends_on_missing=False, better_first=True),
     tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )
@@ -105,9 +105,9 @@ class ERR(RelevanceMeasure):
         judged.column("R", satisfied, f"gain / 2^{format_value(self.max)}", where=counted, gain=gain)
         # Cascade model: the user reaches a rank if no document above it was satisfying.
         reached = product_above(judged, 1.0 - satisfied, within)
-        judged.column("seen", reached, "product of (1 - R) above", where=counted)
+        judged.column("reached", reached, "product of (1 - R) above", where=counted)
         expected = satisfied * reached / judged.rank
-        return judged.total(self, expected, "R * seen / rank", where=counted, R=satisfied, seen=reached)
+        return judged.total(self, expected, "R * reached / rank", where=counted, R=satisfied, reached=reached)
 
 
 @measure(
@@ -152,12 +152,12 @@ class ERRIA(RelevanceMeasure):
     tools={"ndeval": "nERR-IA@20", "ir_measures": "nERR_IA@20"},
 )
 class nERRIA(RelevanceMeasure):
-    r"""Normalized intent-aware ERR: the ERR-IA of the ranking, divided by that of a greedy ideal ranking.
+    r"""Normalized intent-aware ERR: the ERR-IA of the ranking, divided by the ERR-IA of a greedy ideal.
 
     .. math:: \mathrm{nERR\text{-}IA}@k = \frac{\mathrm{ERR\text{-}IA}@k}
         {\mathrm{ERR\text{-}IA}@k\ \text{of the greedy ideal}}
 
-    The ideal is that of alpha-nDCG.
+    The ideal ranking is the same as for alpha-nDCG.
 
     Examples
     --------
@@ -376,12 +376,12 @@ class NRBP(RelevanceMeasure):
     tools={"ndeval": "nNRBP"},
 )
 class nNRBP(NRBP):
-    r"""Normalized NRBP: the NRBP of the ranking, divided by that of a greedy ideal ranking.
+    r"""Normalized NRBP: the NRBP of the ranking, divided by the NRBP of a greedy ideal ranking.
 
     .. math:: \mathrm{nNRBP} = \frac{\mathrm{NRBP}}{\mathrm{NRBP}\ \text{of the greedy ideal}}
 
-    The ideal is that of alpha-nDCG. A topic without relevant documents scores 0. ndeval prints nan for it, and then
-    also for the mean.
+    The ideal ranking is the same as for alpha-nDCG. A topic without relevant documents scores 0. ndeval prints nan
+    for it, and then also for the mean.
 
     Examples
     --------

@@ -52,7 +52,7 @@ THRESHOLDS = Parameter(
     category="graded",
     cite="Robertson, Kanoulas and Yilmaz 2010",
     use="Graded judgments, if you would use AP for binary ones. Users differ in the lowest grade that they accept.",
-    misleads="Rarely reported, so there are few scores to compare with. Like AP, it says little about the first page.",
+    misleads="Rarely reported, so there are few scores to compare with. Like AP, it hardly reflects the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )
@@ -64,7 +64,7 @@ class GAP(RelevanceMeasure):
 
     i is the grade of the document at a rank, 0 without a judgment. g_j is the probability that a user considers j the
     lowest relevant grade, so G(i) is the probability that grade i is relevant. Only the ratios of the probabilities
-    matter: if they are equal, G(i) can be replaced by i, whatever the highest grade is. With a single probability of
+    matter: if they are equal, G(i) can be replaced by i for any highest grade. With a single probability of
     1, it is AP with that grade as ``rel``.
 
     Examples
@@ -85,14 +85,16 @@ class GAP(RelevanceMeasure):
         # Equation 8 of Robertson et al. 2010; `agreed` is its inner sum.
         agreed, may_be_relevant = _agreed(judged, probability), probability > 0
         judged.column("G", probability, self._formula(), where=may_be_relevant)
-        judged.column("agreed", agreed, "sum of min(G, own G) down to this rank", where=may_be_relevant)
+        judged.column(
+            "joint_G", agreed, "sum of min(G at each rank, G at this rank) to this rank", where=may_be_relevant
+        )
         precisions = judged.total(
-            "precisions", agreed / judged.rank, "agreed / rank", where=may_be_relevant, agreed=agreed
+            "precisions", agreed / judged.rank, "joint_G / rank", where=may_be_relevant, joint_G=agreed
         )
         relevant = judged.sum_labels(label_probability)
         if judged.calculation is not None:
             self._explain_labels(judged, label_probability)
-        judged.step("expected relevant", relevant, "G of all judged documents, added up")
+        judged.step("expected relevant", relevant, "sum of G over all judged documents")
         return explained_ratio(judged, self, precisions=precisions, expected_relevant=relevant)
 
     def _formula(self) -> str:
@@ -176,8 +178,10 @@ class BinG(RelevanceMeasure):
         judged.column("m", nonrelevant_above, "rank - relevant", where=is_relevant, relevant=relevant_so_far)
         discount = discounts(nonrelevant_above + 1, "log2", 2.0)
         judged.column("discount", discount, "log2(2 + m)", where=is_relevant, m=nonrelevant_above)
-        total = judged.total("worth", 1.0 / discount, "1 / discount", where=is_relevant, discount=discount)
-        return explained_ratio(judged, self, worth=total, R=count_relevant(judged, self.rel))
+        total = judged.total(
+            "discounted relevant", 1.0 / discount, "1 / discount", where=is_relevant, discount=discount
+        )
+        return explained_ratio(judged, self, discounted_relevant=total, R=count_relevant(judged, self.rel))
 
 
 @measure(
@@ -199,7 +203,7 @@ class G(GainMeasure):
 
     Examples
     --------
-    The ideal is 2, 1. The cumulative gain is 1 behind it at rank 1, and equal at rank 2: (1/log2(3) + 2/1) / 3.
+    The ideal is 2, 1. The cumulative gain is 1 below it at rank 1, and equal at rank 2: (1/log2(3) + 2/1) / 3.
 
     >>> round(G().of_list([1, 2]), 4)
     0.877
@@ -220,7 +224,7 @@ class G(GainMeasure):
         cost = _add_ranks_beyond_ideal(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
         gain, counted = hit_gains(judged, self.gain)
         so_far = judged.column("CG", judged.sum_so_far(gain), "sum of gain so far", where=counted)
-        judged.column("C", cost, "that of the ideal ranking, and 1 for each rank behind its end", where=counted)
+        judged.column("C", cost, "C of the ideal ranking, plus 1 for each rank below its end", where=counted)
         discount = log2(2.0 + cost - so_far)
         judged.column("discount", discount, "log2(2 + C - CG)", where=counted, C=cost, CG=so_far)
         total = judged.total("gains", gain / discount, "gain / discount", where=counted, gain=gain, discount=discount)
@@ -286,7 +290,7 @@ class Q(GainMeasure):
         gain, counted = hit_gains(judged, self.gain, self.cutoff)
         is_relevant, gain_so_far = gain > 0, _gain_so_far(judged, gain, counted)
         total = self._sum_ratios(judged, is_relevant, gain_so_far, ideal_so_far[position], is_relevant & counted)
-        relevant = judged.step("R", count_gaining(judged, self.gain), "judged documents that gain something")
+        relevant = judged.step("R", count_gaining(judged, self.gain), "judged documents with a positive gain")
         if self.cutoff is None:
             return explained_ratio(judged, self, ratios=total, R=relevant)
         mean = divide(total, np.minimum(relevant, self.cutoff))

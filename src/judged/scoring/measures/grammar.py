@@ -321,7 +321,7 @@ _IMPLIED = {
     "ERR": _Implied(
         "max", "ERR(max=4)", ", with the highest grade of your scale; the default of gdeval and ir_measures is 4"
     ),
-    "RBP": _Implied("p", "RBP(p=0.8)", ": the default of ir_measures is 0.8 and that of trec_eval 10 is 0.9"),
+    "RBP": _Implied("p", "RBP(p=0.8)", ": the default is 0.8 in ir_measures and 0.9 in trec_eval 10"),
     "Accuracy": _Implied(
         "n", "Accuracy(n=...)", " with the size of the collection; the Accuracy of ir_measures is PairAccuracy here"
     ),
@@ -374,7 +374,7 @@ def check_implied(entry: Entry, parameters: Mapping[str, Any], cutoffs: str | No
         return
     if any(parameter.name == implied.parameter and parameter.required for parameter in entry.all_parameters):
         example = implied.example + (f"@{cutoffs}" if cutoffs else "")
-        raise MeasureError(f"{entry.name} needs {implied.parameter}. Fix: write {example}{implied.remark}")
+        raise MeasureError(f"{entry.name} requires `{implied.parameter}`. Fix: write {example}{implied.remark}")
 
 
 def _look_up(table: dict[str, Any], value: Any, label: str) -> Any:

@@ -24,9 +24,9 @@ FAMILIES = {
     "graded": "Documents are relevant to different degrees, and the best should be ranked first.",
     "user model": "A user reads from the top and stops at some rank. The score is the gain on the way.",
     "incomplete judgments": "Not every document is judged. These measures estimate the score or show the uncertainty.",
-    "diversity": "A query has several meanings, and the page should serve all of them. The qrels must have subtopics.",
+    "diversity": "A query has several meanings, and the page should cover all of them. The qrels must have subtopics.",
     "preferences and assessors": "Users stated which document is better, or several assessors judged a topic.",
-    "facts about documents": "Facts about a document count too, such as its length or its group.",
+    "facts about documents": "These measures also use facts about documents, such as their length or their group.",
     "answers": "Answers, their citations, and their context, judged piece by piece: `judged rag evaluate`. A piece"
     " without a verdict is excluded, and the score bounds include it.",
     "count": "Counts of topics and documents, which show how much data the means are based on.",
@@ -38,7 +38,7 @@ def catalog() -> str:
     """List all measures by family: the usage and the summary of each.
 
     >>> print(*[line for line in catalog().splitlines() if line.startswith("  P@k")])
-      P@k                                 Precision at k: the share of the first k places that hold a relevant document.
+      P@k                                 Precision at k: the share of the first k ranks that have a relevant document.
     """
     width = max(len(usage(entry)) for entry in REGISTRY.values())
     lines: list[str] = []
@@ -173,7 +173,7 @@ def describe_inputs(entry: Entry) -> list[str]:
     if entry.family == "facts about documents":
         return [f"`{'group' if entry.name == 'AWRF' else 'length'}` {_DOCUMENTS}"]
     if "costs" in {parameter.name for parameter in entry.parameters}:
-        return [f"With `costs=given`, `cost` {_DOCUMENTS}"]
+        return [f"With `costs=column`, `cost` {_DOCUMENTS}"]
     return [_INPUTS[entry.family]] if entry.family in _INPUTS else []
 
 
@@ -263,15 +263,15 @@ def describe_properties(entry: Entry) -> list[str]:
     """Describe the properties of the scores, with the default parameters.
 
     >>> describe_properties(REGISTRY["Success"])[:3]
-    ['range 0 to 1', 'binary relevance: grades count only through `rel`', 'needs a ranking']
+    ['range 0 to 1', 'binary relevance: grades count only through `rel`', 'requires a ranking']
     """
     declared = entry.properties
     low = "-inf" if declared.low is None else f"{declared.low:g}"
     high = "inf" if declared.high is None else f"{declared.high:g}"
-    better = {True: "higher is better", False: "lower is better", None: "neither high nor low is better"}
+    better = {True: "higher is better", False: "lower is better", None: "neither higher nor lower is better"}
     facts = [
         "grades count" if declared.graded else _describe_binary(entry),
-        "needs a ranking" if declared.needs_ranking else "needs no ranking: a set is enough",
+        "requires a ranking" if declared.needs_ranking else "requires no ranking: a set is enough",
         f"unjudged documents at the end {'do not' if declared.ignores_unjudged_tail else 'may'} change the score",
     ]
     if declared.reads_answers:

@@ -35,18 +35,18 @@ _OF_SETS = Properties(
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="The share of useful results on the first page, if every place on it has the same weight.",
+    use="The share of useful results on the first page, if every rank has the same weight.",
     misleads="It cannot reach 1 if fewer than k documents are relevant, and ignores the order within the first k.",
     aliases={"Precision": {}, "prec": {}},
     properties=Properties(depends_on_missing=False, additive=True, better_first=True),
     tools={"trec_eval": "P_10", "ir_measures": "P@10", "ranx": "precision@10"},
 )
 class P(RelevanceMeasure):
-    r"""Precision at k: the share of the first k places that hold a relevant document.
+    r"""Precision at k: the share of the first k ranks that have a relevant document.
 
     .. math:: \mathrm{P}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{k}
 
-    The divisor is k, even if fewer documents were returned: an empty place counts as not relevant.
+    The divisor is k, even if fewer documents were returned: an empty rank counts as not relevant.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class P(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Divide the number of relevant documents among the first k by k."""
         returned = count_relevant_returned(judged, self.rel, self.cutoff)
-        return explained_ratio(judged, self, relevant_found=returned, k=self.cutoff)
+        return explained_ratio(judged, self, relevant_returned=returned, k=self.cutoff)
 
 
 @measure(
@@ -92,7 +92,7 @@ class SetP(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Divide the number of relevant documents returned by that of all documents returned."""
         relevant_returned = count_relevant_returned(judged, self.rel)
-        return explained_ratio(judged, self, relevant_found=relevant_returned, returned=judged.returned)
+        return explained_ratio(judged, self, relevant_returned=relevant_returned, returned=judged.returned)
 
 
 @measure(
@@ -124,13 +124,13 @@ class R(RelevanceMeasure):
         """Divide the number of relevant documents among the first k by R."""
         relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
         relevant = count_relevant(judged, self.rel)
-        return explained_ratio(judged, self, relevant_found=relevant_returned, R=relevant)
+        return explained_ratio(judged, self, relevant_returned=relevant_returned, R=relevant)
 
 
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="Whether a candidate set, of whatever size, contains the relevant documents.",
+    use="Whether a candidate set of any size contains the relevant documents.",
     misleads="It rewards returning everything. Report the number of returned documents too.",
     aliases={"set_recall": {}},
     properties=Properties(needs_ranking=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True),
@@ -152,7 +152,7 @@ class SetR(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Divide the number of relevant documents returned by R."""
         relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
-        return explained_ratio(judged, self, relevant_found=relevant_returned, R=relevant)
+        return explained_ratio(judged, self, relevant_returned=relevant_returned, R=relevant)
 
 
 BETA = Parameter("The weight of recall relative to precision. The formula uses its square.", 1.0, real(0))
@@ -209,8 +209,8 @@ class F(RelevanceMeasure):
         """Combine P@k and R@k."""
         relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
         relevant = count_relevant(judged, self.rel)
-        precision = explained_ratio(judged, "precision", relevant_found=relevant_returned, k=self.cutoff)
-        recall = explained_ratio(judged, "recall", relevant_found=relevant_returned, R=relevant)
+        precision = explained_ratio(judged, "precision", relevant_returned=relevant_returned, k=self.cutoff)
+        recall = explained_ratio(judged, "recall", relevant_returned=relevant_returned, R=relevant)
         return _explained_f(self, judged, precision, recall)
 
 
@@ -245,8 +245,8 @@ class SetF(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Combine SetP and SetR."""
         relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
-        precision = explained_ratio(judged, "precision", relevant_found=relevant_returned, returned=judged.returned)
-        recall = explained_ratio(judged, "recall", relevant_found=relevant_returned, R=relevant)
+        precision = explained_ratio(judged, "precision", relevant_returned=relevant_returned, returned=judged.returned)
+        recall = explained_ratio(judged, "recall", relevant_returned=relevant_returned, R=relevant)
         return _explained_f(self, judged, precision, recall)
 
 
@@ -277,7 +277,7 @@ class Success(RelevanceMeasure):
         """Return 1 for each topic with a relevant document among the first k, else 0."""
         returned = count_relevant_returned(judged, self.rel, self.cutoff)
         value = (returned > 0).astype(np.float64)
-        return judged.step(self, value, "min(relevant_found, 1)", relevant_found=returned)
+        return judged.step(self, value, "min(relevant_returned, 1)", relevant_returned=returned)
 
 
 FACTOR = Parameter("The cutoff divided by R.", None, real(0), required=True, values="number from 0, such as 0.5")
@@ -309,7 +309,7 @@ class Rprec(RelevanceMeasure):
         """Divide the number of relevant documents among the first R by R."""
         relevant = count_relevant(judged, self.rel)
         top_relevant = count_relevant_among(judged, self.rel, judged.rank <= relevant[judged.topic])
-        return explained_ratio(judged, self, relevant_found=top_relevant, R=relevant)
+        return explained_ratio(judged, self, relevant_returned=top_relevant, R=relevant)
 
 
 @measure(
@@ -345,10 +345,10 @@ class RprecMult(RelevanceMeasure):
         """Divide the number of relevant documents among the first k by k."""
         relevant = count_relevant(judged, self.rel)
         # The rounding in double arithmetic is part of the definition: trec_eval computes the same.
-        how, cutoff = "the whole part of factor * R + 0.9", np.floor(self.factor * relevant + 0.9)
+        how, cutoff = "the integer part of factor * R + 0.9", np.floor(self.factor * relevant + 0.9)
         judged.step("k", cutoff, how, factor=self.factor, R=relevant)
         top_relevant = count_relevant_among(judged, self.rel, judged.rank <= cutoff[judged.topic])
-        return explained_ratio(judged, self, relevant_found=top_relevant, k=cutoff)
+        return explained_ratio(judged, self, relevant_returned=top_relevant, k=cutoff)
 
 
 @measure(
@@ -382,8 +382,8 @@ class RelP(RelevanceMeasure):
         """Divide the number of relevant documents among the first k by the smaller of k and R."""
         relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
         relevant = count_relevant(judged, self.rel)
-        value, how = divide(relevant_returned, np.minimum(relevant, self.cutoff)), "relevant_found / min(k, R)"
-        return judged.step(self, value, how, relevant_found=relevant_returned, k=self.cutoff, R=relevant)
+        value, how = divide(relevant_returned, np.minimum(relevant, self.cutoff)), "relevant_returned / min(k, R)"
+        return judged.step(self, value, how, relevant_returned=relevant_returned, k=self.cutoff, R=relevant)
 
 
 @measure(
@@ -414,5 +414,5 @@ class SetRelP(RelevanceMeasure):
         """Divide the number of relevant documents returned by the smaller of R and the size of the result."""
         relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
         value = divide(relevant_returned, np.minimum(relevant, judged.returned))
-        parts = {"relevant_found": relevant_returned, "returned": judged.returned, "R": relevant}
-        return judged.step(self, value, "relevant_found / min(returned, R)", **parts)
+        parts = {"relevant_returned": relevant_returned, "returned": judged.returned, "R": relevant}
+        return judged.step(self, value, "relevant_returned / min(returned, R)", **parts)

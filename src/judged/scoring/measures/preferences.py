@@ -1,6 +1,6 @@
 """Measures of preferences. A ranking satisfies a preference if it ranks the better document above the worse one.
 
-A document that was not returned is below all that were. Only with `ties="docid-rising"` are ties broken as in
+A document that was not returned is below all returned documents. Only with `ties="docid-rising"` are ties broken as in
 trec_eval's code for these measures.
 """
 
@@ -28,22 +28,26 @@ if TYPE_CHECKING:
 
 _OVER_VALUES = ("all", "implied", "retrieved")
 OVER = Parameter(
-    "The preferences that count: all; implied, those with at least one returned document (the other one is below it);"
-    " retrieved, those with two returned documents.",
+    "The preferences that count: all; implied, preferences with at least one returned document (a document that was not"
+    " returned is below it); retrieved, preferences with two returned documents.",
     "all",
     choice(*_OVER_VALUES),
 )
 OF = Parameter(
-    "The preferences to count: those that are kept, or all that are possible.", "kept", choice("kept", "possible")
+    "The preferences to count: satisfied, preferences that the ranking satisfies; or possible, all preferences.",
+    "satisfied",
+    choice("satisfied", "possible"),
 )
 MEAN = Parameter(
     "The units with equal weight: preferences; pairs of documents, each with the share of its users who agree with the"
-    " ranking; or users, each with the share of their preferences that are kept.",
+    " ranking; or users, each with the share of their preferences that the ranking satisfies.",
     "preferences",
     choice("preferences", "pairs", "users"),
 )
 BALANCED_OVER = Parameter(
-    "The preferences that count: all, or those with two returned documents.", "all", choice("all", "retrieved")
+    "The preferences that count: all; or retrieved, preferences with two returned documents.",
+    "all",
+    choice("all", "retrieved"),
 )
 _MAX_SHOWN = 20  # preferences that an explanation shows one by one
 _MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
@@ -52,7 +56,7 @@ _MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="To check how many preferences other scores are based on, and how many are kept.",
+    use="To check how many preferences other scores are based on, and how many are satisfied.",
     misleads="A topic has many more preferences than documents, so a few large topics dominate the sum.",
     aliases={
         "prefs_num_prefs_ful": {},
@@ -64,7 +68,7 @@ _MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
     tools={"trec_eval": "prefs_num_prefs_ful, prefs_num_prefs_ful_ret, prefs_num_prefs_poss"},
 )
 class NumPrefs(Measure):
-    r"""Number of preferences that the ranking keeps: the better document is above the worse one.
+    r"""Number of preferences that the ranking satisfies: the better document is above the worse one.
 
     .. math:: \mathrm{NumPrefs} = |\{(u, a, b): u \text{ prefers } a \text{ to } b,\ a \text{ is ranked above } b\}|
 
@@ -76,26 +80,26 @@ class NumPrefs(Measure):
     (2.0, 3.0)
     """
 
-    of: Literal["kept", "possible"] = param(OF)
+    of: Literal["satisfied", "possible"] = param(OF)
     over: Literal["all", "implied", "retrieved"] = param(OVER)
 
     def score(self, judged: Judged) -> Floats:
         """Count the preferences of all users."""
         judgments = preferences(judged)
-        kept_count, possible = _explained_tally(judgments, self.over)
+        satisfied, possible = _explained_tally(judgments, self.over)
         if len(judgments.code) > 1:
-            _explain_users(judgments, {"kept": kept_count, "possible": possible})
-        kept_count, possible = (segment_sum(count, judgments.topic, len(judged)) for count in (kept_count, possible))
+            _explain_users(judgments, {"satisfied": satisfied, "possible": possible})
+        satisfied, possible = (segment_sum(count, judgments.topic, len(judged)) for count in (satisfied, possible))
         if self.of == "possible":
             return judged.step(self, possible, "possible", possible=possible)
-        return judged.step(self, kept_count, "kept", kept=kept_count)
+        return judged.step(self, satisfied, "satisfied", satisfied=satisfied)
 
 
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
     use="Assessors stated which of two documents is better, or grades are reliable only as an order.",
-    misleads="Users who disagree keep every ranking below 1, and pairs at the top and the bottom have equal weight.",
+    misleads="If users disagree, no ranking can reach 1, and pairs at the top and the bottom have equal weight.",
     aliases={
         "prefs_simp": {},
         "prefs_simp_imp": {"over": "implied"},
@@ -111,25 +115,27 @@ class NumPrefs(Measure):
     tools={"trec_eval": "prefs_simp, prefs_pair, prefs_avgjg (each also with _ret and _imp)"},
 )
 class PrefShare(Measure):
-    r"""Share of the preferences that the ranking keeps.
+    r"""Share of the preferences that the ranking satisfies.
 
-    .. math:: \mathrm{PrefShare} = \frac{|\{\text{preferences kept}\}|}{|\{\text{preferences}\}|}
+    .. math:: \mathrm{PrefShare} = \frac{|\{\text{preferences satisfied}\}|}{|\{\text{preferences}\}|}
 
     A user prefers each document to all documents of a lower grade. If the iteration of the qrels is ``user subgroup``,
     the documents must be in the same subgroup, and preferences are transitive over subgroups (a before b, b before c:
-    a before c). Only the order of the grades counts. Qrels without iterations are those of one user.
+    a before c). Only the order of the grades counts. Qrels without iterations count as the judgments of one user.
 
-    A document that was not returned is below all that were. A preference between two such documents is not kept.
-    With ``mean=users``, a user without preferences counts as 0.
+    A document that was not returned is below all returned documents. A preference between two such documents is not
+    satisfied. With ``mean=users``, a user without preferences counts as 0.
 
     Examples
     --------
-    Three grades, so three preferences. The ranking does not keep the second document over the first:
+    Three grades, so three preferences. The ranking does not satisfy the preference for the second document over
+    the first:
 
     >>> round(PrefShare().of_list([1, 3, 0]), 3)
     0.667
 
-    Two users who always disagree. The ranking keeps both preferences of the first user, and none of the second's three:
+    Two users who always disagree. The ranking satisfies both preferences of the first user and
+    none of the three of the second user:
 
     >>> for mean in ("preferences", "pairs", "users"):
     ...     print(round(PrefShare(mean=mean).of_list([(1, 1), (0, 2), (0, 3)]), 3))
@@ -146,40 +152,40 @@ class PrefShare(Measure):
         judgments = preferences(judged)
         if self.mean == "pairs":
             return _share_by_pair(self, judgments)
-        kept_count, possible = _explained_tally(judgments, self.over)
+        satisfied, possible = _explained_tally(judgments, self.over)
         if self.mean == "users":
-            shares = divide(kept_count, possible)
+            shares = divide(satisfied, possible)
             _explain_users(
-                judgments, {"kept": kept_count, "possible": possible, "share": shares}, share="kept / possible"
+                judgments, {"satisfied": satisfied, "possible": possible, "share": shares}, share="satisfied / possible"
             )
             return _mean_over_users(self, judgments, shares)
         if len(judgments.code) > 1:
-            _explain_users(judgments, {"kept": kept_count, "possible": possible})
-        kept_count, possible = (segment_sum(count, judgments.topic, len(judged)) for count in (kept_count, possible))
-        return explained_ratio(judged, self, kept=kept_count, possible=possible)
+            _explain_users(judgments, {"satisfied": satisfied, "possible": possible})
+        satisfied, possible = (segment_sum(count, judgments.topic, len(judged)) for count in (satisfied, possible))
+        return explained_ratio(judged, self, satisfied=satisfied, possible=possible)
 
 
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
     use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
-    misleads="If any user has no relevant document, the topic scores 0, whatever the other users judged, as in"
-    " trec_eval. With over=retrieved, the same holds if no document of a user was returned.",
+    misleads="If any user has no relevant document, the topic scores 0, even if other users judged relevant documents,"
+    " as in trec_eval. With over=retrieved, the same holds if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
     properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
 )
 class BalancedPrefShare(Measure):
-    r"""Share of each user's preferences that are kept, balanced to as many nonrelevant documents as relevant ones.
+    r"""Share of each user's preferences that are satisfied, with equally many relevant and nonrelevant documents.
 
-    .. math:: \frac{1}{|U|} \sum_{u} \frac{\text{kept}_u + r_u \max(0, R_u - N_u)}
+    .. math:: \frac{1}{|U|} \sum_{u} \frac{\text{satisfied}_u + r_u \max(0, R_u - N_u)}
         {\text{possible}_u + R_u \max(0, R_u - N_u)}
 
     R and N are the numbers of documents with a positive grade and with grade 0 from the user. r is the number of
     relevant documents returned. If N is greater than R, only the first R documents of grade 0 in the ranking count.
 
     These are trec_eval's rules, including its side effects. If documents of grade 0 are excluded and the user has one
-    subgroup, each document of grade 0 is also compared with those that count, including itself. With
+    subgroup, each document of grade 0 is also compared with the documents that count, including itself. With
     ``over=retrieved``, R and N count returned documents, except in the divisor above and for users of several
     subgroups, for whom R documents of grade 0 count and R includes all relevant documents.
 
@@ -190,7 +196,7 @@ class BalancedPrefShare(Measure):
     Examples
     --------
     One relevant document at rank 2, and three others. The first of these counts and is above it. Each of the three is
-    also compared with it, which is never kept:
+    also compared with it, which is never satisfied:
 
     >>> BalancedPrefShare().of_list([0, 1, 0], missing=[0])
     0.0
@@ -223,7 +229,7 @@ def _explain_users(judgments: Preferences, columns: dict[str, Floats], **how: st
 
 def _explained_tally(judgments: Preferences, over: str) -> tuple[Floats, Floats]:
     """Return `_tally`. An explanation lists the preferences if there are at most `_MAX_SHOWN`."""
-    kept_count, possible = _tally(judgments, over)
+    satisfied, possible = _tally(judgments, over)
     if judgments.judged.calculation is not None and 0 < possible.sum() <= _MAX_SHOWN:
         for pairs in judgments.pairs(np.ones(len(judgments.topic), dtype=np.bool_)):
             counted = np.flatnonzero(_count_returned(judgments, pairs) >= _MIN_RETURNED[over])
@@ -231,7 +237,7 @@ def _explained_tally(judgments: Preferences, over: str) -> tuple[Floats, Floats]
             judgments.judged.rows(
                 "preferences", judgments.to_columns(PreferencePairs(*(column[order] for column in pairs)))
             )
-    return kept_count, possible
+    return satisfied, possible
 
 
 def _count_returned(judgments: Preferences, pairs: PreferencePairs) -> Ints:
@@ -239,13 +245,13 @@ def _count_returned(judgments: Preferences, pairs: PreferencePairs) -> Ints:
 
 
 def _tally(judgments: Preferences, over: str, among: Bools | None = None) -> tuple[Floats, Floats]:
-    """Count each user's preferences that are kept and possible, among all or some labels: (U,) each."""
+    """Count each user's preferences that are satisfied and possible, among all or some labels: (U,) each."""
     among = np.ones(len(judgments.doc), dtype=np.bool_) if among is None else among
     is_returned = judgments.returned[judgments.doc]
     if over == "retrieved":
         return judgments.count_satisfied(among & is_returned)
-    kept_count, possible = judgments.count_satisfied(among)
-    return kept_count, possible - (judgments.count_satisfied(among & ~is_returned)[1] if over == "implied" else 0.0)
+    satisfied, possible = judgments.count_satisfied(among)
+    return satisfied, possible - (judgments.count_satisfied(among & ~is_returned)[1] if over == "implied" else 0.0)
 
 
 def _balanced_shares(judgments: Preferences, over: str) -> Floats:
@@ -271,27 +277,29 @@ def _balanced_shares(judgments: Preferences, over: str) -> Floats:
     lowest_user = user[is_lowest]
     position = np.arange(len(lowest_user)) - np.searchsorted(lowest_user, lowest_user)
     excluded = user_docs[is_lowest][(position >= limit[lowest_user]) & (zeros > relevant)[lowest_user]]
-    kept_count, possible = _tally(judgments, over, ~np.isin(judgments.user * docs + judgments.doc, excluded))
+    satisfied, possible = _tally(judgments, over, ~np.isin(judgments.user * docs + judgments.doc, excluded))
     # trec_eval also compares each lowest document with those that count, itself included: a side effect of its loop.
     compares_lowest = (zeros > relevant) & ~judgments.several
     counted_lowest = np.minimum(relevant, lowest)
     counted_returned = np.minimum(counted_lowest, lowest_returned)
-    kept_pairs = counted_returned * (counted_returned - 1) / 2 + counted_returned * (counted_lowest - counted_returned)
-    lowest_kept, lowest_possible = kept_pairs * compares_lowest, lowest * counted_lowest * compares_lowest
-    all_kept = kept_count + relevant_returned * added + lowest_kept
+    satisfied_pairs = counted_returned * (counted_returned - 1) / 2 + counted_returned * (
+        counted_lowest - counted_returned
+    )
+    lowest_satisfied, lowest_possible = satisfied_pairs * compares_lowest, lowest * counted_lowest * compares_lowest
+    all_satisfied = satisfied + relevant_returned * added + lowest_satisfied
     all_possible = possible + all_relevant * added + lowest_possible
     columns = {
         "R": all_relevant,
         "N": all_zeros,
         "r": relevant_returned,
         "added": added,
-        "stated_kept": kept_count,
+        "stated_satisfied": satisfied,
         "stated": possible,
-        "among_zeros_kept": lowest_kept,
+        "among_zeros_satisfied": lowest_satisfied,
         "among_zeros": lowest_possible,
-        "kept": all_kept,
+        "satisfied": all_satisfied,
         "possible": all_possible,
-        "share": all_kept / all_possible,
+        "share": all_satisfied / all_possible,
     }
     _explain_users(
         judgments,
@@ -300,9 +308,9 @@ def _balanced_shares(judgments: Preferences, over: str) -> Floats:
         N="documents of grade 0 or below",
         r="returned documents with a grade above 0",
         added="max(0, R - N)" + ("" if over == "all" else " of returned documents"),
-        kept="stated_kept + r * added + among_zeros_kept",
+        satisfied="stated_satisfied + r * added + among_zeros_satisfied",
         possible="stated + R * added + among_zeros",
-        share="kept / possible",
+        share="satisfied / possible",
     )
     return columns["share"]
 
@@ -311,11 +319,11 @@ def _share_by_pair(measure: PrefShare, judgments: Preferences) -> Floats:
     """Average the share of users who agree with the ranking over the pairs of documents: (T,)."""
     topics, docs = len(judgments.judged), len(judgments.row)
     # In a topic with one user, each pair has one preference, so the tally is the result.
-    kept_count, possible = (
+    satisfied, possible = (
         segment_sum(count, judgments.topic, topics) for count in _explained_tally(judgments, measure.over)
     )
     has_users = np.bincount(judgments.topic, minlength=topics) > 1
-    kept_count[has_users], possible[has_users] = 0.0, 0.0
+    satisfied[has_users], possible[has_users] = 0.0, 0.0
     for pairs in judgments.pairs(has_users[judgments.topic]):
         returned = _count_returned(judgments, pairs)
         counted = returned >= _MIN_RETURNED[measure.over]
@@ -324,11 +332,11 @@ def _share_by_pair(measure: PrefShare, judgments: Preferences) -> Floats:
         distinct, pair = np.unique(keys[counted], return_inverse=True)
         agreement = segment_sum(judgments.is_satisfied(pairs)[counted], pair, len(distinct)) / np.bincount(pair)
         topic = judgments.judged.label_topic[judgments.row[distinct // docs % docs]]
-        kept_count += segment_sum(agreement, topic, topics)
+        satisfied += segment_sum(agreement, topic, topics)
         possible += np.bincount(topic, minlength=topics)
         if judgments.judged.calculation is not None and 0 < len(distinct) <= _MAX_SHOWN:
             _explain_pairs(judgments, distinct // docs % docs, distinct % docs, np.bincount(pair), agreement)
-    return explained_ratio(judgments.judged, measure, agreement=kept_count, pairs=possible)
+    return explained_ratio(judgments.judged, measure, agreement=satisfied, pairs=possible)
 
 
 def _explain_pairs(judgments: Preferences, first: Ints, second: Ints, users: Ints, agreement: Floats) -> None:
@@ -350,7 +358,7 @@ def _explain_pairs(judgments: Preferences, first: Ints, second: Ints, users: Int
     tools={"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
 )
 class Bpref(Measure):
-    r"""Binary preference: how rarely a document judged not relevant is above a relevant one.
+    r"""Binary preference: how rarely a document judged not relevant is above a relevant document.
 
     .. math:: \mathrm{Bpref} = \frac{1}{R} \sum_{\text{relevant, returned}}
         \left(1 - \frac{\min(n, R)}{\min(N, R)}\right)

@@ -167,14 +167,16 @@ class RBP(RelevanceMeasure):
         else:
             gain, counted = self._graded_gain(judged)
             judged.column("weight", weight, how, where=counted)
-            total = judged.total("weights", gain * weight, "worth * weight", where=counted, worth=gain, weight=weight)
+            total = judged.total(
+                "weights", gain * weight, "scaled_gain * weight", where=counted, scaled_gain=gain, weight=weight
+            )
         return judged.step(self, (1.0 - self.p) * total, "(1 - p) * weights", p=self.p, weights=total)
 
     def _graded_gain(self, judged: Judged) -> tuple[Floats, Bools]:
         """Return the gain of each hit on the scale from 0 to 1, and the mask of the hits to sum."""
         divisor, how = self._divisor(judged, gains(judged.label_grade, self._gain_table))
         gain, counted = hit_gains(judged, self._gain_table, self.cutoff)
-        return judged.column("worth", gain / divisor, how, where=counted, gain=gain, highest=divisor), counted
+        return judged.column("scaled_gain", gain / divisor, how, where=counted, gain=gain, highest=divisor), counted
 
     def _divisor(self, judged: Judged, label_gains: Floats) -> tuple[Floats | float, str]:
         """Return the divisor of the gain of each hit, and the formula of the quotient."""
@@ -245,7 +247,7 @@ class RBPResidual(Measure):
             self._explain_unjudged(judged, reached)
         how = "documents without a judgment, or with a negative grade"
         unjudged = judged.step("unjudged", judged.returned - judged_count, how)
-        judged.step("weights", weights, "weights of the unjudged ranks, added up")
+        judged.step("weights", weights, "sum of the weights of the unjudged ranks")
         residual = reached[judged.returned] + (1.0 - self.p) * weights
         return judged.step(
             self,
@@ -268,9 +270,8 @@ class RBPResidual(Measure):
         if is_shown.any():
             judged.calculation.column(judged, "weight", weight[is_shown], how, {}, rank=ranks[is_shown])
         if (hidden := weight[~is_shown]).any():
-            judged.step(
-                "rest", np.array([hidden.sum()]), f"weights of the {len(hidden)} unjudged ranks not shown, added up"
-            )
+            how = f"sum over the {len(hidden)} unjudged ranks that are not shown"
+            judged.step("weights not shown", np.array([hidden.sum()]), how)
 
     def _unjudged_weight(self, judged: Judged, reached: Floats) -> Floats:
         """Sum the weights of the unjudged ranks sequentially, for blocks of rankings of similar length: (T,)."""
@@ -321,7 +322,7 @@ class INST(UserModel):
     .. math:: C(i) = \left(\frac{i + T + T_i - 1}{i + T + T_i}\right)^2, \qquad T_i = T - \sum_{j \le i} g_j
 
     The gain g of a document is its grade on the scale from ``min`` to ``max``, mapped to 0 to 1. The gain of an
-    unjudged document is 0. The more of T is found, the earlier the user stops. The ranking is extended to ``depth``
+    unjudged document is 0. The larger the gain so far, the earlier the user stops. The ranking is extended to ``depth``
     places, so users read beyond the end of a short ranking.
 
     Examples
@@ -346,7 +347,7 @@ class INST(UserModel):
 @measure(
     category="user model",
     cite="Moffat, Scholer and Thomas 2012; cwl_eval",
-    use="A discount with a goal of T useful documents that does not depend on the gain so far.",
+    use="A discount for users with a goal of T useful documents, independent of the gain so far.",
     misleads="Its weights decrease slowly, so much of the score depends on unjudged ranks. Report its residual too.",
     aliases={"INSQCWLMetric": {}},
     properties=FIXED,
@@ -414,11 +415,11 @@ class _WeightedExpectations(UserExpectations):
     def explain_reached(self, sheet: UserModelSheet) -> None:
         self._explain_weights(sheet)
         sheet.column("C", self.continuation, "W of the next rank / W", W=self.weights)
-        sheet.column("reached", self.reached, "C of all ranks above, multiplied", C=self.continuation)
+        sheet.column("reached", self.reached, "product of C over all ranks above", C=self.continuation)
 
     def _explain_weights(self, sheet: UserModelSheet) -> None:
         relevant = np.maximum(self.matrices.relevant[:, 0], 1.0)
-        sheet.top.judged.step("R", relevant, "documents that gain something, returned or not, at least 1")
+        sheet.top.judged.step("R", relevant, "documents with a positive gain, returned or not; at least 1")
         sheet.add_continuation()
 
 
@@ -457,7 +458,7 @@ class TrAP(UserModel):
         gained = np.where(matrices.gained == 0, 1.0, matrices.gained)
         gained[:, -1] = matrices.gained[:, -1]
         relevant = np.maximum(matrices.relevant, 1.0)
-        matrices.note("G", gained, "gained, or 1 until something is gained", gained=matrices.gained)
+        matrices.note("G", gained, "gained; 1 while gained is 0", gained=matrices.gained)
         how, parts = (
             f"G / {matrices.spent_word} / R",
             {"G": gained, "spent": matrices.spent, "R": float(relevant[0, 0])},

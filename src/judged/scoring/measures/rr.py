@@ -39,7 +39,7 @@ class RR(RelevanceMeasure):
 
     Its mean over topics is called MRR. ``which=last`` uses the last relevant document that was returned, with the
     maximum instead of the minimum. It shows how far down users must read to see every relevant document in the list.
-    Documents that were not returned do not count, so one more relevant document far down lowers the score.
+    Documents that were not returned do not count, so an additional relevant document at a deep rank lowers the score.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Utility(Measure):
         relevant = count_relevant(judged, self.rel) if uses_missing else judged.num_relevant(self.rel)
         weights = {"a": self.a, "b": self.b, "c": self.c, "d": self.d}
         counts = {
-            "TP": judged.step("TP", true_positives, "relevant_found", relevant_found=true_positives),
+            "TP": judged.step("TP", true_positives, "relevant_returned", relevant_returned=true_positives),
             "FP": judged.step("FP", returned - true_positives, "returned - TP", returned=returned, TP=true_positives),
             "FN": relevant - true_positives,
             "TN": self.n + true_positives - returned - relevant,

@@ -25,7 +25,7 @@ UNCITED = Parameter("Whether sentences without a citation count as not supported
     category="answers",
     cite="Thakur et al. 2025 (support evaluation of TREC RAG 2024, arXiv 2504.15205)",
     use="Whether the documents that an answer cites support the sentences that cite them.",
-    misleads="An answer with one correct citation scores 1, whatever its other sentences state.",
+    misleads="An answer with one correct citation scores 1, even if its other sentences have no support.",
     properties=OF_ANSWERS,
 )
 class SupportP(AnswerMeasure):
@@ -65,7 +65,7 @@ class SupportR(AnswerMeasure):
 
     .. math:: \mathrm{SupportR} = \frac{1}{|S|} \sum_{s \in S} \max_{d\ \mathrm{cited\ by}\ s} v_{sd}
 
-    A sentence without a citation has 0. If a sentence has several citations, the best support counts; TREC RAG 2024
+    A sentence without a citation scores 0. If a sentence has several citations, the best support counts; TREC RAG 2024
     judged only the first, which is `first`. Answers that abstain are excluded.
 
     Examples

@@ -42,12 +42,12 @@ DOCUMENT = Parameter("Seconds to read a document in addition to those for its le
     cite="Smucker and Clarke 2012",
     use="Effort matters and documents differ in length. Ranks are converted to seconds of a measured user population.",
     misleads="Its constants come from one study of newspaper search in 2012, and length must be counted in words, as in"
-    " that study. In the paper, documents seen before take no time; here every document is new.",
+    " that study. In the paper, documents that were read before take no time; here every document is new.",
     properties=Properties(high=None, monotone=False, depends_on_missing=False),
     tools={"cwl_eval": "TBG-H@224 (another number: see CwlTBG)"},
 )
 class TBG(Measure):
-    r"""Time-biased gain: the gain of each relevant document, times the share of users still searching at its time.
+    r"""Time-biased gain: the gain of each relevant document, times the share of users who still search at that time.
 
     .. math:: \mathrm{TBG} = \sum_{\text{relevant}} p_c\, p_s\, 2^{-T(r)/h}, \qquad
         T(r) = \sum_{m < r} \left(t_s + p_c(m)\,(t_w\, l_m + t_d)\right)
@@ -95,7 +95,7 @@ class TBG(Measure):
             word, document = format_value(self.word), format_value(self.document)
             how = f"{format_value(self.summary)} + clicked * ({word} * length + {document})"
             top.column("seconds", seconds, how, length=length, clicked=click_probability)
-        judged.column("time", start, "seconds of all ranks above", where=counted)
+        judged.column("time", start, "sum of seconds over all ranks above", where=counted)
         judged.column("decay", decay, f"2^(-time / {format_value(self.halflife)})", where=counted, time=start)
         return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)
 
@@ -149,6 +149,6 @@ class UMeasure(Measure):
         decay = np.maximum(0.0, 1.0 - end / self.L)
         if judged.calculation is not None:
             TopRanks.down_to(judged, counted).column("length", length)
-        judged.column("end", end, "length of all ranks down to this one", where=counted)
+        judged.column("end", end, "sum of length to this rank", where=counted)
         judged.column("decay", decay, f"max(0, 1 - end / {format_value(self.L)})", where=counted, end=end)
         return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)

@@ -22,10 +22,10 @@ BUDGET = Parameter(
     "The cost at which the user stops: the number of documents, if each costs 1.", None, integer(1), required=True
 )
 BENEFIT_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the gain at which the user stops.", 1.0, real(0)
+    "How much a good document raises, and a bad document lowers, the gain at which the user stops.", 1.0, real(0)
 )
 COST_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the cost at which the user stops.", 1.0, real(0)
+    "How much a good document raises, and a bad document lowers, the cost at which the user stops.", 1.0, real(0)
 )
 MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, real(0, 1))
 
@@ -44,7 +44,7 @@ class BPM(UserModel):
 
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T \ \text{and}\ \sum_{j \le i} c_j < k
 
-    With ``costs=given``, k is a budget of costs, not of documents. A sum within 1e-9 of its limit has reached it
+    With ``costs=column``, k is a budget of costs, not of documents. A sum within 1e-9 of its limit has reached it
     (relative to limits above 1): 2/3 + 1 + 1/3 fulfills T = 2, although the sum of the doubles is smaller. cwl_eval
     1.0.12 compares the doubles without tolerance.
 
@@ -85,9 +85,9 @@ class BPMD(UserModel):
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T + h_b \sum_{j < i} (g_j - m)
         \ \text{and}\ \sum_{j \le i} c_j < k + h_c \sum_{j < i} (g_j - m)
 
-    A document with a gain above m raises both limits, one with a gain below m lowers them. A sum within 1e-9 of its
-    limit has reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles without tolerance, and never changes the
-    budget, whatever its hc is. That is ``hc=0`` here.
+    A document with a gain above m raises both limits, and a document with a gain below m lowers them. A sum within
+    1e-9 of its limit has reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles without tolerance, and
+    never changes the budget, for any hc. This corresponds to ``hc=0`` here.
 
     Examples
     --------
@@ -114,11 +114,11 @@ class BPMD(UserModel):
         """Return C: 1 while the gain and the cost are below limits that change with each document, then 0."""
         gain_limit = self._moving_limit(matrices.gain, self.T, self.hb)
         cost_limit = self._moving_limit(matrices.gain, self.cutoff, self.hc)
-        matrices.note("wanted", gain_limit, self._limit_formula(self.T, self.hb), gain=matrices.gain)
-        matrices.note("borne", cost_limit, self._limit_formula(self.cutoff, self.hc), gain=matrices.gain)
+        matrices.note("gain_limit", gain_limit, self._limit_formula(self.T, self.hb), gain=matrices.gain)
+        matrices.note("cost_limit", cost_limit, self._limit_formula(self.cutoff, self.hc), gain=matrices.gain)
         continuation = is_below(matrices.gained, gain_limit) * is_below(matrices.spent, cost_limit)
-        how = f"1 while gained < wanted and {matrices.spent_word} < borne, then 0"
-        parts = {"gained": matrices.gained, "wanted": gain_limit, "spent": matrices.spent, "borne": cost_limit}
+        how = f"1 while gained < gain_limit and {matrices.spent_word} < cost_limit, then 0"
+        parts = {"gained": matrices.gained, "gain_limit": gain_limit, "spent": matrices.spent, "cost_limit": cost_limit}
         return matrices.note("C", continuation, how, **parts)
 
     def _limit_formula(self, start: float, step: float) -> str:
@@ -146,7 +146,7 @@ MAX_READ = Parameter(
     category="user model",
     cite="Smucker and Clarke 2012, in the form of cwl_eval",
     use="To compare the users of time-biased gain with other user models: use each document's time as its cost.",
-    misleads="It is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without costs=given"
+    misleads="It is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without costs=column"
     " it is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
     properties=FIXED,
@@ -164,7 +164,7 @@ class CwlTBG(UserModel):
     --------
     The first document takes one half-life. The weights are proportional to 1 and 1/2.
 
-    >>> round(CwlTBG(max=1, halflife=30, costs="given", depth=2).of_list([1, 0], facts={"cost": [30, 5]}), 6)
+    >>> round(CwlTBG(max=1, halflife=30, costs="column", depth=2).of_list([1, 0], facts={"cost": [30, 5]}), 6)
     0.666667
     """
 
@@ -183,8 +183,8 @@ class CwlTBG(UserModel):
     category="user model",
     cite="Sakai and Dou 2013, in the form of cwl_eval",
     use="To compare the readers of U-measure with other user models: use each document's length as its cost.",
-    misleads="It is not U-measure: the weight is that of the position where a document starts, not where it ends, and"
-    " the weights are normalized to sum to 1.",
+    misleads="It is not U-measure: the weight of a document depends on the position where it starts, not where it ends,"
+    " and the weights are normalized to sum to 1.",
     aliases={"UMeasureCWLMetric": {}},
     properties=FIXED,
     tools={"cwl_eval": "U-L@1000"},
@@ -198,7 +198,7 @@ class CwlU(UserModel):
     --------
     The first document costs 10 of L = 40. The weights are proportional to 1 and 3/4, and 0 at the last rank.
 
-    >>> round(CwlU(max=1, L=40, costs="given", depth=3).of_list([1, 0, 0], facts={"cost": [10, 5, 5]}), 6)
+    >>> round(CwlU(max=1, L=40, costs="column", depth=3).of_list([1, 0, 0], facts={"cost": [10, 5, 5]}), 6)
     0.571429
     """
 
@@ -216,7 +216,7 @@ class CwlU(UserModel):
 
 
 _IFT_CITE = "Azzopardi, Thomas and Craswell 2018; cwl_eval"
-_MISLEADS = "Its parameters are fitted to a population of users. Without such a fit they are a guess, and"
+_MISLEADS = "Its parameters are fitted to a population of users. Without a fit, they are a guess, and"
 _MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
 GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)
@@ -323,7 +323,7 @@ class IFT12(UserModel):
 
     .. math:: C(i) = C_1(i) \cdot C_2(i)
 
-    C1 is that of `IFT1`, C2 that of `IFT2`.
+    C1 is the factor of `IFT1`, and C2 is the factor of `IFT2`.
 
     Examples
     --------

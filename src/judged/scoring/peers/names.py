@@ -178,10 +178,11 @@ _PARAMETER_SYNTAX: dict[str, str] = {
     **dict.fromkeys(("P", "recall", "ndcg_cut", "map_cut", "relative_P", "success", "P_avgjg", "unj"), _CUTOFFS),
     **dict.fromkeys(("G", "dcg", "ideal_dcg", "ndcg", "ndcg_rel", "Rndcg"), _GAINS),
     **dict.fromkeys(("Rprec_mult", "Rprec_mult_avgjg"), "multiples of the number of relevant documents: {}.0.5,1"),
-    "iprec_at_recall": "recall points, a line each: {}.0.1,0.5",
+    "iprec_at_recall": "recall points, one line for each: {}.0.1,0.5",
     "11pt_avg": "recall points, averaged: {}.0.25,0.5,0.75",
-    "relstring": "how many documents: {}.20",
-    "utility": "4 coefficients, for relevant and other documents returned, then for those not returned: {}.1,-1,0,0",
+    "relstring": "number of documents: {}.20",
+    "utility": "4 coefficients, for returned relevant, returned nonrelevant, missed relevant, and other documents:"
+    " {}.1,-1,0,0",
     "set_F": "the weight of recall, which is the square of beta: {}.0.5",
     "rbp": "the persistence, and the gain of each grade: {}.p=0.8 or {}.p=0.8,1=1,2=3",
     "rbp_resid": "the persistence: {}.p=0.8",
@@ -202,7 +203,7 @@ def suggest_name(spec: str, names: Mapping[str, str], groups: Collection[str], l
     """Return a hint for an unknown name: the intended name, if it can be inferred, or all names."""
     root, _, parameters = spec.partition(".")
     if root in later:
-        return f"{root} is not in trec_eval 9: leave out --dialect trec_eval-9"
+        return f"{root} is not in trec_eval 9: omit --dialect trec_eval-9"
     if not parameters and (root in names or root in groups):
         syntax = describe_parameters(root)
         return f"write {root}" + (f", or name {syntax}" if syntax else "")
@@ -231,7 +232,7 @@ def _suggest_by_prefix(spec: str, names: Mapping[str, str]) -> str:
     if parameters.isdecimal() and f"{name}_cut" in names:
         return f"write {name}_cut.{parameters}"
     if name not in _PARAMETER_SYNTAX:
-        return f"write {name}, which takes no parameters here"
+        return f"write {name}, which takes no parameters"
     return f"write {name}.{parameters}"
 
 
@@ -258,5 +259,5 @@ def check_names(names: object, noun: str, example: str) -> list[str]:
     name_list: list[Any] = [names] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
     for name in name_list:
         if not isinstance(name, str):
-            raise MeasureError(f"a {noun} must be given by name, got {name!r}. Fix: use strings, such as {example}")
+            raise MeasureError(f"a {noun} must be a name, got {name!r}. Fix: use strings, such as {example}")
     return name_list

@@ -74,16 +74,16 @@ class Tool:
 
 
 _TREC_EVAL = {
-    "nDCG@k": Alias("ndcg_cut.{k}", note="no gains can be given to a cut nDCG, and -l does not change it"),
-    "nDCG": Alias("ndcg", note="the ideal is the whole list of judged documents"),
+    "nDCG@k": Alias("ndcg_cut.{k}", note="nDCG with a cutoff accepts no gains, and -l has no effect on it"),
+    "nDCG": Alias("ndcg", note="the ideal contains all judged documents, without a cutoff"),
     "AP": Alias("map"),
     "AP@k": Alias("map_cut.{k}", note="divided by all relevant documents, not by k"),
     "GMAP": Alias("gm_map"),
-    "P@k": Alias("P.{k}", note="divided by k, however few documents were returned"),
+    "P@k": Alias("P.{k}", note="divided by k, even if fewer documents were returned"),
     "R@k": Alias("recall.{k}"),
     "RelP@k": Alias("relative_P.{k}"),
     "RR": Alias("recip_rank"),
-    "RR@k": Alias("recip_rank", note="it knows no cutoff"),
+    "RR@k": Alias("recip_rank", note="it has no cutoff"),
     "Success@k": Alias("success.{k}"),
     "Rprec": Alias("Rprec"),
     "Bpref": Alias("bpref"),
@@ -91,7 +91,7 @@ _TREC_EVAL = {
     "AP11": Alias("11pt_avg"),
     "SetP": Alias("set_P"),
     "SetR": Alias("set_recall"),
-    "SetF": Alias("set_F", note="F1; its parameter would be the square of beta"),
+    "SetF": Alias("set_F", note="F1; its parameter is the square of beta"),
     "SetAP": Alias("set_map"),
     "SetRelP": Alias("set_relative_P"),
     "IPrec@k": Alias("iprec_at_recall.{k}"),
@@ -113,10 +113,10 @@ _TREC_EVAL_10 = {
     "RBP": Alias(
         "rbp",
         "RBP(p=0.9,gain=graded,max=topic)",
-        "its own persistence is 0.9, and gains are divided by the topic's highest (as it is meant: its code compares"
-        " with memory that was never set)",
+        "the default persistence is 0.9, and gains are divided by the highest gain of the topic (as intended: the code"
+        " uses an uninitialized variable)",
     ),
-    "Judged@k": Alias("unj.{k}", note="the share that is not judged, of k places"),
+    "Judged@k": Alias("unj.{k}", note="the share of the k ranks that is not judged"),
     "Unjudged@k": Alias("unj.{k}"),
 }
 
@@ -132,9 +132,9 @@ TOOLS: dict[str, Tool] = {
             "gdeval",
             {
                 "nDCG@k": Alias("ndcg@{k}", note="exponential gain; topics without a positive grade do not count"),
-                "nDCG": Alias("ndcg@20", note="exponential gain, and always a cutoff: 20"),
-                "ERR@k": Alias("err@{k}", note="the highest grade is 4, whatever the judgments are"),
-                "ERR": Alias("err@20", note="the highest grade is 4, and the cutoff 20"),
+                "nDCG": Alias("ndcg@20", note="exponential gain, always with cutoff 20"),
+                "ERR@k": Alias("err@{k}", note="the highest grade of the scale is always 4"),
+                "ERR": Alias("err@20", note="the highest grade of the scale is always 4, and the cutoff is 20"),
             },
         ),
         Tool(
@@ -177,7 +177,7 @@ TOOLS: dict[str, Tool] = {
                 "RR@k": Alias("MRR@{k}"),
                 "RelP@k": Alias("R_cap@{k}"),
                 "Hole@k": Alias("Hole@{k}"),
-                "Judged@k": Alias("Hole@{k}", note="the share of places whose document no topic judges"),
+                "Judged@k": Alias("Hole@{k}", note="the share of ranks whose document is not judged for any topic"),
                 "Success@k": Alias("Accuracy@{k}"),
                 "Accuracy": Alias("Accuracy@10", note="whether there is a relevant document among the first k"),
             },
@@ -198,15 +198,13 @@ TOOLS: dict[str, Tool] = {
                 "RR": Alias("mrr"),
                 "RR@k": Alias("mrr@{k}"),
                 "Rprec": Alias("r-precision"),
-                "Bpref": Alias("bpref", note="0/0 where no judged document is not relevant"),
+                "Bpref": Alias("bpref", note="0/0 if no document is judged not relevant"),
                 "Success@k": Alias("hit_rate@{k}"),
                 "SetP": Alias("precision"),
                 "SetR": Alias("recall"),
-                "SetF": Alias("f1", note="F1 of all that was returned"),
+                "SetF": Alias("f1", note="F1 of all returned documents"),
                 "F@k": Alias("f1@{k}"),
-                "RBP": Alias(
-                    "rbp.80", note="the persistence must be given (here 0.8), and grades are added up as they are"
-                ),
+                "RBP": Alias("rbp.80", note="the persistence is required (here 0.8), and grades are not scaled"),
             },
             has_rel_option=True,
             unmodeled_ties=("*",),
@@ -225,10 +223,12 @@ TOOLS: dict[str, Tool] = {
                 "IPrec@k": Alias("IPrec@{k}", "IPrec(rounding=up)@{k}", "recall levels are rounded up"),
                 "NumRet": Alias("NumRet", "NumRet"),
                 "NumRel": Alias("NumRel", "NumRel"),
-                "RBP": Alias("RBP", "RBP(p=0.8)", "its own persistence is 0.8, and a document is relevant or not"),
-                "ERR@k": Alias("ERR@{k}", "ERR(max=4,undefined=skip)@{k}", "gdeval's: the highest grade is 4"),
-                "SetF": Alias("SetF", "SetF", "F1; its parameter goes into the formula unsquared"),
-                "Judged@k": Alias("Judged@{k}", "Judged@{k}", "of min(k, returned) documents"),
+                "RBP": Alias("RBP", "RBP(p=0.8)", "the default persistence is 0.8, and relevance is binary"),
+                "ERR@k": Alias(
+                    "ERR@{k}", "ERR(max=4,undefined=skip)@{k}", "as in gdeval: the highest grade of the scale is 4"
+                ),
+                "SetF": Alias("SetF", "SetF", "F1; its parameter is not squared in the formula"),
+                "Judged@k": Alias("Judged@{k}", "Judged@{k}", "the share of min(k, returned) documents"),
                 "Accuracy": Alias("Accuracy", "PairAccuracy", "a share of pairs of documents"),
             },
             precision="single",
@@ -241,9 +241,7 @@ TOOLS: dict[str, Tool] = {
             "judged",
             {
                 "nDCG@k": Alias("get_ndcg(depth={k})", "nDCG@{k}"),
-                "RBP": Alias(
-                    "get_rbp()", "RBP(p=0.8)", "its own persistence is 0.8, and a document is relevant or not"
-                ),
+                "RBP": Alias("get_rbp()", "RBP(p=0.8)", "the default persistence is 0.8, and relevance is binary"),
                 "AP": Alias("get_map()", "AP"),
                 "P@k": Alias("get_precision(depth={k})", "P@{k}"),
             },
@@ -252,31 +250,31 @@ TOOLS: dict[str, Tool] = {
         ),
         Tool(
             "scikit-learn",
-            "scikit-learn 1.9.1, given the returned documents",
+            "scikit-learn 1.9.1, on the returned documents",
             "judged",
             {
-                "nDCG@k": Alias("ndcg_score(k={k})", "nDCG@{k}", "the ideal is made of the returned documents only"),
-                "nDCG": Alias("ndcg_score", "nDCG", "the ideal is made of the returned documents only"),
+                "nDCG@k": Alias("ndcg_score(k={k})", "nDCG@{k}", "the ideal contains only the returned documents"),
+                "nDCG": Alias("ndcg_score", "nDCG", "the ideal contains only the returned documents"),
             },
             returned_only=True,
             unmodeled_ties=("*",),
         ),
         Tool(
             "torchmetrics",
-            "torchmetrics 1.9.0, given the returned documents, as 0 or 1 for all but nDCG",
+            "torchmetrics 1.9.0, on the returned documents, with grades 0 or 1 except for nDCG",
             "judged",
             {
                 "nDCG@k": Alias(
                     "retrieval_normalized_dcg(top_k={k})",
                     "nDCG@{k}",
-                    "the ideal is made of the returned documents only; it lets negative grades take gain away, which is"
-                    " not followed here",
+                    "the ideal contains only the returned documents; negative grades reduce the gain, which is not"
+                    " reproduced here",
                 ),
                 "nDCG": Alias(
                     "retrieval_normalized_dcg",
                     "nDCG",
-                    "the ideal is made of the returned documents only; it lets negative grades take gain away, which is"
-                    " not followed here",
+                    "the ideal contains only the returned documents; negative grades reduce the gain, which is not"
+                    " reproduced here",
                 ),
                 "AP": Alias(
                     "retrieval_average_precision", "AP(norm=returned)", "divided by the relevant documents returned"
@@ -304,7 +302,7 @@ TOOLS: dict[str, Tool] = {
             "cwl-eval 1.0.12",
             "judged",
             {
-                "RBP": Alias("RBP@0.9", "RBP(p=0.9,gain=graded,max={highest})", "its own persistence is 0.9"),
+                "RBP": Alias("RBP@0.9", "RBP(p=0.9,gain=graded,max={highest})", "the default persistence is 0.9"),
                 "nDCG@k": Alias(
                     "NDCG-k@{k}", "SDCG(max={highest})@{k}", "the ideal is k documents of the highest grade"
                 ),
@@ -315,7 +313,7 @@ TOOLS: dict[str, Tool] = {
             "lenskit",
             "LensKit",
             "judged",
-            {"RBP": Alias("RBP", "RBP(p=0.85)", "its own persistence is 0.85, and a document is relevant or not")},
+            {"RBP": Alias("RBP", "RBP(p=0.85)", "the default persistence is 0.85, and relevance is binary")},
         ),
     )
 }

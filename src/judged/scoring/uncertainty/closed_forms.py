@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1024)
-def hypergeometric(size: int, relevant: int, drawn: int) -> tuple[int, Floats]:
+def hypergeometric(size: int, relevant: int, sample_size: int) -> tuple[int, Floats]:
     """Return the distribution of the number x of relevant documents in a sample of a group: least x, probabilities.
 
-    >>> least, probabilities = hypergeometric(size=4, relevant=2, drawn=3)
+    >>> least, probabilities = hypergeometric(size=4, relevant=2, sample_size=3)
     >>> least, probabilities.tolist()
     (1, [0.5, 0.5])
     """
-    least, most = max(0, relevant - (size - drawn)), min(relevant, drawn)
-    ways = math.comb(size, drawn)
+    least, most = max(0, relevant - (size - sample_size)), min(relevant, sample_size)
+    ways = math.comb(size, sample_size)
     probabilities = np.array(
-        [math.comb(relevant, x) * math.comb(size - relevant, drawn - x) / ways for x in range(least, most + 1)]
+        [math.comb(relevant, x) * math.comb(size - relevant, sample_size - x) / ways for x in range(least, most + 1)]
     )
     probabilities.flags.writeable = False  # the cache returns the same array again
     return least, probabilities

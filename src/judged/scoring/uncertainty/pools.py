@@ -46,10 +46,10 @@ class LeaveOneOutRow:
     # lost, relevant_lost: number of judgments that are removed, and of those with a grade above 0
     lost: int
     relevant_lost: int
-    # old_place, new_place: rank among the runs, 1 for the best, all scored with the same judgments; equal numbers share
+    # old_rank, new_rank: rank among the runs, 1 for the best, all scored with the same judgments; equal numbers share
     # a rank. None for a measure that is neither better high nor low, and for a run without a number.
-    old_place: int | None
-    new_place: int | None
+    old_rank: int | None
+    new_rank: int | None
 
     @property
     def difference(self) -> float:
@@ -74,7 +74,7 @@ class LeaveOneOut(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"Each run without its own judgments, in a pool of depth {self.pool_depth}"
+        return f"Scores without the judgments that only this run contributed, pool depth {self.pool_depth}"
 
     def blocks(self) -> tuple[Block, ...]:
         """Return a table with one row per run and measure."""
@@ -87,10 +87,10 @@ class LeaveOneOut(Answer):
             ("old", NUMBER),
             ("new", NUMBER),
             ("difference", NUMBER),
-            ("lost", COUNT),
+            ("lost", COUNT, "judgments lost"),
             ("relevant_lost", COUNT, "relevant lost"),
-            ("old_place", COUNT, "place"),
-            ("new_place", COUNT, "new place"),
+            ("old_rank", COUNT, "rank"),
+            ("new_rank", COUNT, "new rank"),
         )
         group = replace(group, only="" if has_groups else "data")
         return (Table("rows", (run, group, *columns), labels=2 + has_groups),)
@@ -154,9 +154,9 @@ def leave_one_out(
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 0}}
     >>> runs = {"one": {"q": {"a": 2.0, "c": 1.0}}, "two": {"q": {"b": 2.0, "c": 1.0}}}
     >>> leave_one_out(qrels, runs, "P@1", pool_depth=2)
-    run  measure     old     new  difference  lost  relevant lost  place  new place
-    one  P@1      1.0000  0.0000     -1.0000     1              1      1          2
-    two  P@1      1.0000  0.0000     -1.0000     1              1      1          2
+    run  measure     old     new  difference  judgments lost  relevant lost  rank  new rank
+    one  P@1      1.0000  0.0000     -1.0000               1              1     1         2
+    two  P@1      1.0000  0.0000     -1.0000               1              1     1         2
     """
     if pool_depth < 1:
         raise InputError(f"`pool_depth` must be a positive integer, got {pool_depth}", fix="use pool_depth=100")
@@ -182,8 +182,8 @@ def leave_one_out(
             for run in lists:
                 if group_of[run] == group:
                     values = old[measure][run], new[run]
-                    places = (_place(aggregates, run, measure) for aggregates in (old[measure], new))
-                    rows[run, measure] = LeaveOneOutRow(run, group, str(measure), *values, *lost, *places)
+                    ranks = (_rank(aggregates, run, measure) for aggregates in (old[measure], new))
+                    rows[run, measure] = LeaveOneOutRow(run, group, str(measure), *values, *lost, *ranks)
     share = _judged_share(lists, pool_depth)
     ordered = tuple(rows[run, measure] for run in lists for measure in parsed_measures)
     outside = int((contributors == 0).sum())
@@ -198,7 +198,7 @@ def _measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measur
         raise InputError("at least one measure is required", fix="use names such as AP, nDCG@10")
     for measure in parsed:
         if not measure.properties.topics_independent:
-            raise MeasureError(f"{measure} uses the judgments of all topics. Fix: leave it out here")
+            raise MeasureError(f"{measure} uses the judgments of all topics. Fix: use other measures")
     return parsed
 
 
@@ -216,7 +216,7 @@ def _groups(lists: Mapping[str, Judged], groups: Mapping[str, str]) -> dict[str,
     for name, judged in lists.items():
         if not judged.ranked:
             raise InputError(
-                f"run {name} must have scores, because the pool has its first documents", fix="leave it out"
+                f"run {name} must have scores, because the pool has its first documents", fix="omit this run"
             )
     group_of = {name: groups.get(name, name) for name in lists}
     if len(set(group_of.values())) < _MIN_RUNS:
@@ -242,7 +242,7 @@ def _aggregates(lists: Mapping[str, Judged], measure: Measure) -> dict[str, floa
     return {name: aggregate(measure.entry.aggregate, row[~np.isnan(row)]) for name, row in scores.items()}
 
 
-def _place(values: Mapping[str, float], run: str, measure: Measure) -> int | None:
+def _rank(values: Mapping[str, float], run: str, measure: Measure) -> int | None:
     higher_is_better = measure.properties.higher_is_better
     if higher_is_better is None or math.isnan(values[run]):
         return None
@@ -252,17 +252,19 @@ def _place(values: Mapping[str, float], run: str, measure: Measure) -> int | Non
 
 def _notes(rows: Sequence[LeaveOneOutRow], outside: int, judgments: int, share: float, depth: int) -> Iterator[Note]:
     if unchanged := list(dict.fromkeys(row.run for row in rows if not row.lost)):
-        text = f"{len(unchanged)} runs have no judged document of their own, and cannot change: {first_few(unchanged)}"
-        yield Note("nothing-of-its-own", text)
+        text = (
+            f"{len(unchanged)} runs contributed no judged document alone, so they cannot change: {first_few(unchanged)}"
+        )
+        yield Note("no-unique-judgments", text)
     if outside:
         yield Note(
-            "judged-from-elsewhere",
-            f"{outside} of {judgments} judgments are of documents that no run has among its first {depth}: they came"
-            " from elsewhere and stay, so a run that is really new may lose more than is seen here",
+            "judgments-outside-pool",
+            f"{outside} of {judgments} judgments are for documents outside the first {depth} of all runs. They are"
+            " kept, so a new run may lose more than this result shows",
         )
     if share < _MIN_JUDGED_SHARE:
         yield Note(
             "shallow-pool",
-            f"of the runs' first {depth} documents {percent(share)} are judged: the pool was not so deep, or not all of"
-            " these runs contributed. Documents that were judged because of one run alone then count as shared",
+            f"only {percent(share)} of the runs' first {depth} documents are judged: the pool was less deep, or some"
+            " runs did not contribute. Documents that were judged only because of one run may then count as shared",
         )

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
 _KIND_TEXTS = {
-    "exact": "both ends can be reached",
-    "outer": "no score lies outside, though the ends may not be reached",
-    "sampled": "found by trying: the true range may be wider",
+    "exact": "both limits are attained",
+    "outer": "no score is outside, but the limits may not be attained",
+    "sampled": "estimated by search: the true range may be wider",
 }
 
 
@@ -55,14 +55,17 @@ class ScoreRange(ReadOnly):
 
         >>> import numpy as np
         >>> ScoreRange(np.array([0.25]), np.array([1.0]), np.array(["exact"])).sentence(0, 0.5, "order of ties")
-        'Between 0.2500 and 1.0000, by the order of ties; both ends can be reached.'
+        'The score is between 0.2500 and 1.0000, depending on the order of ties; both limits are attained.'
         """
         low, high = float(self.low[topic]), float(self.high[topic])
         if math.isnan(low) or math.isnan(high):
-            return "The measure leaves this topic out."
+            return "The measure excludes this topic."
         if low == high == score:
-            return f"Whatever the {by}, it stays."
-        return f"Between {decimal(low)} and {decimal(high)}, by the {by}; {_KIND_TEXTS[str(self.kind[topic])]}."
+            return f"The score does not depend on the {by}."
+        return (
+            f"The score is between {decimal(low)} and {decimal(high)}, depending on the {by};"
+            f" {_KIND_TEXTS[str(self.kind[topic])]}."
+        )
 
 
 def combine_kinds(kinds: np.ndarray[Any, Any]) -> Exactness:

@@ -129,7 +129,7 @@ def _rank_terms(explanation: Explanation, ranking: str, returned: int) -> list[f
     }
     name = _formula_name(explanation.sheets[-1].lines[-1])
     while name not in sums:
-        scaled = _SCALED.fullmatch(lines.pop(name).how) if name in lines else None
+        scaled = _SCALED.fullmatch(lines.pop(name).formula) if name in lines else None
         if scaled is None or sums.keys() & set(formula_names(scaled[2] or "")):
             return None  # the divisor depends on the documents
         name = scaled[1]

@@ -253,7 +253,7 @@ def _tool_scores(example: Example | None) -> Table:
     if example is not None and example.typed:
         judged = judge_list(grades(example.typed), missing=read_missing(example.missing))
         comparison = compare_tools(judged.qrels, judged.run, judged.query_ids[0], parse(example.measure))
-        rows = [row for row in comparison.table().records()[1:] if row["called"]]
+        rows = [row for row in comparison.table().records()[1:] if row["tool_measure"]]
         for row in rows:
             has_score = row["score"] is not None
             is_equal = has_score and math.isclose(row["score"], comparison.score, rel_tol=1e-9, abs_tol=1e-12)
@@ -261,10 +261,10 @@ def _tool_scores(example: Example | None) -> Table:
     columns = columns_of(
         rows,
         ("tool", TEXT, "Tool"),
-        ("called", TEXT, "Its name"),
+        ("tool_measure", TEXT, "Its name"),
         ("score", NUMBER, "Score"),
         ("measure", TEXT, "In judged"),
-        ("why", TEXT, "Difference"),
+        ("reason", TEXT, "Difference"),
         "differs",
     )
     return Table("elsewhere", columns, "Other tools", kinds=["differs" * row["differs"] for row in rows])

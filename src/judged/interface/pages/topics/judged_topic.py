@@ -119,14 +119,14 @@ def tools(
         except JudgedError as error:
             notes.append(Note("other-tools", str(error), run))
             continue
-        rows += [{**row, "run": run} for row in comparison.table().records()[1:] if row["called"]]
+        rows += [{**row, "run": run} for row in comparison.table().records()[1:] if row["tool_measure"]]
     columns = columns_of(
         rows,
         *("run", "measure"),
         ("tool", TEXT, "Tool"),
-        ("called", TEXT, "Its name"),
+        ("tool_measure", TEXT, "Its name"),
         ("printed", ANY, "It prints"),
-        ("why", TEXT, "Which rule makes the difference"),
+        ("reason", TEXT, "Reason for the difference"),
     )
     groups = [f"{measure} of {row['run']}: {decimal(scores[row['run']])}" for row in rows]
     return Table("tools", columns, "What other tools report", groups=groups), notes

@@ -52,7 +52,7 @@ def trec_eval(arguments: Sequence[str]) -> CommandResult:
     try:
         options = read_options(arguments)
         if options.version:
-            return CommandResult("", 0, f"judged {judged.__version__}, by the rules of {options.dialect}")
+            return CommandResult("", 0, f"judged {judged.__version__}, with the rules of {options.dialect}")
         if options.help:
             return CommandResult(manual(options))
         return _evaluate(options)
@@ -83,7 +83,7 @@ def _evaluate(options: CommandOptions) -> CommandResult:
         measure_option = "" if group == "qrels" else f"-m {group}"  # the nickname of this group of measures
         format_option = f"-R {invalid_line.format}" if options.measures or not measure_option else ""
         fix = ", or ".join(filter(None, (measure_option, format_option)))
-        problem = f"{invalid_line.root} cannot be computed from judgments in the form {options.qrels_format}"
+        problem = f"{invalid_line.root} cannot be computed from judgments in the format {options.qrels_format}"
         raise TrecEvalError(f"{problem}. Fix: {fix}", CALCULATION)
     scorer = Scorer(selection, options, means)
     output = _format_output(lines, scorer, options, run=None if selection.problem else run)

@@ -165,53 +165,54 @@ def _find_version(pairs: Sequence[tuple[str, str]]) -> Version:
     version: Version = "trec_eval-10"
     for name, text in pairs:
         if name == "--dialect" and text not in versions:
-            raise TrecEvalError(f"there is no dialect {text!r}. Fix: use one of {', '.join(versions)}", USAGE)
+            raise TrecEvalError(f"unknown dialect {text!r}. Fix: use one of {', '.join(versions)}", USAGE)
         if name == "--dialect":
             version = versions[text]
     return version
 
 
 _OPTIONS_HELP = """\
-Evaluate the ranking in RUN against the judgments in QRELS, and print what trec_eval prints.
+Evaluate the ranking in RUN against the judgments in QRELS, and print the same lines as trec_eval.
 RUN may be - for standard input; both may be compressed.
 
-  -h, --help                           show this text, with the pages of the measures that -m names
+  -h, --help                           show this text, and the pages of the measures of -m
   -v, --version                        show the version
   -q, --query_eval_wanted              print lines for each topic too
   -n, --nosummary                      print no summary
-  -c, --complete_rel_info_wanted       count a topic of QRELS that RUN lacks as 0
-  -l, --level_for_rel LEVEL            lowest grade that is relevant; default 1
-  -m, --measure MEASURE[.PARAMETERS]   a measure or a nickname; repeat for more; default official
-  -M, --Max_retrieved_per_topic COUNT  use only the first documents of each topic
-  -J, --Judged_docs_only               leave unjudged documents out of the rankings first
+  -c, --complete_rel_info_wanted       count topics of QRELS missing from RUN as 0
+  -l, --level_for_rel LEVEL            lowest relevant grade; default 1
+  -m, --measure MEASURE[.PARAMETERS]   a measure or nickname; can be repeated; default official
+  -M, --Max_retrieved_per_topic COUNT  number of documents to use per topic
+  -J, --Judged_docs_only               remove unjudged documents from the rankings first
   -N, --Number_docs_in_coll COUNT      size of the collection, for utility
-  -D, --Debug_level LEVEL[.TOPIC]      evaluate only this topic; nothing else is printed for a level
-  -R, --Rel_info_format FORM           form of QRELS: qrels, qrels_jg, prefs, qrels_prefs
-  -T, --Results_format FORM            form of RUN: trec_results
+  -D, --Debug_level LEVEL[.TOPIC]      evaluate only this topic; there is no debug output
+  -R, --Rel_info_format FORMAT         format of QRELS: qrels, qrels_jg, prefs, qrels_prefs
+  -T, --Results_format FORMAT          format of RUN: trec_results
   -Z, --Zscore FILE                    print deviations from the means in FILE
       --dialect NAME                   trec_eval-10 (default) or trec_eval-9
-  -o                                   does nothing
+  -o                                   no effect
 
-Exit code: 0 fine; 1 wrong options or no such measure; 2 a file that cannot be read, or senseless parameters;
-4 a document twice in a topic, a topic that RUN lacks without -c, a measure that does not go with the form of QRELS,
-or utility without 4 coefficients; 7 no topic; 255 FILE of -Z cannot be read."""
+Exit codes: 0 success; 1 invalid options or unknown measure; 2 unreadable file or invalid parameters; 4 duplicate
+document in a topic, topic missing from RUN without -c, measure that cannot be computed from the format of QRELS, or
+utility without 4 coefficients; 7 no topic to evaluate; 255 unreadable FILE of -Z."""
 
 _QRELS_HELP = {
-    "qrels": "Lines of QRELS: topic, a word that is ignored, document, grade. Grades are cut to whole numbers; a\n"
-    "negative one says that the document was not judged.",
-    "qrels_jg": "Lines of QRELS: topic, user, document, grade. Measures are computed for each user, and averaged.",
-    "prefs": "Lines of QRELS: topic, user, group, document, level. Within a group of one user a document of a higher\n"
-    "level is preferred to one of a lower level; the preferences of a user are carried on from group to group.",
+    "qrels": "Lines of QRELS: topic, an ignored field, document, grade. Grades are truncated to integers. A negative\n"
+    "grade means that the document was not judged.",
+    "qrels_jg": "Lines of QRELS: topic, user, document, grade. Measures are computed for each user and averaged.",
+    "prefs": "Lines of QRELS: topic, user, group, document, level. Within a group, a user prefers documents of a\n"
+    "higher level to documents of a lower level. The preferences of a user are transitive over groups.",
     "qrels_prefs": "Lines of QRELS: topic, user, document, level. A user prefers a higher level to a lower one.",
 }
 _RUN_HELP = """\
-Lines of RUN: topic, a word that is ignored, document, rank (ignored), score, tag; more is ignored. Documents are
-ordered by descending score, and those of equal score by descending document id, in bytes. Lines with # are comments."""
+Lines of RUN: topic, an ignored field, document, rank (ignored), score, tag; further fields are ignored. Documents
+are ordered by descending score. Documents with equal scores are ordered by descending document id (bytewise). Lines
+that start with # are comments."""
 
 _TEXT_LINES_HELP = {
     "runid": "The tag in the last line of RUN.",
-    "relstring": "The grades of the first documents, a character each: 0 to 9, > above, - without a judgment, . for a\n"
-    "negative grade. Only for topics; without a parameter 10 documents.",
+    "relstring": "The grades of the first documents, one character each: 0 to 9, > for higher grades, - for unjudged\n"
+    "documents, . for negative grades. Only for single topics. Default: 10 documents.",
 }
 
 
@@ -229,7 +230,7 @@ def manual(options: CommandOptions) -> str:
         available = measure_names(options.dialect)
         groups = {group: [name for name in members if name in available] for group, members in NICKNAMES.items()}
         parts.append("\n".join(["Nicknames of measures:", *(_wrap(f"  {name}:", groups[name]) for name in groups)]))
-        parts.append(f"{_wrap('Measures:', available)}\n'judged trec_eval -h -m MEASURE' shows the page of one.")
+        parts.append(f"{_wrap('Measures:', available)}\n'judged trec_eval -h -m MEASURE' shows the page of a measure.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -284,7 +285,7 @@ def truncate_grades(qrels: Qrels) -> tuple[Qrels, str]:
     """Truncate grades to integers like C's ``atol``. Return also a warning if that changed a grade, or ""."""
     truncated = qrels.regraded(np.trunc(qrels.grades) + 0.0)
     num_changed = np.count_nonzero(truncated.grades != qrels.grades)
-    problem = f"{num_changed} of {len(qrels)} grades are not integers; their fractions are ignored"
+    problem = f"{num_changed} of {len(qrels)} grades are not integers; fractions are ignored"
     return truncated, f"warning: {qrels.where}: {problem}" if num_changed else ""
 
 
@@ -315,7 +316,7 @@ def explain_line_error(error: InputError, path: str) -> InputError:
     problem, fix = error.problem, "write topic, Q0, document, rank, score, tag"
     if len(fields) == 5 and _SCORE.fullmatch(fields[-1]):
         problem = f"the run tag is missing: {problem}"
-        fix = "add a sixth column, any word; 'judged evaluate' reads runs without it"
+        fix = "add a sixth column, any word; 'judged evaluate' reads runs without a tag"
     return InputError(problem, fix=fix if fields else error.fix, path=error.path, line=error.line)
 
 
@@ -342,9 +343,7 @@ def _check_lines(rows: TextRows, names: tuple[str, ...]) -> None:
     for block in files.blocks(rows.path):
         if match := malformed.search(block.removesuffix(b"\n")):
             num_fields = len(match[0].split())
-            problem = (
-                f"{num_fields} fields where {len(names)} are needed" if num_fields else "a blank line is not allowed"
-            )
+            problem = f"{num_fields} fields, expected {len(names)}" if num_fields else "a blank line is not allowed"
             fix = "write topic, " + ", ".join(_COLUMN_LABELS.get(name, name) for name in names[1:])
             line = num_lines_before + block.count(b"\n", 0, match.start()) + 1
             raise InputError(problem, fix=fix, path=rows.where, line=line)

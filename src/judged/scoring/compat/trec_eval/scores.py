@@ -152,8 +152,8 @@ def _find_contradictions(qrels: Qrels, options: CommandOptions) -> dict[int, str
     for (topic, user, doc), user_levels in levels.items():
         has_one_group = len(subgroups[topic, user]) == 1
         if len(user_levels) > 1 and (has_one_group or (0 in user_levels and max(user_levels) > 0)):
-            text = "two levels" if has_one_group else "level 0 in one group and more in another"
-            problem = f"{qrels.where}: user {user} gives document {doc} {text} for topic {topic}"
+            text = "two levels" if has_one_group else "level 0 in one group and a higher level in another"
+            problem = f"{qrels.where}: user {user} has {text} for document {doc} of topic {topic}"
             problems.setdefault(qrels.index.codes[topic], problem)
     return problems
 
