@@ -266,7 +266,7 @@ def answer_steps(n: int) -> Verdicts:
 def judge_believed(n: int) -> Verdicts:
     people = systems(n).values[0, 0]
     found = [judge_bias(people, people + bias, np.tile(people, 3), margin=0.05) for bias in (gain(n), gain(n, 0) / 100)]
-    return [one.believed in {"yes", "no"} for one in found]
+    return [one.within_margin in {"yes", "no"} for one in found]
 
 
 def judge_worth(n: int) -> Verdicts:

@@ -27,7 +27,7 @@ from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspa
 from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import explain, waterfall
-from judged.pipelines.traces import DocumentPaths, Failures, TraceFunnel, Traces, failures, funnel, why
+from judged.pipelines.traces import DocumentPaths, Failures, TraceFunnel, Traces, explain_document, failures, funnel
 from judged.results import TEXT, Answer, Column, RankedLists, Table
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
@@ -298,7 +298,7 @@ def _link_documents(workspace: Workspace, params: DocumentPathQuery, answer: Doc
 def way_of_documents(workspace: CurrentWorkspace, params: Annotated[DocumentPathQuery, Query()]) -> DocumentPaths:
     """Trace documents of a topic through the stages; by default, all documents of the final list."""
     traces, docs = _open_traces(workspace), [*filter(None, params.doc)]
-    return why(traces, params.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
+    return explain_document(traces, params.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
 
 
 def _open_traces(workspace: Workspace) -> Traces:

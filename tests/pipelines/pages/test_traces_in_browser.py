@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from judged.data import sample
 from judged.data.topics import Topics
 from judged.interface.pages.workspace import open_workspace
-from judged.pipelines.traces import Document, Span, Traces, failures, funnel, read_traces, why
+from judged.pipelines.traces import Document, Span, Traces, explain_document, failures, funnel, read_traces
 from judged.pipelines.traces.recorder import sample_traces
 from judged.web.app import make_app
 
@@ -31,7 +31,7 @@ def test_three_clicks_from_the_first_page_to_why_a_document_is_not_shown(serve: 
     page.get_by_role("link", name="gzip.compress").click()
     expect(page.locator("h1")).to_have_text("Topic t34")
     expect(page.get_by_role("row", name="gzip.compress tfidf_char")).to_contain_text("47 of 50")
-    expect(page.locator("main")).to_contain_text("cut by rrf")
+    expect(page.locator("main")).to_contain_text("removed by rrf")
     page.get_by_label("Compared with").fill("zlib.compress")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("row", name="zlib.compress shown")).to_contain_text("3 of 10")
@@ -79,7 +79,9 @@ def test_twins_are_the_answers_of_python() -> None:
     sorted_out = client.get("/api/v1/traces/failures").json()
     assert len(sorted_out["documents"]) == len(failures(opened.qrels, traces).documents)
     way = client.get("/api/v1/traces/topic?topic=t34&doc=gzip.compress&doc=bz2.compress").json()
-    assert way["sentences"] == list(why(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences)
+    assert way["sentences"] == list(
+        explain_document(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences
+    )
 
 
 def test_spans_find_their_topics_by_the_texts_of_queries(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import pytest
 from scipy import stats
 
 from judged.errors import InputError
-from judged.pipelines.rag.judge_bias import _few_topics, believed, judge_bias
+from judged.pipelines.rag.judge_bias import _few_topics, judge_bias, within_margin
 from judged.pipelines.rag.judge_error import (
     JudgedMean,
-    OwnVariance,
+    JudgeVariance,
     VerdictAgreement,
     VerdictCalibration,
     _scores_of_repeated,
@@ -43,8 +43,8 @@ NAN = math.nan
     ],
 )  # fmt: skip
 def test_verdicts_about_a_bias_with_a_margin_of_a_twentieth(n: int, ci: Any, p: float, expected: str) -> None:
-    assert believed(n, ci, 0.05, selection_p=p) == expected
-    assert believed(n, ci, 0.05, selection_p=p, alpha=0.05) == expected
+    assert within_margin(n, ci, 0.05, selection_p=p) == expected
+    assert within_margin(n, ci, 0.05, selection_p=p, alpha=0.05) == expected
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
@@ -56,23 +56,23 @@ def test_bias_of_a_judge_equals_scipy(level: float) -> None:
     assert (bias.n, bias.mean) == (30, pytest.approx(errors.mean()))
     assert bias.ci == pytest.approx(stats.t.interval(level, 29, errors.mean(), stats.sem(errors)))
     assert bias.selection_p == pytest.approx(stats.ttest_ind(model, others, equal_var=False).pvalue)
-    assert bias.believed == "yes"
+    assert bias.within_margin == "yes"
     if level == 0.95:
         assert judge_bias(people, model, others, margin=0.5) == bias
     for n_people, n_others, has_test in ((6, 6, True), (5, 6, False), (6, 5, False)):
         smaller = judge_bias(people[:n_people], model[:n_people], others[:n_others], margin=0.5)
         assert math.isnan(smaller.selection_p) == (not has_test)
-        assert (smaller.believed, smaller.few_topics) == ("not tested", ())
+        assert (smaller.within_margin, smaller.few_topics) == ("not tested", ())
     assert math.isnan(judge_bias(people, np.full(30, 0.5), others, margin=0.5).selection_p)
     assert math.isnan(judge_bias(people, model, np.full(9, 0.5), margin=0.5).selection_p)
     empty = judge_bias(people[:0], model[:0], others, margin=0.5)
-    assert (empty.n, empty.ci, empty.believed) == (0, None, "not tested")
+    assert (empty.n, empty.ci, empty.within_margin) == (0, None, "not tested")
     assert math.isnan(empty.mean)
     # people's topics differ from the others: significant at a level of 90%, not at 95%
     p = judge_bias(people, model, others, margin=0.5).selection_p
     shifted = judge_bias(people, model, others + 0.12, margin=0.5, level=level)
     assert p > shifted.selection_p
-    assert (shifted.believed == "undecided") == (shifted.selection_p <= 1 - level)
+    assert (shifted.within_margin == "undecided") == (shifted.selection_p <= 1 - level)
 
 
 def test_few_topics_that_could_change_the_verdict_about_a_bias() -> None:
@@ -92,30 +92,30 @@ def test_few_topics_that_could_change_the_verdict_about_a_bias() -> None:
 def test_the_judges_own_variance_at_its_limits() -> None:
     """Differences of 0.2 and 0: half the mean square is 0.01, half of the scores' variance of 0.02."""
     first, second = np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]])
-    estimate = OwnVariance.of(first, second, np.array([0.4, 0.6]))
+    estimate = JudgeVariance.of(first, second, np.array([0.4, 0.6]))
     assert (estimate.topics, estimate.variance, estimate.share, estimate.share_ci) == (
         2,
         pytest.approx(0.01),
         pytest.approx(0.5),
         None,
     )
-    complete = OwnVariance.of(first, second, np.array([0.5, 0.6]))  # a variance of 0.005: the share is truncated to 1
+    complete = JudgeVariance.of(first, second, np.array([0.5, 0.6]))  # a variance of 0.005: the share is truncated to 1
     assert complete.share == 1.0
     for scores in ([0.5], [], [0.5, 0.5]):
-        without_share = OwnVariance.of(first, second, np.array(scores))
+        without_share = JudgeVariance.of(first, second, np.array(scores))
         assert (without_share.topics, without_share.variance, without_share.share_ci) == (2, pytest.approx(0.01), None)
         assert math.isnan(without_share.share)
-    empty = OwnVariance.of(np.empty((1, 0)), np.empty((1, 0)), np.array([0.4, 0.6]))
+    empty = JudgeVariance.of(np.empty((1, 0)), np.empty((1, 0)), np.array([0.4, 0.6]))
     assert (empty.topics, empty.share_ci) == (0, None)
     assert np.isnan([empty.variance, empty.share]).all()
     rng = np.random.default_rng(2)
     first, second = rng.random((2, 1, 12))
     scores = rng.random(20)
-    wide, complete = (OwnVariance.of(first, second, factor * scores) for factor in (1.0, 0.6))
+    wide, complete = (JudgeVariance.of(first, second, factor * scores) for factor in (1.0, 0.6))
     assert wide.share_ci is not None
     assert 0 < wide.share_ci[0] < wide.share < 1.0
     assert (wide.share_ci[1], complete.share, complete.share_ci) == (1.0, 1.0, (1.0, 1.0))
-    assert OwnVariance.of(first[:, :11], second[:, :11], rng.random(20)).share_ci is None
+    assert JudgeVariance.of(first[:, :11], second[:, :11], rng.random(20)).share_ci is None
 
 
 def test_degrees_of_freedom_of_a_variance() -> None:
@@ -136,8 +136,8 @@ def test_degrees_of_freedom_of_a_variance() -> None:
 
 MEAN = JudgedMean(
     judge="m", measure="SupportP", run="a", labeled=40, people=0.5, model=0.625, model_judged=0.5625, bias=0.0625,
-    bias_ci=(0.03, 0.095), believed="yes", few_topics=(), selection_p=0.5, value=0.55, ci=(0.5, 0.6), weight=0.75,
-    repeated=20, own_sd=0.125, own_share=0.25, own_share_ci=(0.2, 0.375),
+    bias_ci=(0.03, 0.095), within_margin="yes", few_topics=(), selection_p=0.5, value=0.55, ci=(0.5, 0.6), weight=0.75,
+    repeated=20, judge_sd=0.125, judge_variance_share=0.25, judge_variance_share_ci=(0.2, 0.375),
 )  # fmt: skip
 AGREEMENT = VerdictAgreement("m", "support", 1234, 1001, 0.755, 0.5, (0.25, 0.75), 0.625, -0.125)
 
@@ -155,12 +155,13 @@ def test_sentences_of_judges() -> None:
         "n gives 100% of 1 verdict on assignments as people do (kappa nan); 0 failed.",
     )
     means = (
-        MEAN, replace(MEAN, run="b", labeled=25, own_share=NAN, repeated=21),
-        replace(MEAN, run="c", believed="no", labeled=9, own_share=0.5, few_topics=("q1", "q2", "q3", "q4")),
-        replace(MEAN, run="d", believed="undecided", selection_p=0.0123, own_share=NAN),
-        replace(MEAN, run="e", believed="not tested", selection_p=0.05, own_share=NAN),
-        replace(MEAN, judge="n", run="a", believed="no", own_share=NAN, selection_p=NAN),
-        replace(MEAN, judge="o", run="a", believed="undecided", repeated=1, selection_p=0.051),
+        MEAN, replace(MEAN, run="b", labeled=25, judge_variance_share=NAN, repeated=21),
+        replace(MEAN, run="c", within_margin="no", labeled=9, judge_variance_share=0.5,
+                few_topics=("q1", "q2", "q3", "q4")),
+        replace(MEAN, run="d", within_margin="undecided", selection_p=0.0123, judge_variance_share=NAN),
+        replace(MEAN, run="e", within_margin="not tested", selection_p=0.05, judge_variance_share=NAN),
+        replace(MEAN, judge="n", run="a", within_margin="no", judge_variance_share=NAN, selection_p=NAN),
+        replace(MEAN, judge="o", run="a", within_margin="undecided", repeated=1, selection_p=0.051),
     )  # fmt: skip
     # 1 - 0.05^(1/25): errors on more topics are in the sample in 95 of 100 samples
     unseen = f"errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics can go unseen, and the bias can be larger."
@@ -199,7 +200,7 @@ def test_tables_of_judges() -> None:
     assert agreement.records()[0]["kappa_ci"] == [0.25, 0.75]  # type: ignore[attr-defined]
     grid = means.grid()  # type: ignore[attr-defined]
     assert grid.header == (
-        "judge", "measure", "run", "topics", "people", "model", "bias", "believed", "few topics", "selection p",
+        "judge", "measure", "run", "topics", "people", "model", "bias", "within margin", "few topics", "selection p",
         "corrected", "weight", "repeated", "own sd", "own share",
     )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
@@ -207,7 +208,7 @@ def test_tables_of_judges() -> None:
          "0.75", "20", "0.1250", "25%"),
     ]  # fmt: skip
     row = means.records()[0]  # type: ignore[attr-defined]
-    assert (row["bias_ci"], row["own_share_ci"]) == ([0.03, 0.095], [0.2, 0.375])
+    assert (row["bias_ci"], row["judge_variance_share_ci"]) == ([0.03, 0.095], [0.2, 0.375])
     two_judges = {("m", "support"): confusion, ("n", "support"): confusion}
     assert [block.name for block in answer(grades=two_judges).blocks()] == ["sentences", "agreement"]
     assert result.facts() == {"margin": 0.05, "level": 0.95, "grades": ["contradicts", "not", "partial", "support"]}
@@ -277,12 +278,12 @@ def test_means_of_people_and_of_a_model_by_hand() -> None:
     assert mean.bias == pytest.approx(-1 / 6)
     errors = np.array([-1 / 4, -1 / 4, 0])
     assert mean.bias_ci == pytest.approx(stats.t.interval(0.95, 2, errors.mean(), stats.sem(errors)))
-    assert (mean.believed, mean.few_topics, math.isnan(mean.selection_p)) == ("not tested", (), True)
+    assert (mean.within_margin, mean.few_topics, math.isnan(mean.selection_p)) == ("not tested", (), True)
     assert mean.repeated == 2  # q1 from 3/4 to 1, q3 from 0 to 1/2
     variance = ((1 / 4) ** 2 + (1 / 2) ** 2) / 4
-    assert mean.own_sd == pytest.approx(math.sqrt(variance))
-    assert mean.own_share == pytest.approx(variance / np.var([3 / 4, 0, 0, 1, 1], ddof=1))
-    assert mean.own_share_ci is None
+    assert mean.judge_sd == pytest.approx(math.sqrt(variance))
+    assert mean.judge_variance_share == pytest.approx(variance / np.var([3 / 4, 0, 0, 1, 1], ddof=1))
+    assert mean.judge_variance_share_ci is None
     assert not math.isnan(mean.value)
     (note,) = [note for note in result.notes if note.rule == "few-topics"]
     assert note.text.startswith(
