@@ -89,7 +89,7 @@ def test_trying_a_query_in_the_browser(serve: Any, tab: Any, open_experiment: An
         page.get_by_label("Engine").select_option("trigrams")
     expect(page.get_by_label("stemmer")).to_have_count(0)  # the pipeline fixes the stemmer
     expect(page.locator("main ol")).to_have_count(2)
-    page.get_by_role("link", name="As the control").click()
+    page.get_by_role("link", name="Reset to the control").click()
     expect(page.get_by_label("title_weight")).to_have_value("1")
     browser_tab.clean()
 

@@ -68,7 +68,7 @@ def test_duplicate_system_names_are_rejected_with_a_fix(folder: Path, run: Calla
     assert folder.is_dir()
     evaluation = run("rag", "evaluate", "old", "old")
     assert evaluation.code == 2
-    assert "Fix: name one of them: OTHER=PATH" in evaluation.err
+    assert "Fix: rename one of them: OTHER=PATH" in evaluation.err
 
 
 def test_a_measure_of_answers_is_rejected_for_runs(folder: Path, run: Callable[..., Ended]) -> None:

@@ -37,15 +37,15 @@ def test_lost_evidence_links_to_one_answer(serve: Any, tab: Any, workspace_with_
     page = browser_tab.page
     page.get_by_label("Workbench").get_by_role("link", name="Answers").click()
     with page.expect_navigation():
-        page.get_by_label("Run behind the answers").select_option("last")
-    expect(page.locator("main")).to_contain_text("work on “cited” first")
+        page.get_by_label("Run of the context").select_option("last")
+    expect(page.locator("main")).to_contain_text("Work on “cited” first")
     browser_tab.accessible()
     browser_tab.fits()
     page.locator("summary", has_text=re.compile("^What was lost, and where")).click()
     page.get_by_role("link", name="q000", exact=True).first.click()
     expect(page.locator("h2").first).to_have_text("q000")
     expect(page.locator("main")).to_contain_text(HOSTILE)
-    expect(page.locator("main")).to_contain_text("What it was given")
+    expect(page.locator("main")).to_contain_text("Context")
     browser_tab.accessible()
     browser_tab.fits()
     browser_tab.clean()

@@ -24,7 +24,7 @@ def test_three_clicks_from_the_first_page_to_why_a_document_is_not_shown(serve: 
     shown = tab(serve(sample) + "/")
     page = shown.page
     page.get_by_label("Workbench").get_by_role("link", name="Traces").click()
-    expect(page.locator("h1")).to_have_text("Where it is lost")
+    expect(page.locator("h1")).to_have_text("Loss by stage")
     shown.accessible()
     shown.fits()
     page.get_by_role("link", name="t34", exact=True).click()
@@ -46,7 +46,7 @@ def test_failures_lead_to_documents_without_a_script(serve: Any, tab: Any, sampl
     page = shown.page
     page.get_by_role("link", name="heapq.nlargest").click()
     expect(page.locator("h1")).to_have_text("Topic t01")
-    expect(page.locator("main")).to_contain_text("no stage passed it on")
+    expect(page.locator("main")).to_contain_text("no stage returned the document")
 
 
 def test_the_first_topic_is_shown_with_its_query_where_none_is_named(sample: Any) -> None:

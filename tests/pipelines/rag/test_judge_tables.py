@@ -151,8 +151,8 @@ def answer(
 def test_sentences_of_judges() -> None:
     second = replace(AGREEMENT, judge="n", verdicts="assignments", shared=1, failed=0, same=1.0, kappa=NAN)
     assert answer(agreement=(AGREEMENT, second)).sentences == (
-        "m gives 76% of 1,234 verdicts on support as people do (kappa 0.500); 1,001 failed.",
-        "n gives 100% of 1 verdict on assignments as people do (kappa nan); 0 failed.",
+        "m agrees with people on 76% of 1,234 verdicts on support (kappa 0.500); 1,001 verdicts failed.",
+        "n agrees with people on 100% of 1 verdict on assignments (kappa nan); 0 verdicts failed.",
     )
     means = (
         MEAN, replace(MEAN, run="b", labeled=25, judge_variance_share=NAN, repeated=21),
@@ -164,24 +164,24 @@ def test_sentences_of_judges() -> None:
         replace(MEAN, judge="o", run="a", within_margin="undecided", repeated=1, selection_p=0.051),
     )  # fmt: skip
     # 1 - 0.05^(1/25): errors on more topics are in the sample in 95 of 100 samples
-    unseen = f"errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics can go unseen, and the bias can be larger."
-    not_random = "people's topics are not like the others, so that its bias on these is not known."
+    unseen = f"can miss errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics, so the bias can be larger."
+    not_random = "the judged topics differ from the others, so the bias on the others is unknown."
     expected = f"""
-        Within 0.05 of people's, by m: SupportP of a and SupportP of b. With 25 topics judged by people, {unseen}
-        Not to be reported as if people had said it, by m: SupportP of c.
-        Not shown either way by the topics that people judged, for m: SupportP of d.
-        Not tested, as people judged fewer than 25 topics or no error varies, for m: SupportP of e.
-        Sensitive to a few topics, SupportP of c by m: if topics such as q1, q2 and q3 are as rare or as frequent as \
-the sample allows, this verdict does not hold.
-        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0123): {not_random}
-        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0500): {not_random}
-        Asked again on 21 topics, m is itself the cause of 25% to 50% of the variance of a mean.
-        Not to be reported as if people had said it, by n: SupportP of a.
-        Not shown either way by the topics that people judged, for o: SupportP of a.
-        Asked again on 1 topic, o is itself the cause of 25% of the variance of a mean.
+        Bias of m within the margin of 0.05: SupportP of a and SupportP of b. A sample of 25 topics {unseen}
+        Bias of m beyond the margin of 0.05 (do not replace people's scores): SupportP of c.
+        Undecided whether the bias of m is within the margin of 0.05: SupportP of d.
+        Bias of m not tested (people judged fewer than 25 topics, or all errors are equal): SupportP of e.
+        The result for SupportP of c by m is sensitive to a few topics: it can change if topics such as q1, q2 and q3 \
+are rarer or more frequent than in the sample.
+        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all (p = 0.0123): {not_random}
+        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all (p = 0.0500): {not_random}
+        From 21 topics judged twice, m causes 25% to 50% of the variance of a mean.
+        Bias of n beyond the margin of 0.05 (do not replace people's scores): SupportP of a.
+        Undecided whether the bias of o is within the margin of 0.05: SupportP of a.
+        From 1 topic judged twice, o causes 25% of the variance of a mean.
     """
     assert answer(*means).sentences[1:] == tuple(line.strip() for line in expected.strip().splitlines())
-    assert "are not like the others" in " ".join(answer(means[6], level=0.9).sentences)
+    assert "differ from the others" in " ".join(answer(means[6], level=0.9).sentences)
 
 
 def test_tables_of_judges() -> None:
@@ -201,7 +201,7 @@ def test_tables_of_judges() -> None:
     grid = means.grid()  # type: ignore[attr-defined]
     assert grid.header == (
         "judge", "measure", "run", "topics", "people", "model", "bias", "within margin", "few topics", "selection p",
-        "corrected", "weight", "repeated", "own sd", "own share",
+        "corrected", "weight", "repeated", "judge sd", "judge share",
     )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
         ("m", "SupportP", "a", "40", "0.5000", "0.6250", "+0.0625", "yes", "q1, q2", "0.5000", "0.5500 [0.500, 0.600]",
@@ -258,7 +258,11 @@ def test_agreement_and_confusion_table_by_hand() -> None:
     )
     assert agreement.quadratic == pytest.approx(1 - 0.5 / by_chance)
     table = result.grades["m", "support"]
-    assert (table.name, table.title, table.folded) == ("support", "What m said of support, by what people said", True)
+    assert (table.name, table.title, table.folded) == (
+        "support",
+        "Verdicts of m on support, by verdict of people",
+        True,
+    )
     assert [tuple(row.values()) for row in table.records()] == [
         ("contradicts", 0, 0, 0, 0, 0), ("not", 1, 1, 0, 0, 0), ("partial", 0, 0, 0, 0, 1), ("support", 0, 0, 1, 1, 0),
     ]  # fmt: skip
@@ -287,7 +291,7 @@ def test_means_of_people_and_of_a_model_by_hand() -> None:
     assert not math.isnan(mean.value)
     (note,) = [note for note in result.notes if note.rule == "few-topics"]
     assert note.text.startswith(
-        "Not enough data: 3 topics, at least 25 are required. So intervals do not hold their level"
+        "Not enough data: 3 topics, at least 25 are required. So the coverage of intervals may be below their level"
     )
     labeled_only = calibrate(supports(), "ann", "SupportP", labeled=["q1", "q2", "other"])
     assert labeled_only.means[0].labeled == 2

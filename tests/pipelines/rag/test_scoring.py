@@ -204,9 +204,9 @@ def test_measures_of_documents_use_qrels_or_evidence() -> None:
 
 
 def test_a_measure_of_rankings_needs_a_context_and_judgments() -> None:
-    with pytest.raises(InputError, match="needs a table `context`"):
+    with pytest.raises(InputError, match="requires a table `context`"):
         evaluate(tables(), "R@10", qrels={"q": {"d": 1}})
-    with pytest.raises(InputError, match="needs judgments of documents"):
+    with pytest.raises(InputError, match="requires judgments of documents"):
         evaluate(tables(context=[{"doc_id": "d"}]), "R@10")
 
 

@@ -114,14 +114,16 @@ def test_sentences_of_tests_over_topics() -> None:
     sentences = failures_of(tests=(UNLIKELY, FRESHNESS, SIGNIFICANT), untested=untested).sentences[1:]
     assert sentences == (
         (
-            "Significant kinds of failure (3 tests over topics, false discovery rate 0.05): freshness: all topics +0.250;"
-            " intent (other possible causes: feedback and freshness): kind=b +0.500."
+            "Significant kinds of failure (3 tests over topics, false discovery rate 0.05): freshness: all topics"
+            " +0.250; intent (other possible causes: feedback and freshness): kind=b +0.500."
         ),
         "Not tested, see the table for the reasons: feedback (clicks, labels) and calibration (merged sources).",
     )
     assert failures_of(tests=(SIGNIFICANT, SUBTOPICS), fdr=0.1).sentences[1:] == (
-        "Significant kinds of failure (2 tests over topics, false discovery rate 0.1): intent: kind=b +0.500, subtopics"
-        " +0.375.",
+        (
+            "Significant kinds of failure (2 tests over topics, false discovery rate 0.1): intent: kind=b +0.500,"
+            " subtopics +0.375."
+        ),
     )
     assert failures_of(tests=(UNLIKELY,)).sentences[1:] == (
         "Significant kinds of failure (1 test over topics, false discovery rate 0.05): none.",

@@ -174,7 +174,7 @@ def test_unreadable_lines_are_counted(tmp_path: Path) -> None:
     path.write_text(path.read_text() + '[1]\n{"stage": "s", "query_id": 1, "kind": "guess"}\n{"stage": "half", "que')
     loaded = read_traces(path)
     assert loaded.spans == branched().spans
-    assert [note.text.split(",")[0] for note in loaded.notes] == ["2 records left out", "1 record left out"]
+    assert [note.text.split(",")[0] for note in loaded.notes] == ["2 records skipped", "1 record skipped"]
     assert f"{path}:6" in loaded.notes[0].text
     assert f"{path}:7" in loaded.notes[1].text
     (tmp_path / "none.jsonl").write_text("{}\n")
@@ -193,7 +193,7 @@ def test_the_last_trace_of_a_query_is_used() -> None:
 
 
 def test_cycles_and_stages_of_two_kinds_raise() -> None:
-    with pytest.raises(InputError, match="their own ancestors"):
+    with pytest.raises(InputError, match="form a cycle"):
         _ = Traces((span("a", "rerank", "x", ("b",)), span("b", "rerank", "x", ("a",)))).stages
     with pytest.raises(InputError, match="is candidates in one trace and rerank in another"):
         _ = Traces((span("a", "candidates", "x"), span("a", "rerank", "x"))).stages

@@ -287,7 +287,7 @@ def runs(source: _TraceSource, folder: Path) -> None:
         write_run(run, path)
         scores = "recorded scores" if traces.has_scores(run.name) else "negative ranks as scores"
         unrecorded = sum(traces.state(query, run.name) == "unrecorded" for query in traces.query_ids)
-        note = f"; without {unrecorded} of {len(traces.query_ids)} queries, for which the stage is not recorded"
+        note = f"; not recorded for {unrecorded} of {len(traces.query_ids)} queries, which are missing in the run"
         click.echo(f"{path}: {scores}{note if unrecorded else ''}")
 
 

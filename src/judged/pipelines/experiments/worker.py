@@ -216,7 +216,7 @@ def _search_all(
                 trace.stage("context", "shown", [row["doc_id"] for row in answer.tables["context"]])
                 trace.stage("cited", "cited", list(dict.fromkeys(row["doc_id"] for row in answer.tables["citations"])))
     if not rows:
-        reason = next(iter(refused.values()))[0][1] if refused else "it gave none"
+        reason = next(iter(refused.values()))[0][1] if refused else "the engine returned nothing"
         raise InputError(f"no query has results: {reason}", fix="check the queries and their rewriting")
     column_names = ("query_id", "doc_id", "score")
     columns = zip(*rows, strict=True)
@@ -238,7 +238,7 @@ def check_hits(query: str, hits: list[tuple[str, float]]) -> None:
     """Check that scores are finite and do not rise, and that documents are unique."""
     scores = [score for _, score in hits]
     if not all(map(math.isfinite, scores)):
-        raise InputError(f"query {query}: scores must be finite", fix="return finite scores, or none")
+        raise InputError(f"query {query}: scores must be finite", fix="return finite scores, or no scores")
     if any(later > earlier for earlier, later in pairwise(scores)):
         raise InputError(
             f"query {query}: scores rise down the list", fix="return documents by descending score, or without scores"

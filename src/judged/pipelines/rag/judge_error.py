@@ -133,40 +133,39 @@ class VerdictCalibration(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return "Verdicts of models, against people's"
+        return "Verdicts of models compared with verdicts of people"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Agreement of each judge, whether its bias is within the margin, and its own variance."""
         texts = [
-            f"{row.judge} gives {row.same:.0%} of {counted(row.shared, 'verdict')} on {row.verdicts} as people do"
-            f" (kappa {row.kappa:.3f}); {row.failed:,} failed."
+            f"{row.judge} agrees with people on {row.same:.0%} of {counted(row.shared, 'verdict')} on {row.verdicts}"
+            f" (kappa {row.kappa:.3f}); {row.failed:,} verdicts failed."
             for row in self.agreement
         ]
         for judge in dict.fromkeys(row.judge for row in self.means):
             judge_means = [row for row in self.means if row.judge == judge]
             for key, text in (
-                ("yes", f"Within {self.margin:g} of people's, by {judge}"),
-                ("no", f"Not to be reported as if people had said it, by {judge}"),
-                ("undecided", f"Not shown either way by the topics that people judged, for {judge}"),
+                ("yes", f"Bias of {judge} within the margin of {self.margin:g}"),
+                ("no", f"Bias of {judge} beyond the margin of {self.margin:g} (do not replace people's scores)"),
+                ("undecided", f"Undecided whether the bias of {judge} is within the margin of {self.margin:g}"),
                 (
                     "not tested",
-                    f"Not tested, as people judged fewer than {MIN_N} topics or no error varies, for {judge}",
+                    f"Bias of {judge} not tested (people judged fewer than {MIN_N} topics, or all errors are equal)",
                 ),
             ):
                 if scores := [f"{row.measure} of {row.run}" for row in judge_means if row.within_margin == key]:
                     texts.append(f"{text}: {listed(scores)}.{self._unseen(judge_means) if key == 'yes' else ''}")
             texts += [
-                f"Sensitive to a few topics, {row.measure} of {row.run} by {judge}: if topics such as"
-                f" {listed(row.few_topics[:3])} are as rare or as frequent as the sample allows, this verdict does not"
-                " hold."
+                f"The result for {row.measure} of {row.run} by {judge} is sensitive to a few topics: it can change if"
+                f" topics such as {listed(row.few_topics[:3])} are rarer or more frequent than in the sample."
                 for row in judge_means
                 if row.few_topics
             ]
             texts += [
                 f"{row.measure} of {row.run} by {judge} is {row.model_judged:.3f} on the topics that people judged, and"
-                f" {row.model:.3f} on all (p {row.selection_p:.4f}): people's topics are not like the others, so that"
-                " its bias on these is not known."
+                f" {row.model:.3f} on all (p = {row.selection_p:.4f}): the judged topics differ from the others, so the"
+                " bias on the others is unknown."
                 for row in judge_means
                 if row.selection_p <= 1 - self.level
             ]
@@ -174,8 +173,7 @@ class VerdictCalibration(Answer):
             if shares:
                 repeated = counted(max(row.repeated for row in judge_means), "topic")
                 span = f"{min(shares):.0%} to {max(shares):.0%}" if len(shares) > 1 else f"{shares[0]:.0%}"
-                cause = f"{judge} is itself the cause of {span} of the variance of a mean"
-                texts.append(f"Asked again on {repeated}, {cause}.")
+                texts.append(f"From {repeated} judged twice, {judge} causes {span} of the variance of a mean.")
         return tuple(texts)
 
     @staticmethod
@@ -183,17 +181,19 @@ class VerdictCalibration(Answer):
         # A kind of topic with share q is absent from n topics with probability (1 - q)^n, which is 0.05 at this q.
         n = min(mean.labeled for mean in means if mean.within_margin == "yes")
         topics = f"{1 - 0.05 ** (1 / n):.0%} of all topics"
-        return f" With {n} topics judged by people, errors on up to {topics} can go unseen, and the bias can be larger."
+        return f" A sample of {n} topics can miss errors on up to {topics}, so the bias can be larger."
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the sentences, agreement by table, means, and confusion tables."""
         means = (
             *columns_of(self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labeled", COUNT, "topics")),
-            Column("known", [row.people for row in self.means], NUMBER, "people"),
-            *columns_of(self.means, ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("within_margin", TEXT),
+            Column("human_mean", [row.people for row in self.means], NUMBER, "people"),
+            *columns_of(self.means, ("model", NUMBER), ("bias", number(4, "+")), "bias_ci",
+            ("within_margin", TEXT, "within margin"),
             ("few_topics", _NAMES, "few topics"), ("selection_p", P_VALUE, "selection p"),
-            ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT), ("judge_sd", NUMBER, "own sd"),
-            ("judge_variance_share", SHARE, "own share"), "judge_variance_share_ci"),
+            ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT),
+            ("judge_sd", NUMBER, "judge sd"),
+            ("judge_variance_share", SHARE, "judge share"), "judge_variance_share_ci"),
         )  # fmt: skip
         agreement = columns_of(
             self.agreement, ("judge", TEXT), ("verdicts", TEXT), ("shared", COUNT), ("failed", COUNT), ("same", SHARE),
@@ -277,13 +277,13 @@ def calibrate(
             by_people_labeled, repeated = by_people.of_topics(topics), _verdicts_of(source, judge, 1)
             means += _means(by_people_labeled, by_model, repeated, measures, judge, (margin, level, resamples, seed))
     if not agreement:
-        fix = "have a model judge topics that people judged"
-        raise InputError("no model judged the same as people", fix=fix, path=source.where)
+        fix = "have a model judge items that people judged"
+        raise InputError("no model judged the same items as people", fix=fix, path=source.where)
     fewest = min([MIN_N, *(mean.labeled for mean in means)])
     shortage = insufficiency(fewest, "verdict", min_units=MIN_N)
-    result = "there are no intervals" if insufficiency(fewest) else "intervals do not hold their level"
+    result = "there are no intervals" if insufficiency(fewest) else "the coverage of intervals may be below their level"
     reason = shortage.sentence("topic") if shortage else ""
-    text = f"{reason} So {result}, and whether a judge can be within_margin is not tested"
+    text = f"{reason} So {result}, and the bias is not tested"
     notes = (Note("few-topics", text),) if fewest < MIN_N else ()
     return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*source.notes, *notes))
 
@@ -352,7 +352,7 @@ def _agreement(
         grade = None if model_verdict == FAILED else float(_GRADES.index(model_verdict))
         counts = [pair_counts[float(_GRADES.index(verdict)), grade] for verdict in verdicts[:-1]]
         columns.append(Column(model_verdict, counts, COUNT))
-    confusion = Table(table, tuple(columns), f"What {judge} said of {table}, by what people said", folded=True)
+    confusion = Table(table, tuple(columns), f"Verdicts of {judge} on {table}, by verdict of people", folded=True)
     row: JudgeCalibration = calibrated.judges[0]
     kappas = (row.kappa, row.kappa_ci, row.quadratic)
     return VerdictAgreement(judge, table, row.shared, failed, row.same, *kappas, row.shift), confusion
@@ -376,7 +376,7 @@ def _means(
         people_scores = evaluate(by_people, measure, unjudged=False)
         model_scores = evaluate(by_model, measure, unjudged=False)
         if people_scores.run_names != model_scores.run_names:
-            fix = "leave the system out, or have people judge its answers"
+            fix = "remove the system, or have people judge its answers"
             raise InputError("a system has no answer to the topics that people judged", fix=fix, path=by_people.where)
         repeated = evaluate(repeats.of_topics(complete), measure, unjudged=False) if complete else None
         both = PairedScores.of(people_scores, model_scores)

@@ -115,7 +115,7 @@ def import_function(function_or_name: Any) -> Callable[..., Any]:
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"{function_or_name!r} cannot be imported: {error}", fix="write module:function") from None
     if not callable(function):
-        raise InputError(f"a function is required, got {function_or_name!r}", fix="write module:function")
+        raise InputError(f"expected a function, got {function_or_name!r}", fix="write module:function")
     return function
 
 
