@@ -104,7 +104,7 @@ def test_conclusions_link_to_the_comparison_with_the_control(
     page.wait_for_selector("html[data-drawn]", timeout=60_000)
     browser_tab.accessible()
     browser_tab.fits()
-    topics = page.get_by_role("region", name="Topics that show it most").get_by_role("link")
+    topics = page.get_by_role("region", name="Topics with the largest effects").get_by_role("link")
     assert "first=control&second=stemmer%3Denglish" in topics.first.get_attribute("href")
     page.get_by_role("link", name="stemmer=english", exact=True).first.click()
     expect(page.locator("main")).to_contain_text("stemmer=english")

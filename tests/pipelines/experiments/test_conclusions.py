@@ -171,7 +171,7 @@ def test_effects_of_one_factor_at_a_time_are_against_the_control() -> None:
         row = next(i for i, run_levels in enumerate(levels.values()) if str(run_levels[effect.factor]) == new_level)
         assert effect.values == pytest.approx(values[row] - values[control_index])
     assert not conclusions.effects.is_full_factorial
-    note_text = "the same difference as in that table"
+    note_text = "each effect equals the difference"
     assert note_text in conclusions.table("effects").note
     assert note_text not in conclude(experiment(random_scores(3)), **FAST).table("effects").note
     assert all(effect.estimate is None for effect in conclusions.effects.interactions)

@@ -232,7 +232,7 @@ def test_postgresql_ranks_documents_and_drops_its_table(server: str, tmp_path: P
     engine.close()
     with psycopg.connect(server) as connection, pytest.raises(psycopg.errors.UndefinedTable):
         connection.execute(f"SELECT * FROM {engine._table}")
-    with pytest.raises(InputError, match="no PostgreSQL server answers"):
+    with pytest.raises(InputError, match="cannot connect to PostgreSQL"):
         build_engine("postgresql", tmp_path, dsn="host=/nowhere")
 
 

@@ -189,10 +189,10 @@ def test_a_failed_configuration_does_not_stop_the_run_and_is_tried_again(tmp_pat
     failure = json.loads(next((tmp_path / "out" / "configurations").glob(f"{failed_key}.*")).read_text())
     assert f"line {line}, in wrong" in failure["traceback"]
     assert {name: problem.split(".")[0] for name, problem in results.failures.items() if name != "wrong"} == {
-        "killed": "its process was ended by signal 9",
+        "killed": "the process was ended by signal 9",
         "rising": "query q1: scores rise down the list",
         "twice": "query q1: the list has a document twice",
-        "silent": "no query has results: it gave none",
+        "silent": "no query has results: the engine returned nothing",
         "nan": "query q1: scores must be finite",
     }
     assert {note.subject for note in results.scores.notes if note.rule == "failed"} == set(names[1:])

@@ -252,7 +252,8 @@ def test_other_tables_and_facts() -> None:
         "documents",
     ]
     assert cells(result.table("curves")) == [
-        ("where", "lowest score", "highest score", "documents", "relevant"), ("s at merge", "0.5000", "2.2500", "5", "40%"),
+        ("where", "lowest score", "highest score", "documents", "relevant"),
+        ("s at merge", "0.5000", "2.2500", "5", "40%"),
     ]  # fmt: skip
     table = result.table("untested")
     assert table.labels == 2

@@ -178,7 +178,7 @@ def test_unreadable_lines_are_counted(tmp_path: Path) -> None:
     assert f"{path}:6" in loaded.notes[0].text
     assert f"{path}:7" in loaded.notes[1].text
     (tmp_path / "none.jsonl").write_text("{}\n")
-    with pytest.raises(InputError, match="no stages of traces"):
+    with pytest.raises(InputError, match="no stage of a trace could be read"):
         read_traces(tmp_path / "none.jsonl")
 
 

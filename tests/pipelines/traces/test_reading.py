@@ -335,7 +335,7 @@ def test_stages_missing_from_some_traces_are_mentioned_in_a_note(tmp_path: Path)
 @needs_shared
 def test_spans_without_retrieval_are_counted_by_kind() -> None:
     path = SHARED / "spans" / "openinference_vercel_all_spans.json"
-    with pytest.raises(InputError, match="no stages of traces") as caught:
+    with pytest.raises(InputError, match="no stage of a trace could be read") as caught:
         read_traces(path)
     for kind in ("2 ai.generateText.doGenerate", "1 ai.embed ", "10 spans"):
         assert kind in str(caught.value)

@@ -135,7 +135,7 @@ class Conclusions(Answer):
         return (
             (
                 f"{self.best} has the best mean of {total} configurations: {measure} {decimal(sign * choice.naive)} on"
-                f" {counted(n, 'topic')}. This mean is too optimistic, because the same topics selected the"
+                f" {counted(n, 'topic')}. This mean is too optimistic: the same topics selected the"
                 " configuration."
             ),
             (
@@ -144,8 +144,7 @@ class Conclusions(Answer):
                 f" estimate for selecting the best of {total} configurations, not for {self.best}."
             ),
             f"{single_text if len(self.may_be_best) == 1 else candidates_text}{excluded_text}.",
-            f"These results hold for topics like these {n} and for this collection. Another collection can give other"
-            " results.",
+            f"These results hold for topics like these {n} on this collection. Other collections can differ.",
         )
 
     @property
