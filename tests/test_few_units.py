@@ -239,7 +239,7 @@ def trace_failures(n: int) -> Verdicts:
     documents = [{"doc_id": doc, "day": f"2020-01-0{day}"} for day, doc in enumerate("acbd", 1)]
     runs = {topic: list(("ab", "acb")[at % 2]) for at, topic in enumerate(qrels)}
     found = failures(qrels, traces_of_runs({"list": runs}), "R@2", documents=documents, date="day")
-    return [test.found for test in found.tests]
+    return [test.significant for test in found.tests]
 
 
 def trace_gaps(n: int) -> Verdicts:

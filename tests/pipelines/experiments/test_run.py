@@ -447,7 +447,7 @@ def test_an_interrupt_reports_how_to_continue(tmp_path: Path, monkeypatch: pytes
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate()
     assert process.returncode == 130
-    assert "\nstopped: 1 done, 1 left" in messages, "after the progress lines"
+    assert "\nstopped: 1 done, 1 pending" in messages, "after the progress lines"
     assert run(path, tmp_path / "out").failures == {}
 
 
