@@ -105,8 +105,11 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         (ENGINES + "title_weight = nan", r"plan.toml:10: .*title_weight is nan"),
         (ENGINES + "synonyms = 'none.txt'", r"plan.toml:7: .control.: .*none.txt: cannot read the file"),
         (ENGINES + "rewrite = 'nowhere:f'", r"plan.toml:10: .*no function 'nowhere:f'"),
-        ("[control]\nengine = 'lucene'", r"plan.toml:8: \[control\]: no engine or pipeline 'lucene'.*sqlite"),
-        ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: no engine"),
+        (
+            "[control]\nengine = 'lucene'",
+            r"plan.toml:8: \[control\]: the control has no engine or pipeline 'lucene'.*sqlite",
+        ),
+        ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: the control has no engine"),
         (
             ENGINES + "[factors]\nstemmer = ['english']",
             r"plan.toml:9: \[control\]: stemmer of the control .* got 'none'",

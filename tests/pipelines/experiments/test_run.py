@@ -190,8 +190,8 @@ def test_a_failed_configuration_does_not_stop_the_run_and_is_tried_again(tmp_pat
     assert f"line {line}, in wrong" in failure["traceback"]
     assert {name: problem.split(".")[0] for name, problem in results.failures.items() if name != "wrong"} == {
         "killed": "the process was ended by signal 9",
-        "rising": "query q1: scores rise down the list",
-        "twice": "query q1: the list has a document twice",
+        "rising": "query q1: scores must not increase with rank",
+        "twice": "query q1: documents must be unique",
         "silent": "no query has results: the engine returned nothing",
         "nan": "query q1: scores must be finite",
     }

@@ -193,7 +193,9 @@ def test_tables_of_judges() -> None:
     assert other_blocks == [confusion, confusion]
     assert (agreement.labels, means.labels) == (2, 3)  # type: ignore[attr-defined]
     grid = agreement.grid()  # type: ignore[attr-defined]
-    assert grid.header == ("judge", "verdicts", "shared", "failed", "same", "kappa", "quadratic", "shift")
+    assert grid.header == (
+        "judge", "verdicts", "shared items", "failed", "same verdict", "kappa", "quadratic kappa", "mean difference",
+    )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
         ("m", "support", "1234", "1001", "76%", "0.500", "0.625", "-0.125")
     ]

@@ -123,11 +123,11 @@ def test_dates_of_relevant_documents_of_one_grade() -> None:
     qrels |= {"u": {"a": 2, "c": 1}, "v": {"a": 2, "b": 2}}
     test = find_test(failures(qrels, traces, "P(rel=2)@4", documents=dates), "freshness")
     assert dict(test.values) == {**dict.fromkeys(TOPICS, 1.0), "v": -1.0}
-    assert test.quantity.endswith("up to 2020-01-04")
+    assert test.quantity.endswith("latest date 2020-01-04")
     without_pairs = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-01")
     assert [row.where for row in without_pairs.untested if row.failure == "freshness"] == ["all topics"]
     with_today = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-02")
-    assert find_test(with_today, "freshness").quantity.endswith("up to 2020-01-02")
+    assert find_test(with_today, "freshness").quantity.endswith("latest date 2020-01-02")
     empty = failures(qrels, traces, "P(rel=2)@4", documents=[{"doc_id": "z", "date": None}])
     assert [row.code for row in empty.untested if row.failure == "freshness"] == ["few-units"]
 

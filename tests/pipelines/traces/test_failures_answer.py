@@ -115,14 +115,15 @@ def test_sentences_of_tests_over_topics() -> None:
     assert sentences == (
         (
             "Significant kinds of failure (3 tests over topics, false discovery rate 0.05): freshness: all topics"
-            " +0.250; intent (other possible causes: feedback and freshness): kind=b +0.500."
+            " +0.250 [+0.125, +0.375] (adjusted p = 0.025, n = 10); intent (other possible causes: feedback and freshness):"
+            " kind=b +0.500 [+0.250, +0.750] (adjusted p = 0.003, n = 100)."
         ),
         "Not tested, see the table for the reasons: feedback (clicks, labels) and calibration (merged sources).",
     )
     assert failures_of(tests=(SIGNIFICANT, SUBTOPICS), fdr=0.1).sentences[1:] == (
         (
-            "Significant kinds of failure (2 tests over topics, false discovery rate 0.1): intent: kind=b +0.500,"
-            " subtopics +0.375."
+            "Significant kinds of failure (2 tests over topics, false discovery rate 0.1): intent: kind=b +0.500"
+            " [+0.250, +0.750] (adjusted p = 0.003, n = 100), subtopics +0.375 (adjusted p = 0.03, n = 12)."
         ),
     )
     assert failures_of(tests=(UNLIKELY,)).sentences[1:] == (

@@ -357,7 +357,7 @@ _VERDICT_OPTIONS = (
         help="Model of a system, to note if it has the judge's model family. Repeat for more.",
     ),
 )  # fmt: skip
-_FORM_NOTE = "A reply in any other form is a failed verdict."
+_FORM_NOTE = "A reply in any other format is a failed verdict."
 _COST_NOTE = """The command first shows the data to send, the endpoint, and the cost. The exit code is 1 if requests
     are left (docs/rag-judges.md)."""
 

@@ -310,12 +310,12 @@ class Conclusions(Answer):
         """Yield sentences on significant, insignificant, and inestimable effects."""
         for effect in self._estimated_effects:
             if effect.estimate is not None and effect.estimate.significant:
-                above_sum = " in addition to the sum of both effects" if len(effect.factors) > 1 else ""
+                above_sum = ", in addition to the sum of both effects" if len(effect.factors) > 1 else ""
                 sensitivity_text = "".join(
                     f" {text}" for text in sensitivity_sentences(effect.sensitivity, self._few_topics(effect))
                 )
                 size = f"{self.measure} {_format_effect(effect.estimate)}{above_sum}"
-                yield f"{effect.factor} ({effect.change}): {size}.{sensitivity_text}"
+                yield f"Significant effect of {effect.factor} ({effect.change}): {size}.{sensitivity_text}"
         insignificant = [effect for effect in self.effects.main if effect.estimate and not effect.estimate.significant]
         if insignificant:
             detectable = [effect.detectable for effect in insignificant if not math.isnan(effect.detectable)]
@@ -448,7 +448,9 @@ def _interval_levels(estimates: Iterable[Any]) -> str:
 
 def _format_effect(estimate: Any) -> str:
     low, high = estimate.interval or (math.nan, math.nan)
-    return f"{decimal(estimate.difference, 4, '+')} ({decimal(low, 3, '+')} to {decimal(high, 3, '+')})"
+    interval = f"{format_level(estimate.level)} CI [{decimal(low, 3, '+')}, {decimal(high, 3, '+')}]"
+    p = p_text(estimate.decisive_p, estimate.alpha)
+    return f"{decimal(estimate.difference, 4, '+')}, {interval}, p {p}, n = {counted(estimate.n, 'topic')}"
 
 
 def cost_names(costs: Costs) -> list[str]:

@@ -156,7 +156,7 @@ _REQUIRED_SETTINGS = {
     "generate": "generator",
 }  # settings without a usable default
 _TYPE_NAMES: Mapping[type, str] = {
-    tuple: "a list", str: "text", float: "a number", int: "a whole number", bool: "true or false",
+    tuple: "a list", str: "text", float: "a number", int: "an integer", bool: "true or false",
 }  # fmt: skip
 _FUNCTION_SETTINGS = ("rewrite", "function", "embed", "search", "generator")  # settings that name module:function
 

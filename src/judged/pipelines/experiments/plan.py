@@ -66,7 +66,7 @@ def parse_options(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for key, (default, least, most) in {**NUMBERS, **LIMITS}.items():
         value = raw.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            problem = f"{key} must be a whole number from {least} to {most:,}, got {value!r:.40}"
+            problem = f"{key} must be an integer from {least} to {most:,}, got {value!r:.40}"
             raise SettingError(key, problem, f"write {key} = {default}")
         options[key] = value
     try:
@@ -152,7 +152,7 @@ def _parse_control(settings: Mapping[str, Any], factors: Mapping[str, tuple[Any,
     """Return the settings of the control; a factor that it does not set has its first level."""
     control = {**{factor: levels[0] for factor, levels in factors.items()}, **settings}
     if "engine" not in control:
-        raise SettingError("engine", "no engine", "set engine = 'sqlite'")
+        raise SettingError("engine", "the control has no engine", "set engine = 'sqlite'")
     for factor, levels in factors.items():
         if control[factor] not in levels:
             problem = f"{factor} of the control must be a level of this factor, got {control[factor]!r}"

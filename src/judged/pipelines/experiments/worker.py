@@ -241,10 +241,11 @@ def check_hits(query: str, hits: list[tuple[str, float]]) -> None:
         raise InputError(f"query {query}: scores must be finite", fix="return finite scores, or no scores")
     if any(later > earlier for earlier, later in pairwise(scores)):
         raise InputError(
-            f"query {query}: scores rise down the list", fix="return documents by descending score, or without scores"
+            f"query {query}: scores must not increase with rank",
+            fix="sort documents by descending score, or omit scores",
         )
     if len({doc for doc, _ in hits}) < len(hits):
-        raise InputError(f"query {query}: the list has a document twice", fix="return each document once")
+        raise InputError(f"query {query}: documents must be unique", fix="return each document once")
 
 
 if __name__ == "__main__":

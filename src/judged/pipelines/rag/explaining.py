@@ -281,7 +281,7 @@ def explain(
     2        fact 2       -  1.0000
     <BLANKLINE>
     NuggetRecall = sum of weight * value / sum of weights = 0.5000 / 1.0000 = 0.5000; 1 without a
-    verdict excluded
+    verdict not counted
     """
     all_responses = Responses.of(responses)
     names = list(all_responses.run_names)
@@ -324,7 +324,7 @@ def _score_blocks(
     total, weights = float((value * weight)[judged_rows].sum()), float(weight[judged_rows].sum())
     result = f"{decimal(total, 4)} / {decimal(weights, 4)} = {decimal(score, 4)}" if weights else "not defined"
     missing = len(rows) - len(judged_rows)
-    unjudged = f"; {missing} without a verdict excluded" if missing else ""
+    unjudged = f"; {missing} without a verdict not counted" if missing else ""
     sentence = f"{measure} = sum of weight * value / sum of weights = {result}{unjudged}"
     title = f"{measure} of topic {topic}, run {answered.name}"
     return Table("pieces", tuple(columns), title, labels=len(columns) - 2), Sentences((sentence,))

@@ -196,8 +196,10 @@ class VerdictCalibration(Answer):
             ("judge_variance_share", SHARE, "judge share"), "judge_variance_share_ci"),
         )  # fmt: skip
         agreement = columns_of(
-            self.agreement, ("judge", TEXT), ("verdicts", TEXT), ("shared", COUNT), ("failed", COUNT), ("same", SHARE),
-            ("kappa", number(3)), "kappa_ci", ("quadratic", number(3)), ("shift", number(3, "+")),
+            self.agreement, ("judge", TEXT), ("verdicts", TEXT), ("shared", COUNT, "shared items"), ("failed", COUNT),
+            ("same", SHARE, "same verdict"), ("kappa", number(3)), "kappa_ci",
+            ("quadratic", number(3), "quadratic kappa"),
+            ("shift", number(3, "+"), "mean difference"),
         )  # fmt: skip
         return (
             Sentences(self.sentences),

@@ -94,7 +94,9 @@ class _TableBuilder:
 
     def require_count(self, value: Any, field: str) -> int:
         is_valid = isinstance(value, int) and value >= 0
-        return value if is_valid else self.fail(f"{field} must be a whole number, got {value!r:.40}", "use 0 or more")
+        return (
+            value if is_valid else self.fail(f"{field} must be an integer from 0, got {value!r:.40}", "use an integer")
+        )
 
     def require_text(self, value: Any, field: str) -> str:
         problem = f"{field} must be a text, got {value!r:.40}"

@@ -239,7 +239,10 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
     tables = ("context", "citations", "support")
     in_context, cited, judged = (set(system.keys(name, "query_id", "doc_id")) for name in tables)
     if contexts and (outside := cited - in_context):
-        yield "cited-outside-context", f"{counted(len(outside), 'cited document')} not in the context"
+        yield (
+            "cited-outside-context",
+            f"{counted(len(outside), 'cited document is', 'cited documents are')} not in the context",
+        )
     if uncited := {pair for pair in judged - cited - in_context if pair[1]}:
         text = f"verdicts on support by {counted(len(uncited), 'document')} outside the citations and the context"
         yield "foreign-support", f"{text} are ignored"

@@ -120,8 +120,9 @@ class Waterfall(Answer):
 
     def _comparison(self) -> Iterator[str]:
         significant = [
-            f"{difference.run} at “{self.step_title(difference.step)}” of {UNITS[difference.unit][0]},"
-            f" {decimal(100 * difference.share.value, 1, '+')} points"
+            f"{difference.run} at “{self.step_title(difference.step)}” ({UNITS[difference.unit][0]})"
+            f" {decimal(100 * difference.share.value, 1, '+')} percentage points (p"
+            f" {p_text(difference.p, 1 - self.level)})"
             for difference in self.differences
             if difference.p <= 1 - self.level
         ]

@@ -175,7 +175,7 @@ class TraceDiff(Answer):
             ("score", str(self.other.measure), NUMBER, lambda loss: mean_of(loss.score)),
             ("latency_ms", "median ms", number(1), lambda loss: loss.latency_ms),
         ):  # fmt: skip
-            for side, prefix, heading in zip(sides, ("baseline_", ""), (f"{title}, before", title), strict=True):
+            for side, prefix, heading in zip(sides, ("baseline_", ""), (f"{title} (before)", title), strict=True):
                 values = [value(side[name]) if name in side else None for name in names]
                 only = "" if any(cell is not None and not math.isnan(cell) for cell in values) else "data"
                 columns.append(Column(f"{prefix}{key}", values, show, heading, only=only))
@@ -190,8 +190,8 @@ class TraceDiff(Answer):
         columns = (
             Column("query_id", [topic for topic, _ in moved], TEXT, "topic"),
             Column("doc_id", [doc for _, doc in moved], TEXT, "document"),
-            Column("before", steps[0], TEXT, "lost at, before"),
-            Column("lost", steps[1], TEXT, "lost at, now"),
+            Column("before", steps[0], TEXT, "lost at (before)"),
+            Column("lost", steps[1], TEXT, "lost at (now)"),
         )
         title = "Relevant documents that are now lost at another step, or no longer lost"
         return Table("documents", columns, title, labels=2, folded=True)

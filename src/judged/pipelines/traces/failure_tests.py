@@ -299,7 +299,7 @@ def _freshness(
             for older, newer in [sorted((first, second), key=dates.__getitem__)]
         ]
         differences[topic] = float(np.mean(signs)) if signs else math.nan
-    quantity = f"pairs of equal grade: share with the newer document lower minus share with it higher, up to {latest}"
+    quantity = f"pairs of equal grade: share with the newer document lower minus share higher; latest date {latest}"
     yield from mean_test("freshness", "all topics", quantity, differences, **test_options)
 
 
@@ -401,21 +401,15 @@ def _feedback(
             signs = [float(np.sign(upper.popularity - lower.popularity)) for upper, lower, *_ in equal]
             signed = [(excess * sign, total) for (*_, excess, total), sign in zip(equal, signs, strict=True) if sign]
             by_popularity[topic] = _share_of_sums(signed)
-    quantity = (
-        "pairs with the worse document higher: share in which it has more clicks minus share in which it has fewer"
-    )
+    quantity = "pairs with the worse document higher: share with more clicks on it minus share with fewer clicks on it"
     yield from mean_test("feedback", "all topics", quantity, inverted, **test_options)
     if not expected:
         reason = "no expected clicks (add a column `expected` to the --clicks file)"
         yield Untested("feedback", "position and popularity", NO_DATA, reason)
         return
-    quantity = (
-        "pairs of equal grade: clicks of the higher minus the lower document, per click, at equal expected clicks"
-    )
+    quantity = "pairs of equal grade: clicks on the upper minus the lower document, per click, at equal expected clicks"
     yield from mean_test("feedback", "position", quantity, by_position, **test_options)
-    quantity = (
-        "pairs of equal grade: the same for the document with more minus the one with fewer clicks on other topics"
-    )
+    quantity = "pairs of equal grade: the same difference, for the document with more clicks on other topics"
     yield from mean_test("feedback", "popularity", quantity, by_popularity, **test_options)
 
 
@@ -468,7 +462,7 @@ def _disagreement(funnel: TraceFunnel, labels: Any) -> Iterator[Result]:
     topics, n_all_disputed, n_all = list(n_documents), n_disputed.total(), n_documents.total()
     counts, sizes = (np.array([counter[topic] for topic in topics]) for counter in (n_disputed, n_documents))
     p_values, _ = hypergeometric_p_values(counts, sizes, n_all_disputed, n_all)
-    quantity = "share of score-determining documents on which annotators disagree minus the share of all topics"
+    quantity = "share of documents on whose relevance annotators disagree, minus this share over all topics"
     for topic, size, p in zip(topics, sizes.tolist(), p_values.tolist(), strict=True):
         difference = n_disputed[topic] / size - n_all_disputed / n_all
         yield FailureTest("feedback", f"labels of {topic}", quantity, 1, difference, None, p)

@@ -18,7 +18,7 @@ from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
 from judged.results import Answer, Column, Sentences, Table, counted
-from judged.results.decimals import decimal, listed
+from judged.results.decimals import decimal, listed, p_text
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.results.types import cached_property
 
@@ -208,11 +208,17 @@ class Failures(Answer):
         significant: dict[str, list[str]] = {}
         for test in self.tests:
             if test.significant:
-                significant.setdefault(test.failure, []).append(f"{test.where} {decimal(test.difference, 3, '+')}")
+                significant.setdefault(test.failure, []).append(self._describe_test(test))
         texts = [f"{self._with_alternatives(kind)}: {', '.join(places)}" for kind, places in significant.items()]
         kinds = "; ".join(texts)
         tests = f"{counted(len(self.tests), 'test')} over topics, false discovery rate {self.fdr:g}"
         yield f"Significant kinds of failure ({tests}): {kinds or 'none'}."
+
+    def _describe_test(self, test: FailureTest) -> str:
+        low, high = test.interval or (math.nan, math.nan)
+        interval = f" [{decimal(low, 3, '+')}, {decimal(high, 3, '+')}]" if test.interval else ""
+        p = p_text(test.adjusted, self.fdr)
+        return f"{test.where} {decimal(test.difference, 3, '+')}{interval} (adjusted p {p}, n = {test.n})"
 
     def _not_tested(self) -> Iterator[str]:
         if self.untested:

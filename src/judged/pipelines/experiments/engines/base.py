@@ -38,8 +38,8 @@ class Setting(NamedTuple):
         """
         if math.isinf(self.least):
             return ", ".join(map(repr, self.values))
-        kind = "whole number" if isinstance(self.default, int) else "number"
-        return f"a {kind} from {self.least:g}" + ("" if math.isinf(self.most) else f" to {self.most:g}")
+        kind = "an integer" if isinstance(self.default, int) else "a number"
+        return f"{kind} from {self.least:g}" + ("" if math.isinf(self.most) else f" to {self.most:g}")
 
 
 class QueryRefusedError(JudgedError):
