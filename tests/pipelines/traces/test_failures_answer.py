@@ -115,8 +115,8 @@ def test_sentences_of_tests_over_topics() -> None:
     assert sentences == (
         (
             "Significant kinds of failure (3 tests over topics, false discovery rate 0.05): freshness: all topics"
-            " +0.250 [+0.125, +0.375] (adjusted p = 0.025, n = 10); intent (other possible causes: feedback and freshness):"
-            " kind=b +0.500 [+0.250, +0.750] (adjusted p = 0.003, n = 100)."
+            " +0.250 [+0.125, +0.375] (adjusted p = 0.025, n = 10); intent (other possible causes: feedback and"
+            " freshness): kind=b +0.500 [+0.250, +0.750] (adjusted p = 0.003, n = 100)."
         ),
         "Not tested, see the table for the reasons: feedback (clicks, labels) and calibration (merged sources).",
     )
