@@ -107,7 +107,7 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         (ENGINES + "rewrite = 'nowhere:f'", r"plan.toml:10: .*no function 'nowhere:f'"),
         (
             "[control]\nengine = 'lucene'",
-            r"plan.toml:8: \[control\]: the control has no engine or pipeline 'lucene'.*sqlite",
+            r"plan.toml:8: \[control\]: no engine or pipeline 'lucene'.*sqlite",
         ),
         ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: the control has no engine"),
         (
