@@ -130,13 +130,15 @@ class Conclusions(Answer):
         excluded_text = (
             f"; each of the other {n_excluded} is significantly worse than another one" if n_excluded else ""
         )
-        candidates_text = f"{len(self.may_be_best)} of {total} may be the best: {first_few(self.may_be_best)}"
+        candidates_text = (
+            f"{len(self.may_be_best)} of {total} configurations may be the best: {first_few(self.may_be_best)}"
+        )
         single_text = f"Only {self.may_be_best[0]} may be the best"
         return (
             (
                 f"{self.best} has the best mean of {total} configurations: {measure} {decimal(sign * choice.naive)} on"
-                f" {counted(n, 'topic')}. This mean is too optimistic: the same topics selected the"
-                " configuration."
+                f" {counted(n, 'topic')}. The same topics selected this configuration, so the mean tends to be too"
+                " high."
             ),
             (
                 f"Nested cross-validation estimates a mean of {decimal(sign * choice.honest)} on topics that were not"

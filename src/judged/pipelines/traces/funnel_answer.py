@@ -14,7 +14,7 @@ from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.trace import ORDER, POSITIVE
 from judged.pipelines.traces.steps import CORPUS, UNRECORDED, compare_with_rest, sufficient_intervals
 from judged.results import Answer, Chart, Column, Sentences, Table, counted
-from judged.results.decimals import decimal
+from judged.results.decimals import decimal, p_text
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
 from judged.results.types import ReadOnly, cached_property
 from judged.stats.correction import adjust
@@ -180,7 +180,11 @@ class TraceFunnel(Answer):
     def _by_slice(self) -> Iterator[str]:
         tests = self.against_others.items()
         alpha = 1 - self.level
-        rows = [f"{name} {decimal(test.difference, 3, '+')} {part}" for (name, part), (test, p) in tests if p <= alpha]
+        rows = [
+            f"{name} {part} {decimal(test.difference, 3, '+')} (p {p_text(p, alpha)})"
+            for (name, part), (test, p) in tests
+            if p <= alpha
+        ]
         if tests:
             text = f"Slices whose loss differs significantly from all other topics: {', '.join(rows) or 'none'}"
             yield f"{text} ({counted(len(tests), 'test')}, Holm)."
@@ -282,7 +286,7 @@ class TraceFunnel(Answer):
             "parts",
             (
                 Column("slice", [row[0] for row in rows], TEXT, only=only),
-                Column("part", [row[1] for row in rows], TEXT, "lost"),
+                Column("part", [row[1] for row in rows], TEXT),
                 Column(
                     "value", [row[2].value for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]
                 ),
