@@ -91,4 +91,4 @@ def test_commands_accept_several_folders_and_files(folder: Path, run: Callable[.
     for paths in (("answers.jsonl", "support.jsonl"), ("answers.jsonl", "support.jsonl", "old")):
         output = run("rag", "evaluate", *paths, "-m", "SupportP", "--format", "json")
         rules = {note["rule"] for note in json.loads(output.out)["notes"]}
-        assert (output.code, "odd-records" in rules) == (0, True)  # includes notes from reading
+        assert (output.code, "irregular-records" in rules) == (0, True)  # includes notes from reading

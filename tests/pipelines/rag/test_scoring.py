@@ -96,7 +96,7 @@ def test_support_by_uncited_documents_is_ignored() -> None:
     )
     scores = evaluate(all_tables, ["SupportP", "SupportR", "SentencePrecision"])
     assert set(scores.aggregate()["run"].values()) == {0.0}
-    assert "foreign-support" in rules(scores)
+    assert "ignored-support" in rules(scores)
     assert evaluate(all_tables, "R@10", qrels={"q": {"reference": 1}}).value("R@10") == 0.0  # of its own context
 
 

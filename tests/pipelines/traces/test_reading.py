@@ -293,7 +293,7 @@ def test_ubi_queries_are_displayed_lists(tmp_path: Path) -> None:
     ]
     assert pages == [("jazz", "p1", "shown", 2), ("blues", "p2", "shown", 0), ("soul", "p3", "shown", None)]
     assert traces.spans[0].facts == {"user_id": "u"}
-    assert [note.rule for note in traces.notes] == ["odd-records"]
+    assert [note.rule for note in traces.notes] == ["irregular-records"]
     assert read(tmp_path, rows[:1], topic_from="query_attributes.topic").query_ids == ("4",)
 
 
@@ -329,7 +329,7 @@ def test_stages_missing_from_some_traces_are_mentioned_in_a_note(tmp_path: Path)
             sample_spans.span("s", 0, 1, sample_spans.retriever("a", "Cheap flights"), trace="t2"),
             sample_spans.span("r", 1, 2, sample_spans.reranker("a", "a"), trace="t2")]  # fmt: skip
     [note] = read(tmp_path, rows).notes
-    assert (note.rule, note.subject, note.weight) == ("absent-stages", "r", 1)
+    assert (note.rule, note.subject, note.weight) == ("missing-stages", "r", 1)
 
 
 @needs_shared

@@ -115,7 +115,7 @@ def _print_configurations(count: int) -> Callable[[str, int], None]:
 @_conclusion_options
 @answer_options()
 def show(folder: Path, output: OutputOptions, **options: Any) -> None:
-    """Show the conclusions from the results in FOLDER, also of an unfinished experiment."""
+    """Show the conclusions from the results in FOLDER. The experiment can be unfinished."""
     from judged.pipelines.experiments import load
 
     output(_conclude(load(folder, options["measure"] or ()), **options))

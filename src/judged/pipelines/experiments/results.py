@@ -116,7 +116,7 @@ def results_folder(folder: Path, key: str) -> Path:
 
 
 def load(folder: str | Path, measures: Any = ()) -> Results:
-    """Read the results of an experiment, also of an unfinished one.
+    """Read the results of a finished or unfinished experiment.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ _SINGLE_THREAD = {
 
 
 def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] | None = None) -> Results:
-    """Run an experiment, or the rest of it.
+    """Run an experiment, or continue a stopped one.
 
     Parameters
     ----------

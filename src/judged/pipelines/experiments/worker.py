@@ -54,7 +54,7 @@ _WARM_UP_DOCUMENTS = 10  # documents of a trial build, so that the measured buil
 
 
 def main() -> int:
-    """Run the job of a file in its folder; a failure is written beside the file."""
+    """Run the job of a file in its folder; a failure is written to the same folder."""
     path = Path(sys.argv[1])
     threading.Thread(target=_end_with_parent, daemon=True).start()
     job = json.loads(path.read_text(encoding="utf-8"))

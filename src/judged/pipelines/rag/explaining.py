@@ -67,7 +67,7 @@ def check_responses(
     >>> findings = check_responses({"answers": [{"query_id": "q", "text": "7"}],
     ...                             "citations": [{"query_id": "q", "sentence": 1, "doc_id": "x"}]}, {"q": {"a": 1}})
     >>> [finding.rule for finding in findings if finding.severity == "error"]
-    ['foreign-ids']
+    ['mismatched-ids']
     """
     try:
         answered = Responses.of(responses)
@@ -99,7 +99,7 @@ def _pairs(table: Any, *names: str) -> _Pairs:
 def _missing_tables(responses: Responses) -> Iterator[_Problem]:
     for name, effect in _NEEDED.items():
         if not responses[name].num_rows:
-            yield "info", "no-table", f"the table {name} is missing; not measurable: {effect}", "", 1
+            yield "info", "missing-table", f"the table {name} is missing; not measurable: {effect}", "", 1
 
 
 def _missing_pieces(responses: Responses, pairs_of: dict[str, _Pairs]) -> Iterator[_Problem]:
@@ -153,7 +153,7 @@ def _missing_verdicts(responses: Responses) -> Iterator[_Problem]:
         missing = pairs - _pairs(responses[name], *key_columns) if responses[name].num_rows else set[Any]()
         if missing:
             text = f"{name}: {len(missing):,} of {len(pairs):,} have no verdict; they count as unjudged, not as 0"
-            yield "warning", "absent-verdicts", text, "", len(missing)
+            yield "warning", "missing-verdicts", text, "", len(missing)
 
 
 def _unknown_documents(
@@ -163,7 +163,7 @@ def _unknown_documents(
     cited = _pairs(responses["citations"], "query_id", "run_id", "doc_id")
     if context and (outside := cited - context):
         text = f"{len(outside):,} of {len(cited):,} cited documents were not in the context"
-        yield "warning", "cited-from-elsewhere", text, "", len(outside)
+        yield "warning", "cited-outside-context", text, "", len(outside)
     corpus_ids = None if corpus is None else frozenset(corpus)
     for table, triples in (("context", context), ("citations", cited)):
         pairs = {(topic, doc) for topic, _, doc in triples}
@@ -176,7 +176,7 @@ def _unknown_documents(
             text = f"{table}: {len(missing):,} of {len(pairs):,} documents are not in {source}"
             if len(missing) == len(pairs):
                 fix = "use the same document ids in all tables and files"
-                yield "error", "foreign-ids", f"{text}: the ids do not match", fix, len(missing)
+                yield "error", "mismatched-ids", f"{text}: the ids do not match", fix, len(missing)
             else:
                 severities: Sequence[Severity] = ("info", "warning")
                 yield severities[source != "the qrels"], "unknown-documents", text, "", len(missing)

@@ -81,7 +81,7 @@ class _TableBuilder:
         for (query, run), text in self.answer_texts.items():  # files with the answers themselves have priority
             self.tables["answers"].setdefault((query, run), (None, {"query_id": query, "run_id": run, "text": text}))
         tables = {table: table_of_records(table, rows.values(), where) for table, rows in self.tables.items()}
-        notes = (Note("odd-records", f"{text}: {count:,}") for text, count in self.note_counts.items() if count)
+        notes = (Note("irregular-records", f"{text}: {count:,}") for text, count in self.note_counts.items() if count)
         return Responses(tables, name, where, tuple(notes))
 
     @property

@@ -245,7 +245,7 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
         )
     if uncited := {pair for pair in judged - cited - in_context if pair[1]}:
         text = f"verdicts on support by {counted(len(uncited), 'document')} outside the citations and the context"
-        yield "foreign-support", f"{text} are ignored"
+        yield "ignored-support", f"{text} are ignored"
 
 
 def _is_missing(answered: JudgedAnswers, name: str) -> Bools:

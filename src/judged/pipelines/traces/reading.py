@@ -295,7 +295,7 @@ class _TraceReader:
             text = f"{counted(count, 'record')} skipped, the first at {self.first_places[reason]}: {reason}"
             yield Note("unread-records", text)
         for reason, count in self.note_counts.items():
-            yield Note("odd-records", f"{reason}: {count:,}")
+            yield Note("irregular-records", f"{reason}: {count:,}")
         if self.other_kinds:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.other_kinds.most_common())
             yield Note("other-spans", f"{counted(self.other_kinds.total(), 'span')} of other kinds: {kinds}")
@@ -306,7 +306,7 @@ class _TraceReader:
         for stage, queries in queries_of.items():
             if len(queries) < total:
                 text = f"missing in the traces of {total - len(queries):,} of {total:,} queries"
-                yield Note("absent-stages", text, stage, total - len(queries), of="stages")
+                yield Note("missing-stages", text, stage, total - len(queries), of="stages")
 
 
 def _ids_by_text(topics: Topics) -> dict[str, str]:
