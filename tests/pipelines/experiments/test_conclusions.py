@@ -291,10 +291,10 @@ def test_the_lowest_is_best_for_a_measure_with_low_optimum() -> None:
     values[1] -= 0.1
     conclusions = conclude(experiment(values, levels, measure="Fallout(n=10)"), **FAST)
     assert conclusions.best == "b"
-    assert conclusions.facts()["naive"] == pytest.approx(values[1].mean())
-    interval = conclusions.honest_interval
+    assert conclusions.facts()["naive_mean"] == pytest.approx(values[1].mean())
+    interval = conclusions.cross_validated_interval
     assert interval is not None
-    assert 0 <= interval[0] <= conclusions.facts()["honest"] <= interval[1] <= 1
+    assert 0 <= interval[0] <= conclusions.facts()["cross_validated_mean"] <= interval[1] <= 1
 
 
 def test_topics_without_all_scores_are_excluded_from_the_choice() -> None:

@@ -124,7 +124,7 @@ class Conclusions(Answer):
         """Best configuration, expected score of the choice, and limits of the conclusion."""
         sign, choice, measure = self._sign, self.choice, self.measure
         n, total = self._complete_topics, len(self.scores.runs)
-        end_texts = [decimal(end, 3) for end in self.honest_interval or ()]
+        end_texts = [decimal(end, 3) for end in self.cross_validated_interval or ()]
         interval_text = f" ({format_level(self.level)} CI [{end_texts[0]}, {end_texts[1]}])" if end_texts else ""
         n_excluded = total - len(self.may_be_best)
         excluded_text = (
@@ -159,7 +159,7 @@ class Conclusions(Answer):
         return int((~np.isnan(self.scores.values[:, 0]).any(axis=0)).sum())
 
     @property
-    def honest_interval(self) -> IntervalLimits:
+    def cross_validated_interval(self) -> IntervalLimits:
         """Interval of the expected score of the choice, clipped to the bounds of the measure."""
         if self.choice.interval is None:
             return None
@@ -176,9 +176,9 @@ class Conclusions(Answer):
             "level": self.level,
             "choices": self.comparison.choices,
             "best": self.best,
-            "naive": sign * choice.naive,
-            "honest": sign * choice.honest,
-            "honest_ci": self.honest_interval,
+            "naive_mean": sign * choice.naive,
+            "cross_validated_mean": sign * choice.honest,
+            "cross_validated_ci": self.cross_validated_interval,
             "optimism": choice.optimism,
             "may_be_best": self.may_be_best,
             "front": self.tradeoff.front,

@@ -155,7 +155,7 @@ def waterfall(
                   for step in chain_counts.steps(all_topics, units, level))  # fmt: skip
     weakest_of = {run: weakest([step for step in steps if (step.run, step.unit) == (run, main_unit)]) for run in names}
     recorded = {run: {step for chain in all_chains if chain.run == run for step in chain.steps} for run in names}
-    left_out = {run: tuple(step for step in STEPS if step not in recorded[run]) for run in names}
+    unrecorded_steps = {run: tuple(step for step in STEPS if step not in recorded[run]) for run in names}
     return Waterfall(
         responses=answered,
         steps=steps,
@@ -167,12 +167,12 @@ def waterfall(
         lost=tuple(item for chain in all_chains for item in _lost_items(chain)),
         topics=tuple((chain_counts.chain.run, topic, tuple(chain_counts.remaining[:, i].tolist()))
                      for chain_counts in main_counts for i, topic in enumerate(topics) if chain_counts.remaining[0, i]),
-        left_out=left_out,
+        unrecorded_steps=unrecorded_steps,
         main_unit=main_unit,
         cutoffs=cutoffs or _DEFAULT_CUTOFFS,
         level=level,
         sampling_unit="topics" if needs is None else "needs",
-        notes=(*answered.notes, *_notes(answered, all_chains, relevant, left_out)),
+        notes=(*answered.notes, *_notes(answered, all_chains, relevant, unrecorded_steps)),
     )  # fmt: skip
 
 
@@ -218,10 +218,10 @@ def _notes(
     responses: Responses,
     all_chains: Sequence[Chain],
     relevant: Mapping[str, Sequence[str]] | None,
-    left_out: Mapping[str, Sequence[str]],
+    unrecorded_steps: Mapping[str, Sequence[str]],
 ) -> Iterator[Note]:
     for run in responses.run_names:
-        if missing := [STEPS[step] for step in left_out[run]]:
+        if missing := [STEPS[step] for step in unrecorded_steps[run]]:
             yield Note("steps-not-recorded", f"no record of these steps, which are left out: {listed(missing)}", run)
         answered = set(responses.of_run(run)["answers"]["query_id"].to_pylist())
         docs_of = relevant or dict.fromkeys(answered, "")

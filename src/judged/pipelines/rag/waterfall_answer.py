@@ -44,7 +44,7 @@ class Waterfall(Answer):
         Items that do not pass all steps, with the first step that each does not pass.
     topics : tuple of (str, str, tuple of int)
         System, topic, and number of items of the main chain at the start and after each step.
-    left_out : dict of tuple of str
+    unrecorded_steps : dict of tuple of str
         Steps without any record, by system.
     main_unit : str
         Unit of the main chain, the chain that the first sentence describes: a key of `UNITS`.
@@ -61,7 +61,7 @@ class Waterfall(Answer):
     differences: tuple[StepDifference, ...]
     lost: tuple[LostItem, ...]
     topics: tuple[tuple[str, str, tuple[int, ...]], ...]
-    left_out: Mapping[str, tuple[str, ...]]
+    unrecorded_steps: Mapping[str, tuple[str, ...]]
     main_unit: str
     cutoffs: tuple[int, int]
     level: float
@@ -139,7 +139,7 @@ class Waterfall(Answer):
             "main_unit": self.main_unit,
             "cutoffs": self.cutoffs,
             "level": self.level,
-            "left_out": self.left_out,
+            "unrecorded_steps": self.unrecorded_steps,
         }
         return {"responses": self.responses.name, **settings}
 
@@ -154,7 +154,13 @@ class Waterfall(Answer):
         return (
             Sentences(self.sentences),
             Chart(
-                "waterfall", f"Share of {unit} after each step", main_table, caption, x="overall", y="step", **options
+                "waterfall",
+                f"Share of {unit} after each step",
+                main_table,
+                caption,
+                x="overall",
+                y="step_title",
+                **options,
             ),
             main_table,
             self._chains(),
@@ -198,7 +204,7 @@ class Waterfall(Answer):
 
     def _step_columns(self, steps: Sequence[str], title: str = "step") -> tuple[Column, Column]:
         names = [self.step_title(step) for step in steps]
-        return Column("step", names, TEXT, title, only="people"), Column("name", steps, TEXT, only="data")
+        return Column("step_title", names, TEXT, title, only="people"), Column("step", steps, TEXT, only="data")
 
     def _chains(self) -> Table:
         keys = dict.fromkeys((step.run, step.unit) for step in self.steps)
