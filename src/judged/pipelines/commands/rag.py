@@ -350,7 +350,7 @@ _VERDICT_OPTIONS = (
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Also send texts with instructions to the judge. Otherwise, their verdicts fail."
+        help="Also send texts with instructions to the judge. By default, their verdicts are failed."
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",
@@ -485,7 +485,7 @@ def calibrate_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Test whether the means by each model's verdicts in RESPONSES are within a margin of the means by people.
+    """Test whether the bias of each model judge in RESPONSES, compared with people, is within a margin.
 
     Means of systems are corrected with the topics that people judged. These topics must be a random sample, and judged
     completely. Topics that a model judged twice show its share of the variance of a mean (docs/rag-judges.md).
