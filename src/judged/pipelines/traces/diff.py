@@ -109,9 +109,8 @@ class TraceDiff(Answer):
         score, *parts = (change for change in self.changes if change.is_overall)
         n, topics = score.result.n, len(self.other.score)
         is_tested = not np.isnan(score.result.p)
-        amount = (score.describe() if is_tested else score.estimate_text) if n else "an unknown amount"
-        changed = f"changed by {amount}"
-        texts = [f"{self.other.measure} {changed}."]
+        amount = (score.describe() if is_tested else score.estimate_text) if n else "unknown"
+        texts = [f"Change of {self.other.measure}: {amount}."]
         if n < topics:
             low, high = self.bounds(SCORE)
             bounds = f"between {decimal(low, sign='+')} and {decimal(high, sign='+')}"
