@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "traces failures": ("qrels.txt", "traces.jsonl"),
     "traces gaps": ("qrels.txt", "traces.jsonl", "--by", "kind", "--attributes", "queries.jsonl"),
     "traces diff": ("qrels.txt", "traces.jsonl", "traces.jsonl"),
-    "traces why": ("traces.jsonl", "-t", "q1"),
+    "traces explain": ("traces.jsonl", "-t", "q1"),
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
     "labels ask": ("asked.db", "--endpoint", "endpoint.toml", "--yes"),
     "labels questions": ("asked.db", "docs.jsonl", "--endpoint", "endpoint.toml", "--limit", "2", "--yes"),

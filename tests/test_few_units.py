@@ -239,7 +239,7 @@ def trace_failures(n: int) -> Verdicts:
     documents = [{"doc_id": doc, "day": f"2020-01-0{day}"} for day, doc in enumerate("acbd", 1)]
     runs = {topic: list(("ab", "acb")[at % 2]) for at, topic in enumerate(qrels)}
     found = failures(qrels, traces_of_runs({"list": runs}), "R@2", documents=documents, date="day")
-    return [test.found for test in found.tests]
+    return [test.significant for test in found.tests]
 
 
 def trace_gaps(n: int) -> Verdicts:
@@ -266,7 +266,7 @@ def answer_steps(n: int) -> Verdicts:
 def judge_believed(n: int) -> Verdicts:
     people = systems(n).values[0, 0]
     found = [judge_bias(people, people + bias, np.tile(people, 3), margin=0.05) for bias in (gain(n), gain(n, 0) / 100)]
-    return [one.believed in {"yes", "no"} for one in found]
+    return [one.within_margin in {"yes", "no"} for one in found]
 
 
 def judge_worth(n: int) -> Verdicts:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from judged.data import Qrels, Topics, sample
 from judged.data.texts import Texts
 from judged.errors import JudgedWarning
-from judged.pipelines.traces import Traces, failures, funnel, read_traces, why
+from judged.pipelines.traces import Traces, explain_document, failures, funnel, read_traces
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "pipeline.md"
@@ -38,7 +38,7 @@ documents were then checked by hand.
 python examples/pipeline.py docs.jsonl.gz queries.tsv qrels.txt traces
 judged traces funnel qrels.txt traces/traces.jsonl
 judged traces failures qrels.txt traces/traces.jsonl
-judged traces why traces/traces.jsonl --topic 143 --doc 1043 --qrels qrels.txt
+judged traces explain traces/traces.jsonl --topic 143 --doc 1043 --qrels qrels.txt
 ```
 """
 FOLLOWED = {
@@ -70,8 +70,8 @@ In both collections, most of the loss is due to the order of the reranker. Compa
 
 ## Limits
 
-The stage is not yet the cause. To find the cause, read the query, the document, and the features (`judged traces why`).
-The five cases were selected because they differ; they are not a random sample.
+The stage is not yet the cause. To find the cause, read the query, the document, and the features
+(`judged traces explain`). The five cases were selected because they differ; they are not a random sample.
 """
 
 
@@ -147,7 +147,7 @@ def cases(name: str, followed: Followed) -> str:
     """Follow documents, and say by hand whether the tool was right."""
     parts: list[str] = []
     for (topic, doc), verdict in FOLLOWED[name].items():
-        (told,) = why(followed.traces, topic, doc, qrels=followed.qrels).sentences
+        (told,) = explain_document(followed.traces, topic, doc, qrels=followed.qrels).sentences
         lexical, dense = (rank or "none" for rank in followed.ranks[topic, doc])
         parts.append(
             f"**Topic {topic}:** {followed.queries.text(topic)}\n\n> {told}\n\nRanks in the complete lists:"

@@ -414,7 +414,7 @@ def test_a_worker_that_is_killed_leaves_no_temporary_folder(tmp_path: Path, monk
 def test_an_empty_failure_of_an_earlier_version_is_no_bug(tmp_path: Path) -> None:
     (tmp_path / "configurations").mkdir()
     (tmp_path / "configurations" / "a.failure.json").write_text("")
-    assert results._failure(tmp_path, "a") == ("it was not run yet", "")
+    assert results._failure(tmp_path, "a") == ("not run yet", "")
 
 
 def test_a_lock_without_room_is_said_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_trying_a_query_in_the_browser(serve: Any, tab: Any, open_experiment: An
         page.get_by_label("Engine").select_option("trigrams")
     expect(page.get_by_label("stemmer")).to_have_count(0)  # the pipeline fixes the stemmer
     expect(page.locator("main ol")).to_have_count(2)
-    page.get_by_role("link", name="As the control").click()
+    page.get_by_role("link", name="Reset to the control").click()
     expect(page.get_by_label("title_weight")).to_have_value("1")
     browser_tab.clean()
 
@@ -104,7 +104,7 @@ def test_conclusions_link_to_the_comparison_with_the_control(
     page.wait_for_selector("html[data-drawn]", timeout=60_000)
     browser_tab.accessible()
     browser_tab.fits()
-    topics = page.get_by_role("region", name="Topics that show it most").get_by_role("link")
+    topics = page.get_by_role("region", name="Topics with the largest effects").get_by_role("link")
     assert "first=control&second=stemmer%3Denglish" in topics.first.get_attribute("href")
     page.get_by_role("link", name="stemmer=english", exact=True).first.click()
     expect(page.locator("main")).to_contain_text("stemmer=english")

@@ -33,12 +33,12 @@ from judged.pipelines.traces import (
     Traces,
     check_traces,
     diff,
+    explain_document,
     failures,
     funnel,
     gaps,
     read_traces,
     traces_of_runs,
-    why,
     write_traces,
 )
 from judged.reports import report
@@ -88,7 +88,7 @@ def test_the_funnel_leaves_them_out_counts_them_and_bounds_them(traces: Traces) 
         ("2", "b", "rerank", 1.0), *(("34"[i // 2], "ab"[i % 2], "unrecorded", 1.0) for i in range(4))
     )  # fmt: skip
     rows = {row["stage"]: row for row in result.table("stages").records()}
-    columns = ("unrecorded", "held", "recall", "lost", "score")
+    columns = ("unrecorded", "n_relevant", "recall", "lost", "score")
     assert [rows["rerank"][name] for name in columns] == [2, 3, 0.75, 1, 0.75]
     assert [rows["bm25"][name] for name in columns] == [0, 8, 1.0, 0, 0.5]
     (part,) = (row for row in result.table("parts").records() if row["part"] == "at rerank")
@@ -122,11 +122,11 @@ def test_kinds_of_failure_agree_with_the_funnel(traces: Traces) -> None:
 
 @pytest.mark.parametrize("traces", HALF)
 def test_why_and_the_difference_agree_with_the_funnel(traces: Traces) -> None:
-    fates = {query: why(traces, query, qrels=QRELS).outcomes for query in QUERIES}
-    assert fates["1"] == {"a": "shown", "b": "shown"}
-    assert fates["2"] == {"a": "shown", "x": "shown", "b": "cut by rerank"}
-    assert fates["3"] == fates["4"] == dict.fromkeys("ab", "unknown: rerank is not recorded")
-    way = {station.stage.name: station for station in why(traces, "3", "a").paths["a"]}
+    outcomes = {query: explain_document(traces, query, qrels=QRELS).outcomes for query in QUERIES}
+    assert outcomes["1"] == {"a": "shown", "b": "shown"}
+    assert outcomes["2"] == {"a": "shown", "x": "shown", "b": "removed by rerank"}
+    assert outcomes["3"] == outcomes["4"] == dict.fromkeys("ab", "unknown: rerank is not recorded")
+    way = {station.stage.name: station for station in explain_document(traces, "3", "a").paths["a"]}
     assert (way["rerank"].state, way["rerank"].is_input, way["rerank"].document) == ("unrecorded", True, None)
 
     result = diff(QRELS, traced("1234", name="full"), traces, "R@2", resamples=200)

@@ -356,7 +356,7 @@ def test_it_starts_where_there_is_no_glibc(monkeypatch: pytest.MonkeyPatch, libr
 def test_an_experiment_is_open_with_its_own_files(tmp_path: Path) -> None:
     plan = sample.FOLDER / "experiment.toml"
     with serving("--experiment", str(plan), "--port", "0") as server:
-        assert "experiment experiment: 48 topics" in server.output
+        assert "Experiment experiment: 48 topics" in server.output
         assert '"configurations"' in server.get("/api/v1/experiment")[1]
         code, _ = server.end()
     assert code == 0

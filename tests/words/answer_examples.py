@@ -345,8 +345,8 @@ def trace_check() -> Answer:
     return traces.check_traces(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}))
 
 
-def why() -> Answer:
-    return traces.why(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "q2", qrels=QRELS)
+def document_paths() -> Answer:
+    return traces.explain_document(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "q2", qrels=QRELS)
 
 
 def gaps() -> Answer:

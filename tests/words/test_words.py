@@ -33,7 +33,7 @@ INTERNAL = {"measures_with_level", "config_of", "dialect_of", "measures_of", "pa
 LOGS = ("online ", "logs ", "clicks ", "watch ")
 OF_LOGS = {"metric", "metrics", "mapping"}
 """What users did has metrics, as judgments have measures; and a mapping says what the columns of a log are."""
-PLACES = {"why": "query_id"}
+PLACES = {"explain_document": "query_id"}
 """Functions of one document of a topic, which is named by the two columns that qrels have."""
 CLICK = {"int": "integer", "float": "float", "str": "text", "bool": "boolean"}
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from calibration import CoverageCell
 from judged.pipelines.rag.judge_bias import judge_bias
-from judged.pipelines.rag.judge_error import OwnVariance
+from judged.pipelines.rag.judge_error import JudgeVariance
 from judged.pipelines.rag.steps import Share
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def of_errors(
     errors, none = MARGIN + draw(np.random.default_rng([25, n]), (trials, n)), np.zeros(0)
     made = [judge_bias(np.zeros(n), row, none, margin=MARGIN) for row in errors]
     held = [bias.ci[0] <= MARGIN <= bias.ci[1] for bias in made if bias.ci is not None]
-    said = [bias.believed for bias in made]
+    said = [bias.within_margin for bias in made]
     return float(np.mean(held)), said.count("yes") / trials, said.count("no") / trials
 
 
@@ -125,7 +125,7 @@ def of_collapses(share: float, n: int, trials: int) -> tuple[float, float, float
         rare, people = rng.random(5 * n) < share, rng.beta(2, 2, 5 * n)
         model = np.where(rare, 0.0, np.clip(people + rng.normal(0, 0.02, 5 * n), 0, 1))
         made = judge_bias(np.where(rare, 1.0, people)[:n], model[:n], model[n:], margin=MARGIN)
-        yes = made.believed == "yes"
+        yes = made.within_margin == "yes"
         held = bool(rare[:n].any())
         said.append((yes, yes and held, yes and held and not made.few_topics))
     believed, held, unlabeled = np.mean(said, axis=0).tolist()
@@ -138,7 +138,7 @@ def of_repeats(noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarra
     for _ in range(trials):
         first, again = noise(rng, (1, n)), noise(rng, (1, n))
         scores = rng.normal(size=200) * 2
-        made = OwnVariance.of(first, again, scores)
+        made = JudgeVariance.of(first, again, scores)
         if made.share_ci is not None:
             held.append(made.share_ci[0] <= 1 / scores.var(ddof=1) <= made.share_ci[1])
     return float(np.mean(held)) if held else math.nan

@@ -10,16 +10,20 @@ COMPONENT = Component(
         "Comparison": {
             "experiment": Command(
                 "judged.pipelines.commands.experiment:experiment",
-                "Run search engines in several configurations, and say which is best.",
+                "Run search engines in several configurations, and find the best one.",
             )
         },
         "Diagnosis": {
             "traces": Command(
                 "judged.pipelines.commands.traces:traces",
-                "At which stage documents are lost, and why one stands where it stands.",
+                "Find the stage that loses documents, and explain the rank of a document.",
             )
         },
-        "Answers": {"rag": Command("judged.pipelines.commands.rag:rag", "Answers: what they say, cite and rest on.")},
+        "Answers": {
+            "rag": Command(
+                "judged.pipelines.commands.rag:rag", "Evaluate generated answers by content, citations, and support."
+            )
+        },
     },
     engines={
         "sqlite": f"{_ENGINES}.databases:SqliteFts5",
@@ -37,21 +41,21 @@ COMPONENT = Component(
             "judged.pipelines.pages:traces_router",
             "/traces",
             "Traces",
-            "At which stage of a pipeline was it lost, and why is a document not shown?",
+            "Which stage of a pipeline loses relevant documents, and why is a document not shown?",
             {"where": "where", "rel": "rel"},
         ),
         Page(
             "judged.pipelines.pages:rag_router",
             "/rag",
             "Answers",
-            "Where is evidence lost on its way into an answer, and what does an answer rest on?",
+            "At which step is evidence for an answer lost, and what supports an answer?",
             {"where": "where"},
         ),
         Page(
             "judged.pipelines.pages:router",
             "/experiment",
             "Experiment",
-            "Which configuration is best, at what cost, and what would others do to a query?",
+            "Which configuration is best, at what cost, and how do other settings change a result list?",
         ),
     ),
     files="judged.pipelines",

@@ -27,7 +27,7 @@ from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspa
 from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import explain, waterfall
-from judged.pipelines.traces import DocumentPaths, Failures, TraceFunnel, Traces, failures, funnel, why
+from judged.pipelines.traces import DocumentPaths, Failures, TraceFunnel, Traces, explain_document, failures, funnel
 from judged.results import TEXT, Answer, Column, RankedLists, Table
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
@@ -49,22 +49,26 @@ _SETTINGS = 100  # at most, in the form of a trial
 
 
 class ConclusionsQuery(SlicingQuery):
-    """Measure and cost to conclude by, and attributes to slice by."""
+    """Measure, costs, and slicing attributes."""
 
-    measure: str = Field("", max_length=200, description="One of the plan; the first one without it.")
-    cost: str = Field("", max_length=200, description="What the front is made of; the median latency without it.")
+    measure: str = Field("", max_length=200, description="Measure of the plan. Default: the first one.")
+    cost: str = Field("", max_length=200, description="Cost of the Pareto front. Default: p50_ms, the median latency.")
 
 
 class TrialQuery(Parameters):
-    """A topic, and the settings or words to try on it."""
+    """Topic, and the settings or query to try."""
 
-    topic: str = Field("", max_length=LONGEST, description="The topic; the first one without it.")
-    query: str = Field("", max_length=2000, description="In which words is asked; the topic's own without it.")
-    engine: str = Field("", max_length=200, description="An engine or pipeline of the plan; the control's without it.")
+    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first topic.")
+    query: str = Field("", max_length=2000, description="Text of the query. Default: the query of the topic.")
+    engine: str = Field(
+        "", max_length=200, description="Engine or pipeline of the plan. Default: the engine of the control."
+    )
     setting: list[str] = Field([], max_length=_SETTINGS, description="Names of settings.")
-    value: list[str] = Field([], max_length=_SETTINGS, description="Their values, in the same order.")
-    measures: str = Field("", max_length=500, description="Measures, with commas between; the plan's without it.")
-    cutoff: int = Field(10, ge=1, le=100, description="How far down both lists are shown.")
+    value: list[str] = Field([], max_length=_SETTINGS, description="Values of the settings, in the same order.")
+    measures: str = Field(
+        "", max_length=500, description="Measures, separated by commas. Default: the measures of the plan."
+    )
+    cutoff: int = Field(10, ge=1, le=100, description="Number of documents of each list.")
 
 
 def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | None) -> dict[str, Any]:
@@ -84,10 +88,10 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
     return {"blocks": replace_tables(answer.blocks(), leaderboard=link_runs, effect_topics=link_topics)}
 
 
-@_page("/experiment", "Experiment", "What may be concluded", _link_conclusions)
+@_page("/experiment", "Experiment", "Conclusions", _link_conclusions)
 @cached_in_workspace
 def experiment(workspace: CurrentWorkspace, params: Annotated[ConclusionsQuery, Query()]) -> Answer:
-    """Conclude which configuration is best, its costs, and effects of factors; before a run, return the plan."""
+    """Return the best configuration, costs, and effects of factors; before a run, return the plan."""
     results = workspace.parts.get("results")
     if results is None:
         return _trial_engines(workspace).plan
@@ -108,9 +112,9 @@ def _trial_form(workspace: Workspace, params: TrialQuery, _: Answer | None) -> d
     return {"fields": trials.fields(settings), "query": params}
 
 
-@_page("/experiment/try", "Try a query", "A query tried live", _trial_form)
+@_page("/experiment/try", "Try a query", "Try a query", _trial_form)
 def trial(workspace: CurrentWorkspace, params: Annotated[TrialQuery, Query()]) -> QueryTrial:
-    """Search with other settings or words, and compare the list with the control's."""
+    """Search with other settings or another query, and compare the list with the list of the control."""
     return _trial_engines(workspace).attempt(
         params.topic or workspace.query_ids[0],
         _changed_settings(params),
@@ -124,8 +128,8 @@ def trial(workspace: CurrentWorkspace, params: Annotated[TrialQuery, Query()]) -
 def _trial_engines(workspace: Workspace) -> TrialEngines:
     if "trials" not in workspace.parts:
         hint = (
-            "A plan names documents, queries, judgments, and the engines and settings to try. With it, single queries"
-            " can be tried here; once it was run by `judged experiment run PLAN.toml`, its conclusions are here too."
+            "A plan names documents, queries, judgments, engines, and settings. With a plan, you can try single"
+            " queries on this page. After `judged experiment run PLAN.toml`, this page also shows the conclusions."
         )
         raise NotOpenError("no experiment is open", "judged serve --experiment PLAN.toml", hint)
     return workspace.parts["trials"]
@@ -145,20 +149,20 @@ _RAG_TABS = {"/rag": "Where evidence is lost", "/rag/scores": "Scores", "/rag/to
 class WaterfallQuery(SlicedQuery):
     """Topics, and the run that retrieved the context."""
 
-    run: str = Field("", max_length=LONGEST, description="The run behind the answers; left out, the traces, if open.")
+    run: str = Field("", max_length=LONGEST, description="Run that retrieved the context. Default: the open traces.")
 
 
 class AnswerScoresQuery(Parameters):
     """Measures of answers."""
 
-    measures: str = Field("", max_length=500, description="Measures, with commas between; left out, those that apply.")
+    measures: str = Field("", max_length=500, description="Measures, separated by commas. Default: all that apply.")
 
 
 class SingleAnswerQuery(Parameters):
     """One answer of one system."""
 
-    topic: str = Field("", max_length=LONGEST, description="The topic; the first that was answered without it.")
-    system: str = Field("", max_length=LONGEST, description="The system; the first one without it.")
+    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first answered topic.")
+    system: str = Field("", max_length=LONGEST, description="System. Default: the first system.")
 
 
 def _link_answers(_: Workspace, _params: Parameters, answer: Answer | None) -> dict[str, Any]:
@@ -181,7 +185,7 @@ _rag_page = partial(answer_page, rag_router, "rag.html", page_values=_link_answe
 @_rag_page("/rag", "Where evidence is lost", "Where evidence is lost")
 @cached_in_workspace
 def evidence(workspace: CurrentWorkspace, params: Annotated[WaterfallQuery, Query()]) -> Waterfall:
-    """Follow evidence from the corpus to the answer: losses at each step, and the step to work on."""
+    """Follow evidence from the corpus to the answer: loss at each step, and the step to improve."""
     responses = _responses(workspace)
     run_names = [params.run] if params.run else [name for name in workspace.run_names if name in responses.run_names]
     if params.where.strip():
@@ -216,7 +220,7 @@ def one_answer(workspace: CurrentWorkspace, params: Annotated[SingleAnswerQuery,
 
 def _responses(workspace: Workspace) -> Responses:
     if "responses" not in workspace.parts:
-        hint = "Open answers, with what they cite and what is known of it, together with judgments and runs:"
+        hint = "Open answers with citations and verdicts, together with judgments and runs:"
         raise NotOpenError("no answers are open", "judged serve QRELS RUN --rag RESPONSES", hint)
     return workspace.parts["responses"]
 
@@ -232,14 +236,14 @@ _SNIPPET = 60  # characters of a document
 class FunnelQuery(SlicedQuery, ScoredQuery):
     """Measure whose loss is split, and topics."""
 
-    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="What is lost of.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="Measure whose loss is split by stage.")
 
 
 class DocumentPathQuery(Parameters):
     """A topic, and documents whose path is shown."""
 
-    topic: str = Field("", max_length=LONGEST, description="The topic; the first one that was traced without it.")
-    doc: list[str] = Field([], max_length=2, description="A document; of two, their features are compared.")
+    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first traced topic.")
+    doc: list[str] = Field([], max_length=2, description="Document id. The features of two documents are compared.")
 
 
 def _link_topics_by_loss(workspace: Workspace, _: FunnelQuery, answer: TraceFunnel | None) -> dict[str, Any]:
@@ -252,10 +256,10 @@ def _link_topics_by_loss(workspace: Workspace, _: FunnelQuery, answer: TraceFunn
     return {"blocks": replace_tables(blocks, topics=link_topics, documents=lambda table: replace(table, only="data"))}
 
 
-@_traces_page("/traces", "Where it is lost", "What each stage lost", _link_topics_by_loss)
+@_traces_page("/traces", "Loss by stage", "Loss by stage", _link_topics_by_loss)
 @cached_in_workspace
-def what_is_lost(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> TraceFunnel:
-    """Split the loss of each topic into the stages of its pipeline; the parts add up to the loss."""
+def loss_by_stage(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> TraceFunnel:
+    """Split the loss of each topic by the stages of the pipeline; the parts add up to the loss."""
     return _analyze_losses(workspace, params, funnel)
 
 
@@ -264,7 +268,7 @@ def _link_failures(workspace: Workspace, _: FunnelQuery, answer: Failures | None
 
     def link_paths(table: Table) -> Table:
         table = with_links(table, "doc_id", lambda row: _topic_url(topic=row["query_id"], doc=row["doc_id"]))
-        return replace(_with_queries(workspace, table), title="Relevant documents that were not seen")
+        return replace(_with_queries(workspace, table), title="Relevant documents that users did not see")
 
     return {"blocks": replace_tables(answer.blocks() if answer else (), documents=link_paths)}
 
@@ -272,7 +276,7 @@ def _link_failures(workspace: Workspace, _: FunnelQuery, answer: Failures | None
 @_traces_page("/traces/failures", "Kinds of failure", "Kinds of failure", _link_failures)
 @cached_in_workspace
 def kinds_of_failure(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> Failures:
-    """Sort missed relevant documents by kind of failure, and rank the actions."""
+    """Classify missed relevant documents by kind of failure, and recommend a first action."""
     return _analyze_losses(workspace, params, failures)
 
 
@@ -294,16 +298,18 @@ def _link_documents(workspace: Workspace, params: DocumentPathQuery, answer: Doc
     return {"title": f"Topic {params.topic}", "query": params, "blocks": blocks}
 
 
-@_traces_page("/traces/topic", "One topic", "The way of documents", _link_documents)
-def way_of_documents(workspace: CurrentWorkspace, params: Annotated[DocumentPathQuery, Query()]) -> DocumentPaths:
-    """Trace documents of a topic through the stages; by default, all documents of the final list."""
+@_traces_page("/traces/topic", "One topic", "Paths of documents", _link_documents)
+def paths_of_documents(workspace: CurrentWorkspace, params: Annotated[DocumentPathQuery, Query()]) -> DocumentPaths:
+    """Show the path of documents of a topic through the stages. Default: the top of the final list."""
     traces, docs = _open_traces(workspace), [*filter(None, params.doc)]
-    return why(traces, params.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
+    return explain_document(traces, params.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
 
 
 def _open_traces(workspace: Workspace) -> Traces:
     if "traces" not in workspace.parts:
-        hint = "Traces say which documents each stage of a system passed on. Open them, with judgments and runs:"
+        hint = (
+            "Traces record the documents that each stage of a pipeline returned. Open traces with judgments and runs:"
+        )
         raise NotOpenError("no traces are open", "judged serve QRELS RUN --traces FILE", hint)
     return workspace.parts["traces"]
 

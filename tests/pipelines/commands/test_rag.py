@@ -68,7 +68,7 @@ def test_duplicate_system_names_are_rejected_with_a_fix(folder: Path, run: Calla
     assert folder.is_dir()
     evaluation = run("rag", "evaluate", "old", "old")
     assert evaluation.code == 2
-    assert "Fix: name one of them: OTHER=PATH" in evaluation.err
+    assert "Fix: rename one of them: OTHER=PATH" in evaluation.err
 
 
 def test_a_measure_of_answers_is_rejected_for_runs(folder: Path, run: Callable[..., Ended]) -> None:
@@ -91,4 +91,4 @@ def test_commands_accept_several_folders_and_files(folder: Path, run: Callable[.
     for paths in (("answers.jsonl", "support.jsonl"), ("answers.jsonl", "support.jsonl", "old")):
         output = run("rag", "evaluate", *paths, "-m", "SupportP", "--format", "json")
         rules = {note["rule"] for note in json.loads(output.out)["notes"]}
-        assert (output.code, "odd-records" in rules) == (0, True)  # includes notes from reading
+        assert (output.code, "irregular-records" in rules) == (0, True)  # includes notes from reading

@@ -64,6 +64,8 @@ def test_documents_without_text_are_rejected_with_their_fields(tmp_path: Path) -
     lines = [json.dumps({"doc_id": doc, "words": text}) for doc, text in small_plan.DOCUMENTS.items()]
     for text in ("\n".join(lines), f"[{', '.join(lines)}]"):
         Path(plan["documents"]).write_text(text)
-        with pytest.raises(InputError, match=r"no document has a title or text; fields seen: doc_id, words"):
+        with pytest.raises(
+            InputError, match=r"no document has a title or a text; fields of the first record: doc_id, words"
+        ):
             run(plan, tmp_path / "out")
     assert not (tmp_path / "out").exists()

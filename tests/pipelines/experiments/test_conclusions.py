@@ -171,12 +171,12 @@ def test_effects_of_one_factor_at_a_time_are_against_the_control() -> None:
         row = next(i for i, run_levels in enumerate(levels.values()) if str(run_levels[effect.factor]) == new_level)
         assert effect.values == pytest.approx(values[row] - values[control_index])
     assert not conclusions.effects.is_full_factorial
-    note_text = "the same difference as in that table"
+    note_text = "each effect equals the difference"
     assert note_text in conclusions.table("effects").note
     assert note_text not in conclude(experiment(random_scores(3)), **FAST).table("effects").note
     assert all(effect.estimate is None for effect in conclusions.effects.interactions)
     assert len(conclusions.table("effects")) == 3  # interactions that cannot be estimated have no rows
-    assert "no-interaction-omitted_interactions" in {note.rule for note in conclusions.notes}
+    assert "omitted-interactions" in {note.rule for note in conclusions.notes}
     assert conclusions.effects.omitted_interactions == tuple(
         effect.factor for effect in conclusions.effects.interactions
     )
@@ -204,7 +204,7 @@ def test_an_engine_without_a_factor_is_compared_at_the_control_level() -> None:
         assert effect.values == pytest.approx(expected)
     assert [effect.held_levels for effect in conclusions.effects.main] == [("method lucene", "stemmer none"), (), ()]
     assert conclusions.effects.omitted_interactions == conclusions.effects.not_estimated == ()
-    assert {note.rule for note in conclusions.notes}.isdisjoint({"aliased", "no-interaction-omitted_interactions"})
+    assert {note.rule for note in conclusions.notes}.isdisjoint({"aliased", "omitted-interactions"})
     reversed_roles = experiment(values, levels)
     reversed_roles.control = "dense"  # the control may be the engine without these factors
     engine, *other_effects = conclude(reversed_roles, **FAST).effects.main
@@ -291,10 +291,10 @@ def test_the_lowest_is_best_for_a_measure_with_low_optimum() -> None:
     values[1] -= 0.1
     conclusions = conclude(experiment(values, levels, measure="Fallout(n=10)"), **FAST)
     assert conclusions.best == "b"
-    assert conclusions.facts()["naive"] == pytest.approx(values[1].mean())
-    interval = conclusions.honest_interval
+    assert conclusions.facts()["naive_mean"] == pytest.approx(values[1].mean())
+    interval = conclusions.cross_validated_interval
     assert interval is not None
-    assert 0 <= interval[0] <= conclusions.facts()["honest"] <= interval[1] <= 1
+    assert 0 <= interval[0] <= conclusions.facts()["cross_validated_mean"] <= interval[1] <= 1
 
 
 def test_topics_without_all_scores_are_excluded_from_the_choice() -> None:

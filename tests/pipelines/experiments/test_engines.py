@@ -186,7 +186,7 @@ def test_an_engine_over_http(address: str, tmp_path: Path) -> None:
     assert engine.search("fruit", 2) == [("fruit-0", 10.0), ("fruit-1", 9.0)]
     with pytest.raises(QueryRefusedError, match="400"):
         engine.search("bad", 2)
-    for query, message in (("broken", "500"), ("text", "no answer"), ("odd", "no list")):
+    for query, message in (("broken", "500"), ("text", "no valid response"), ("odd", "no list")):
         with pytest.raises(InputError, match=message):
             engine.search(query, 2)
     file.write_text(OPENSEARCH.replace("ADDRESS", "file:///etc/passwd"))
@@ -232,7 +232,7 @@ def test_postgresql_ranks_documents_and_drops_its_table(server: str, tmp_path: P
     engine.close()
     with psycopg.connect(server) as connection, pytest.raises(psycopg.errors.UndefinedTable):
         connection.execute(f"SELECT * FROM {engine._table}")
-    with pytest.raises(InputError, match="no PostgreSQL server answers"):
+    with pytest.raises(InputError, match="cannot connect to PostgreSQL"):
         build_engine("postgresql", tmp_path, dsn="host=/nowhere")
 
 

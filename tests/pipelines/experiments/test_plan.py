@@ -76,9 +76,9 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         ("again", None), ("hybrid", None), ("sqlite", "english"), ("raw", "none"), ("dense", None),
     ]  # fmt: skip
     assert node.of[0].settings["rrf_k"] == 10
-    assert {(note.subject, note.text[:10]) for note in plan.notes} == {
-        ("hybrid", "has no rrf"),
-        ("again", "has no rrf"),
+    assert {(note.subject, note.text.partition(":")[0]) for note in plan.notes} == {
+        ("hybrid", "does not use rrf_k"),
+        ("again", "does not use rrf_k"),
     }
 
 
@@ -103,10 +103,13 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         ),
         (ENGINES + "title_weight = true", r"plan.toml:10: .*use a number"),
         (ENGINES + "title_weight = nan", r"plan.toml:10: .*title_weight is nan"),
-        (ENGINES + "synonyms = 'none.txt'", r"plan.toml:7: .control.: .*none.txt: cannot read it"),
+        (ENGINES + "synonyms = 'none.txt'", r"plan.toml:7: .control.: .*none.txt: cannot read the file"),
         (ENGINES + "rewrite = 'nowhere:f'", r"plan.toml:10: .*no function 'nowhere:f'"),
-        ("[control]\nengine = 'lucene'", r"plan.toml:8: \[control\]: no engine or pipeline 'lucene'.*sqlite"),
-        ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: no engine"),
+        (
+            "[control]\nengine = 'lucene'",
+            r"plan.toml:8: \[control\]: no engine or pipeline 'lucene'.*sqlite",
+        ),
+        ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: the control has no engine"),
         (
             ENGINES + "[factors]\nstemmer = ['english']",
             r"plan.toml:9: \[control\]: stemmer of the control .* got 'none'",
@@ -180,7 +183,7 @@ def test_missing_files_are_rejected(tmp_path: Path) -> None:
     plan = small_plan.write(tmp_path)
     assert Plan.of(plan | {"qrels": Path(plan["qrels"])}).qrels == plan["qrels"]
     for key in ("documents", "queries", "qrels"):
-        with pytest.raises(InputError, match=f"{key}-not-here: cannot read it"):
+        with pytest.raises(InputError, match=f"{key}-not-here: cannot read the file"):
             Plan.of(plan | {key: str(tmp_path / f"{key}-not-here")})
     with pytest.raises(InputError, match="qrels is missing"):
         Plan.of({key: value for key, value in plan.items() if key != "qrels"})
@@ -296,7 +299,9 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
 
 def test_the_plan_counts_searches(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, factors={"stemmer": ["none", "english"]})
-    assert "2 indexes to build, 4 queries each asked 3 times for 100 documents: 26 searches" in plan.sentences[0]
+    assert (
+        "2 indexes to build; 4 queries, 3 searches each, for 100 documents; 26 searches in total" in plan.sentences[0]
+    )
     assert plan.to_dict()["configurations"][1] == {
         "configuration": "stemmer=english", "stemmer": "english", "key": plan.configurations[1].key,
     }  # fmt: skip

@@ -189,10 +189,10 @@ def test_a_failed_configuration_does_not_stop_the_run_and_is_tried_again(tmp_pat
     failure = json.loads(next((tmp_path / "out" / "configurations").glob(f"{failed_key}.*")).read_text())
     assert f"line {line}, in wrong" in failure["traceback"]
     assert {name: problem.split(".")[0] for name, problem in results.failures.items() if name != "wrong"} == {
-        "killed": "its process was ended by signal 9",
-        "rising": "query q1: scores rise down the list",
-        "twice": "query q1: the list has a document twice",
-        "silent": "no query has results: it gave none",
+        "killed": "the process was ended by signal 9",
+        "rising": "query q1: scores must not increase with rank",
+        "twice": "query q1: documents must be unique",
+        "silent": "no query has results: the engine returned nothing",
         "nan": "query q1: scores must be finite",
     }
     assert {note.subject for note in results.scores.notes if note.rule == "failed"} == set(names[1:])
@@ -447,7 +447,7 @@ def test_an_interrupt_reports_how_to_continue(tmp_path: Path, monkeypatch: pytes
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate()
     assert process.returncode == 130
-    assert "\nstopped: 1 done, 1 left" in messages, "after the progress lines"
+    assert "\nstopped: 1 done, 1 pending" in messages, "after the progress lines"
     assert run(path, tmp_path / "out").failures == {}
 
 

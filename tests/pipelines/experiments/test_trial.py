@@ -58,13 +58,13 @@ def test_both_lists_agree_with_direct_searches(trials: TrialEngines, tmp_path: P
     trial = trials.attempt(TOPIC, {"stemmer": "english", "title_weight": "3"}, query="largest divisor", measure="AP")
     runs = {
         "control": {TOPIC: search_directly(tmp_path / "a", query, stemmer="none")},
-        "tried": {TOPIC: search_directly(tmp_path / "b", "largest divisor", title_weight=3.0)},
+        "trial": {TOPIC: search_directly(tmp_path / "b", "largest divisor", title_weight=3.0)},
     }
     scores = evaluate(sample.qrels().over([TOPIC]), runs, "AP")
     (pair,) = trial.sides.topics[0].scores
     assert [pair.first, pair.second] == scores.values[:, 0, 0].tolist()
     for row in trial.sides.topics[0].rows:
-        for rank, name in ((row.first_rank, "control"), (row.second_rank, "tried")):
+        for rank, name in ((row.first_rank, "control"), (row.second_rank, "trial")):
             order = sorted(runs[name][TOPIC].items(), key=lambda hit: (hit[1], hit[0]), reverse=True)
             assert rank is None or order[rank - 1][0] == row.doc_id
     assert trial.facts()["settings"] == {"stemmer": "english", "title_weight": 3.0}

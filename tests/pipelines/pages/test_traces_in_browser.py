@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from judged.data import sample
 from judged.data.topics import Topics
 from judged.interface.pages.workspace import open_workspace
-from judged.pipelines.traces import Document, Span, Traces, failures, funnel, read_traces, why
+from judged.pipelines.traces import Document, Span, Traces, explain_document, failures, funnel, read_traces
 from judged.pipelines.traces.recorder import sample_traces
 from judged.web.app import make_app
 
@@ -24,14 +24,14 @@ def test_three_clicks_from_the_first_page_to_why_a_document_is_not_shown(serve: 
     shown = tab(serve(sample) + "/")
     page = shown.page
     page.get_by_label("Workbench").get_by_role("link", name="Traces").click()
-    expect(page.locator("h1")).to_have_text("Where it is lost")
+    expect(page.locator("h1")).to_have_text("Loss by stage")
     shown.accessible()
     shown.fits()
     page.get_by_role("link", name="t34", exact=True).click()
     page.get_by_role("link", name="gzip.compress").click()
     expect(page.locator("h1")).to_have_text("Topic t34")
     expect(page.get_by_role("row", name="gzip.compress tfidf_char")).to_contain_text("47 of 50")
-    expect(page.locator("main")).to_contain_text("cut by rrf")
+    expect(page.locator("main")).to_contain_text("removed by rrf")
     page.get_by_label("Compared with").fill("zlib.compress")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("row", name="zlib.compress shown")).to_contain_text("3 of 10")
@@ -46,7 +46,7 @@ def test_failures_lead_to_documents_without_a_script(serve: Any, tab: Any, sampl
     page = shown.page
     page.get_by_role("link", name="heapq.nlargest").click()
     expect(page.locator("h1")).to_have_text("Topic t01")
-    expect(page.locator("main")).to_contain_text("no stage passed it on")
+    expect(page.locator("main")).to_contain_text("no stage returned the document")
 
 
 def test_the_first_topic_is_shown_with_its_query_where_none_is_named(sample: Any) -> None:
@@ -79,7 +79,9 @@ def test_twins_are_the_answers_of_python() -> None:
     sorted_out = client.get("/api/v1/traces/failures").json()
     assert len(sorted_out["documents"]) == len(failures(opened.qrels, traces).documents)
     way = client.get("/api/v1/traces/topic?topic=t34&doc=gzip.compress&doc=bz2.compress").json()
-    assert way["sentences"] == list(why(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences)
+    assert way["sentences"] == list(
+        explain_document(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences
+    )
 
 
 def test_spans_find_their_topics_by_the_texts_of_queries(tmp_path: Path) -> None:

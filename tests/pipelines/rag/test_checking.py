@@ -46,16 +46,16 @@ def test_each_rule_has_its_count() -> None:
         ("warning", "not-answered"): 1,  # 3
         ("warning", "no-text"): 1,  # sentence 2
         ("warning", "failed-verdicts"): 1,  # of j
-        ("warning", "absent-verdicts"): 1,  # support of sentence 2 by w; assignment of m to b
-        ("warning", "cited-from-elsewhere"): 1,  # w
+        ("warning", "missing-verdicts"): 1,  # support of sentence 2 by w; assignment of m to b
+        ("warning", "cited-outside-context"): 1,  # w
         ("info", "unknown-documents"): 1,  # w and others are not judged
         ("warning", "unknown-documents"): 1,  # w is in no run and not in the corpus
-        ("info", "no-table"): 1,  # evidence, references, correctness, feedback
+        ("info", "missing-table"): 1,  # evidence, references, correctness, feedback
     }
 
 
 def test_foreign_ids_and_duplicate_answers_are_errors() -> None:
-    assert rules(TABLES, {"1": {"x#1": 1}})["error", "foreign-ids"] == 2
+    assert rules(TABLES, {"1": {"x#1": 1}})["error", "mismatched-ids"] == 2
     duplicated = {"answers": [*TABLES["answers"], TABLES["answers"][0]]}
     assert [finding.severity for finding in check_responses(duplicated)] == ["error"]
 
@@ -84,4 +84,4 @@ def test_query_facts_are_rewritten_and_entity() -> None:
 def test_each_missing_table_has_its_own_line() -> None:
     """Only equal findings of several files are combined into one line."""
     text = str(check_responses({"answers": [{"query_id": "q", "text": "x"}]}))
-    assert all(f"nothing is recorded of {name}:" in text for name in ("context", "citations", "nuggets", "support"))
+    assert all(f"the table {name} is missing" in text for name in ("context", "citations", "nuggets", "support"))

@@ -189,7 +189,7 @@ def test_documents_that_address_the_judge_fail_and_are_mentioned_in_notes() -> N
         unprotected = fill(prepare_table("support", attacked, fake.endpoint(), repeats=0, keep_addressed=True))
     verdicts = {row["doc_id"]: row["verdict"] for row in filled.responses["support"].to_pylist()}
     assert verdicts == {"d1": "failed", "d2": "not"}  # unjudged, within bounds
-    assert {"prompt-injection", "not-asked"} <= {note.rule for note in filled.notes}
+    assert {"prompt-injection", "not-sent"} <= {note.rule for note in filled.notes}
     assert list(prepared.addressed) == ["d1"]
     assert unprotected.responses["support"]["verdict"].to_pylist() == ["support", "not"]  # the attack succeeds
     assert "prompt-injection" in {note.rule for note in unprotected.notes}

@@ -33,7 +33,7 @@ def test_the_table_is_added_to_the_folder(tmp_path: Path, run: Callable[..., End
         assert (completed.code, fake.calls) == (1, 3)  # requests are left
         completed = run(*command, "--yes", "--family", "a=Fake-7B")
         assert (completed.code, fake.calls) == (0, 24)  # 16, and two topics repeated
-        assert "it may favor them" in completed.err
+        assert "may favor these systems" in completed.err
         assert run(*command, "--yes").code == 0
         assert fake.calls == 24
         other_folder = run(*command, "--yes", "--into", str(tmp_path / "new"), "--store", str(answers / "asked.db"))

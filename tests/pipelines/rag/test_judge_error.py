@@ -10,8 +10,8 @@ from scipy import stats
 
 from judged.errors import InputError
 from judged.labels.corrected_systems import topic_interval
-from judged.pipelines.rag.judge_bias import believed
-from judged.pipelines.rag.judge_error import OwnVariance, calibrate
+from judged.pipelines.rag.judge_bias import within_margin
+from judged.pipelines.rag.judge_error import JudgeVariance, calibrate
 from judged.pipelines.rag.responses import Responses
 from judged.stats.prediction_powered import MIN_N, prediction_powered
 
@@ -44,7 +44,7 @@ def test_variance_of_repeats_is_recovered() -> None:
     for _ in range(2000):
         verdicts = true_verdicts(rng, 60, 10)
         first, second = (SCORES[judge_verdicts(rng, verdicts)].mean(axis=1) for _ in range(2))
-        variance = OwnVariance.of(first[None, :12], second[None, :12], first)
+        variance = JudgeVariance.of(first[None, :12], second[None, :12], first)
         estimates.append((variance.variance, variance.share))
         true_variances.append(verdict_variance[verdicts].mean() / 10)
     variance = np.mean(true_variances)
@@ -63,13 +63,13 @@ def test_the_interval_of_a_variance_is_a_chi_square_interval(systems: int, level
     relative_variance = (14 * np.var(half_squares, ddof=1) / half_squares.mean() ** 2 + 5 * 5 / systems) / (14 + 5)
     freedom = min(2 * 14 / relative_variance, 14 * systems)
     limits = freedom * half_squares.mean() / stats.chi2.ppf([(1 + level) / 2, (1 - level) / 2], freedom)
-    variance = OwnVariance.of(first, second, scores, level)
+    variance = JudgeVariance.of(first, second, scores, level)
     assert variance.variance == pytest.approx(half_squares.mean())
     assert variance.share == pytest.approx(half_squares.mean() / np.var(scores, ddof=1))
     assert variance.share_ci == pytest.approx(tuple(limits / np.var(scores, ddof=1)))
-    assert OwnVariance.of(first[:, :11], second[:, :11], scores).share_ci is None
+    assert JudgeVariance.of(first[:, :11], second[:, :11], scores).share_ci is None
     if level == 0.95:
-        assert OwnVariance.of(first, second, scores) == variance
+        assert JudgeVariance.of(first, second, scores) == variance
 
 
 @pytest.mark.slow
@@ -97,13 +97,13 @@ def test_judges_with_a_bias_of_the_margin_are_rarely_accepted() -> None:
     """40 topics, errors with sd 0.15 and a bias equal to the margin, 4,000 rounds: at most 2.5% (se 0.25)."""
     rng = np.random.default_rng(3)
     errors = 0.05 + 0.15 * rng.standard_normal((4000, 40))
-    verdicts = [believed(40, topic_interval(row, 0.95), 0.05) for row in errors]
+    verdicts = [within_margin(40, topic_interval(row, 0.95), 0.05) for row in errors]
     assert verdicts.count("yes") / len(verdicts) <= 0.0325
     assert verdicts.count("no") / len(verdicts) <= 0.0325
 
 
 def test_few_topics_are_not_tested() -> None:
-    assert believed(MIN_N - 1, (0.0, 0.0), 0.05) == believed(MIN_N, None, 0.05) == "not tested"
+    assert within_margin(MIN_N - 1, (0.0, 0.0), 0.05) == within_margin(MIN_N, None, 0.05) == "not tested"
 
 
 def tables(topics: int = 80, labeled: int = 40, repeated: int = 20, seed: int = 0) -> Responses:
@@ -146,7 +146,7 @@ def test_means_by_people_by_a_model_and_corrected() -> None:
     assert first.bias == pytest.approx(mean("m", "a", 40) - mean("ann", "a", 40))
     assert first.ci is not None
     assert first.ci[0] < first.value < first.ci[1]
-    assert 0 < first.own_share < 1
+    assert 0 < first.judge_variance_share < 1
     (agreement,) = calibration.agreement
     assert (agreement.shared, agreement.failed) == (40 * 2 * 6, 0)
     assert 0.5 < agreement.same < 0.85

@@ -13,10 +13,10 @@ import pytest
 from scipy import stats
 
 from judged.errors import InputError
-from judged.pipelines.rag.judge_bias import _few_topics, believed, judge_bias
+from judged.pipelines.rag.judge_bias import _few_topics, judge_bias, within_margin
 from judged.pipelines.rag.judge_error import (
     JudgedMean,
-    OwnVariance,
+    JudgeVariance,
     VerdictAgreement,
     VerdictCalibration,
     _scores_of_repeated,
@@ -43,8 +43,8 @@ NAN = math.nan
     ],
 )  # fmt: skip
 def test_verdicts_about_a_bias_with_a_margin_of_a_twentieth(n: int, ci: Any, p: float, expected: str) -> None:
-    assert believed(n, ci, 0.05, selection_p=p) == expected
-    assert believed(n, ci, 0.05, selection_p=p, alpha=0.05) == expected
+    assert within_margin(n, ci, 0.05, selection_p=p) == expected
+    assert within_margin(n, ci, 0.05, selection_p=p, alpha=0.05) == expected
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
@@ -56,23 +56,23 @@ def test_bias_of_a_judge_equals_scipy(level: float) -> None:
     assert (bias.n, bias.mean) == (30, pytest.approx(errors.mean()))
     assert bias.ci == pytest.approx(stats.t.interval(level, 29, errors.mean(), stats.sem(errors)))
     assert bias.selection_p == pytest.approx(stats.ttest_ind(model, others, equal_var=False).pvalue)
-    assert bias.believed == "yes"
+    assert bias.within_margin == "yes"
     if level == 0.95:
         assert judge_bias(people, model, others, margin=0.5) == bias
     for n_people, n_others, has_test in ((6, 6, True), (5, 6, False), (6, 5, False)):
         smaller = judge_bias(people[:n_people], model[:n_people], others[:n_others], margin=0.5)
         assert math.isnan(smaller.selection_p) == (not has_test)
-        assert (smaller.believed, smaller.few_topics) == ("not tested", ())
+        assert (smaller.within_margin, smaller.few_topics) == ("not tested", ())
     assert math.isnan(judge_bias(people, np.full(30, 0.5), others, margin=0.5).selection_p)
     assert math.isnan(judge_bias(people, model, np.full(9, 0.5), margin=0.5).selection_p)
     empty = judge_bias(people[:0], model[:0], others, margin=0.5)
-    assert (empty.n, empty.ci, empty.believed) == (0, None, "not tested")
+    assert (empty.n, empty.ci, empty.within_margin) == (0, None, "not tested")
     assert math.isnan(empty.mean)
     # people's topics differ from the others: significant at a level of 90%, not at 95%
     p = judge_bias(people, model, others, margin=0.5).selection_p
     shifted = judge_bias(people, model, others + 0.12, margin=0.5, level=level)
     assert p > shifted.selection_p
-    assert (shifted.believed == "undecided") == (shifted.selection_p <= 1 - level)
+    assert (shifted.within_margin == "undecided") == (shifted.selection_p <= 1 - level)
 
 
 def test_few_topics_that_could_change_the_verdict_about_a_bias() -> None:
@@ -92,30 +92,30 @@ def test_few_topics_that_could_change_the_verdict_about_a_bias() -> None:
 def test_the_judges_own_variance_at_its_limits() -> None:
     """Differences of 0.2 and 0: half the mean square is 0.01, half of the scores' variance of 0.02."""
     first, second = np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]])
-    estimate = OwnVariance.of(first, second, np.array([0.4, 0.6]))
+    estimate = JudgeVariance.of(first, second, np.array([0.4, 0.6]))
     assert (estimate.topics, estimate.variance, estimate.share, estimate.share_ci) == (
         2,
         pytest.approx(0.01),
         pytest.approx(0.5),
         None,
     )
-    complete = OwnVariance.of(first, second, np.array([0.5, 0.6]))  # a variance of 0.005: the share is truncated to 1
+    complete = JudgeVariance.of(first, second, np.array([0.5, 0.6]))  # a variance of 0.005: the share is truncated to 1
     assert complete.share == 1.0
     for scores in ([0.5], [], [0.5, 0.5]):
-        without_share = OwnVariance.of(first, second, np.array(scores))
+        without_share = JudgeVariance.of(first, second, np.array(scores))
         assert (without_share.topics, without_share.variance, without_share.share_ci) == (2, pytest.approx(0.01), None)
         assert math.isnan(without_share.share)
-    empty = OwnVariance.of(np.empty((1, 0)), np.empty((1, 0)), np.array([0.4, 0.6]))
+    empty = JudgeVariance.of(np.empty((1, 0)), np.empty((1, 0)), np.array([0.4, 0.6]))
     assert (empty.topics, empty.share_ci) == (0, None)
     assert np.isnan([empty.variance, empty.share]).all()
     rng = np.random.default_rng(2)
     first, second = rng.random((2, 1, 12))
     scores = rng.random(20)
-    wide, complete = (OwnVariance.of(first, second, factor * scores) for factor in (1.0, 0.6))
+    wide, complete = (JudgeVariance.of(first, second, factor * scores) for factor in (1.0, 0.6))
     assert wide.share_ci is not None
     assert 0 < wide.share_ci[0] < wide.share < 1.0
     assert (wide.share_ci[1], complete.share, complete.share_ci) == (1.0, 1.0, (1.0, 1.0))
-    assert OwnVariance.of(first[:, :11], second[:, :11], rng.random(20)).share_ci is None
+    assert JudgeVariance.of(first[:, :11], second[:, :11], rng.random(20)).share_ci is None
 
 
 def test_degrees_of_freedom_of_a_variance() -> None:
@@ -136,8 +136,8 @@ def test_degrees_of_freedom_of_a_variance() -> None:
 
 MEAN = JudgedMean(
     judge="m", measure="SupportP", run="a", labeled=40, people=0.5, model=0.625, model_judged=0.5625, bias=0.0625,
-    bias_ci=(0.03, 0.095), believed="yes", few_topics=(), selection_p=0.5, value=0.55, ci=(0.5, 0.6), weight=0.75,
-    repeated=20, own_sd=0.125, own_share=0.25, own_share_ci=(0.2, 0.375),
+    bias_ci=(0.03, 0.095), within_margin="yes", few_topics=(), selection_p=0.5, value=0.55, ci=(0.5, 0.6), weight=0.75,
+    repeated=20, judge_sd=0.125, judge_variance_share=0.25, judge_variance_share_ci=(0.2, 0.375),
 )  # fmt: skip
 AGREEMENT = VerdictAgreement("m", "support", 1234, 1001, 0.755, 0.5, (0.25, 0.75), 0.625, -0.125)
 
@@ -151,36 +151,37 @@ def answer(
 def test_sentences_of_judges() -> None:
     second = replace(AGREEMENT, judge="n", verdicts="assignments", shared=1, failed=0, same=1.0, kappa=NAN)
     assert answer(agreement=(AGREEMENT, second)).sentences == (
-        "m gives 76% of 1,234 verdicts on support as people do (kappa 0.500); 1,001 failed.",
-        "n gives 100% of 1 verdict on assignments as people do (kappa nan); 0 failed.",
+        "m agrees with people on 76% of 1,234 verdicts on support (kappa 0.500); 1,001 verdicts failed.",
+        "n agrees with people on 100% of 1 verdict on assignments (kappa nan); 0 verdicts failed.",
     )
     means = (
-        MEAN, replace(MEAN, run="b", labeled=25, own_share=NAN, repeated=21),
-        replace(MEAN, run="c", believed="no", labeled=9, own_share=0.5, few_topics=("q1", "q2", "q3", "q4")),
-        replace(MEAN, run="d", believed="undecided", selection_p=0.0123, own_share=NAN),
-        replace(MEAN, run="e", believed="not tested", selection_p=0.05, own_share=NAN),
-        replace(MEAN, judge="n", run="a", believed="no", own_share=NAN, selection_p=NAN),
-        replace(MEAN, judge="o", run="a", believed="undecided", repeated=1, selection_p=0.051),
+        MEAN, replace(MEAN, run="b", labeled=25, judge_variance_share=NAN, repeated=21),
+        replace(MEAN, run="c", within_margin="no", labeled=9, judge_variance_share=0.5,
+                few_topics=("q1", "q2", "q3", "q4")),
+        replace(MEAN, run="d", within_margin="undecided", selection_p=0.0123, judge_variance_share=NAN),
+        replace(MEAN, run="e", within_margin="not tested", selection_p=0.05, judge_variance_share=NAN),
+        replace(MEAN, judge="n", run="a", within_margin="no", judge_variance_share=NAN, selection_p=NAN),
+        replace(MEAN, judge="o", run="a", within_margin="undecided", repeated=1, selection_p=0.051),
     )  # fmt: skip
     # 1 - 0.05^(1/25): errors on more topics are in the sample in 95 of 100 samples
-    unseen = f"errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics can go unseen, and the bias can be larger."
-    not_random = "people's topics are not like the others, so that its bias on these is not known."
+    unseen = f"can miss errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics, so the bias can be larger."
+    not_random = "the judged topics differ from the others, so the bias on the others is unknown."
     expected = f"""
-        Within 0.05 of people's, by m: SupportP of a and SupportP of b. With 25 topics judged by people, {unseen}
-        Not to be reported as if people had said it, by m: SupportP of c.
-        Not shown either way by the topics that people judged, for m: SupportP of d.
-        Not tested, as people judged fewer than 25 topics or no error varies, for m: SupportP of e.
-        Sensitive to a few topics, SupportP of c by m: if topics such as q1, q2 and q3 are as rare or as frequent as \
-the sample allows, this verdict does not hold.
-        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0123): {not_random}
-        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0500): {not_random}
-        Asked again on 21 topics, m is itself the cause of 25% to 50% of the variance of a mean.
-        Not to be reported as if people had said it, by n: SupportP of a.
-        Not shown either way by the topics that people judged, for o: SupportP of a.
-        Asked again on 1 topic, o is itself the cause of 25% of the variance of a mean.
+        Bias of m within the margin of 0.05: SupportP of a and SupportP of b. A sample of 25 topics {unseen}
+        Bias of m beyond the margin of 0.05 (do not replace people's scores): SupportP of c.
+        Undecided whether the bias of m is within the margin of 0.05: SupportP of d.
+        Bias of m not tested (people judged fewer than 25 topics, or all errors are equal): SupportP of e.
+        The result for SupportP of c by m is sensitive to a few topics: it can change if topics such as q1, q2 and q3 \
+are rarer or more frequent than in the sample.
+        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all (p = 0.0123): {not_random}
+        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all (p = 0.0500): {not_random}
+        From 21 topics judged twice, m causes 25% to 50% of the variance of a mean.
+        Bias of n beyond the margin of 0.05 (do not replace people's scores): SupportP of a.
+        Undecided whether the bias of o is within the margin of 0.05: SupportP of a.
+        From 1 topic judged twice, o causes 25% of the variance of a mean.
     """
     assert answer(*means).sentences[1:] == tuple(line.strip() for line in expected.strip().splitlines())
-    assert "are not like the others" in " ".join(answer(means[6], level=0.9).sentences)
+    assert "differ from the others" in " ".join(answer(means[6], level=0.9).sentences)
 
 
 def test_tables_of_judges() -> None:
@@ -192,22 +193,24 @@ def test_tables_of_judges() -> None:
     assert other_blocks == [confusion, confusion]
     assert (agreement.labels, means.labels) == (2, 3)  # type: ignore[attr-defined]
     grid = agreement.grid()  # type: ignore[attr-defined]
-    assert grid.header == ("judge", "verdicts", "shared", "failed", "same", "kappa", "quadratic", "shift")
+    assert grid.header == (
+        "judge", "verdicts", "shared items", "failed", "same verdict", "kappa", "quadratic kappa", "mean difference",
+    )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
         ("m", "support", "1234", "1001", "76%", "0.500", "0.625", "-0.125")
     ]
     assert agreement.records()[0]["kappa_ci"] == [0.25, 0.75]  # type: ignore[attr-defined]
     grid = means.grid()  # type: ignore[attr-defined]
     assert grid.header == (
-        "judge", "measure", "run", "topics", "people", "model", "bias", "believed", "few topics", "selection p",
-        "corrected", "weight", "repeated", "own sd", "own share",
+        "judge", "measure", "run", "topics", "people", "model", "bias", "within margin", "few topics", "selection p",
+        "corrected", "weight", "repeated", "judge sd", "judge share",
     )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
         ("m", "SupportP", "a", "40", "0.5000", "0.6250", "+0.0625", "yes", "q1, q2", "0.5000", "0.5500 [0.500, 0.600]",
          "0.75", "20", "0.1250", "25%"),
     ]  # fmt: skip
     row = means.records()[0]  # type: ignore[attr-defined]
-    assert (row["bias_ci"], row["own_share_ci"]) == ([0.03, 0.095], [0.2, 0.375])
+    assert (row["bias_ci"], row["judge_variance_share_ci"]) == ([0.03, 0.095], [0.2, 0.375])
     two_judges = {("m", "support"): confusion, ("n", "support"): confusion}
     assert [block.name for block in answer(grades=two_judges).blocks()] == ["sentences", "agreement"]
     assert result.facts() == {"margin": 0.05, "level": 0.95, "grades": ["contradicts", "not", "partial", "support"]}
@@ -257,7 +260,11 @@ def test_agreement_and_confusion_table_by_hand() -> None:
     )
     assert agreement.quadratic == pytest.approx(1 - 0.5 / by_chance)
     table = result.grades["m", "support"]
-    assert (table.name, table.title, table.folded) == ("support", "What m said of support, by what people said", True)
+    assert (table.name, table.title, table.folded) == (
+        "support",
+        "Verdicts of m on support, by verdict of people",
+        True,
+    )
     assert [tuple(row.values()) for row in table.records()] == [
         ("contradicts", 0, 0, 0, 0, 0), ("not", 1, 1, 0, 0, 0), ("partial", 0, 0, 0, 0, 1), ("support", 0, 0, 1, 1, 0),
     ]  # fmt: skip
@@ -277,16 +284,16 @@ def test_means_of_people_and_of_a_model_by_hand() -> None:
     assert mean.bias == pytest.approx(-1 / 6)
     errors = np.array([-1 / 4, -1 / 4, 0])
     assert mean.bias_ci == pytest.approx(stats.t.interval(0.95, 2, errors.mean(), stats.sem(errors)))
-    assert (mean.believed, mean.few_topics, math.isnan(mean.selection_p)) == ("not tested", (), True)
+    assert (mean.within_margin, mean.few_topics, math.isnan(mean.selection_p)) == ("not tested", (), True)
     assert mean.repeated == 2  # q1 from 3/4 to 1, q3 from 0 to 1/2
     variance = ((1 / 4) ** 2 + (1 / 2) ** 2) / 4
-    assert mean.own_sd == pytest.approx(math.sqrt(variance))
-    assert mean.own_share == pytest.approx(variance / np.var([3 / 4, 0, 0, 1, 1], ddof=1))
-    assert mean.own_share_ci is None
+    assert mean.judge_sd == pytest.approx(math.sqrt(variance))
+    assert mean.judge_variance_share == pytest.approx(variance / np.var([3 / 4, 0, 0, 1, 1], ddof=1))
+    assert mean.judge_variance_share_ci is None
     assert not math.isnan(mean.value)
     (note,) = [note for note in result.notes if note.rule == "few-topics"]
     assert note.text.startswith(
-        "Not enough data: 3 topics, at least 25 are required. So intervals do not hold their level"
+        "Not enough data: 3 topics, at least 25 are required. So the coverage of intervals may be below their level"
     )
     labeled_only = calibrate(supports(), "ann", "SupportP", labeled=["q1", "q2", "other"])
     assert labeled_only.means[0].labeled == 2

@@ -82,7 +82,7 @@ def test_the_context_of_exports_has_only_retrieved_passages(tmp_path: Path) -> N
         assert context[0] == ("do cats sleep?", name, "d1", 1)
         assert "The right passage." not in responses["context"]["text"].to_pylist()
         assert rows(responses, "references", "text") == [("They do.",)]
-        assert any("not what the generator was given" in str(note) for note in responses.notes)
+        assert any("not the input of the generator" in str(note) for note in responses.notes)
     with_topics = read_responses(tmp_path / "ragas.jsonl", topics={"q7": "do cats sleep?"})
     assert rows(with_topics, "sentences", "query_id", "sentence", "text") == [("q7", 1, "Yes."), ("q7", 2, "A lot.")]
     assert [doc for (doc,) in rows(with_topics, "context", "doc_id")] == [
@@ -103,7 +103,7 @@ def test_ids_of_exports_have_priority_over_texts(tmp_path: Path, texts: dict[str
     for loaded in (responses, without_texts):
         notes = " ".join(map(str, loaded.notes))
         assert ("'model'" in notes, "'faithfulness'" in notes, "hash" in notes) == (True, True, False)
-        assert "not what the generator was given" in notes
+        assert "not the input of the generator" in notes
     with pytest.raises(InputError) as caught:
         read_responses(
             write_file(tmp_path, "c.jsonl", RAGAS, {**record, "retrieved_context_ids": ["p7"], "user_input": "x"})
@@ -129,8 +129,8 @@ def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
         ({**ASSIGNMENTS, "nuggets": [{"text": "a", "assignment": "supported"}]}, "unknown assignment 'supported'"),
         ({**SUPPORT, "sentences": [{"sentenceID": 0, "text": "a", "citations": [{"reference": "d", "support": "3"}]}]},
          "unknown support '3'"),
-        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID must be a whole number, got 'x'"),
-        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID must be a whole number, got -1"),
+        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID must be an integer from 0, got 'x'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID must be an integer from 0, got -1"),
         ({**RAGAS, "retrieved_contexts": "['Cats sleep.']"}, "must be a list"),
         ({**RAGAS, "user_input": [{"content": "hi", "type": "human"}]}, "user_input must be a text"),
     ],

@@ -96,7 +96,7 @@ def test_support_by_uncited_documents_is_ignored() -> None:
     )
     scores = evaluate(all_tables, ["SupportP", "SupportR", "SentencePrecision"])
     assert set(scores.aggregate()["run"].values()) == {0.0}
-    assert "foreign-support" in rules(scores)
+    assert "ignored-support" in rules(scores)
     assert evaluate(all_tables, "R@10", qrels={"q": {"reference": 1}}).value("R@10") == 0.0  # of its own context
 
 
@@ -204,9 +204,9 @@ def test_measures_of_documents_use_qrels_or_evidence() -> None:
 
 
 def test_a_measure_of_rankings_needs_a_context_and_judgments() -> None:
-    with pytest.raises(InputError, match="needs a table `context`"):
+    with pytest.raises(InputError, match="requires a table `context`"):
         evaluate(tables(), "R@10", qrels={"q": {"d": 1}})
-    with pytest.raises(InputError, match="needs judgments of documents"):
+    with pytest.raises(InputError, match="requires judgments of documents"):
         evaluate(tables(context=[{"doc_id": "d"}]), "R@10")
 
 

@@ -10,8 +10,8 @@ from scipy.stats import beta, chi2, t, ttest_ind
 
 from judged.labels.corrected_systems import topic_interval
 from judged.pipelines.rag import support_over_time, waterfall
-from judged.pipelines.rag.judge_bias import believed, judge_bias
-from judged.pipelines.rag.judge_error import MIN_REPEATED_TOPICS, OwnVariance, calibrate
+from judged.pipelines.rag.judge_bias import judge_bias, within_margin
+from judged.pipelines.rag.judge_error import MIN_REPEATED_TOPICS, JudgeVariance, calibrate
 from judged.pipelines.rag.steps import Share
 from judged.stats.prediction_powered import MIN_N
 
@@ -87,11 +87,11 @@ def test_a_period_has_an_interval_from_three_answers(count: int, has_interval: b
 
 def test_a_judge_is_accepted_from_25_topics_with_varying_errors() -> None:
     within = (-0.01, 0.01)
-    assert [believed(n, within, 0.05) for n in (MIN_N - 1, MIN_N)] == ["not tested", "yes"]
-    assert believed(100, None, 0.05) == "not tested"
+    assert [within_margin(n, within, 0.05) for n in (MIN_N - 1, MIN_N)] == ["not tested", "yes"]
+    assert within_margin(100, None, 0.05) == "not tested"
     limits = ((-0.05, 0.05), (-0.051, 0), (0, 0.051), (0.051, 0.1), (-0.1, -0.051))
-    assert [believed(MIN_N, ci, 0.05) for ci in limits] == ["yes", "undecided", "undecided", "no", "no"]
-    assert believed(MIN_N, (0.05, 0.1), 0.05) == "undecided"
+    assert [within_margin(MIN_N, ci, 0.05) for ci in limits] == ["yes", "undecided", "undecided", "no", "no"]
+    assert within_margin(MIN_N, (0.05, 0.1), 0.05) == "undecided"
     assert topic_interval(np.full(40, 0.1), 0.95) is None
     assert topic_interval(np.array([0.1, 0.2]), 0.95) is None
     errors = np.array([0.1, 0.2, 0.6])
@@ -113,7 +113,7 @@ def judgments(topics: int, n_errors: int) -> dict[str, list[dict[str, Any]]]:
 )
 def test_few_topics_or_constant_errors_have_no_verdict(topics: int, n_errors: int, expected: str) -> None:
     (mean,) = calibrate(judgments(topics, n_errors), "ann", "SupportP").means
-    assert (mean.bias, mean.believed) == (pytest.approx(-n_errors / topics), expected)
+    assert (mean.bias, mean.within_margin) == (pytest.approx(-n_errors / topics), expected)
     assert (mean.bias_ci is None) == (topics < 3 or n_errors == 0)
 
 
@@ -121,30 +121,30 @@ def test_the_interval_of_a_judges_own_variance_is_a_chi_square_interval() -> Non
     """Twelve half squares 0, 0, 0, 1/2, and so on, with mean 1/8; for one and for two systems."""
     first, second = np.zeros((1, 12)), np.array([[0.0, 0.0, 0.0, 1.0] * 3])
     scores = np.array([0.0, 1.0, 0.5, 0.5])
-    estimate = OwnVariance.of(first, second, scores)
+    estimate = JudgeVariance.of(first, second, scores)
     half_squares, total_variance = second[0] ** 2 / 2, scores.var(ddof=1)
     assert (estimate.topics, estimate.variance, estimate.share) == (12, 1 / 8, pytest.approx(1 / 8 / total_variance))
     relative_variance = (12 * half_squares.var(ddof=1) * 64 + 5 * 5) / 17
     freedom = min(24 / relative_variance, 12)
     limits = [freedom / 8 / chi2.ppf(q, freedom) / total_variance for q in (0.975, 0.025)]
     assert estimate.share_ci == pytest.approx((limits[0], min(limits[1], 1.0)))
-    two_systems = OwnVariance.of(np.zeros((2, 12)), np.vstack([second, second]), scores)
+    two_systems = JudgeVariance.of(np.zeros((2, 12)), np.vstack([second, second]), scores)
     relative_variance = (12 * half_squares.var(ddof=1) * 64 + 5 * 5 / 2) / 17
     assert two_systems.share_ci is not None
     assert two_systems.share_ci[0] == pytest.approx(
         24 / relative_variance / 8 / chi2.ppf(0.975, 24 / relative_variance) / total_variance
     )
-    assert OwnVariance.of(first[:, 1:], second[:, 1:], scores).share_ci is None
+    assert JudgeVariance.of(first[:, 1:], second[:, 1:], scores).share_ci is None
     assert MIN_REPEATED_TOPICS == 12
-    assert OwnVariance.of(first, first, scores).share_ci is None  # equal verdicts: no variance to estimate
-    assert OwnVariance.of(first, second, np.ones(4)).share_ci is None
-    assert np.isnan(OwnVariance.of(first, second, np.ones(4)).share)
+    assert JudgeVariance.of(first, first, scores).share_ci is None  # equal verdicts: no variance to estimate
+    assert JudgeVariance.of(first, second, np.ones(4)).share_ci is None
+    assert np.isnan(JudgeVariance.of(first, second, np.ones(4)).share)
 
 
 def test_an_accepted_judge_mentions_errors_on_unseen_topics() -> None:
     """Two errors are within the margin; 1% of all topics is absent from 300 with probability 0.99 ** 300 = 5%."""
     result = calibrate(judgments(300, 2), "ann", "SupportP")
-    assert (result.means[0].believed, result.means[0].few_topics) == ("yes", ())
+    assert (result.means[0].within_margin, result.means[0].few_topics) == ("yes", ())
     (text,) = (sentence for sentence in result.sentences if "SupportP" in sentence)
     assert ("1%" in text, "300" in text) == (True, True)
 
@@ -155,7 +155,7 @@ def test_a_single_error_can_make_a_verdict_sensitive(topics: int, is_sensitive: 
     bound = beta.ppf(0.975, 2, topics - 1)
     assert (bound > 0.05) == is_sensitive
     mean = calibrate(judgments(topics, 1), "ann", "SupportP").means[0]
-    assert (mean.believed, mean.few_topics) == ("yes", ("q00",) if is_sensitive else ())
+    assert (mean.within_margin, mean.few_topics) == ("yes", ("q00",) if is_sensitive else ())
 
 
 def test_the_bias_of_topics_that_are_no_random_sample_is_undecided() -> None:
@@ -164,18 +164,18 @@ def test_the_bias_of_topics_that_are_no_random_sample_is_undecided() -> None:
     equal, lower = (
         judge_bias(people, model, others, margin=0.05) for others in (np.tile(model, 5), np.tile(model, 5) / 2)
     )
-    assert (equal.believed, lower.believed) == ("yes", "undecided")
+    assert (equal.within_margin, lower.within_margin) == ("yes", "undecided")
     assert equal.selection_p == pytest.approx(1.0)
     expected: Any = ttest_ind(model, np.tile(model, 5) / 2, equal_var=False)
     assert lower.selection_p == pytest.approx(expected.pvalue)
     assert np.isnan(judge_bias(people, model, model[:5], margin=0.05).selection_p)
     worse = judge_bias(people, model - 0.2, np.tile(model, 5) / 2, margin=0.05)
-    assert worse.believed == "no"
+    assert worse.within_margin == "no"
 
 
 def test_a_few_topics_can_carry_a_bias_beyond_the_margin() -> None:
     """38 errors of about 0.08 and two of -0.3: exact bounds for two of 40 reach 17%, and the bias -0.001."""
     errors = np.concatenate([np.tile([0.080, 0.082], 19), [-0.3, -0.28]])
     bias = judge_bias(np.zeros(40), errors, np.zeros(0), margin=0.03)
-    assert (bias.believed, bias.few_topics) == ("no", (38, 39))
+    assert (bias.within_margin, bias.few_topics) == ("no", (38, 39))
     assert judge_bias(np.zeros(40), np.tile([0.080, 0.082], 20), np.zeros(0), margin=0.03).few_topics == ()

@@ -37,7 +37,7 @@ def run_failures(sample: World, seed: int = 0, **options: Any) -> Failures:
 
 
 def discovered(result: Failures) -> set[str]:
-    return {test.failure for test in result.tests if test.found}
+    return {test.failure for test in result.tests if test.significant}
 
 
 @pytest.mark.parametrize("damage", BY_DEFINITION)
@@ -157,7 +157,7 @@ def test_expected_clicks_separate_position_and_popularity(damage: str) -> None:
             clicks.append(row)
     tests = failures(qrels, Traces(tuple(spans)), "nDCG@10", clicks=clicks).tests
     assert [test.where for test in tests] == ["all topics", "position", "popularity"]
-    assert {test.where for test in tests if test.found} - {"all topics"} == {damage} - {"nothing"}
+    assert {test.where for test in tests if test.significant} - {"all topics"} == {damage} - {"nothing"}
     unexpected = [{**row, "expected": None} for row in clicks]
     (without_expected,) = failures(qrels, Traces(tuple(spans)), "nDCG@10", clicks=unexpected).tests
     assert (
@@ -210,7 +210,7 @@ def test_topics_with_disagreement_of_labels_are_feedback() -> None:
         sample = simulate("nothing", seed % 3)
         labels = labeled(sample, seed, accuracy=accuracy, n_guessed=n_guessed)
         tests = failures(sample.qrels, sample.traces, "nDCG@10", labels=labels).tests
-        return [test.where.removeprefix("labels of ") for test in tests if test.found and "labels" in test.where]
+        return [test.where.removeprefix("labels of ") for test in tests if test.significant and "labels" in test.where]
 
     assert detected(1, 1.0, 0) == []
     first = list(simulate("nothing", 1).qrels)[:5]

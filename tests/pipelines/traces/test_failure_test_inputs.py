@@ -47,7 +47,9 @@ def test_each_of_three_sources_is_tested_against_the_others() -> None:
         a, b, c, d = 0.25 if is_even else -0.75, 0.25, -1 / 3, -1 / 3
         values = [tests[name].values[TOPICS[i]] for name in tests]
         assert values == pytest.approx([a - (b + c) / 2, b - (a + c + d) / 3, c - (a + b) / 2])
-    assert tests["r at merge"].what == "share relevant at the same place of merge, r alone less s, q alone"
+    assert (
+        tests["r at merge"].quantity == "share of relevant documents at the same rank of merge: only r minus only s, q"
+    )
     assert all(test.failure == "calibration" for test in result.tests)
     two_sources = failures(qrels, merged({"s": "ad", "r": "b"}, "ab"), "RR(rel=2)")
     assert [test.where for test in two_sources.tests] == ["s at merge"]
@@ -121,11 +123,11 @@ def test_dates_of_relevant_documents_of_one_grade() -> None:
     qrels |= {"u": {"a": 2, "c": 1}, "v": {"a": 2, "b": 2}}
     test = find_test(failures(qrels, traces, "P(rel=2)@4", documents=dates), "freshness")
     assert dict(test.values) == {**dict.fromkeys(TOPICS, 1.0), "v": -1.0}
-    assert test.what.endswith("today is 2020-01-04")
+    assert test.quantity.endswith("latest date 2020-01-04")
     without_pairs = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-01")
-    assert [row.what for row in without_pairs.untested if row.failure == "freshness"] == ["all topics"]
+    assert [row.where for row in without_pairs.untested if row.failure == "freshness"] == ["all topics"]
     with_today = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-02")
-    assert find_test(with_today, "freshness").what.endswith("today is 2020-01-02")
+    assert find_test(with_today, "freshness").quantity.endswith("latest date 2020-01-02")
     empty = failures(qrels, traces, "P(rel=2)@4", documents=[{"doc_id": "z", "date": None}])
     assert [row.code for row in empty.untested if row.failure == "freshness"] == ["few-units"]
 
@@ -164,17 +166,17 @@ def test_classes_with_constant_losses_are_not_listed_as_untested() -> None:
             {topic: {"kind": "ab"[i >= size]} for i, topic in enumerate(topics)}, "kind", min_topics=1
         )
         result = failures(qrels, ranked(ranks), "RR", slicing=slicing)
-        assert [row.what for row in result.untested if row.code == "few-units"] == untested_classes
+        assert [row.where for row in result.untested if row.code == "few-units"] == untested_classes
         assert [test.where for test in result.tests] == ([] if untested_classes else ["kind=a", "kind=b"])
         constant = failures(qrels, ranked([2] * 20), "RR", slicing=slicing)
         assert constant.tests == ()
-        assert [row.what for row in constant.untested if row.code == "few-units"] == untested_classes
+        assert [row.where for row in constant.untested if row.code == "few-units"] == untested_classes
     halves = slice_topics({topic: {"kind": "ab"[i % 2]} for i, topic in enumerate(topics)}, "kind")
     # 9 + 10 topics with good lists have clicks: too few, although the classes have enough topics
     rows = [{"query_id": topic, "doc_id": "r", "clicks": i % 3} for i, topic in enumerate(topics[1:])]
     result = failures(qrels, ranked(ranks), "RR", slicing=halves, clicks=rows)
     assert [(test.where, test.failure) for test in result.tests] == [("kind=a", SLICE_TEST), ("kind=b", SLICE_TEST)]
-    assert [row.what for row in result.untested if row.code == "few-units"] == ["all topics"]
+    assert [row.where for row in result.untested if row.code == "few-units"] == ["all topics"]
     (test, _) = result.tests
     assert (test.n, test.difference, test.recoverable) == (10, -0.5, pytest.approx(-0.25))
     assert dict(test.values) == {topic: 0.5 * (i % 2) for i, topic in enumerate(topics)}
@@ -198,7 +200,7 @@ def test_clicks_follow_grades_position_and_popularity() -> None:
     # equally popular: 11 other topics with 8 and 2 clicks, and 66 more of b
     equal_popularity = [*rows[:-1], {"query_id": "other", "doc_id": "b", "clicks": 66, "expected": 1.0}]
     result = failures(qrels, final_list("abc"), "nDCG@3", clicks=equal_popularity)
-    assert {row.what for row in result.untested if row.code == "few-units"} == {"popularity"}
+    assert {row.where for row in result.untested if row.code == "few-units"} == {"popularity"}
     assert find_test(result, "feedback", "position").n == 12
     assert _share_of_sums([(1.0, 4.0), (1.0, 2.0)]) == pytest.approx(1 / 3)
     assert math.isnan(_share_of_sums([]))
@@ -234,10 +236,10 @@ def test_order_sides_and_discoveries() -> None:
     (separate,) = mean_test("calibration", "", "", calibration.values, level=0.95, seed=0)
     assert isinstance(separate, FailureTest)
     assert calibration.p == separate.p == calibration.adjusted
-    assert calibration.found
+    assert calibration.significant
     at_p, _ = run_tests(losses, judgments, **options, fdr=calibration.p, level=0.95, seed=0)
     below_p, _ = run_tests(losses, judgments, **options, fdr=calibration.p * 0.999, level=0.95, seed=0)
-    assert [at_p[0].found, below_p[0].found] == [True, False]
+    assert [at_p[0].significant, below_p[0].significant] == [True, False]
     assert [row.failure for row in untested] == [
         "missing content",
         "freshness",
@@ -259,7 +261,7 @@ def test_levels_and_seeds_of_means(difference: float, p: float) -> None:
     values = {str(i): difference + 0.1 * float(rng.random()) for i in range(12)}
     (test,) = mean_test("freshness", "w", "what", values)
     assert isinstance(test, FailureTest)
-    assert (test.failure, test.where, test.what, test.n) == ("freshness", "w", "what", 12)
+    assert (test.failure, test.where, test.quantity, test.n) == ("freshness", "w", "what", 12)
     assert test.p == pytest.approx(p, rel=1e-6)
     assert math.isnan(test.recoverable)
     widths = []

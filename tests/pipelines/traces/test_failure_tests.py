@@ -84,10 +84,10 @@ def test_freshness_by_hand() -> None:
     test = find_test(result, "freshness")
     assert (test.n, test.difference) == (12, pytest.approx(1 / 3))
     assert test.p == pytest.approx(1 / 4096)  # one-sided: half of 2 / 4096
-    assert test.found
+    assert test.significant
     swapped = find_test(failures(qrels, final_list("bca"), "R@2", documents=documents, date="day"), "freshness")
     assert (swapped.difference, swapped.p) == (pytest.approx(-1), pytest.approx(1 - 1 / 4096))  # newer ones above
-    assert not swapped.found
+    assert not swapped.significant
     # later dates are left out: only the pair a-c remains, and the list 'b' has neither
     early = find_test(
         failures(qrels, final_list("b"), "R@2", documents=documents, date="day", today="2020-01-02"), "freshness"
@@ -96,7 +96,7 @@ def test_freshness_by_hand() -> None:
     same_day = failures(qrels, final_list("ab"), "R@2", documents=[{"doc_id": d, "day": "2020-01-01"} for d in "abcde"],
                         date="day")  # fmt: skip
     assert [test for test in same_day.tests if test.failure == "freshness"] == []
-    with pytest.raises(InputError, match=r"unknown column of dates 'date'; columns are .*day"):
+    with pytest.raises(InputError, match=r"no date column 'date'; the columns are: .*day"):
         failures(qrels, final_list("ab"), "R@2", documents=documents)
 
 
@@ -190,7 +190,7 @@ def test_clicks_against_grades_by_hand() -> None:
     rows = click_rows({"a": (3, None), "b": (1, None), "c": (0, None), "d": (2, None)})
     result = failures(qrels, final_list("abcd"), "nDCG@4", clicks=rows)
     assert find_test(result, "feedback").difference == pytest.approx(1 / 3)
-    codes = {(row.failure, row.what): row.code for row in result.untested}
+    codes = {(row.failure, row.where): row.code for row in result.untested}
     assert codes["feedback", "position and popularity"] == "no-data"
     partial = failures(qrels, final_list("abcd"), "nDCG@4", clicks=rows[: 4 * 11])
     assert find_test(partial, "feedback").n == 11  # the last topic has no clicks
@@ -235,7 +235,7 @@ def test_labels_of_a_topic_against_all_by_fishers_test() -> None:
     assert [test.adjusted for test in result.tests] == pytest.approx(false_discovery_control(expected).tolist())
     assert [test.interval for test in tests] == [None] * 10
     too_few = failures(qrels, final_list("ab", topics[:9]), "R@2", labels=labels)
-    assert [row.code for row in too_few.untested if row.what == "labels"] == ["few-units"]
+    assert [row.code for row in too_few.untested if row.where == "labels"] == ["few-units"]
 
 
 def test_only_labels_of_documents_that_affect_the_score_are_tested() -> None:
@@ -281,7 +281,7 @@ def test_classes_are_compared_with_all_others_by_welch() -> None:
     small = {topic: {"kind": "a" if i < 9 else "b"} for i, topic in enumerate(topics)}
     too_few = failures(qrels, ranked(ranks), "RR", slicing=slice_topics(small, "kind"))
     assert too_few.tests == ()
-    assert {(row.what, row.code) for row in too_few.untested if row.what.startswith("kind")} == {
+    assert {(row.where, row.code) for row in too_few.untested if row.where.startswith("kind")} == {
         ("kind=a", "few-units"), ("kind=b", "few-units")
     }  # fmt: skip
 
@@ -294,10 +294,10 @@ def test_abandoned_good_lists_by_hand() -> None:
     rows = [{"query_id": topic, "doc_id": "r", "clicks": int(i >= 14)} for i, topic in enumerate(topics)]
     result = failures({topic: {"r": 1} for topic in topics}, ranked(ranks), "RR", clicks=rows,
                      slicing=slice_topics(kinds, "kind"))  # fmt: skip
-    (test,) = (test for test in result.tests if test.where == "kind=a" and "click" in test.what)
+    (test,) = (test for test in result.tests if test.where == "kind=a" and "click" in test.quantity)
     assert (test.n, test.difference) == (14, 1.0)
     assert math.isnan(test.recoverable)
-    assert test.found
+    assert test.significant
 
 
 def test_the_share_of_topics_that_a_sample_can_miss() -> None:
@@ -331,7 +331,7 @@ def test_all_tests_share_one_false_discovery_rate() -> None:
     p = [test.p for test in result.tests]
     assert len(p) == 4
     assert [test.adjusted for test in result.tests] == pytest.approx(false_discovery_control(p).tolist())
-    assert [test.found for test in result.tests] == [test.adjusted <= 0.05 for test in result.tests]
+    assert [test.significant for test in result.tests] == [test.adjusted <= 0.05 for test in result.tests]
 
 
 def test_intervals_and_comparisons_need_enough_data() -> None:

@@ -72,18 +72,16 @@ def test_the_first_kind_loses_most_within_all_bounds(
 
 def test_the_first_sentence() -> None:
     failure = FAILURES["scoring"]
-    helps = f" What usually helps: {failure.remedy}. Cost: {failure.cost}."
+    fix = f" Typical fix: {failure.remedy}. Cost: {failure.cost}."
     losses = {"candidate": [0.0] * 4, "scoring": [0.5, 0.0, 0.25, 0.25], "debugging": [0.0] * 4}
-    assert failures_of(losses).sentences == (f"To do first: scoring, which loses 0.2500 of RR.{helps}",)
+    assert failures_of(losses).sentences == (f"Work on scoring first: it loses 0.2500 of RR.{fix}",)
     wide = {"scoring": [[0.5, 0, 0, 0], [0.5, 0.5, 0, 0]]}
-    assert failures_of(losses, wide).sentences == (f"To do first: scoring, which loses 0.1250 to 0.2500 of RR.{helps}",)
+    assert failures_of(losses, wide).sentences == (f"Work on scoring first: it loses 0.1250 to 0.2500 of RR.{fix}",)
     narrow = {"scoring": [[0.5] * 4, [0.5 + 1e-13] * 4]}  # but for rounding
-    assert failures_of(losses, narrow).sentences[0].startswith("To do first: scoring, which loses 0.5000 of RR.")
+    assert failures_of(losses, narrow).sentences[0].startswith("Work on scoring first: it loses 0.5000 of RR.")
     rounded = {"scoring": [[0.5] * 4, [0.5 + 1e-11] * 4]}
     assert (
-        failures_of(losses, rounded)
-        .sentences[0]
-        .startswith("To do first: scoring, which loses 0.5000 to 0.5000 of RR.")
+        failures_of(losses, rounded).sentences[0].startswith("Work on scoring first: it loses 0.5000 to 0.5000 of RR.")
     )
     unknown = {
         "scoring": [[0.0] * 4, [0.5] * 4],
@@ -92,21 +90,21 @@ def test_the_first_sentence() -> None:
     }
     assert failures_of(losses, unknown).sentences == (
         (
-            f"To do first: debugging, {FAILURES['debugging'].remedy}. Up to 0.5000 of RR is lost where a stage is not"
-            " recorded, so that it is not known which other kind loses most."
+            f"Work on debugging first: {FAILURES['debugging'].remedy}. Up to 0.5000 of RR is lost where a stage is not"
+            " recorded, so it is unknown which other kind of failure loses most."
         ),
     )
-    assert failures_of().sentences == ("Nothing is lost that could be recovered.",)
+    assert failures_of().sentences == ("There is no recoverable loss of RR.",)
     assert failures_of().title == "log: kinds of failure, RR"
 
 
 FRESHNESS = FailureTest("freshness", "all topics", "pairs", 10, 0.25, (0.125, 0.375), 0.0123, values={"t0": 0.5},
-                    adjusted=0.0246, found=True)  # fmt: skip
+                    adjusted=0.0246, significant=True)  # fmt: skip
 UNLIKELY = FailureTest("intent", "kind=a", "loss", 25, -0.5, None, 0.7, 0.125, {"t0": 0.5}, frozenset(["t0"]), 0.9)
 SIGNIFICANT = FailureTest("intent", "kind=b", "loss", 100, 0.5, (0.25, 0.75), 0.001, -0.125, {"t0": 0.5},
                           frozenset(["t1"]), 0.003, True)  # fmt: skip
 SUBTOPICS = FailureTest(
-    "intent", "subtopics", "share", 12, 0.375, None, 0.02, values={"t0": 0.5}, adjusted=0.03, found=True
+    "intent", "subtopics", "share", 12, 0.375, None, 0.02, values={"t0": 0.5}, adjusted=0.03, significant=True
 )
 
 
@@ -116,21 +114,25 @@ def test_sentences_of_tests_over_topics() -> None:
     sentences = failures_of(tests=(UNLIKELY, FRESHNESS, SIGNIFICANT), untested=untested).sentences[1:]
     assert sentences == (
         (
-            "Tests over topics (3, false-discovery rate 0.05) show freshness: all topics +0.250;"
-            " intent (which could also be feedback or freshness): kind=b +0.500."
+            "Significant kinds of failure (3 tests over topics, false discovery rate 0.05): freshness: all topics"
+            " +0.250 [+0.125, +0.375] (adjusted p = 0.025, n = 10); intent (other possible causes: feedback and"
+            " freshness): kind=b +0.500 [+0.250, +0.750] (adjusted p = 0.003, n = 100)."
         ),
-        "Not tested, for the reasons in the table: feedback (clicks, labels) and calibration (merged sources).",
+        "Not tested, see the table for the reasons: feedback (clicks, labels) and calibration (merged sources).",
     )
     assert failures_of(tests=(SIGNIFICANT, SUBTOPICS), fdr=0.1).sentences[1:] == (
-        "Tests over topics (2, false-discovery rate 0.1) show intent: kind=b +0.500, subtopics +0.375.",
+        (
+            "Significant kinds of failure (2 tests over topics, false discovery rate 0.1): intent: kind=b +0.500"
+            " [+0.250, +0.750] (adjusted p = 0.003, n = 100), subtopics +0.375 (adjusted p = 0.03, n = 12)."
+        ),
     )
     assert failures_of(tests=(UNLIKELY,)).sentences[1:] == (
-        "Tests over topics (1, false-discovery rate 0.05) show nothing.",
+        "Significant kinds of failure (1 test over topics, false discovery rate 0.05): none.",
     )
     class_result = failures_of(tests=(SIGNIFICANT._replace(failure=SLICE_TEST),), untested=untested[:1])
-    assert f"{SLICE_TEST} (which could also be feedback): kind=b" in class_result.sentences[1]
+    assert f"{SLICE_TEST} (other possible causes: feedback): kind=b" in class_result.sentences[1]
     assert class_result.alternatives == ("feedback",)
-    assert failures_of(tests=(FRESHNESS._replace(found=False), SUBTOPICS)).alternatives == ()
+    assert failures_of(tests=(FRESHNESS._replace(significant=False), SUBTOPICS)).alternatives == ()
     assert failures_of(tests=(SIGNIFICANT._replace(failure=SLICE_TEST),)).alternatives == ()
 
 
@@ -145,7 +147,16 @@ def test_the_table_of_tests() -> None:
     assert table.labels == 2
     alternatives = "feedback, freshness"
     assert cells(table) == [
-        ("failure", "where", "topics", "difference", "adjusted p", "recoverable RR", "could also be", "difference of"),
+        (
+            "failure",
+            "where",
+            "topics",
+            "difference",
+            "adjusted p",
+            "recoverable RR",
+            "other possible causes",
+            "quantity",
+        ),
         ("intent", "kind=b", "100", "+0.5000 [+0.250, +0.750]", "0.003 *", "-0.1250", alternatives, "loss"),
         ("freshness", "all topics", "10", "+0.2500 [+0.125, +0.375]", "0.025 *", "-", "", "pairs"),
         ("intent", "subtopics", "12", "+0.3750", "0.03 *", "-", "", "share"),
@@ -154,7 +165,7 @@ def test_the_table_of_tests() -> None:
     ]
     rows = table.records()
     assert [row["p"] for row in rows] == [0.001, 0.0123, 0.02, 0.7, 0.7]
-    assert [row["found"] for row in rows] == [True, True, True, False, False]
+    assert [row["significant"] for row in rows] == [True, True, True, False, False]
     # the share of all topics that a sample of n misses in 5 of 100 cases
     assert [(1 - row["missed"]) ** row["n"] for row in rows] == pytest.approx([0.05] * 5)
     assert [row["remedy"] for row in rows] == [
@@ -163,10 +174,10 @@ def test_the_table_of_tests() -> None:
     ]
     assert rows[1]["cost"] == FAILURES["freshness"].cost
     assert rows[3]["cost"] is None
-    assert [column.name for column in table.columns if column.below] == ["of"]
-    assert "could also be" not in cells(failures_of(tests=(SIGNIFICANT,)).table("tests"))[0]  # no alternatives
+    assert [column.name for column in table.columns if column.below] == ["quantity"]
+    assert "other possible causes" not in cells(failures_of(tests=(SIGNIFICANT,)).table("tests"))[0]  # no alternatives
     assert (
-        "could also be" not in cells(failures_of(tests=(SUBTOPICS,), untested=untested).table("tests"))[0]
+        "other possible causes" not in cells(failures_of(tests=(SUBTOPICS,), untested=untested).table("tests"))[0]
     )  # no class
 
 
@@ -184,20 +195,26 @@ def test_the_table_of_kinds() -> None:
         ("failure", "documents", "topics", "recoverable RR"), ("scoring", "3", "2", "0.3125"),
         ("candidate", "1", "1", "0.1250"), ("debugging", "0", "0", "0.0000"),
     ]  # fmt: skip
-    assert cells(table)[0][4:] == ("what usually helps",)
+    assert cells(table)[0][4:] == ("typical fix",)
     assert cells(table)[1][4] == f"{FAILURES['scoring'].remedy} (cost: {FAILURES['scoring'].cost})"
     keys = ("slice", "failure", "traffic", "recoverable", "low", "high", "remedy", "cost")
     rows = [tuple(row[key] for key in keys) for row in table.records()]
     assert rows[0] == (
         "all topics", "scoring", 2.0, 0.3125, 0.3125, 0.3125, FAILURES["scoring"].remedy, FAILURES["scoring"].cost
     )  # fmt: skip
-    assert "helps" not in table.records()[0]
+    assert "remedy_and_cost" not in table.records()[0]
     document = result.table("documents")
-    assert (document.title, document.labels, document.folded) == ("4 relevant documents not seen", 4, True)
+    assert (document.title, document.labels, document.folded) == (
+        "4 relevant documents that users did not see",
+        4,
+        True,
+    )
     assert cells(document)[:2] == [
         ("topic", "document", "failure", "lost at", "grade"), ("t0", "a", "scoring", "rerank", "2"),
     ]  # fmt: skip
-    assert failures_of(LOSSES, documents=LOST[:1]).table("documents").title == "1 relevant document not seen"
+    assert (
+        failures_of(LOSSES, documents=LOST[:1]).table("documents").title == "1 relevant document that users did not see"
+    )
 
 
 def test_the_table_of_kinds_by_slice_and_traffic() -> None:
@@ -207,9 +224,9 @@ def test_the_table_of_kinds_by_slice_and_traffic() -> None:
     result = failures_of(losses, bounds, slicing=SLICING, documents=LOST, traffic=np.array([10.0, 5.0, 2.0, 1.0]))
     table = result.table("kinds")
     assert table.labels == 2
-    assert table.note.startswith("recoverable: means over the topics of which it is known")
+    assert table.note.startswith("recoverable: mean over the topics with a known loss")
     assert [row[:8] for row in cells(table)] == [
-        ("slice", "failure", "documents", "topics", "traffic", "recoverable RR", "at least", "at most"),
+        ("slice", "failure", "documents", "topics", "traffic", "recoverable RR", "lower bound", "upper bound"),
         ("all topics", "scoring", "3", "2", "12", "0.3333", "0.2500", "0.3750"),
         ("all topics", "candidate", "1", "1", "5", "0.1250", "0.1250", "0.1250"),
         ("all topics", "debugging", "0", "0", "0", "-", "0.0000", "0.1250"),
@@ -218,8 +235,8 @@ def test_the_table_of_kinds_by_slice_and_traffic() -> None:
         ("k=y", "scoring", "0", "0", "0", "0.0000", "0.0000", "0.0000"),
         ("k=y", "candidate", "1", "1", "5", "0.2500", "0.2500", "0.2500"),
     ]
-    helps = [row[8] for row in cells(table)[1:]]
-    assert [text == "-" for text in helps] == [False] * 3 + [True] * 4
+    fixes = [row[8] for row in cells(table)[1:]]
+    assert [text == "-" for text in fixes] == [False] * 3 + [True] * 4
 
 
 def test_other_tables_and_facts() -> None:
@@ -236,11 +253,12 @@ def test_other_tables_and_facts() -> None:
         "documents",
     ]
     assert cells(result.table("curves")) == [
-        ("where", "scores from", "to", "documents", "relevant"), ("s at merge", "0.5000", "2.2500", "5", "40%"),
+        ("where", "lowest score", "highest score", "documents", "relevant"),
+        ("s at merge", "0.5000", "2.2500", "5", "40%"),
     ]  # fmt: skip
     table = result.table("untested")
     assert table.labels == 2
-    assert cells(table) == [("failure", "what", "reason"), ("feedback", "clicks", "no clicks are given")]
+    assert cells(table) == [("failure", "where", "reason"), ("feedback", "clicks", "no clicks are given")]
     assert table.records()[0]["code"] == "no-data"
     facts = result.facts()
     assert (facts["traces"], facts["measure"], facts["fdr"]) == ("log", "RR", 0.05)

@@ -21,11 +21,11 @@ from judged.pipelines.traces import (
     TraceFunnel,
     Traces,
     diff,
+    explain_document,
     failures,
     funnel,
     read_traces,
     traces_of_runs,
-    why,
     write_traces,
 )
 
@@ -174,11 +174,11 @@ def test_unreadable_lines_are_counted(tmp_path: Path) -> None:
     path.write_text(path.read_text() + '[1]\n{"stage": "s", "query_id": 1, "kind": "guess"}\n{"stage": "half", "que')
     loaded = read_traces(path)
     assert loaded.spans == branched().spans
-    assert [note.text.split(",")[0] for note in loaded.notes] == ["2 records left out", "1 record left out"]
+    assert [note.text.split(",")[0] for note in loaded.notes] == ["2 records skipped", "1 record skipped"]
     assert f"{path}:6" in loaded.notes[0].text
     assert f"{path}:7" in loaded.notes[1].text
     (tmp_path / "none.jsonl").write_text("{}\n")
-    with pytest.raises(InputError, match="no stages of traces"):
+    with pytest.raises(InputError, match="no stage of a trace could be read"):
         read_traces(tmp_path / "none.jsonl")
 
 
@@ -193,14 +193,14 @@ def test_the_last_trace_of_a_query_is_used() -> None:
 
 
 def test_cycles_and_stages_of_two_kinds_raise() -> None:
-    with pytest.raises(InputError, match="their own ancestors"):
+    with pytest.raises(InputError, match="form a cycle"):
         _ = Traces((span("a", "rerank", "x", ("b",)), span("b", "rerank", "x", ("a",)))).stages
     with pytest.raises(InputError, match="is candidates in one trace and rerank in another"):
         _ = Traces((span("a", "candidates", "x"), span("a", "rerank", "x"))).stages
 
 
 def test_the_path_of_a_lost_document() -> None:
-    result = why(branched(), "q", "c", qrels=QRELS)
+    result = explain_document(branched(), "q", "c", qrels=QRELS)
     visits = {visit.stage.name: visit for visit in result.paths["c"]}
     assert (visits["sparse"].document, visits["dense"].document) == (Document("c", 3, 7.0), None)
     assert visits["fuse"].document == Document("c", 5, 5.0)
@@ -208,11 +208,11 @@ def test_the_path_of_a_lost_document() -> None:
     assert (visits["shown"].is_input, visits["shown"].lowest_score) == (False, None)
     assert result.grades["c"] == 1
     with pytest.raises(InputError, match="no trace of topic"):
-        why(branched(), "unknown")
+        explain_document(branched(), "unknown")
 
 
 def test_paths_start_with_the_final_list() -> None:
-    result = why(branched(), "q", qrels=QRELS)
+    result = explain_document(branched(), "q", qrels=QRELS)
     assert list(result.paths) == ["x", "b", "a", "c", "d"]
     assert all(visit.document is None for visit in result.paths["d"])
 
@@ -222,11 +222,11 @@ def test_feature_gaps_by_hand() -> None:
     features = [{"bm25": 7.0, "age": 4, "kind": "x"}, {"bm25": 3.0, "age": 1, "kind": "y"}, {"bm25": 5.0, "age": 1}]
     documents = tuple(Document(doc, rank, 1 / rank, "", features[rank - 1]) for rank, doc in enumerate("abc", 1))
     traces = Traces((Span("t", "q", "ltr", "rerank", (), documents), span("shown", "shown", "", ("ltr",))))
-    rows = why(traces, "q", ["a", "b"]).table("features").records()
+    rows = explain_document(traces, "q", ["a", "b"]).table("features").records()
     values = [(row["feature"], row["first"], row["second"]) for row in rows]
     assert values == [("bm25", 7.0, 3.0), ("age", 4, 1), ("kind", "x", "y")]
     assert [row["gap"] for row in rows[:2]] == pytest.approx([4 / (8 / 3) ** 0.5, 3 / 2**0.5])
-    assert [row["feature"] for row in why(traces, "q", "c").table("features").records()] == ["bm25", "age"]
+    assert [row["feature"] for row in explain_document(traces, "q", "c").table("features").records()] == ["bm25", "age"]
 
 
 def test_stages_back_to_the_query_with_user_actions() -> None:
@@ -236,7 +236,7 @@ def test_stages_back_to_the_query_with_user_actions() -> None:
     retrieval = Span("t", "q", "bm25", "candidates", (), (Document("a", 1),), "new", 12.5)
     rewrite = Span("t", "q", "rewrite", "rewrite", (), None, "new")
     traces = Traces((rewrite, retrieval, final, span("cited", "cited", "x", ("shown",))))
-    result = why(traces, "q", qrels=QRELS)
+    result = explain_document(traces, "q", qrels=QRELS)
     rows = result.table("stages").records()
     assert [row["stage"] for row in rows] == ["cited", "shown", "bm25", "rewrite"]
     names = ("documents", "relevant", "latency_ms", "model", "facts")
@@ -244,7 +244,7 @@ def test_stages_back_to_the_query_with_user_actions() -> None:
         (2, 1, None, "v2", "top_k: 2"), (1, 1, 12.5, None, None)
     ]  # fmt: skip
     assert result.user_actions == ("Clicks: a (2).", "Feedback on shown: helpful: 0, HUMAN.")
-    assert why(traces, "q", "a").sentences[0].endswith("at rank 2 of 2.")
+    assert explain_document(traces, "q", "a").sentences[0].endswith("at rank 2 of 2.")
 
 
 def test_kinds_of_failure_by_hand() -> None:
@@ -311,7 +311,7 @@ def test_differences_between_two_sets_of_traces() -> None:
     unchanged = [old for old in branched().spans if old.stage not in ("rerank", "shown")]
     changed = (span("rerank", "rerank", "cxa", ("fuse",)), span("shown", "shown", "cxa", ("rerank",)))
     result = diff(QRELS, branched(), Traces((*unchanged, *changed), "new"), "R@5", resamples=200)
-    rows = {row["stage"]: (row["baseline_held"], row["held"]) for row in result.table("stages").records()}
+    rows = {row["stage"]: (row["baseline_n_relevant"], row["n_relevant"]) for row in result.table("stages").records()}
     assert rows == {"sparse": (2, 2), "dense": (1, 1), "fuse": (3, 3), "rerank": (2, 2), "shown": (1, 2)}
     assert [tuple(row.values()) for row in result.table("documents").records()] == [
         ("q", "a", "at shown", None), ("q", "c", "at rerank", None), ("q", "b", None, "at rerank")

@@ -109,13 +109,13 @@ def test_by_hand() -> None:
     assert result.documents == 3
     # The corpus lacks b, relevant for q1, q2, and q6; q3 has an empty list; q6 has no trace
     assert [(topic, traffic, reason) for topic, _, _, traffic, reason in result.missing_content] == [
-        ("q1", 10, "relevant documents are not in the corpus"),
-        ("q2", 5, "relevant documents are not in the corpus"),
-        ("q3", 0, "nothing is found"),
-        ("q6", 0, "relevant documents are not in the corpus"),
+        ("q1", 10, "some relevant documents are not in the corpus"),
+        ("q2", 5, "some relevant documents are not in the corpus"),
+        ("q3", 0, "no results"),
+        ("q6", 0, "some relevant documents are not in the corpus"),
     ]
     assert {note.rule for note in result.notes} == {"ambiguous-name", "no-entity"}
-    assert result.table("wanted").records()[0]["query"] == "zip it"
+    assert result.table("missing_content").records()[0]["query"] == "zip it"
 
 
 def test_an_attribute_may_name_several() -> None:

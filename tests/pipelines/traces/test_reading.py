@@ -268,7 +268,7 @@ def test_format_selects_one_of_two_conventions(tmp_path: Path) -> None:
         ("search", "ab")
     ]
     assert [(span.stage, ids(span)) for span in read(tmp_path, rows, format="opentelemetry").spans] == [("kb", "c")]
-    with pytest.raises(InputError, match="not of the format ubi"):
+    with pytest.raises(InputError, match="not in the format ubi"):
         read(tmp_path, rows, format="ubi")
 
 
@@ -293,7 +293,7 @@ def test_ubi_queries_are_displayed_lists(tmp_path: Path) -> None:
     ]
     assert pages == [("jazz", "p1", "shown", 2), ("blues", "p2", "shown", 0), ("soul", "p3", "shown", None)]
     assert traces.spans[0].facts == {"user_id": "u"}
-    assert [note.rule for note in traces.notes] == ["odd-records"]
+    assert [note.rule for note in traces.notes] == ["irregular-records"]
     assert read(tmp_path, rows[:1], topic_from="query_attributes.topic").query_ids == ("4",)
 
 
@@ -308,8 +308,7 @@ def test_redacted_values_are_unrecorded(tmp_path: Path) -> None:
     traces = read(tmp_path, rows)
     assert [(span.query_id, ids(span)) for span in traces.spans] == [("q", "b"), ("r", None)]
     assert sorted(note.text for note in traces.notes) == [
-        "documents whose id was redacted: 1", "lists of documents that were redacted: 1",
-        "traces without the text of a query: 1",
+        "documents with a redacted id: 1", "redacted lists of documents: 1", "traces without a query text: 1",
     ]  # fmt: skip
 
 
@@ -330,13 +329,13 @@ def test_stages_missing_from_some_traces_are_mentioned_in_a_note(tmp_path: Path)
             sample_spans.span("s", 0, 1, sample_spans.retriever("a", "Cheap flights"), trace="t2"),
             sample_spans.span("r", 1, 2, sample_spans.reranker("a", "a"), trace="t2")]  # fmt: skip
     [note] = read(tmp_path, rows).notes
-    assert (note.rule, note.subject, note.weight) == ("absent-stages", "r", 1)
+    assert (note.rule, note.subject, note.weight) == ("missing-stages", "r", 1)
 
 
 @needs_shared
 def test_spans_without_retrieval_are_counted_by_kind() -> None:
     path = SHARED / "spans" / "openinference_vercel_all_spans.json"
-    with pytest.raises(InputError, match="no stages of traces") as caught:
+    with pytest.raises(InputError, match="no stage of a trace could be read") as caught:
         read_traces(path)
     for kind in ("2 ai.generateText.doGenerate", "1 ai.embed ", "10 spans"):
         assert kind in str(caught.value)
@@ -416,7 +415,7 @@ def test_truncated_lists_are_read_up_to_the_end(tmp_path: Path) -> None:
     path.write_text(json.dumps(sample_spans.pipeline())[:-10])
     traces = read_traces(path)
     assert [recorded.name for recorded in traces.stages] == ["bm25", "dense", "rerank input", "rerank"]
-    assert traces.notes[0].text == f"1 record left out, first {path}, record 5: no JSON object"
+    assert traces.notes[0].text == f"1 record skipped, the first at {path}, record 5: not a JSON object"
     path.write_text("")
     with pytest.raises(InputError, match="empty"):
         read_traces(path)
@@ -486,7 +485,7 @@ def test_traced_runs_are_written_unchanged(tmp_path: Path) -> None:
     write_traces(Traces((*traces_of_runs(runs).spans, unscored)), tmp_path / "traces.jsonl")
     result = process("traces", "runs", str(tmp_path / "traces.jsonl"), "--to", str(tmp_path / "runs"))
     descriptions = [line.rpartition(": ")[2] for line in result.out.splitlines()]
-    assert descriptions == ["recorded scores", "recorded scores", "ranks as scores, negative"]
+    assert descriptions == ["recorded scores", "recorded scores", "negative ranks as scores"]
     fused = [
         fuse([Run.of(source) for source in sources], algorithm="sum").table.to_pylist()
         for sources in ([runs["one"], runs["two"]], [tmp_path / "runs" / "one.run", tmp_path / "runs" / "two.run"])

@@ -173,7 +173,7 @@ def test_chunks_become_documents() -> None:
     assert [(note.rule, note.subject, note.weight) for note in unified.notes] == [
         ("unified-documents", "", 0), ("unmapped-documents", "bm25", 1)
     ]  # fmt: skip
-    assert unified.notes[0].text == "5 documents renamed by the mapping; 1 dropped behind another chunk of the same"
+    assert unified.notes[0].text == "5 document ids replaced by the mapping; 1 removed as a later chunk of a document"
 
 
 @pytest.mark.parametrize("text", ["a#1\ta\na#2\ta\n", "a#1,a\na#2,a", "a#1  a\n\na#2 a\n", '{"a#1": "a",\n"a#2": "a"}'])

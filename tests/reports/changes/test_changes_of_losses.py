@@ -66,7 +66,7 @@ def failure_test(
         0.01,
         values=topic_values,
         members=members,
-        found=is_detected,
+        significant=is_detected,
     )
 
 

@@ -22,11 +22,15 @@ _FOLDER = click.Path(path_type=Path)
 
 
 _conclusion_options = with_options(
-    shared("measure", default=None, help="Conclude by it; PLAN need not name it.  [default: the first of PLAN]"),
-    shared("by", metavar="ATTRIBUTE", help="Also show effects by this attribute of topics."),
+    shared(
+        "measure",
+        default=None,
+        help="Measure of the conclusions, also one that PLAN lacks.  [default: the first measure of PLAN]",
+    ),
+    shared("by", metavar="ATTRIBUTE", help="Attribute of topics: also show effects by slice."),
     shared("attributes"),
     click.option(
-        "--cost", multiple=True, metavar="NAME", help="A cost of the front. Repeat for more.  [default: p50_ms]"
+        "--cost", multiple=True, metavar="NAME", help="Cost of the Pareto front. Repeat for more.  [default: p50_ms]"
     ),
     shared("confidence", "correction", "resamples", "seed"),
 )
@@ -37,37 +41,37 @@ _conclusion_options = with_options(
 def experiment() -> None:
     """Run search engines in several configurations over documents, queries and judgments.
 
-    PLAN is a TOML file: what is searched, and which settings are tried (docs/experiments.md).
+    PLAN is a TOML file with the documents, queries, judgments, engines, and settings (docs/experiments.md).
     """
 
 
-@experiment.command("plan", short_help="Show what PLAN would run.")
+@experiment.command("plan", short_help="Show the configurations of PLAN.")
 @click.argument("plan")
 @answer_options()
 def plan(plan: str, output: OutputOptions) -> None:
-    """Show the configurations of PLAN, what is left out of it and why, and how much there is to do."""
+    """Show the configurations of PLAN, the omitted combinations with reasons, and the number of searches."""
     from judged.pipelines.experiments import Plan
 
     output.keep(plan)
     output(Plan.read(plan))
 
 
-@experiment.command("run", short_help="Run PLAN, or what is left of it, and conclude.")
+@experiment.command("run", short_help="Run PLAN, and find the best configuration.")
 @click.argument("plan")
 @click.option(
     "--to",
     "folder",
     type=_FOLDER,
     metavar="FOLDER",
-    help="Folder of the results.  [default: in the current folder, the name of PLAN without .toml]",
+    help="Folder of the results.  [default: the name of PLAN without .toml, in the current folder]",
 )
 @_conclusion_options
 @answer_options()
 @click.pass_context
 def run(context: click.Context, plan: str, folder: Path | None, output: OutputOptions, **options: Any) -> None:
-    """Run PLAN, each configuration in a process of its own, and say what may be concluded.
+    """Run each configuration of PLAN in its own process, and find the best configuration.
 
-    An experiment that was stopped continues where it was. The exit code is 1 if a configuration failed.
+    The same command continues a stopped experiment. The exit code is 1 if a configuration failed.
     """
     from judged.pipelines.experiments import Plan, load, run
     from judged.pipelines.experiments.runner import pending_configurations
@@ -84,7 +88,7 @@ def run(context: click.Context, plan: str, folder: Path | None, output: OutputOp
     except KeyboardInterrupt:
         pending = len(pending_configurations(plan_to_run, target))
         done = len(plan_to_run.configurations) - pending
-        click.echo(f"stopped: {done} done, {pending} left in {target}; the same command goes on", err=True)
+        click.echo(f"stopped: {done} done, {pending} pending in {target}. Run the same command to continue.", err=True)
         raise
     if options["measure"]:
         results = load(target, options["measure"])
@@ -106,12 +110,12 @@ def _print_configurations(count: int) -> Callable[[str, int], None]:
     return print_name
 
 
-@experiment.command("show", short_help="Conclude from the results in FOLDER.")
+@experiment.command("show", short_help="Show the conclusions from the results in FOLDER.")
 @click.argument("folder", type=_FOLDER)
 @_conclusion_options
 @answer_options()
 def show(folder: Path, output: OutputOptions, **options: Any) -> None:
-    """Say what may be concluded from the results in FOLDER, also before all configurations were run."""
+    """Show the conclusions from the results in FOLDER. The experiment can be unfinished."""
     from judged.pipelines.experiments import load
 
     output(_conclude(load(folder, options["measure"] or ()), **options))

@@ -1,4 +1,4 @@
-"""`judged rag`: what systems answered, and where the evidence for it went."""
+"""`judged rag`: scores of generated answers, and the steps at which evidence is lost."""
 
 from __future__ import annotations
 
@@ -37,25 +37,26 @@ if TYPE_CHECKING:
 
 @click.group("rag", cls=LazyGroup)
 def rag() -> None:
-    """Evaluate generated answers: what they say of what they should, what they cite, and what supports it.
+    """Evaluate generated answers: coverage of nuggets, citations, and support.
 
-    RESPONSES are folders or files of answers, sentences, citations, context, nuggets and verdicts (docs/rag.md). Files
-    go together; folders hold systems beside each other. NAME=PATH takes the system NAME, or calls the only one so.
+    RESPONSES are folders or files with answers, sentences, citations, context, nuggets, and verdicts (docs/rag.md).
+    Several files are combined; several folders are separate systems. NAME=PATH selects the system NAME at PATH, or
+    gives this name to its only system.
     """
 
 
 RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPONSES...")
 QRELS = click.option(
-    "--qrels", metavar="QRELS", help="Judgments of documents.  [default: documents that hold a nugget, by evidence]"
+    "--qrels",
+    metavar="QRELS",
+    help="Judgments of documents.  [default: documents with a nugget, from the table evidence]",
 )
 MEASURES = shared(
     "measures",
-    help="A measure of answers, such as NuggetRecall or SupportP, or one of rankings, such as R@10, of the context."
-    " Repeat for more.  [default: those that the tables allow]",
+    help="Measure of answers, such as NuggetRecall or SupportP, or measure of the context as a ranking, such as R@10."
+    " Repeat for more.  [default: all that the tables allow]",
 )
-_RUN_HELP = (
-    "A run behind the answers, by its stage in the order of the pipeline, or by system: NAME=RUN. Repeat for more."
-)
+_RUN_HELP = "Run that retrieved the context: NAME=RUN, by stage in pipeline order, or by system. Repeat for more."
 
 
 def read_named_responses(texts: Sequence[str], queries: str | None = None, documents: str | None = None) -> Responses:
@@ -107,19 +108,19 @@ def upstream_options(command: Command) -> Command:
     return with_options(  # pyright: ignore[reportReturnType]
         shared(*FORMATS),
         RESPONSES,
-        click.option("--qrels", metavar="FILE", help="Judgments: which documents are relevant."),
+        click.option("--qrels", metavar="FILE", help="Judgments of documents."),
         click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN_HELP),
-        click.option("--corpus", metavar="FILE", help="All documents, or their ids, one on each line."),
+        click.option("--corpus", metavar="FILE", help="All documents, or their ids, one per line."),
     )(read_upstream)
 
 
-@rag.command("check", short_help="What is there, what is missing, and what follows.")
+@rag.command("check", short_help="Check RESPONSES for missing and inconsistent data.")
 @upstream_options
 @answer_options()
 def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: OutputOptions) -> None:
-    """Say what is missing of RESPONSES or does not go together, and what can then not be measured.
+    """Check RESPONSES for missing and inconsistent data, and report what cannot be measured.
 
-    Exit code 0: no errors, warnings at most; 1: errors; 2: something cannot be read at all.
+    Exit code 0: no errors; 1: errors; 2: unreadable input.
     """
     from judged.pipelines.rag import check_responses
 
@@ -132,7 +133,7 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
     raise SystemExit(1 if findings.errors else 0)
 
 
-@rag.command("evaluate", short_help="Score answers by what they say, cite and rest on.")
+@rag.command("evaluate", short_help="Score answers by content, citations, and support.")
 @RESPONSES
 @QRELS
 @MEASURES
@@ -141,10 +142,10 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
     "--unjudged/--no-unjudged",
     default=True,
     show_default=True,
-    help="Show how far missing and failed verdicts could move each number.",
+    help="Show the range of each score over missing and failed verdicts.",
 )
 @shared("rel", "ci", "level", "draws", "seed", "attributes", "where")
-@click.option("--by", metavar="NAME", help="With --attributes: the scores by slice, one for each value.")
+@click.option("--by", metavar="NAME", help="Show scores by slice; requires --attributes.")
 @answer_options()
 def evaluate_command(
     responses: tuple[str, ...],
@@ -156,7 +157,7 @@ def evaluate_command(
     attributes: str | None,
     **options: Any,
 ) -> None:
-    """Score what systems answered, with intervals over topics."""
+    """Score the answers of systems, with intervals over topics."""
     from judged.comparison.slicing import slice_topics
     from judged.pipelines.rag import evaluate
 
@@ -174,9 +175,9 @@ def evaluate_command(
         output(scores.summary(**interval_options, per_topic=per_topic), table="topics" if per_topic else None)
 
 
-@rag.command("waterfall", short_help="Where the evidence went, and which step to work on.")
+@rag.command("waterfall", short_help="Find the step that loses most evidence.")
 @upstream_options
-@click.option("--traces", "paths", multiple=True, metavar="FILE", help="Traces, in place of runs. Repeat for more.")
+@click.option("--traces", "paths", multiple=True, metavar="FILE", help="Traces in place of runs. Repeat for more.")
 @click.option(
     "--cutoffs",
     nargs=2,
@@ -184,16 +185,18 @@ def evaluate_command(
     default=(100, 10),
     show_default=True,
     metavar="FIRST LAST",
-    help="How many documents of the first and of the last stage count.",
+    help="Number of top documents of the first and the last stage.",
 )
-@shared("rel", default=1, show_default=True, help="The lowest relevant grade.")
-@click.option("--partial", is_flag=True, help="Let partial support pass.")
-@click.option("--needs", metavar="FILE", help="Columns query_id and need: intervals are over needs, not over topics.")
+@shared("rel", default=1, show_default=True, help="Lowest relevant grade.")
+@click.option("--partial", is_flag=True, help="Count partial support as support.")
 @click.option(
-    "--entities", metavar="FILE", help="Names of entities: columns entity, alias and parent; for --by entity."
+    "--needs", metavar="FILE", help="Columns query_id and need. Intervals are then over needs instead of topics."
+)
+@click.option(
+    "--entities", metavar="FILE", help="Names of entities for --by entity: columns entity, alias, and parent."
 )
 @shared("level", "per_topic")
-@click.option("--lost", is_flag=True, help="Show what was lost, and where.")
+@click.option("--lost", is_flag=True, help="Show the lost items with the step that lost each.")
 @click.option("--all", "all_chains", is_flag=True, help="Show the steps of all chains.")
 @slice_options
 @answer_options()
@@ -211,10 +214,10 @@ def waterfall_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Follow evidence from the corpus to the answer, and say at which step most is lost.
+    """Follow evidence from the corpus to the answer, and find the step that loses most.
 
-    The first stage is held to the first 100 documents, the last to the first 10. Besides attributes of files, topics
-    can be cut --by entity and, with traces, --by rewritten.
+    By default, the top 100 documents of the first stage and the top 10 of the last stage count. Values of --by are
+    attributes of topics, entity, and, with --traces, rewritten.
     """
     from judged.data.expression import Expression
     from judged.pipelines.rag import waterfall
@@ -231,9 +234,7 @@ def waterfall_command(
             mask = Expression(slicing_options.where).mask(topic_attributes.over(topics))
             topics = [topic for topic, is_selected in zip(topics, mask.tolist(), strict=True) if is_selected]
             if not topics:
-                raise InputError(
-                    f"no topic satisfies {slicing_options.where!r}", fix="check the values of its attributes"
-                )
+                raise InputError(f"no topic satisfies {slicing_options.where!r}", fix="check the attribute values")
             answers = answers.of_topics(topics)
         slicing = (
             slicing_options.slice_topics(topic_attributes, topics)
@@ -271,19 +272,19 @@ def _topic_attributes(
     return attributes if trace_attributes is None else attributes.joined(trace_attributes)
 
 
-@rag.command("explain", short_help="Show one answer, or the pieces of its score.")
+@rag.command("explain", short_help="Show one answer, or the calculation of its score.")
 @RESPONSES
-@shared("topic", required=True, help="The topic.")
-@shared("measure", default=None, help="The measure; without one, the answer itself.")
+@shared("topic", required=True, help="Topic id.")
+@shared("measure", default=None, help="Measure of the score.  [default: show the answer]")
 @QRELS
 @answer_options()
 def explain_command(
     responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, output: OutputOptions
 ) -> None:
-    """Show how the score of one answer comes about, nugget by nugget, sentence by sentence or citation by citation.
+    """Show the score of one answer by nugget, sentence, or citation.
 
-    Without a measure: what it says, what supports that, what it was given, and what it should say. NAME=PATH takes one
-    of several systems.
+    Without a measure, the command shows the answer with its support, context, and nuggets. NAME=PATH selects one of
+    several systems.
     """
     from judged.pipelines.rag import explain
 
@@ -312,8 +313,8 @@ def gate_command(
 ) -> None:
     """Decide whether the answers of CANDIDATE may replace those of BASELINE, by the checks of a configuration.
 
-    Both are folders or files with the answers of one system; NAME=PATH takes the system NAME. Checks may be of answers
-    (SupportP) and of their context (R@100). Exit codes are those of 'judged gate'.
+    Both are folders or files with the answers of one system; NAME=PATH selects the system NAME. Checks can use measures
+    of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged gate'.
     """
     from judged.pipelines.rag import evaluate
 
@@ -331,31 +332,34 @@ def gate_command(
 
 
 _STORAGE_OPTIONS = (
-    click.option("--into", metavar="FOLDER", help="Write the table there.  [default: RESPONSES, if it is a folder]"),
+    click.option("--into", metavar="FOLDER", help="Output folder.  [default: RESPONSES, if it is a folder]"),
     click.option(
-        "--store", metavar="STORE", help="Where replies are kept: nothing is asked twice.  [default: FOLDER/asked.db]"
+        "--store", metavar="STORE", help="Store of replies, so that no request is repeated.  [default: FOLDER/asked.db]"
     ),
     click.option(
-        "--judge", default="", metavar="NAME", help="The model's name as a judge.  [default: as its endpoint]"
+        "--judge",
+        default="",
+        metavar="NAME",
+        help="Name of the judge in the tables.  [default: the model of the endpoint]",
     ),
 )
 _VERDICT_OPTIONS = (
     click.option(
         "--repeats", type=click.FloatRange(0, 1), default=0.1, show_default=True, metavar="SHARE",
-        help="Share of topics of which all is asked again, two at least: how far the judge wavers.",
+        help="Share of topics that are judged twice, at least two topics, to measure the judge's variance.",
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Ask also about texts that address the judge; else what rests on them fails."
+        help="Also send texts with instructions to the judge. By default, their verdicts are failed."
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",
-        help="The model behind a system: whether it is of the judge's family. Repeat for more.",
+        help="Model of a system, to note if it has the judge's model family. Repeat for more.",
     ),
 )  # fmt: skip
-_FORM_NOTE = "A reply in any other form is failed, and no verdict."
-_COST_NOTE = """First it says what will be sent, where to, and what that may cost. The exit code is 1 if something is
-    left (docs/rag-judges.md)."""
+_FORM_NOTE = "A reply in any other format is a failed verdict."
+_COST_NOTE = """The command first shows the data to send, the endpoint, and the cost. The exit code is 1 if requests
+    are left (docs/rag-judges.md)."""
 
 
 def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -377,38 +381,42 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
     return decorate
 
 
-@_filling_command("nuggets", "Have a model list what answers should say.", "queries", "texts")
-@click.option("--qrels", required=True, metavar="QRELS", help="Judgments: nuggets are made from relevant documents.")
-@shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
-@shared("depth", default=10, show_default=True, help="So many documents of a topic.")
-@shared("limit", default=30, help="The most nuggets of a topic.")
+@_filling_command("nuggets", "Have a model list the nuggets of topics.", "queries", "texts")
+@click.option(
+    "--qrels", required=True, metavar="QRELS", help="Judgments of documents. Nuggets come from relevant documents."
+)
+@shared("rel", default=1.0, show_default=True, help="Lowest relevant grade.")
+@shared("depth", default=10, show_default=True, help="Number of documents per topic.")
+@shared("limit", default=30, help="Maximum number of nuggets per topic.")
 def nuggets(context: click.Context, **options: Any) -> None:
-    """Have a model list the nuggets of each topic of RESPONSES that has none: facts of 1 to 12 words, vital or okay.
+    """Have a model list nuggets for each topic of RESPONSES without nuggets: facts of 1 to 12 words, vital or okay.
 
-    They are made from the documents that QRELS call relevant, of which those that address the judge are left out.
+    Nuggets come from the relevant documents of QRELS, without documents that contain instructions to the judge.
     """
     _fill_table(context, "nuggets", **options)
 
 
-@_filling_command("assignments", "Have a model say how far answers say the nuggets.", "queries")
+@_filling_command("assignments", "Have a model judge how well answers cover nuggets.", "queries")
 def assign(context: click.Context, **options: Any) -> None:
-    """Have a model say how far each answer says each nugget of its topic: support, partial or not."""
+    """Have a model judge how well each answer covers each nugget of its topic: support, partial, or not."""
     _fill_table(context, "assignments", **options)
 
 
-@_filling_command("support", "Have a model say how far sentences are supported by what they cite.", "texts")
-@click.option("--context", "by_context", is_flag=True, help="By all of the context together, not by what they cite.")
+@_filling_command("support", "Have a model judge how well citations support sentences.", "texts")
+@click.option(
+    "--context", "by_context", is_flag=True, help="Judge the support by the whole context instead of each citation."
+)
 def support(context: click.Context, by_context: bool, **options: Any) -> None:
-    """Have a model say how far each sentence is supported by each document that it cites, or by its context.
+    """Have a model judge how well each cited document, or the whole context, supports each sentence.
 
-    Verdicts are support, partial, not and contradicts.
+    The verdicts are support, partial, not, and contradicts.
     """
     _fill_table(context, "support", **options, by={"context": by_context})
 
 
-@_filling_command("correctness", "Have a model say how far answers agree with right ones.", "queries")
+@_filling_command("correctness", "Have a model judge how well answers agree with references.", "queries")
 def correctness(context: click.Context, **options: Any) -> None:
-    """Have a model say how far each answer agrees with the references of its topic: support, partial or not."""
+    """Have a model judge how well each answer agrees with the references of its topic: support, partial, or not."""
     _fill_table(context, "correctness", **options)
 
 
@@ -428,7 +436,7 @@ def _fill_table(
     by: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Ask the prepared questions, write the filled tables, and show the result."""
+    """Send the prepared requests, write the filled tables, and show the result."""
     from judged.labels.asking import Endpoint
     from judged.pipelines.rag.filling import fill, prepare_table
     from judged.pipelines.rag.responses import write_responses
@@ -451,17 +459,21 @@ def _fill_table(
     print_ask_result(context, output, filled)
 
 
-@rag.command("calibrate", short_help="Set verdicts of models against people's: may a judge be believed?")
+@rag.command("calibrate", short_help="Compare verdicts of models with verdicts of people.")
 @RESPONSES
-@click.option("--people", multiple=True, required=True, metavar="JUDGE", help="A judge who is a person; repeatable.")
+@click.option("--people", multiple=True, required=True, metavar="JUDGE", help="Name of a human judge. Repeat for more.")
 @MEASURES
-@click.option("--labeled", metavar="FILE", help="Topics that people judged fully, one a line.  [default: all theirs]")
+@click.option(
+    "--labeled",
+    metavar="FILE",
+    help="Topics that people judged completely, one per line.  [default: all topics that people judged]",
+)
 @click.option(
     "--margin",
     type=click.FloatRange(0, min_open=True),
     default=0.05,
     show_default=True,
-    help="A bias that does not matter.",
+    help="Largest acceptable bias.",
 )
 @shared("confidence")
 @answer_options()
@@ -473,11 +485,10 @@ def calibrate_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Say of each model that gave verdicts in RESPONSES whether its means may be reported as if people had judged.
+    """Test whether the bias of each model judge in RESPONSES, compared with people, is within a margin.
 
-    Means of systems are corrected by the topics that people judged, which are taken to be chosen at random and judged
-    fully. Of topics that were judged twice it says how much of a mean's variance is the judge's own
-    (docs/rag-judges.md).
+    Means of systems are corrected with the topics that people judged. These topics must be a random sample, and judged
+    completely. Topics that a model judged twice show its share of the variance of a mean (docs/rag-judges.md).
     """
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate

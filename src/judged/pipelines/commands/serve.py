@@ -12,15 +12,13 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.results import Results
 
 OPTIONS = (
-    click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more."),
-    click.option("--rag", metavar="RESPONSES", help="Answers, as for 'judged rag'."),
-    click.option(
-        "--experiment", metavar="PLAN", help="Engines to try queries on, as for 'judged experiment'; no QRELS."
-    ),
+    click.option("--traces", multiple=True, metavar="FILE", help="Traces for 'judged traces'. Repeat for more."),
+    click.option("--rag", metavar="RESPONSES", help="Answers for 'judged rag'."),
+    click.option("--experiment", metavar="PLAN", help="Plan of 'judged experiment', to try queries. Replaces QRELS."),
     click.option(
         "--results",
         metavar="FOLDER",
-        help="What running PLAN left behind.  [default: where 'judged experiment run' puts it, if it was run]",
+        help="Results of PLAN.  [default: the default folder of 'judged experiment run', if it exists]",
     ),
 )
 """Options of `judged serve`."""
@@ -39,9 +37,9 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
                 f"{next(iter(refused), 'QRELS')} cannot be combined with --experiment: the plan names its own files"
             )
     elif options["results"]:
-        raise click.UsageError("--results needs --experiment with the plan of these results")
+        raise click.UsageError("--results requires --experiment with the plan of these results")
     elif options["traces"] and options["qrels"] is None:
-        raise click.UsageError("--traces needs QRELS")
+        raise click.UsageError("--traces requires QRELS")
     parts: dict[str, Any] = {}
     if options["traces"]:
         topics = None if options["queries"] is None else Topics.of(options["queries"])
@@ -60,7 +58,7 @@ def experiment_arguments(plan: str, folder: str | None) -> dict[str, Any]:
 
     results_folder = folder or Path(plan).stem
     results = load(results_folder) if folder or Path(results_folder, "plan.json").is_file() else None
-    return plan_arguments(plan, results) | {"title": f"experiment {Path(plan).stem}"}
+    return plan_arguments(plan, results) | {"title": f"Experiment {Path(plan).stem}"}
 
 
 def plan_arguments(plan: Any, results: Results | None = None) -> dict[str, Any]:
@@ -84,7 +82,7 @@ def plan_arguments(plan: Any, results: Results | None = None) -> dict[str, Any]:
         "runs": [] if results is None else [results.run(name) for name in results.levels],
         "queries": trials.queries,
         "texts": trials.texts,
-        "title": "an experiment",
+        "title": "Experiment",
         "control": "" if results is None else results.control,
         "parts": parts,
     }

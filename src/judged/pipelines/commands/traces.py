@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.conventions import Format
 
 _STAGES = (
-    "A run as a stage, in the order of the pipeline: NAME=RUN, or NAME<PARENT,PARENT=RUN where it does not follow the"
-    " one before it. In place of TRACES."
+    "A run as a stage, in pipeline order: NAME=RUN. The parent is the stage before, or use NAME<PARENT,PARENT=RUN."
+    " Repeat for more. Replaces TRACES."
 )
 
 
 @click.group("traces")
 def traces() -> None:
-    """Follow queries through the stages of a pipeline, and hold each stage against judgments.
+    """Follow queries through the stages of a pipeline, and compare each stage with judgments.
 
-    TRACES are JSON lines, one for each stage of a query (docs/traces.md), spans by the conventions of OpenInference or
-    OpenTelemetry, or queries by UBI. Or name runs by stage: --stage bm25=bm25.run --stage rerank=final.run.
+    TRACES are files: JSON Lines with one line for each stage of a query (docs/traces.md), spans of OpenInference or
+    OpenTelemetry, or queries of UBI. Runs can replace traces: --stage bm25=bm25.run --stage rerank=final.run.
     """
 
 
@@ -62,19 +62,17 @@ _READING = with_options(
     click.option(
         "--traces-format",
         type=Choice("judged.pipelines.traces.conventions:Format"),
-        help="Look for this layout only.  [default: any]",
+        help="Format of the traces.  [default: detected]",
     ),
-    click.option(
-        "--topic-from", metavar="NAME", help="The attribute of spans that holds the topic.  [default: the query's text]"
-    ),
+    click.option("--topic-from", metavar="NAME", help="Span attribute with the topic id.  [default: the query text]"),
     click.option(
         "--topics",
         "query_texts",
         metavar="FILE",
-        help="Texts of topics: a query has the id of the topic with its text.",
+        help="Texts of topics, to find the topic id of a query by its text.",
     ),
-    click.option("--id-from", metavar="KEY", help="The key of a document, or of its metadata, that holds its id."),
-    click.option("--documents-of", metavar="FILE", help="The document of each chunk: two columns, or JSON."),
+    click.option("--id-from", metavar="KEY", help="Key of a document, or of its metadata, with the document id."),
+    click.option("--documents-of", metavar="FILE", help="Document id of each chunk: two columns, or a JSON object."),
 )
 
 _trace_arguments = with_options(
@@ -87,31 +85,33 @@ _trace_arguments = with_options(
 
 def _loss_options(measure_help: str) -> Callable[..., Any]:
     """Return the options of the measure, the scored list, and the corpus."""
-    corpus = "All documents, or their ids, one on each line: what is not among them cannot be found."
+    corpus = "All documents, or their ids, one per line, to identify missing content."
     return with_options(
         shared("measure", help=measure_help),
-        click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]"),
+        click.option(
+            "--final", metavar="STAGE", help="Stage whose list is scored.  [default: the list that users saw]"
+        ),
         click.option("--corpus", metavar="FILE", help=corpus),
     )
 
 
-@traces.command("check", short_help="Say which stages TRACES have, and what could not be read.")
+@traces.command("check", short_help="List the stages of TRACES, and report unreadable records.")
 @_trace_arguments
 @answer_options()
 def check(source: _TraceSource, output: OutputOptions) -> None:
-    """Say which stages TRACES have, how many queries went through each, and what could not be read."""
+    """List the stages of TRACES with their numbers of queries and documents, and report unreadable records."""
     from judged.pipelines.traces import check_traces
 
     output(check_traces(_read_source(source, output)))
 
 
-@traces.command("funnel", short_help="What each stage lost of a measure, exactly.")
+@traces.command("funnel", short_help="Split the loss of a measure by stage.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("The measure whose loss is split.")
+@_loss_options("Measure whose loss is split.")
 @shared("confidence")
 @shared("per_topic", help="Show every topic, the largest loss first.")
-@click.option("--lost", is_flag=True, help="Show the relevant documents that were lost, and where.")
+@click.option("--lost", is_flag=True, help="Show the lost relevant documents with the stage that lost each.")
 @slice_options
 @answer_options()
 def funnel(
@@ -123,7 +123,7 @@ def funnel(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Split what each topic loses of a measure into the stages of its pipeline: the parts add up to the loss."""
+    """Split the loss of a measure by the stages of the pipeline. For each topic, the parts add up to the loss."""
     from judged.pipelines.traces import funnel as compute_funnel
 
     _show_unfolded(
@@ -134,18 +134,20 @@ def funnel(
     )
 
 
-@traces.command("failures", short_help="Kinds of failure, and what to do first.")
+@traces.command("failures", short_help="Classify lost documents, and recommend a first action.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("The measure whose loss is sorted.")
-@click.option("--documents", metavar="FILE", help="Table of documents with their dates: for freshness.")
-@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Its column of dates.")
-@click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
-@click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id, clicks and expected.  [default: as traced]")
-@click.option("--labels", metavar="STORE", help="Labels of several judges: topics on which they disagree are feedback.")
-@shared("fdr", default=0.05, help="False-discovery rate of the tests over topics.")
+@_loss_options("Measure whose loss is classified.")
+@click.option("--documents", metavar="FILE", help="Table of documents with dates, for freshness.")
+@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
+@click.option("--today", metavar="DAY", help="Ignore documents with later dates.  [default: the newest date]")
+@click.option(
+    "--clicks", metavar="FILE", help="Columns query_id, doc_id, clicks, and expected.  [default: clicks in TRACES]"
+)
+@click.option("--labels", metavar="STORE", help="Labels of several annotators, to find topics on which they disagree.")
+@shared("fdr", default=0.05, help="False discovery rate of the tests over topics.")
 @shared("confidence", "seed")
-@click.option("--per-document", is_flag=True, help="Show every relevant document that people did not see.")
+@click.option("--per-document", is_flag=True, help="Show every relevant document that users did not see.")
 @slice_options
 @answer_options()
 def failures(
@@ -156,10 +158,10 @@ def failures(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Sort the relevant documents that people did not see: missing content, candidate, scoring, or not recorded.
+    """Classify the relevant documents that users did not see: missing content, candidate, scoring, or debugging.
 
-    Calibration of merged sources, freshness, intent and feedback are tested over topics, given what they need: a stage
-    with two parents or more, dates of documents, slices or subtopics, clicks.
+    Four other kinds of failure are tested over topics if their data are available: calibration (a stage with two or
+    more parents), freshness (dates of documents), intent (slices or subtopics), and feedback (clicks or labels).
     """
     from judged.pipelines.traces import failures as find_failures
 
@@ -170,21 +172,21 @@ def failures(
     )
 
 
-@traces.command("gaps", short_help="What people ask about, against what there is.")
+@traces.command("gaps", short_help="Compare demand in queries with supply in documents.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("The measure by which entities are compared.")
-@click.option("--entities", metavar="FILE", help="Names of entities: columns entity, alias and parent.")
-@click.option("--by", metavar="NAME", help="Instead, the attribute of topics that names entities: one, or a list.")
-@shared("queries", help="Texts of the queries.  [default: as they were traced]")
-@shared("attributes", help="Table of facts about topics; traffic is how often each is asked.")
-@shared("documents", help="Table of documents with the column entity, or that of --by.")
-@shared("fdr", default=0.05, help="False-discovery rate among entities.")
+@_loss_options("Measure to compare entities.")
+@click.option("--entities", metavar="FILE", help="Names of entities: columns entity, alias, and parent.")
+@click.option("--by", metavar="NAME", help="Attribute of topics with their entities, in place of --entities.")
+@shared("queries", help="Texts of the queries.  [default: the texts in TRACES]")
+@shared("attributes", help="Attributes of topics; traffic: number of searches of each topic.")
+@shared("documents", help="Table of documents with their entities: the column entity, or the column of --by.")
+@shared("fdr", default=0.05, help="False discovery rate of the tests of entities.")
 @shared("confidence", "seed")
-@click.option("--wanted", "only_wanted", is_flag=True, help="Show only the content to write or to fetch.")
+@click.option("--missing-content", "only_missing", is_flag=True, help="Show only the queries with missing content.")
 @answer_options()
-def gaps(qrels: str, source: _TraceSource, only_wanted: bool, output: OutputOptions, **options: Any) -> None:
-    """Set what people ask about against what there is, entity by entity, and list the content to write or to fetch."""
+def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOptions, **options: Any) -> None:
+    """Compare demand in queries with supply in documents by entity, and list queries with missing content."""
     from judged.data.qrels import Qrels
     from judged.data.texts import document_ids
     from judged.pipelines.traces import gaps as find_gaps
@@ -192,17 +194,19 @@ def gaps(qrels: str, source: _TraceSource, only_wanted: bool, output: OutputOpti
     files = [options[name] for name in ("entities", "queries", "attributes", "documents", "corpus")]
     traces = _read_source(source, output, qrels, *files)
     options["corpus"] = document_ids(options["corpus"]) if options["corpus"] else None
-    output(find_gaps(Qrels.read(qrels), traces, **options), table="wanted" if only_wanted else None)
+    output(find_gaps(Qrels.read(qrels), traces, **options), table="missing_content" if only_missing else None)
 
 
-@traces.command("diff", short_help="What changed between two sets of traces, and at which step.")
+@traces.command("diff", short_help="Compare two sets of traces step by step.")
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
-@shared("measure", help="The measure that changed.")
+@shared("measure", help="Measure whose change is split.")
 @shared("alpha", "resamples", "seed")
 @shared("per_topic", help="Show every topic, the largest loss first.")
-@click.option("--lost", is_flag=True, help="Show the relevant documents that are lost elsewhere than before.")
+@click.option(
+    "--lost", is_flag=True, help="Show the relevant documents that are lost at another step, or no longer lost."
+)
 @_reading_options
 @slice_options
 @answer_options()
@@ -217,7 +221,7 @@ def diff(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Split what changed from BASELINE to OTHER into the steps of the pipeline, and test each part."""
+    """Split the change of a measure from BASELINE to OTHER by the steps of the pipeline, and test each part."""
     from judged.data.qrels import Qrels
     from judged.pipelines.traces import diff as compare_traces
 
@@ -231,24 +235,34 @@ def diff(
     )
 
 
-@traces.command("why", short_help="The way of a document through the stages, or of a topic back to its query.")
+@traces.command("explain", short_help="Show the path of documents through the stages.")
 @_trace_arguments
-@shared("topic", required=True, help="The topic.")
-@click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared.")
-@click.option("--qrels", metavar="QRELS", help="For grades, and for the relevant documents that people did not see.")
+@shared("topic", required=True, help="Topic id.")
+@click.option(
+    "--doc",
+    "documents",
+    multiple=True,
+    metavar="ID",
+    help="Document id. Repeat to compare the features of two documents.",
+)
+@click.option(
+    "--qrels", metavar="QRELS", help="Judgments, to show grades and the relevant documents that users did not see."
+)
 @answer_options()
-def why(source: _TraceSource, topic: str, documents: tuple[str, ...], qrels: str | None, output: OutputOptions) -> None:
-    """Say where documents of a topic came from, where they stood, and where they were cut and by how much.
+def explain(
+    source: _TraceSource, topic: str, documents: tuple[str, ...], qrels: str | None, output: OutputOptions
+) -> None:
+    """Show the rank and score of documents of a topic at each stage, and the stage that removed them.
 
-    Without --doc, the list that people saw is walked back to the query, and every relevant document with it. Of two
-    documents, the features are named that set them most apart.
+    Without --doc, the documents are the top of the list that users saw and, with --qrels, all relevant documents. For
+    two documents, the largest differences of features are shown.
     """
-    from judged.pipelines.traces import why as document_paths
+    from judged.pipelines.traces import explain_document
 
-    output(document_paths(_read_source(source, output, qrels), topic, documents or None, qrels=qrels))
+    output(explain_document(_read_source(source, output, qrels), topic, documents or None, qrels=qrels))
 
 
-@traces.command("runs", short_help="Write every stage as a run.")
+@traces.command("runs", short_help="Write each stage as a run.")
 @_trace_arguments
 @click.option(
     "--to",
@@ -256,13 +270,13 @@ def why(source: _TraceSource, topic: str, documents: tuple[str, ...], qrels: str
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Where to write them.",
+    help="Output folder.",
 )
 def runs(source: _TraceSource, folder: Path) -> None:
-    """Write what each stage of TRACES passed on into FOLDER, as ordinary runs for every other command.
+    """Write the documents of each stage of TRACES to FOLDER as a run for other commands.
 
-    Scores are the recorded ones where each document of the stage has one and they give the recorded order, else ranks,
-    negative: behind each file stands which.
+    A run has the recorded scores if all documents have scores that give the recorded order. Otherwise, scores are
+    negative ranks. The command prints which of the two each file has.
     """
     from judged.data.write import write_run
 
@@ -271,9 +285,9 @@ def runs(source: _TraceSource, folder: Path) -> None:
     for run in traces.runs():
         path = folder / f"{run.name.replace('/', '_')}.run"
         write_run(run, path)
-        scores = "recorded scores" if traces.has_scores(run.name) else "ranks as scores, negative"
+        scores = "recorded scores" if traces.has_scores(run.name) else "negative ranks as scores"
         unrecorded = sum(traces.state(query, run.name) == "unrecorded" for query in traces.query_ids)
-        note = f"; not recorded for {unrecorded} of {len(traces.query_ids)} queries, which the run lacks"
+        note = f"; not recorded for {unrecorded} of {len(traces.query_ids)} queries, which are missing in the run"
         click.echo(f"{path}: {scores}{note if unrecorded else ''}")
 
 
@@ -312,7 +326,7 @@ def _read_source(source: _TraceSource, output: OutputOptions | None = None, *oth
 
     if bool(source.paths) == bool(source.stages):
         raise InputError(
-            "either files of traces or runs by stage are required", fix="name TRACES, or use --stage NAME=RUN"
+            "either files of traces or runs by stage are required", fix="pass TRACES, or use --stage NAME=RUN"
         )
     runs, parents = dict[str, Any](), dict[str, tuple[str, ...]]()
     for text in source.stages:

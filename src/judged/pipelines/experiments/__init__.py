@@ -1,4 +1,4 @@
-"""Experiments: which configuration is best, what it costs, and whether it is luck."""
+"""Experiments: the best configuration, its costs, and the uncertainty of the selection."""
 
 from judged.components import lazily
 

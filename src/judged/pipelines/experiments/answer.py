@@ -47,8 +47,8 @@ range over repeated measurements, None with too few of them."""
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
 _LATENCY = (
-    "p50_ms and p95_ms: a quantile over the queries of a round, of rounds the median; in brackets its 95% interval over"
-    " queries, which p95_ms has from 72 queries on"
+    "p50_ms and p95_ms: median over rounds of the percentile over queries, with a 95% interval over queries; the"
+    " interval of p95_ms requires 72 queries"
 )
 
 
@@ -124,24 +124,29 @@ class Conclusions(Answer):
         """Best configuration, expected score of the choice, and limits of the conclusion."""
         sign, choice, measure = self._sign, self.choice, self.measure
         n, total = self._complete_topics, len(self.scores.runs)
-        end_texts = [decimal(end, 3) for end in self.honest_interval or ()]
-        interval_text = f" ({format_level(self.level)} interval {end_texts[0]} to {end_texts[1]})" if end_texts else ""
+        end_texts = [decimal(end, 3) for end in self.cross_validated_interval or ()]
+        interval_text = f" ({format_level(self.level)} CI [{end_texts[0]}, {end_texts[1]}])" if end_texts else ""
         n_excluded = total - len(self.may_be_best)
-        excluded_text = f"; each of the other {n_excluded} is significantly worse than some other" if n_excluded else ""
-        candidates_text = f"{len(self.may_be_best)} of {total} may be the best: {first_few(self.may_be_best)}"
-        single_text = f"{self.may_be_best[0]} alone may be the best"
+        excluded_text = (
+            f"; each of the other {n_excluded} is significantly worse than another one" if n_excluded else ""
+        )
+        candidates_text = (
+            f"{len(self.may_be_best)} of {total} configurations may be the best: {first_few(self.may_be_best)}"
+        )
+        single_text = f"Only {self.may_be_best[0]} may be the best"
         return (
             (
                 f"{self.best} has the best mean of {total} configurations: {measure} {decimal(sign * choice.naive)} on"
-                f" the {counted(n, 'topic')} that chose it, which favors it."
+                f" {counted(n, 'topic')}. The same topics selected this configuration, so the mean tends to be too"
+                " high."
             ),
             (
-                f"By nested cross-validation, picking the best in this way scores {decimal(sign * choice.honest)} on"
-                f" topics that took no part in the choice{interval_text}: an optimism of {decimal(choice.optimism)}."
-                f" This estimates what the procedure of picking one of these {total} scores, not what {self.best} does."
+                f"Nested cross-validation estimates a mean of {decimal(sign * choice.honest)} on topics that were not"
+                f" used for the selection{interval_text}, so the optimism is {decimal(choice.optimism)}. This is an"
+                f" estimate for selecting the best of {total} configurations, not for {self.best}."
             ),
             f"{single_text if len(self.may_be_best) == 1 else candidates_text}{excluded_text}.",
-            f"This holds for topics like these {n}, on this collection: another collection may say otherwise.",
+            f"These results hold for topics like these {n} on this collection. Other collections can differ.",
         )
 
     @property
@@ -154,7 +159,7 @@ class Conclusions(Answer):
         return int((~np.isnan(self.scores.values[:, 0]).any(axis=0)).sum())
 
     @property
-    def honest_interval(self) -> IntervalLimits:
+    def cross_validated_interval(self) -> IntervalLimits:
         """Interval of the expected score of the choice, clipped to the bounds of the measure."""
         if self.choice.interval is None:
             return None
@@ -171,9 +176,9 @@ class Conclusions(Answer):
             "level": self.level,
             "choices": self.comparison.choices,
             "best": self.best,
-            "naive": sign * choice.naive,
-            "honest": sign * choice.honest,
-            "honest_ci": self.honest_interval,
+            "naive_mean": sign * choice.naive,
+            "cross_validated_mean": sign * choice.honest,
+            "cross_validated_ci": self.cross_validated_interval,
             "optimism": choice.optimism,
             "may_be_best": self.may_be_best,
             "front": self.tradeoff.front,
@@ -191,14 +196,17 @@ class Conclusions(Answer):
         return (
             Sentences(self.sentences),
             self._leaderboard(),
-            Section("costs", "Gain against cost", tuple(self._tradeoff_blocks())),
+            Section("costs", "Effectiveness and cost", tuple(self._tradeoff_blocks())),
             Section(
-                "against-baseline",
-                f"Against {self.baseline}",
-                (self.comparison.pair_table(), Sentences(tuple(pairs), "against", folded=len(pairs) > _SHOWN_TOPICS)),
+                "vs-baseline",
+                f"Comparison with {self.baseline}",
+                (
+                    self.comparison.pair_table(),
+                    Sentences(tuple(pairs), "comparisons", folded=len(pairs) > _SHOWN_TOPICS),
+                ),
             ),
             *data_tables(self.comparison.measures),
-            Section("factors", "What each factor does", (*effects, self._topic_table())),
+            Section("factors", "Effects of factors", (*effects, self._topic_table())),
             self._stability_table(),
         )
 
@@ -232,7 +240,7 @@ class Conclusions(Answer):
             column = Column(name, values, significant(3), ci=intervals if any(intervals) else None, mark=marks)
             columns.append(column if is_known else replace(column, only="data"))
         columns.append(Column("front", [tradeoff_rows[run].front for run in runs], YES_NO))
-        note = f"{self.comparison.caption}; {_NOISE} inside the noise of the baseline: measured again, the two overlap"
+        note = f"{self.comparison.caption}; {_NOISE}: cost within the measurement noise of the baseline"
         if any(_noise(self.costs, run, name) for run in runs for name in QUANTILES):
             note += f"; {_LATENCY}"
         return Table("leaderboard", tuple(columns), note=note, one_piece=True)
@@ -257,18 +265,20 @@ class Conclusions(Answer):
               for name in ("wins", "ties", "losses")),
             Column("n", [row.estimate and row.estimate.n for row in rows], only="data"),
             Column("p", [row.estimate and row.estimate.p for row in rows], only="data"),
-            Column("between_p", [row.between_p for row in rows], number(3), "between slices",
+            Column("between_p", [row.between_p for row in rows], number(3), "p between slices",
                    only="" if self.slicing is not None else "data"),
         ]  # fmt: skip
         options = self.comparison.choices
         few_note = f" ({SENSITIVE} if sensitive to a few topics)" if any(row.sensitive for row in rows) else ""
-        slice_note = "; between slices: p of the same effect on all (Holm)" if self.slicing is not None else ""
+        slice_note = (
+            "; p between slices: test of equal effects on all slices (Holm)" if self.slicing is not None else ""
+        )
         note = (
-            f"differences in {self.measure}, averaged over the levels of the other factors alike; an interaction is"
-            f" what two changes together do more than the sum of both; {_interval_levels(row.estimate for row in rows)}"
-            f"intervals and tests are over topics;"
-            f" {SIGNIFICANT} significant at alpha = {options.alpha:g}{few_note}, main effects and interactions each"
-            f" corrected for their number ({correction_name(options.correction)}){slice_note}"
+            f"differences in {self.measure}, averaged over the levels of the other factors; interaction: effect of two"
+            " changes together minus the sum of both effects;"
+            f" {_interval_levels(row.estimate for row in rows)}intervals and tests over topics; {SIGNIFICANT}"
+            f" significant at alpha = {options.alpha:g}{few_note}, corrected separately for main effects and"
+            f" interactions ({correction_name(options.correction)}){slice_note}"
         )
         values, baseline_index = self.scores.values[:, 0], self.scores.run_names.index(self.baseline)
         estimated = [row for row in self.effects.main if row.estimate]
@@ -276,7 +286,7 @@ class Conclusions(Answer):
             any(np.allclose(row.values, scores - values[baseline_index], equal_nan=True) for scores in values)
             for row in estimated
         ):
-            note = f"{note}; each is one configuration against {self.baseline}, the same difference as in that table"
+            note = f"{note}; each effect equals the difference between one configuration and {self.baseline}"
         groups = ["Main effects"] * n_main + ["Interactions"] * (len(rows) - n_main)
         return Table("effects", tuple(columns), note=note, labels=2, groups=groups)
 
@@ -291,9 +301,9 @@ class Conclusions(Answer):
         )  # fmt: skip
         return Chart(
             "effects",
-            f"What each factor does to {self.measure}",
-            Table("effects_drawn", columns, only="people"),
-            f"The effect of every change on {self.measure}, with its interval.",
+            f"Effect of each factor on {self.measure}",
+            Table("effects_in_chart", columns, only="people"),
+            f"Effect of each change on {self.measure}, with its confidence interval.",
             y="effect",
             lines=(ReferenceLine("x", 0.0),),
         )
@@ -302,40 +312,46 @@ class Conclusions(Answer):
         """Yield sentences on significant, insignificant, and inestimable effects."""
         for effect in self._estimated_effects:
             if effect.estimate is not None and effect.estimate.significant:
-                above_sum = " more than the sum of both" if len(effect.factors) > 1 else ""
+                above_sum = ", in addition to the sum of both effects" if len(effect.factors) > 1 else ""
                 sensitivity_text = "".join(
                     f" {text}" for text in sensitivity_sentences(effect.sensitivity, self._few_topics(effect))
                 )
                 size = f"{self.measure} {_format_effect(effect.estimate)}{above_sum}"
-                yield f"{effect.factor} ({effect.change}): {size}.{sensitivity_text}"
+                yield f"Significant effect of {effect.factor} ({effect.change}): {size}.{sensitivity_text}"
         insignificant = [effect for effect in self.effects.main if effect.estimate and not effect.estimate.significant]
         if insignificant:
             detectable = [effect.detectable for effect in insignificant if not math.isnan(effect.detectable)]
-            power_text = f": one below {decimal(max(detectable), 3)} would often be missed" if detectable else ""
+            power_text = f" An effect below {decimal(max(detectable), 3)} would often be missed." if detectable else ""
             names = first_few([f"{effect.factor} ({effect.change})" for effect in insignificant])
             shortage = insufficiency(max(effect.estimate.n for effect in insignificant if effect.estimate), "verdict")
             shortage_text = f" {shortage.sentence('topic')}" if shortage else ""
-            yield f"No effect is shown of {names}. That does not make it none{power_text}.{shortage_text}"
+            yield (
+                f"No significant effect of {names}. This does not show that there is no"
+                f" effect.{power_text}{shortage_text}"
+            )
         for effect in (*self.effects.main, *self.effects.interactions):
             if effect.estimate is None and effect.aliased:
-                yield f"{effect.factor} ({effect.change}) cannot be told apart from {listed(effect.aliased)}."
+                yield (
+                    f"The effect of {effect.factor} ({effect.change}) cannot be separated from"
+                    f" {listed(effect.aliased)}."
+                )
         for effect in self.effects.main:
             if effect.estimate is not None and effect.held_levels:
-                factor_noun = "a factor" if len(effect.held_levels) == 1 else "factors"
+                factor_noun = "this factor" if len(effect.held_levels) == 1 else "these factors"
                 yield (
-                    f"{effect.factor} ({effect.change}) is what changes at {listed(effect.held_levels)}: {factor_noun}"
-                    " that only one of the two has."
+                    f"The effect of {effect.factor} ({effect.change}) is estimated at {listed(effect.held_levels)},"
+                    f" because only one of the two levels has {factor_noun}."
                 )
         if self.effects.omitted_interactions:
             is_partly_estimated = any(
                 effect.estimate and effect.factor in self.effects.omitted_interactions
                 for effect in self.effects.interactions
             )
-            other_text = ", nor others of the same factors" if is_partly_estimated else ""
+            other_text = " and that there are no others of the same factors" if is_partly_estimated else ""
             yield (
-                "Some combinations were not run, so that these interactions cannot be estimated:"
-                f" {first_few(self.effects.not_estimated)}. The main effects assume that there are none{other_text};"
-                " if there are, they hold for the levels that were run together."
+                "Some combinations were not run, so these interactions cannot be estimated:"
+                f" {first_few(self.effects.not_estimated)}. The main effects assume that these interactions are 0"
+                f"{other_text}; otherwise, the main effects hold only for the levels that were run together."
             )
 
     def _few_topics(self, effect: Effect) -> tuple[str, ...]:
@@ -354,7 +370,7 @@ class Conclusions(Answer):
         )
         correction = correction_name(self.comparison.choices.correction)
         levels = _interval_levels(slice_effect.estimate for _, slice_effect in rows)
-        note = f"{levels}p corrected ({correction}) for all rows; slices of few topics are not tested"
+        note = f"{levels}p corrected ({correction}) over all rows; slices with few topics are not tested"
         return Table("slices", columns, "Main effects by slice", note=note, labels=3)
 
     def _slice_sentences(self) -> Iterator[str]:
@@ -365,14 +381,16 @@ class Conclusions(Answer):
             if effect.between_p <= alpha:
                 significant = [part for part in effect.slices if part.estimate.significant]
                 names = listed([f"{part.slice} {_format_effect(part.estimate)}" for part in significant])
-                slices_text = f"; it is shown on {names}" if significant else "; on no slice by itself is it shown"
+                slices_text = (
+                    f"; significant effects: {names}" if significant else "; no slice has a significant effect"
+                )
                 yield (
-                    f"{effect.factor} ({effect.change}) does not do the same on all slices"
+                    f"The effect of {effect.factor} ({effect.change}) differs between slices"
                     f" (p {p_text(effect.between_p, alpha)}){slices_text}."
                 )
         homogeneous = [f"{effect.factor} ({effect.change})" for effect in tested_effects if effect.between_p > alpha]
         if homogeneous:
-            yield f"No difference between slices is shown for {first_few(homogeneous)}."
+            yield f"No significant difference between slices in the effect of {first_few(homogeneous)}."
 
     def _topic_table(self) -> Table:
         """Return the table of topics with the largest effects."""
@@ -389,7 +407,7 @@ class Conclusions(Answer):
             Column("query", [self.queries.get(ids[i], "") for _, i in rows], TEXT, below=True,
                    only="" if self.queries else "data"),
         ]  # fmt: skip
-        return Table("effect_topics", tuple(columns), "Topics that show it most", labels=3)
+        return Table("effect_topics", tuple(columns), "Topics with the largest effects", labels=3)
 
     def _stability_table(self) -> Table:
         """Return how often each configuration is the best when some topics are left out."""
@@ -397,10 +415,10 @@ class Conclusions(Answer):
         order = [i for i in np.argsort(-shares, kind="stable").tolist() if shares[i] > 0]
         columns = (
             Column("run", [self.scores.run_names[i] for i in order], TEXT, "configuration"),
-            Column("share", shares[order].tolist(), SHARE, "picked"),
+            Column("share", shares[order].tolist(), SHARE, "selected"),
         )
-        note = "of all folds of topics: each is scored by what the topics of the others pick"
-        return Table("picked", columns, "How stable the choice is", note=note)
+        note = "share of the cross-validation folds in which the other topics select the configuration"
+        return Table("selection_shares", columns, "Stability of the selection", note=note)
 
 
 def _test_columns(estimates: Sequence[Any], sensitive: Sequence[bool]) -> tuple[Column, ...]:
@@ -432,7 +450,9 @@ def _interval_levels(estimates: Iterable[Any]) -> str:
 
 def _format_effect(estimate: Any) -> str:
     low, high = estimate.interval or (math.nan, math.nan)
-    return f"{decimal(estimate.difference, 4, '+')} ({decimal(low, 3, '+')} to {decimal(high, 3, '+')})"
+    interval = f"{format_level(estimate.level)} CI [{decimal(low, 3, '+')}, {decimal(high, 3, '+')}]"
+    p = p_text(estimate.decisive_p, estimate.alpha)
+    return f"{decimal(estimate.difference, 4, '+')}, {interval}, p {p}, n = {counted(estimate.n, 'topic')}"
 
 
 def cost_names(costs: Costs) -> list[str]:

@@ -41,15 +41,15 @@ def collection_notes(documents: str, queries: Topics, qrels: Qrels) -> Iterator[
     if not counts:
         raise InputError("the file has no documents", fix="use a file with documents", path=documents)
     if not has_text:
-        problem = f"no document has a title or text{_describe_fields(documents)}"
+        problem = f"no document has a title or a text{_describe_fields(documents)}"
         raise InputError(problem, fix="name the fields title and text", path=documents)
     judged = Counter(cast("list[str]", qrels.table["doc_id"].to_pylist()))
     if missing := [doc for doc in judged if doc not in counts]:
         rows = f"{sum(judged[doc] for doc in missing):,} of {sum(judged.values()):,} judgments"
-        which = f"{rows} are of {counted(len(missing), 'document')} that the documents lack: {first_few(missing)}"
+        which = f"{rows} are of {counted(len(missing), 'document')} not in the documents file: {first_few(missing)}"
         yield Note(MISSING, which + _describe_similar_ids(missing, [doc for doc in counts if doc not in judged]))
     if duplicates := [doc for doc, n in counts.items() if n > 1]:
-        text = f"{counted(len(duplicates), 'document')} more than once, of which the first is taken"
+        text = f"{counted(len(duplicates), 'document')} more than once, of which the first is used"
         yield Note(TWICE, f"{text}: {first_few(duplicates)}")
     yield from missing_query_notes(queries, qrels)
 
@@ -60,7 +60,7 @@ def missing_query_notes(queries: Topics, qrels: Qrels) -> Iterator[Note]:
     if missing := [topic for topic in qrels.topics if topic not in query_ids]:
         which = "topic" if len(missing) == 1 else f"{len(missing):,} of {len(qrels.topics):,} judged topics"
         which = f"judged topic {missing[0]}" if len(missing) == 1 else f"{which}: {first_few(missing)}"
-        yield Note(NO_QUERY, f"no query for {which}; nothing can be returned, which scores 0", weight=len(missing))
+        yield Note(NO_QUERY, f"no query for {which}; these topics have no results and score 0", weight=len(missing))
 
 
 def _describe_similar_ids(missing: list[str], others: list[str]) -> str:
@@ -73,7 +73,7 @@ def _describe_similar_ids(missing: list[str], others: list[str]) -> str:
     ]
     if not similar:
         return ""
-    example = f"{similar[0][0]!r} is judged, {similar[0][1]!r} is there"
+    example = f"the qrels have {similar[0][0]!r}, the documents have {similar[0][1]!r}"
     return f"; {len(similar):,} differ only in leading zeros, case or Unicode form: {example}"
 
 
@@ -87,4 +87,8 @@ def _describe_fields(documents: str) -> str:
         record: Any = json.JSONDecoder().raw_decode(beginning, beginning.index("{"))[0]
     except ValueError:
         return ""
-    return f"; fields seen: {', '.join(cast('Mapping[str, Any]', record))[:80]}" if isinstance(record, Mapping) else ""
+    return (
+        f"; fields of the first record: {', '.join(cast('Mapping[str, Any]', record))[:80]}"
+        if isinstance(record, Mapping)
+        else ""
+    )

@@ -153,7 +153,7 @@ def conclude(
         attributes = read_topic_attributes(results.qrels, attributes=attributes, queries=results.queries, needed=by)
     scores, levels, costs, baseline = results.scores, results.levels, results.costs, results.control
     if attributes is None and by is not None:
-        raise InputError("`by` requires topic attributes", fix="pass attributes, or omit by")
+        raise InputError("`by` requires topic attributes", fix="pass `attributes`, or omit `by`")
     slicing = None if attributes is None else slice_topics(attributes, by)
     measure_scores = select_measures(scores, scores.measure_names[0] if measure is None else measure)
     run_names = measure_scores.run_names
@@ -245,17 +245,18 @@ def _notes(
         yield Note("not-scored", f"configurations without scores: {first_few(missing)}")
     if incomplete := int(np.isnan(oriented).any(axis=0).sum()):
         text = (
-            f"{counted(incomplete, 'topic')} without a score of every configuration: left out where the best is chosen"
+            f"{counted(incomplete, 'topic')} without a score of every configuration, excluded from the selection of"
+            " the best"
         )
         yield Note("topics-left-out", text)
     aliased = [f"{effect.factor} ({effect.change})" for effect in effects.main if effect.estimate is None]
     if aliased:
-        yield Note("aliased", f"effects that these configurations cannot show: {first_few(aliased)}")
+        yield Note("aliased", f"effects that these configurations cannot estimate: {first_few(aliased)}")
     if effects.omitted_interactions:
-        text = "interactions that the main effects assume to be absent, as some combinations were not run"
-        yield Note("no-interaction-omitted_interactions", f"{text}: {first_few(effects.not_estimated)}")
+        text = "some combinations were not run; the main effects assume that these interactions are 0"
+        yield Note("omitted-interactions", f"{text}: {first_few(effects.not_estimated)}")
     if sensitive_exclusions := _sensitive_exclusions(scores, oriented, is_candidate, choices):
-        text = "configurations that may not be the best by a difference that is sensitive to a few topics"
+        text = "configurations excluded as the best by a difference that is sensitive to a few topics"
         yield Note("sensitive", f"{text}: {first_few(sensitive_exclusions)}")
     if is_candidate.sum() > 1:
         order = np.argsort(-np.nanmean(oriented, axis=1), kind="stable")
@@ -264,11 +265,12 @@ def _notes(
         is_small = insufficiency(len(differences), "verdict") is not None
         alpha = choices.alpha / (len(oriented) - 1)
         smallest = math.nan if is_small else detectable(differences, alpha, flips=choices.test == "randomization")
-        power_note = "" if math.isnan(smallest) else f", where one below {decimal(smallest, 3)} would often be missed"
+        power_note = (
+            "" if math.isnan(smallest) else f" (a difference below {decimal(smallest, 3)} would often be missed)"
+        )
         text = (
             f"{counted(int(is_candidate.sum()), 'configuration')} may be the best; the first two differ by"
-            f" {decimal(float(differences.mean()))}{power_note}: another collection or more topics would be needed to"
-            " say more"
+            f" {decimal(float(differences.mean()))}{power_note}. Use more topics or another collection to decide"
         )
         yield Note("another-collection", text)
 

@@ -156,7 +156,7 @@ _REQUIRED_SETTINGS = {
     "generate": "generator",
 }  # settings without a usable default
 _TYPE_NAMES: Mapping[type, str] = {
-    tuple: "a list", str: "text", float: "a number", int: "a whole number", bool: "true or false",
+    tuple: "a list", str: "text", float: "a number", int: "an integer", bool: "true or false",
 }  # fmt: skip
 _FUNCTION_SETTINGS = ("rewrite", "function", "embed", "search", "generator")  # settings that name module:function
 
@@ -396,7 +396,7 @@ class Hashes:
                         file_hash = hashlib.file_digest(stream, "sha256").hexdigest()
                     digest.update(f"{file.relative_to(root)}\0{file_hash}\0".encode())
             except (OSError, ValueError) as error:  # ValueError: the path contains a zero byte
-                problem = f"cannot read it ({getattr(error, 'strerror', None) or error})"
+                problem = f"cannot read the file ({getattr(error, 'strerror', None) or error})"
                 raise InputError(problem, fix="check the path", path=path_text) from None
             self._files[path_text] = digest.hexdigest()
         return self._files[path_text]

@@ -400,7 +400,7 @@ def estimable_effects(codes: ArrayLike, inapplicable: Exclusions | None = None) 
     """
     table = np.asarray(codes)
     if table.ndim != 2 or table.dtype.kind not in "iu" or (table.size and table.min() < 0):
-        raise InputError("`codes` must be a table of whole numbers from 0", fix="pass one row per configuration")
+        raise InputError("`codes` must be a table of integers from 0", fix="pass one row per configuration")
     levels = [sorted(set(column.tolist()) | {0}) for column in table.T]
     varying = [(factor,) for factor, factor_levels in enumerate(levels) if len(factor_levels) > 1]
     inapplicable = inapplicable or {}

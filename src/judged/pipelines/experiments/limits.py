@@ -55,7 +55,7 @@ class TimedStep(NamedTuple):
         setting = "build_seconds" if self.label.startswith("build") else "query_seconds"
         return InputError(
             f"{self.label}: no result after {self.limit:g} seconds, so it was stopped",
-            fix=f"correct the engine, or set a higher limit in the plan: {setting} = ...",
+            fix=f"correct the engine, or increase the limit in the plan: {setting} = ...",
         )
 
 

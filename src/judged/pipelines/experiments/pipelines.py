@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Kind
 
 FUSION: Mapping[str, Setting] = {
-    "algorithm": Setting("rrf", tuple(ALGORITHMS), "how lists are fused"),
-    "weights": Setting((), (), "what each list counts; empty: all the same"),
-    "rrf_k": Setting(60.0, (), "what rrf adds to ranks", 0),
-    "normalize": Setting("min-max", tuple(NORMALIZATIONS), "what is done to scores"),
-    "missing": Setting("", ("", "skip", "last", "share"), "what a list gives a document that it lacks"),
-    "depth": Setting(0, (), "how many documents of each list count; 0: as many as are asked for", 0),
+    "algorithm": Setting("rrf", tuple(ALGORITHMS), "fusion algorithm"),
+    "weights": Setting((), (), "weight of each list; empty: equal weights"),
+    "rrf_k": Setting(60.0, (), "constant that rrf adds to ranks", 0),
+    "normalize": Setting("min-max", tuple(NORMALIZATIONS), "normalization of scores"),
+    "missing": Setting("", ("", "skip", "last", "share"), "score of a document that a list lacks"),
+    "depth": Setting(0, (), "number of documents of each list; 0: the number of requested documents", 0),
 }
 RERANK: Mapping[str, Setting] = {
-    "function": Setting("", (), "module:function that gives a score for each candidate"),
-    "cutoff": Setting(100, (), "how many documents are put in another order; the rest stays behind them", 1),
+    "function": Setting("", (), "module:function that returns a score for each candidate"),
+    "cutoff": Setting(100, (), "number of documents to rerank; the others follow in their order", 1),
 }
 GENERATE: Mapping[str, Setting] = {
-    "generator": Setting("", (), "module:function that answers a query from passages, or an endpoint's .toml file"),
-    "passages": Setting(5, (), "how many of the first documents it is given", 1),
+    "generator": Setting(
+        "", (), "module:function that answers a query from passages, or the .toml file of an endpoint"
+    ),
+    "passages": Setting(5, (), "number of passages for the generator", 1),
 }
 COMMON: Mapping[str, Setting] = {
-    "synonyms": Setting(
-        "", (), "file with a group of words a line, separated by commas, by which queries are expand_query"
-    ),
-    "rewrite": Setting("", (), "module:function that makes a query of a query"),
+    "synonyms": Setting("", (), "file of synonyms to expand queries: one group per line, separated by commas"),
+    "rewrite": Setting("", (), "module:function that rewrites a query"),
 }
 """Query settings that every engine has."""
 OPERATORS = {"fusion": FUSION, "rerank": RERANK, "generate": GENERATE}
@@ -287,7 +287,7 @@ def read_synonyms(path: str) -> tuple[tuple[str, ...], ...]:
     for number, line in enumerate(lines, 1):
         words = tuple(word.strip() for word in line.partition("#")[0].split(",") if word.strip())
         if len(words) == 1:
-            problem = f"a synonym group needs at least two words, got {words[0]!r}"
+            problem = f"a synonym group must have at least two words, got {words[0]!r}"
             raise InputError(problem, fix="write synonyms on one line: car, automobile", path=path, line=number)
         groups += [words] if words else []
     return tuple(groups)

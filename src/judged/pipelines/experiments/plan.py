@@ -66,13 +66,13 @@ def parse_options(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for key, (default, least, most) in {**NUMBERS, **LIMITS}.items():
         value = raw.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            problem = f"{key} must be a whole number from {least} to {most:,}, got {value!r:.40}"
+            problem = f"{key} must be an integer from {least} to {most:,}, got {value!r:.40}"
             raise SettingError(key, problem, f"write {key} = {default}")
         options[key] = value
     try:
         options["measures"] = tuple(map(str, measures_of(raw.get("measures", RANKING_AND_CANDIDATES))))
     except (InputError, ValueError) as error:
-        raise SettingError("measures", *getattr(error, "parts", (str(error), "name measures"))) from None
+        raise SettingError("measures", *getattr(error, "parts", (str(error), "use measures such as nDCG@10"))) from None
     options["design"] = raw.get("design", FULL)
     if options["design"] not in (FULL, ONE_AT_A_TIME):
         raise SettingError("design", f"no design {options['design']!r}", f"use {FULL} or {ONE_AT_A_TIME}")
@@ -152,7 +152,7 @@ def _parse_control(settings: Mapping[str, Any], factors: Mapping[str, tuple[Any,
     """Return the settings of the control; a factor that it does not set has its first level."""
     control = {**{factor: levels[0] for factor, levels in factors.items()}, **settings}
     if "engine" not in control:
-        raise SettingError("engine", "no engine", "set engine = 'sqlite'")
+        raise SettingError("engine", "the control has no engine", "set engine = 'sqlite'")
     for factor, levels in factors.items():
         if control[factor] not in levels:
             problem = f"{factor} of the control must be a level of this factor, got {control[factor]!r}"
@@ -359,7 +359,7 @@ class Plan(Answer):
         notes = [
             Note(
                 "factor-without-effect",
-                f"has no {', '.join(unused)}: one configuration whatever they are",
+                f"does not use {', '.join(unused)}: all levels give the same configuration",
                 name,
                 of="engines",
             )
@@ -400,9 +400,9 @@ class Plan(Answer):
         passes = 1 + self.rounds
         searches = builds * (queries * passes + min(self.warm_up, queries))
         design = "every combination of levels" if self.design == FULL else "one factor at a time"
-        per_query = f"{counted(queries, 'query', 'queries')} each asked {passes} times for {self.depth} documents"
+        per_query = f"{counted(queries, 'query', 'queries')}, {passes} searches each, for {self.depth} documents"
         indexes = counted(builds, "index", "indexes")
-        return (f"{design.capitalize()}: {indexes} to build, {per_query}: {searches:,} searches.",)
+        return (f"{design.capitalize()}: {indexes} to build; {per_query}; {searches:,} searches in total.",)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the configurations, the omitted combinations, and the size of the experiment."""
@@ -421,7 +421,7 @@ class Plan(Answer):
             return Table(
                 name,
                 (*columns, Column("reason", [omitted.reason for omitted in self.left_out], TEXT)),
-                title="Left out",
+                title="Omitted combinations",
             )
         names = Column("configuration", [config.name for config in self.configurations], TEXT)
         keys = Column("key", [config.key for config in self.configurations], TEXT, only="data")

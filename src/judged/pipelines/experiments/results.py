@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
 
 PLAN = "plan.json"
-_FIX = "use the output folder of 'judged experiment run', or run it again"
+_FIX = "use the output folder of 'judged experiment run', or run the experiment again"
 
 
 class RefusedQuery(NamedTuple):
@@ -116,7 +116,7 @@ def results_folder(folder: Path, key: str) -> Path:
 
 
 def load(folder: str | Path, measures: Any = ()) -> Results:
-    """Read the results of an experiment, also of an unfinished one.
+    """Read the results of a finished or unfinished experiment.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     control = plan["configurations"][0]
     if control["name"] not in completed:
         problem, fix = _failure(path, control["key"])
-        fix = fix or "fix the problem, and run it again"
+        fix = fix or "correct the problem, and run the experiment again"
         raise InputError(f"the control has no results: {problem}", fix=fix, path=str(path))
     failed = [config for config in plan["configurations"] if config["name"] not in completed]
     missing = {config["name"]: _failure(path, config["key"]) for config in failed}
@@ -232,7 +232,7 @@ def _failure(folder: Path, key: str) -> tuple[str, str]:
     try:
         failure = _read_json(folder / "configurations" / f"{key}.{FAILURE}", {"problem": str, "fix?": str})
     except InputError:  # an empty file may be of an earlier version, whose disk was full
-        return "it was not run yet", ""
+        return "not run yet", ""
     return failure["problem"], failure.get("fix") or ""
 
 
@@ -243,7 +243,8 @@ def _refusal_notes(refused: Mapping[str, tuple[RefusedQuery, ...]], n: int) -> I
         if queries:
             reason = f"{refused_queries[0].engine}: {refused_queries[0].reason}"
             text = (
-                f"{len(queries)} of {counted(n, 'query', 'queries')} refused ({reason}), which counts as an empty list"
+                f"{len(queries)} of {counted(n, 'query', 'queries')} refused ({reason}); they count as queries"
+                " without results"
             )
             text = f"{text}: {first_few(list(queries.values()))}"
             yield Note("refused-queries", text, name, len(queries), of="configurations")
@@ -258,8 +259,8 @@ def _busy_notes(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
     if busy:
         busiest = max(loads, key=lambda name: loads[name])
         host = machines[busiest]
-        load = f"{host['load']:.0f} processes wanted its {counted(host['cores'], 'core')}"
-        text = f"the machine was busy with other work ({load}): costs of {first_few(busy)} are upper bounds"
+        load = f"{host['load']:.0f} processes on {counted(host['cores'], 'core')}"
+        text = f"the machine had other load ({load}), so the costs of {first_few(busy)} are upper bounds"
         yield Note("busy-machine", text)
 
 

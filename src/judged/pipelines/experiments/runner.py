@@ -50,7 +50,7 @@ _SINGLE_THREAD = {
 
 
 def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] | None = None) -> Results:
-    """Run an experiment, or the rest of it.
+    """Run an experiment, or continue a stopped one.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _check_same_experiment(plan: Plan, path: Path) -> None:
     # If a key is the same, the content is too, and only the paths of the files have changed.
     if changed_files and not earlier_keys & {config.key for config in plan.configurations}:
         problem = f"the folder has results of a plan in {earlier_plan.get('folder')} with other {listed(changed_files)}"
-        raise InputError(problem, fix="use another folder (--to)", path=str(path))
+        raise InputError(problem, fix="use another folder: --to FOLDER", path=str(path))
 
 
 def pending_configurations(plan: Plan, folder: Path) -> list[Configuration]:
@@ -233,5 +233,5 @@ def _write_failure(job_folder: Path, exit_code: int) -> Path:
         messages = (job_folder / "messages.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         last_message = f": {messages[-1]}" if messages else ""
         outcome = f"was ended by signal {-exit_code}" if exit_code < 0 else f"ended with code {exit_code}"
-        failure_path.write_text(json.dumps({"problem": f"its process {outcome}{last_message}"}), encoding="utf-8")
+        failure_path.write_text(json.dumps({"problem": f"the process {outcome}{last_message}"}), encoding="utf-8")
     return failure_path

@@ -1,4 +1,4 @@
-"""TrialEngines of single queries with other settings or words, compared with the control."""
+"""Trials of single queries with other settings or words, compared with the control."""
 
 from __future__ import annotations
 
@@ -125,13 +125,14 @@ class QueryTrial(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Rejections, the change of scores, and its limits."""
-        caveat = "This is one topic: what helps it may hurt others."
+        caveat = "This is a single topic: a change that helps here can hurt other topics."
         sentences = [*self.refused, self.sides.topics[0].sentence, caveat]
         if self.toml:
-            sentences[-1] += " Put it into the plan, and run that, to see."
+            sentences[-1] += " Add the levels to the plan and run it to test the change on all topics."
         if self.reworded:
             sentences.append(
-                "Other words are a configuration by `synonyms` or `rewrite`, which do the same to every query."
+                "To test another wording on all topics, use the settings `synonyms` or `rewrite`, which change every"
+                " query."
             )
         return tuple(sentences)
 
@@ -232,7 +233,7 @@ class TrialEngines:
         runs: list[Run] = []
         refused: list[str] = []
         control = self.design_space.control
-        for name, values, words in (("control", control, topic_query), ("tried", settings, trial_query)):
+        for name, values, words in (("control", control, topic_query), ("trial", settings, trial_query)):
             hits, reasons = self._search(self.design_space.node(values["engine"], values)[0], words)
             runs.append(Run.of({topic: hits}, name=name))
             refused += [f"{name}: the query was refused ({reason})." for reason in reasons]
@@ -274,7 +275,7 @@ class TrialEngines:
             if name not in fields or text.strip() == fields[name].value:
                 continue
             if not fields[name].is_editable:
-                raise InputError(f"{name} cannot be changed here", fix="change it in the plan")
+                raise InputError(f"{name} cannot be changed here", fix="change the setting in the plan")
             settings[name] = fields[name].parse(text)
         return settings
 

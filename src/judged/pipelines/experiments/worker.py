@@ -54,7 +54,7 @@ _WARM_UP_DOCUMENTS = 10  # documents of a trial build, so that the measured buil
 
 
 def main() -> int:
-    """Run the job of a file in its folder; a failure is written beside the file."""
+    """Run the job of a file in its folder; a failure is written to the same folder."""
     path = Path(sys.argv[1])
     threading.Thread(target=_end_with_parent, daemon=True).start()
     job = json.loads(path.read_text(encoding="utf-8"))
@@ -216,7 +216,7 @@ def _search_all(
                 trace.stage("context", "shown", [row["doc_id"] for row in answer.tables["context"]])
                 trace.stage("cited", "cited", list(dict.fromkeys(row["doc_id"] for row in answer.tables["citations"])))
     if not rows:
-        reason = next(iter(refused.values()))[0][1] if refused else "it gave none"
+        reason = next(iter(refused.values()))[0][1] if refused else "the engine returned nothing"
         raise InputError(f"no query has results: {reason}", fix="check the queries and their rewriting")
     column_names = ("query_id", "doc_id", "score")
     columns = zip(*rows, strict=True)
@@ -238,13 +238,14 @@ def check_hits(query: str, hits: list[tuple[str, float]]) -> None:
     """Check that scores are finite and do not rise, and that documents are unique."""
     scores = [score for _, score in hits]
     if not all(map(math.isfinite, scores)):
-        raise InputError(f"query {query}: scores must be finite", fix="return finite scores, or none")
+        raise InputError(f"query {query}: scores must be finite", fix="return finite scores, or no scores")
     if any(later > earlier for earlier, later in pairwise(scores)):
         raise InputError(
-            f"query {query}: scores rise down the list", fix="return documents by descending score, or without scores"
+            f"query {query}: scores must not increase with rank",
+            fix="sort documents by descending score, or omit scores",
         )
     if len({doc for doc, _ in hits}) < len(hits):
-        raise InputError(f"query {query}: the list has a document twice", fix="return each document once")
+        raise InputError(f"query {query}: documents must be unique", fix="return each document once")
 
 
 if __name__ == "__main__":

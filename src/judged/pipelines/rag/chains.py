@@ -25,23 +25,23 @@ same item the maximum."""
 STEPS: Mapping[str, str] = {
     "corpus": "in the corpus",
     "retrieved": "retrieved",
-    "ranked": "ranked first",
+    "ranked": "ranked",
     "context": "in the context",
     "grounded": "supported by the context",
     "cited": "cited",
-    "supported": "the citation supports it",
-    "covered": "the answer says it",
-    "answered": "answered at all",
+    "supported": "supported by the citation",
+    "covered": "covered by the answer",
+    "answered": "answered",
     "correct": "answered correctly",
-    "satisfied": "the user is satisfied",
+    "satisfied": "satisfied user",
 }
 """Steps in pipeline order, and their names for people."""
 UNITS: Mapping[str, tuple[str, str]] = {
-    "nugget": ("nuggets with evidence", "nuggets: some document with the evidence comes through"),
-    "answer": ("answers to topics with a relevant document", "answers: some relevant document comes through"),
+    "nugget": ("nuggets with evidence", "nuggets: at least one document with the evidence passes"),
+    "answer": ("answers to topics with a relevant document", "answers: at least one relevant document passes"),
     "document": ("relevant documents", "documents"),
-    "sentence": ("sentences", "sentences: some citation comes through"),
-    "user": ("users' opinions", "users"),
+    "sentence": ("sentences", "sentences: at least one citation passes"),
+    "user": ("ratings of users", "users"),
 }
 """Units that are followed, the one with the longest chain first: name of its items, and title."""
 _Key: TypeAlias = tuple[Any, ...]  # topic, and ids within the topic

@@ -139,7 +139,7 @@ def waterfall(
     for run in names:
         all_chains += chains(answered, run, relevant=relevant, traces=traces_by_run.get(run), **options)
     if not all_chains:
-        fix = "give qrels with context or citations, or nuggets with assignments, or feedback"
+        fix = "add qrels with context or citations, or nuggets with assignments, or feedback"
         raise InputError("the tables record no step of the pipeline", fix=fix, path=answered.where)
     topics: tuple[str, ...] = tuple(sorted(answered["answers"]["query_id"].unique().to_pylist()))
     need_of: Mapping[str, str] = {} if needs is None else needs_of(needs)
@@ -155,7 +155,7 @@ def waterfall(
                   for step in chain_counts.steps(all_topics, units, level))  # fmt: skip
     weakest_of = {run: weakest([step for step in steps if (step.run, step.unit) == (run, main_unit)]) for run in names}
     recorded = {run: {step for chain in all_chains if chain.run == run for step in chain.steps} for run in names}
-    left_out = {run: tuple(step for step in STEPS if step not in recorded[run]) for run in names}
+    unrecorded_steps = {run: tuple(step for step in STEPS if step not in recorded[run]) for run in names}
     return Waterfall(
         responses=answered,
         steps=steps,
@@ -167,12 +167,12 @@ def waterfall(
         lost=tuple(item for chain in all_chains for item in _lost_items(chain)),
         topics=tuple((chain_counts.chain.run, topic, tuple(chain_counts.remaining[:, i].tolist()))
                      for chain_counts in main_counts for i, topic in enumerate(topics) if chain_counts.remaining[0, i]),
-        left_out=left_out,
+        unrecorded_steps=unrecorded_steps,
         main_unit=main_unit,
         cutoffs=cutoffs or _DEFAULT_CUTOFFS,
         level=level,
         sampling_unit="topics" if needs is None else "needs",
-        notes=(*answered.notes, *_notes(answered, all_chains, relevant, left_out)),
+        notes=(*answered.notes, *_notes(answered, all_chains, relevant, unrecorded_steps)),
     )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def _relevant_docs(qrels: Qrels, rel: float) -> dict[str, list[str]]:
 
 def _traces_by_run(names: Sequence[str], runs: Mapping[str, Any] | None, traces: Any) -> Mapping[str, Traces]:
     if runs is not None and traces is not None:
-        raise InputError("`runs` and `traces` cannot be combined", fix="give only one of them")
+        raise InputError("`runs` and `traces` cannot be combined", fix="pass only one of them")
     if runs and set(runs) <= set(names):
         return {name: traces_of_runs({name: run}) for name, run in runs.items()}
     if isinstance(traces, Mapping):
@@ -218,17 +218,17 @@ def _notes(
     responses: Responses,
     all_chains: Sequence[Chain],
     relevant: Mapping[str, Sequence[str]] | None,
-    left_out: Mapping[str, Sequence[str]],
+    unrecorded_steps: Mapping[str, Sequence[str]],
 ) -> Iterator[Note]:
     for run in responses.run_names:
-        if missing := [STEPS[step] for step in left_out[run]]:
-            yield Note("steps-not-recorded", f"left out, as nothing is recorded of it: {listed(missing)}", run)
+        if missing := [STEPS[step] for step in unrecorded_steps[run]]:
+            yield Note("steps-not-recorded", f"no record of these steps, which are left out: {listed(missing)}", run)
         answered = set(responses.of_run(run)["answers"]["query_id"].to_pylist())
         docs_of = relevant or dict.fromkeys(answered, "")
         unanswered = sorted(topic for topic in docs_of if topic not in answered)
         without_relevant = sorted(topic for topic in answered if relevant is not None and not docs_of.get(topic))
         for rule, text, topics in (
-            ("topics-not-answered", "judged topics without an answer, which are not followed", unanswered),
+            ("topics-not-answered", "judged topics without an answer, which are excluded", unanswered),
             ("topics-not-judged", "answers to topics without a relevant document", without_relevant),
         ):
             if topics:
@@ -236,9 +236,11 @@ def _notes(
         run_chains = [chain for chain in all_chains if chain.run == run]
         unjudged = {UNITS[chain.unit][0]: int((chain.cumulative[-1] == UNJUDGED).sum()) for chain in run_chains}
         if parts := [f"{count} {unit}" for unit, count in unjudged.items() if count]:
-            text = f"for want of verdicts neither held nor lost: {listed(parts)}"
+            text = f"without a verdict, and counted neither as passed nor as lost: {listed(parts)}"
             yield Note("unjudged", text, run, sum(unjudged.values()))
     linked = {(row["query_id"], row["nugget_id"]) for row in responses["evidence"].to_pylist()}
     total = responses["nuggets"].num_rows
     if 0 < len(linked) < total:
-        yield Note("nuggets-without-evidence", f"{total - len(linked)} of {total} nuggets stand in no known document")
+        yield Note(
+            "nuggets-without-evidence", f"{total - len(linked)} of {total} nuggets have no document with evidence"
+        )

@@ -19,7 +19,7 @@ from judged.pipelines.rag.responses import VERDICTS, VITAL, Responses, middle_ve
 from judged.pipelines.rag.scoring import answered_of, evidence_qrels
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, RankedLists, Sentences, Table
 from judged.results.blocks import RankedDocument, RankedList, first_few
-from judged.results.decimals import counted, decimal, percent
+from judged.results.decimals import decimal, percent
 from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.explanation import explain as explain_ranking
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 _NEEDED = {
-    "sentences": "support, and what is said without a citation",
-    "context": "what the generator was given: its recall, and whether citations come from it",
-    "citations": "what answers cite, and whether it supports them",
-    "support": "whether citations and context support what is said",
-    "nuggets": "what answers should say, and nugget recall",
-    "evidence": "the way of a nugget from the corpus to the answer",
-    "assignments": "which nuggets answers say",
-    "references": "which questions can be answered at all",
-    "correctness": "whether answers are correct",
-    "feedback": "whether users are satisfied",
+    "sentences": "support, and uncited statements",
+    "context": "recall of the context, and whether citations come from the context",
+    "citations": "citations, and their support",
+    "support": "support of sentences by citations and by the context",
+    "nuggets": "recall of nuggets",
+    "evidence": "loss of nuggets between corpus and answer",
+    "assignments": "coverage of nuggets by answers",
+    "references": "which questions are answerable",
+    "correctness": "correctness of answers",
+    "feedback": "satisfaction of users",
 }
 _Problem: TypeAlias = "tuple[Severity, str, str, str, int]"
 """Severity, rule, problem, fix, and count."""
@@ -67,7 +67,7 @@ def check_responses(
     >>> findings = check_responses({"answers": [{"query_id": "q", "text": "7"}],
     ...                             "citations": [{"query_id": "q", "sentence": 1, "doc_id": "x"}]}, {"q": {"a": 1}})
     >>> [finding.rule for finding in findings if finding.severity == "error"]
-    ['foreign-ids']
+    ['mismatched-ids']
     """
     try:
         answered = Responses.of(responses)
@@ -99,7 +99,7 @@ def _pairs(table: Any, *names: str) -> _Pairs:
 def _missing_tables(responses: Responses) -> Iterator[_Problem]:
     for name, effect in _NEEDED.items():
         if not responses[name].num_rows:
-            yield "info", "no-table", f"nothing is recorded of {name}: unknown is {effect}", "", 1
+            yield "info", "missing-table", f"the table {name} is missing; not measurable: {effect}", "", 1
 
 
 def _missing_pieces(responses: Responses, pairs_of: dict[str, _Pairs]) -> Iterator[_Problem]:
@@ -111,17 +111,17 @@ def _missing_pieces(responses: Responses, pairs_of: dict[str, _Pairs]) -> Iterat
     judged = {pair[:1] for pair in pairs_of.get("the qrels", ())}
     without_text = [row for row in responses["sentences"].to_pylist() if not row["text"]]
     cases: tuple[tuple[str, str, str, Iterable[Any]], ...] = (
-        ("missing-answers", "answers that some systems gave and others did not", "", expected - answers),
-        ("empty-contexts", "answers without any context, although others have one",
-         "say whether nothing was found, or it was not recorded",
+        ("missing-answers", "missing answers to topics that other systems answered", "", expected - answers),
+        ("empty-contexts", "answers without context, although other answers have a context",
+         "check whether the retriever returned nothing, or the context was not recorded",
          answers - _pairs(responses["context"], *key_columns) if responses["context"].num_rows else ()),
-        ("no-nuggets", "answered topics without nuggets, which no measure of nuggets counts", "",
+        ("no-nuggets", "answered topics without nuggets, which nugget measures exclude", "",
          topics - nuggets if nuggets else ()),
-        ("no-vital-nuggets", "topics whose nuggets are all okay, none vital: their vital recall does not exist", "",
+        ("no-vital-nuggets", "topics without vital nuggets, for which vital recall is undefined", "",
          nuggets - vital),
-        ("not-judged", "answered topics that the qrels do not have", "", topics - judged if judged else ()),
-        ("not-answered", "judged topics that nobody answered", "", judged - topics),
-        ("no-text", "sentences without text, which nobody can judge", "give their texts",
+        ("not-judged", "answered topics that are not in the qrels", "", topics - judged if judged else ()),
+        ("not-answered", "judged topics without an answer", "", judged - topics),
+        ("no-text", "sentences without text, which cannot be judged", "add the texts",
          {(row["query_id"], row["run_id"], row["sentence"]) for row in without_text}),
     )  # fmt: skip
     for rule, problem, fix, keys in cases:
@@ -135,7 +135,13 @@ def _missing_verdicts(responses: Responses) -> Iterator[_Problem]:
         total = Counter(row["judge"] for row in rows)
         for judge, count in Counter(row["judge"] for row in rows if row["verdict"] == FAILED).items():
             text = f"{name}: {count:,} of {total[judge]:,} verdicts of {judge} failed ({percent(count / total[judge])})"
-            yield "warning", "failed-verdicts", f"{text}: they are unjudged, not zero", "ask again", count
+            yield (
+                "warning",
+                "failed-verdicts",
+                f"{text}; they count as unjudged, not as 0",
+                "request the verdicts again",
+                count,
+            )
     cited = _pairs(responses["citations"], "query_id", "run_id", "sentence", "doc_id")
     answers = _pairs(responses["answers"], "query_id", "run_id")
     nugget_pairs = {(*answer, nugget) for topic, nugget in _pairs(responses["nuggets"], "query_id", "nugget_id")
@@ -146,8 +152,8 @@ def _missing_verdicts(responses: Responses) -> Iterator[_Problem]:
     ):
         missing = pairs - _pairs(responses[name], *key_columns) if responses[name].num_rows else set[Any]()
         if missing:
-            text = f"{name}: {len(missing):,} of {len(pairs):,} have no verdict: they are unjudged, not zero"
-            yield "warning", "absent-verdicts", text, "", len(missing)
+            text = f"{name}: {len(missing):,} of {len(pairs):,} have no verdict; they count as unjudged, not as 0"
+            yield "warning", "missing-verdicts", text, "", len(missing)
 
 
 def _unknown_documents(
@@ -157,7 +163,7 @@ def _unknown_documents(
     cited = _pairs(responses["citations"], "query_id", "run_id", "doc_id")
     if context and (outside := cited - context):
         text = f"{len(outside):,} of {len(cited):,} cited documents were not in the context"
-        yield "warning", "cited-from-elsewhere", text, "", len(outside)
+        yield "warning", "cited-outside-context", text, "", len(outside)
     corpus_ids = None if corpus is None else frozenset(corpus)
     for table, triples in (("context", context), ("citations", cited)):
         pairs = {(topic, doc) for topic, _, doc in triples}
@@ -169,8 +175,8 @@ def _unknown_documents(
                 continue
             text = f"{table}: {len(missing):,} of {len(pairs):,} documents are not in {source}"
             if len(missing) == len(pairs):
-                fix = "name documents, or those of chunks, alike"
-                yield "error", "foreign-ids", f"{text}: the ids are others", fix, len(missing)
+                fix = "use the same document ids in all tables and files"
+                yield "error", "mismatched-ids", f"{text}: the ids do not match", fix, len(missing)
             else:
                 severities: Sequence[Severity] = ("info", "warning")
                 yield severities[source != "the qrels"], "unknown-documents", text, "", len(missing)
@@ -183,11 +189,11 @@ _TEXTS = {
     "documents": ("context", "doc_id"),
 }
 _KINDS = {SUPPORT: "good", NOT: "bad", CONTRADICTS: "bad"}
-_WORDS = {PARTIAL: "in part", FAILED: "no verdict", "": "–"}
+_WORDS = {PARTIAL: "partially", FAILED: "no verdict", "": "–"}
 _SUPPORTED = {SUPPORT: "supported", NOT: "not supported", CONTRADICTS: "contradicted", **_WORDS}
 _COVERED = {SUPPORT: "yes", NOT: "no", **_WORDS}
 _OUTCOMES = {
-    SUPPORT: "The answer is correct.", PARTIAL: "The answer is correct in part.", NOT: "The answer is not correct.",
+    SUPPORT: "The answer is correct.", PARTIAL: "The answer is partially correct.", NOT: "The answer is not correct.",
     FAILED: "There is no verdict on the answer.",
 }  # fmt: skip
 _BEST_FIRST = (SUPPORT, PARTIAL, CONTRADICTS, NOT, FAILED)
@@ -275,7 +281,7 @@ def explain(
     2        fact 2       -  1.0000
     <BLANKLINE>
     NuggetRecall = sum of weight * value / sum of weights = 0.5000 / 1.0000 = 0.5000; 1 without a
-    verdict is left out
+    verdict not counted
     """
     all_responses = Responses.of(responses)
     names = list(all_responses.run_names)
@@ -318,7 +324,7 @@ def _score_blocks(
     total, weights = float((value * weight)[judged_rows].sum()), float(weight[judged_rows].sum())
     result = f"{decimal(total, 4)} / {decimal(weights, 4)} = {decimal(score, 4)}" if weights else "not defined"
     missing = len(rows) - len(judged_rows)
-    unjudged = f"; {counted(missing, 'without a verdict is', 'without a verdict are')} left out" if missing else ""
+    unjudged = f"; {missing} without a verdict not counted" if missing else ""
     sentence = f"{measure} = sum of weight * value / sum of weights = {result}{unjudged}"
     title = f"{measure} of topic {topic}, run {answered.name}"
     return Table("pieces", tuple(columns), title, labels=len(columns) - 2), Sentences((sentence,))
@@ -329,7 +335,7 @@ def _answer_blocks(responses: Responses, qrels: Qrels | None) -> Iterator[Block]
     sentences = responses["sentences"].sort_by("sentence").to_pylist()
     text = answer["text"] or " ".join(row["text"] or "" for row in sentences)
     correctness = middle_verdicts(responses["correctness"], "query_id").values()
-    abstention = ["It says that it cannot answer."] if answer["abstained"] else []
+    abstention = ["The system abstained."] if answer["abstained"] else []
     yield Sentences((text, *abstention, *(_OUTCOMES[verdict] for verdict in correctness)))
     if sentences:
         yield _sentence_table(sentences, responses)
@@ -350,7 +356,7 @@ def _answer_blocks(responses: Responses, qrels: Qrels | None) -> Iterator[Block]
         for row in responses["context"].sort_by("rank").to_pylist()
     )
     if passages:
-        yield RankedLists("context", "What it was given", (), (RankedList(responses.run_names[0], "", passages),))
+        yield RankedLists("context", "Context", (), (RankedList(responses.run_names[0], "", passages),))
 
 
 def _sentence_table(rows: list[Any], responses: Responses) -> Table:
@@ -364,14 +370,14 @@ def _sentence_table(rows: list[Any], responses: Responses) -> Table:
     ]
     columns = (
         Column("sentence", numbers, COUNT, ""),
-        Column("text", [row["text"] or "" for row in rows], TEXT, "says"),
-        _verdict_column("supported", best, "by a citation", _SUPPORTED),
+        Column("text", [row["text"] or "" for row in rows], TEXT),
+        _verdict_column("supported", best, "supported by a citation", _SUPPORTED),
         _verdict_column(
-            "grounded", [support.get((number, ""), "") for number in numbers], "by the context", _SUPPORTED
+            "grounded", [support.get((number, ""), "") for number in numbers], "supported by the context", _SUPPORTED
         ),
-        Column("cites", [", ".join(cited.get(number, ())) or "nothing" for number in numbers], TEXT),
+        Column("citations", [", ".join(cited.get(number, ())) or "none" for number in numbers], TEXT),
     )
-    return Table("said", columns, "Sentence by sentence", labels=3)
+    return Table("answer_sentences", columns, "Sentences", labels=3)
 
 
 def _nugget_table(responses: Responses) -> Table:
@@ -380,10 +386,10 @@ def _nugget_table(responses: Responses) -> Table:
     evidence_docs = [", ".join(row["doc_id"] for row in evidence.get((nugget["nugget_id"],), ())) for nugget in nuggets]
     columns = (
         Column("nugget_id", [row["nugget_id"] for row in nuggets], TEXT, only="data"),
-        Column("text", [row["text"] or row["nugget_id"] for row in nuggets], TEXT, "should say"),
+        Column("text", [row["text"] or row["nugget_id"] for row in nuggets], TEXT, "nugget"),
         Column("importance", [row["importance"] for row in nuggets], TEXT),
-        _verdict_column("covered", [assigned.get((row["nugget_id"],), FAILED) for row in nuggets], "says it", _COVERED),
-        Column("evidence", evidence_docs, TEXT, "stands in"),
+        _verdict_column("covered", [assigned.get((row["nugget_id"],), FAILED) for row in nuggets], "covered", _COVERED),
+        Column("evidence", evidence_docs, TEXT),
     )
     return Table("nuggets", columns, "Nuggets")
 

@@ -149,13 +149,13 @@ def prepare_table(
     base = prepare_requests(source, endpoint, judge, prompt, *_requests(endpoint, prompt, judge, questions, repeats))
     notes = list(base.notes)
     if skipped:
-        text = f"{counted(len(skipped), 'question')} not asked, and failed: a text in it addresses the judge"
-        notes.append(Note("not-asked", text))
+        text = f"{counted(len(skipped), 'request')} not sent, and failed: a text contains instructions to the judge"
+        notes.append(Note("not-sent", text))
     family = family_of(endpoint.model)
     if siblings := sorted(run for run, model in (families or {}).items() if family and family_of(model) == family):
-        text = f"{judge} is of the family {family}, as are the models behind {first_few(siblings)}: it may favor them"
+        text = f"{judge} has the model family of {first_few(siblings)} ({family}), and may favor these systems"
         notes.append(Note("same-family", text))
-    sends = "texts of queries, answers, documents, nuggets and references, and our prompt"
+    sends = "texts of queries, answers, documents, nuggets, and references, and the prompt"
     fields: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}
     return Filling(**fields, responses=responses, table_name=table_name, skipped=tuple(skipped))
 
@@ -211,7 +211,7 @@ class _TableOptions(NamedTuple):
 
 def _nugget_questions(responses: Responses, source: _RequestTexts, options: _TableOptions) -> Iterator[_Question]:
     if options.qrels is None:
-        raise InputError("nuggets need judgments of documents", fix="give `qrels`")
+        raise InputError("nuggets require judgments of documents", fix="pass `qrels`")
     judgments = Qrels.of(options.qrels).table
     columns = (judgments[name].to_pylist() for name in ("query_id", "doc_id", "relevance"))
     relevant: dict[str, list[tuple[float, str]]] = {}
@@ -229,7 +229,7 @@ def _nugget_questions(responses: Responses, source: _RequestTexts, options: _Tab
 
 def _assignment_questions(responses: Responses, source: _RequestTexts, _: _TableOptions) -> Iterator[_Question]:
     if not responses["nuggets"].num_rows:
-        raise InputError("the table of nuggets is missing", fix="give it, or create it with: judged rag nuggets")
+        raise InputError("the table of nuggets is missing", fix="add it, or create it with: judged rag nuggets")
     nuggets = responses.grouped("nuggets", ("query_id",))
     for query, run, name, text in _answers(responses, source):
         rows = nuggets.get((query,), [])
@@ -242,9 +242,9 @@ def _assignment_questions(responses: Responses, source: _RequestTexts, _: _Table
 
 def _support_questions(responses: Responses, source: _RequestTexts, options: _TableOptions) -> Iterator[_Question]:
     if not responses["context" if options.context else "citations"].num_rows:
-        problem, fix = "the table of citations is missing", "give citations, or use the context"
+        problem, fix = "the table of citations is missing", "add citations, or judge by the context"
         if options.context:
-            problem, fix = "the table of the context is missing", "give a table of the context"
+            problem, fix = "the table of the context is missing", "add a table `context`"
         raise InputError(problem, fix=fix, path=responses.where)
     rows = responses["context"].to_pylist()
     passage_texts = {(row["query_id"], row["run_id"], row["doc_id"]): row["text"] for row in rows}
@@ -275,7 +275,7 @@ def _correctness_questions(responses: Responses, source: _RequestTexts, _: _Tabl
         if row["text"]:
             references.setdefault(row["query_id"], []).append(row["text"])
     if not references:
-        raise InputError("the table of references is missing", fix="give right answers", path=responses.where)
+        raise InputError("the table of references is missing", fix="add correct answers", path=responses.where)
     for query, run, name, text in _answers(responses, source):
         if query in references:
             values = {"answer": text, "references": format_numbered("right answer", references[query])}
@@ -354,14 +354,14 @@ class Filled(AskResult):
 
     def reply_blocks(self) -> tuple[Block, ...]:
         """Return a table with the number of each verdict, or of vital and okay nuggets."""
-        title = f"What {self.prepared.judge} said: {self.table_name}"
+        title = f"Replies of {self.prepared.judge}: {self.table_name}"
         if self.table_name == "nuggets":
             counts = Counter(row["importance"] for row in self.rows if "importance" in row)
             columns = [Column("importance", [VITAL, OKAY], TEXT), Column("count", [counts[VITAL], counts[OKAY]], COUNT)]
             return (Table("filled", tuple(columns), title),)
         verdicts = VERDICTS[self.table_name]
         columns = [Column("verdict", list(verdicts), TEXT)]
-        for name, repeat in (("count", 0), ("again", 1)):
+        for name, repeat in (("count", 0), ("repeated", 1)):
             counts = Counter(row["verdict"] for row in self.rows if row["repeat"] == repeat)
             columns.append(Column(name, [counts[verdict] for verdict in verdicts], COUNT))
         return (Table("filled", tuple(columns), title),)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from judged.results.types import Floats
 
-Believed: TypeAlias = Literal["yes", "no", "undecided", "not tested"]
+WithinMargin: TypeAlias = Literal["yes", "no", "undecided", "not tested"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class JudgeBias:
         Interval over topics; None if there is not enough data for one.
     selection_p
         p-value of the hypothesis that the model's mean is the same on all other topics; NaN if not tested.
-    believed
+    within_margin
         Whether the bias is shown to be within the margin (``yes``) or beyond it (``no``).
     few_topics
         Indices of topics whose uncertain share of all topics could undo ``yes`` or ``no``; usually none.
@@ -44,7 +44,7 @@ class JudgeBias:
     mean: float
     ci: tuple[float, float] | None
     selection_p: float
-    believed: Believed
+    within_margin: WithinMargin
     few_topics: tuple[int, ...]
 
 
@@ -67,28 +67,28 @@ def judge_bias(people: Floats, model: Floats, others: Floats, *, margin: float, 
     >>> import numpy as np
     >>> people = np.linspace(0.2, 0.9, 40)
     >>> bias = judge_bias(people, people + [0.01, -0.02] * 20, people, margin=0.05)
-    >>> round(bias.mean, 3), bias.believed, bias.few_topics
+    >>> round(bias.mean, 3), bias.within_margin, bias.few_topics
     (-0.005, 'yes', ())
     """
     errors, alpha = model - people, 1 - level
     ci = topic_interval(errors, level)
     selection_p = _selection_p(model, others)
-    verdict = believed(len(errors), ci, margin, selection_p=selection_p, alpha=alpha)
+    verdict = within_margin(len(errors), ci, margin, selection_p=selection_p, alpha=alpha)
     mean = float(errors.mean()) if len(errors) else math.nan
     return JudgeBias(len(errors), mean, ci, selection_p, verdict, _few_topics(errors, verdict, margin, alpha))
 
 
-def believed(
+def within_margin(
     n: int, ci: Sequence[float] | None, margin: float, *, selection_p: float = math.nan, alpha: float = 0.05
-) -> Believed:
+) -> WithinMargin:
     """Return whether a bias is significantly within a margin or beyond it; with too few topics it is not tested.
 
     A bias within the margin is undecided if the model scores the topics that people judged differently from the others,
     that is, if `selection_p` is at most `alpha`.
 
-    >>> believed(40, (-0.01, 0.03), 0.05), believed(40, (0.06, 0.2), 0.05), believed(40, (0.01, 0.2), 0.05)
-    ('yes', 'no', 'undecided')
-    >>> believed(24, (-0.01, 0.03), 0.05), believed(40, (-0.01, 0.03), 0.05, selection_p=0.01)
+    >>> [within_margin(40, ci, 0.05) for ci in [(-0.01, 0.03), (0.06, 0.2), (0.01, 0.2)]]
+    ['yes', 'no', 'undecided']
+    >>> within_margin(24, (-0.01, 0.03), 0.05), within_margin(40, (-0.01, 0.03), 0.05, selection_p=0.01)
     ('not tested', 'undecided')
     """
     if ci is None or insufficiency(n, "verdict", min_units=MIN_N):
@@ -112,7 +112,7 @@ def _selection_p(judged: Floats, others: Floats) -> float:
     return float(test.pvalue)
 
 
-def _few_topics(errors: Floats, verdict: Believed, margin: float, alpha: float) -> tuple[int, ...]:
+def _few_topics(errors: Floats, verdict: WithinMargin, margin: float, alpha: float) -> tuple[int, ...]:
     """Return the indices of topics whose uncertain share of all topics could change the verdict about the bias."""
     if verdict == "yes":
         limits = (few_topics(margin - errors, alpha), few_topics(errors + margin, alpha))

@@ -30,7 +30,7 @@ from judged.stats.prediction_powered import MIN_N
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged.pipelines.rag.judge_bias import Believed
+    from judged.pipelines.rag.judge_bias import WithinMargin
     from judged.results import Block
     from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
@@ -45,7 +45,7 @@ _GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # grade of a verdict: its index;
 
 
 @dataclass(frozen=True)
-class OwnVariance:
+class JudgeVariance:
     """Share of the variance of a mean over topics that comes from the judge, whose verdicts vary when repeated."""
 
     topics: int  # judged twice
@@ -54,7 +54,7 @@ class OwnVariance:
     share_ci: tuple[float, float] | None
 
     @classmethod
-    def of(cls, first: Floats, repeated: Floats, scores: Floats, level: float = 0.95) -> OwnVariance:
+    def of(cls, first: Floats, repeated: Floats, scores: Floats, level: float = 0.95) -> JudgeVariance:
         """Estimate it from (R, K) scores of R systems on K topics that were judged twice, and one system's (T,) scores.
 
         Half the mean squared difference of two independent scores is an unbiased estimate of the judge's variance,
@@ -62,7 +62,7 @@ class OwnVariance:
         need no correction. Its interval is that of a variance (chi-square), with fewer degrees of freedom the more the
         squared differences vary, from 12 topics. Interval and share are truncated to [0, 1].
 
-        >>> own = OwnVariance.of(np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]]), np.array([0.5, 0.5, 0.1, 0.9]))
+        >>> own = JudgeVariance.of(np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]]), np.array([0.5, 0.5, 0.1, 0.9]))
         >>> round(own.variance, 3), round(own.share, 3)
         (0.01, 0.094)
         """
@@ -104,16 +104,16 @@ class JudgedMean:
     model_judged: float  # mean of the model's scores over the topics that both scored
     bias: float  # the model's mean minus people's mean, over the topics that both scored
     bias_ci: tuple[float, float] | None
-    believed: Believed  # whether the bias is within the margin
-    few_topics: tuple[str, ...]  # topics whose uncertain share of all topics could change `believed`
+    within_margin: WithinMargin  # whether the bias is within the margin
+    few_topics: tuple[str, ...]  # topics whose uncertain share of all topics could change `within_margin`
     selection_p: float  # of equal model means on topics with and without people's verdicts; NaN if not tested
     value: float  # corrected mean; NaN if the model judged only the topics that people judged
     ci: tuple[float, float] | None
     weight: float  # weight of the model's scores in the corrected mean
     repeated: int  # topics that the model judged twice
-    own_sd: float  # standard deviation of a topic's score caused by the judge, pooled over systems
-    own_share: float  # share of the variance of the model's mean that is caused by the judge
-    own_share_ci: tuple[float, float] | None
+    judge_sd: float  # standard deviation of a topic's score caused by the judge, pooled over systems
+    judge_variance_share: float  # share of the variance of the model's mean that is caused by the judge
+    judge_variance_share_ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,71 +133,73 @@ class VerdictCalibration(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return "Verdicts of models, against people's"
+        return "Verdicts of models compared with verdicts of people"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Agreement of each judge, whether its bias is within the margin, and its own variance."""
         texts = [
-            f"{row.judge} gives {row.same:.0%} of {counted(row.shared, 'verdict')} on {row.verdicts} as people do"
-            f" (kappa {row.kappa:.3f}); {row.failed:,} failed."
+            f"{row.judge} agrees with people on {row.same:.0%} of {counted(row.shared, 'verdict')} on {row.verdicts}"
+            f" (kappa {row.kappa:.3f}); {row.failed:,} verdicts failed."
             for row in self.agreement
         ]
         for judge in dict.fromkeys(row.judge for row in self.means):
             judge_means = [row for row in self.means if row.judge == judge]
             for key, text in (
-                ("yes", f"Within {self.margin:g} of people's, by {judge}"),
-                ("no", f"Not to be reported as if people had said it, by {judge}"),
-                ("undecided", f"Not shown either way by the topics that people judged, for {judge}"),
+                ("yes", f"Bias of {judge} within the margin of {self.margin:g}"),
+                ("no", f"Bias of {judge} beyond the margin of {self.margin:g} (do not replace people's scores)"),
+                ("undecided", f"Undecided whether the bias of {judge} is within the margin of {self.margin:g}"),
                 (
                     "not tested",
-                    f"Not tested, as people judged fewer than {MIN_N} topics or no error varies, for {judge}",
+                    f"Bias of {judge} not tested (people judged fewer than {MIN_N} topics, or all errors are equal)",
                 ),
             ):
-                if scores := [f"{row.measure} of {row.run}" for row in judge_means if row.believed == key]:
+                if scores := [f"{row.measure} of {row.run}" for row in judge_means if row.within_margin == key]:
                     texts.append(f"{text}: {listed(scores)}.{self._unseen(judge_means) if key == 'yes' else ''}")
             texts += [
-                f"Sensitive to a few topics, {row.measure} of {row.run} by {judge}: if topics such as"
-                f" {listed(row.few_topics[:3])} are as rare or as frequent as the sample allows, this verdict does not"
-                " hold."
+                f"The result for {row.measure} of {row.run} by {judge} is sensitive to a few topics: it can change if"
+                f" topics such as {listed(row.few_topics[:3])} are rarer or more frequent than in the sample."
                 for row in judge_means
                 if row.few_topics
             ]
             texts += [
                 f"{row.measure} of {row.run} by {judge} is {row.model_judged:.3f} on the topics that people judged, and"
-                f" {row.model:.3f} on all (p {row.selection_p:.4f}): people's topics are not like the others, so that"
-                " its bias on these is not known."
+                f" {row.model:.3f} on all (p = {row.selection_p:.4f}): the judged topics differ from the others, so the"
+                " bias on the others is unknown."
                 for row in judge_means
                 if row.selection_p <= 1 - self.level
             ]
-            shares = [row.own_share for row in judge_means if not math.isnan(row.own_share)]
+            shares = [row.judge_variance_share for row in judge_means if not math.isnan(row.judge_variance_share)]
             if shares:
                 repeated = counted(max(row.repeated for row in judge_means), "topic")
                 span = f"{min(shares):.0%} to {max(shares):.0%}" if len(shares) > 1 else f"{shares[0]:.0%}"
-                cause = f"{judge} is itself the cause of {span} of the variance of a mean"
-                texts.append(f"Asked again on {repeated}, {cause}.")
+                texts.append(f"From {repeated} judged twice, {judge} causes {span} of the variance of a mean.")
         return tuple(texts)
 
     @staticmethod
     def _unseen(means: Sequence[JudgedMean]) -> str:
         # A kind of topic with share q is absent from n topics with probability (1 - q)^n, which is 0.05 at this q.
-        n = min(mean.labeled for mean in means if mean.believed == "yes")
+        n = min(mean.labeled for mean in means if mean.within_margin == "yes")
         topics = f"{1 - 0.05 ** (1 / n):.0%} of all topics"
-        return f" With {n} topics judged by people, errors on up to {topics} can go unseen, and the bias can be larger."
+        return f" A sample of {n} topics can miss errors on up to {topics}, so the bias can be larger."
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the sentences, agreement by table, means, and confusion tables."""
         means = (
             *columns_of(self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labeled", COUNT, "topics")),
-            Column("known", [row.people for row in self.means], NUMBER, "people"),
-            *columns_of(self.means, ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("believed", TEXT),
+            Column("human_mean", [row.people for row in self.means], NUMBER, "people"),
+            *columns_of(self.means, ("model", NUMBER), ("bias", number(4, "+")), "bias_ci",
+            ("within_margin", TEXT, "within margin"),
             ("few_topics", _NAMES, "few topics"), ("selection_p", P_VALUE, "selection p"),
-            ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT), ("own_sd", NUMBER, "own sd"),
-            ("own_share", SHARE, "own share"), "own_share_ci"),
+            ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT),
+            ("judge_sd", NUMBER, "judge sd"),
+            ("judge_variance_share", SHARE, "judge share"), "judge_variance_share_ci"),
         )  # fmt: skip
         agreement = columns_of(
-            self.agreement, ("judge", TEXT), ("verdicts", TEXT), ("shared", COUNT), ("failed", COUNT), ("same", SHARE),
-            ("kappa", number(3)), "kappa_ci", ("quadratic", number(3)), ("shift", number(3, "+")),
+            self.agreement, ("judge", TEXT), ("verdicts", TEXT), ("shared", COUNT, "shared items"), ("failed", COUNT),
+            ("same", SHARE, "same verdict"), ("kappa", number(3)), "kappa_ci",
+            ("quadratic", number(3), "quadratic kappa"),
+            ("shift", number(3, "+"), "mean difference"),
         )  # fmt: skip
         return (
             Sentences(self.sentences),
@@ -277,13 +279,13 @@ def calibrate(
             by_people_labeled, repeated = by_people.of_topics(topics), _verdicts_of(source, judge, 1)
             means += _means(by_people_labeled, by_model, repeated, measures, judge, (margin, level, resamples, seed))
     if not agreement:
-        fix = "have a model judge topics that people judged"
-        raise InputError("no model judged the same as people", fix=fix, path=source.where)
+        fix = "have a model judge items that people judged"
+        raise InputError("no model judged the same items as people", fix=fix, path=source.where)
     fewest = min([MIN_N, *(mean.labeled for mean in means)])
     shortage = insufficiency(fewest, "verdict", min_units=MIN_N)
-    result = "there are no intervals" if insufficiency(fewest) else "intervals do not hold their level"
+    result = "there are no intervals" if insufficiency(fewest) else "the coverage of intervals may be below their level"
     reason = shortage.sentence("topic") if shortage else ""
-    text = f"{reason} So {result}, and whether a judge can be believed is not tested"
+    text = f"{reason} So {result}, and the bias is not tested"
     notes = (Note("few-topics", text),) if fewest < MIN_N else ()
     return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*source.notes, *notes))
 
@@ -352,7 +354,7 @@ def _agreement(
         grade = None if model_verdict == FAILED else float(_GRADES.index(model_verdict))
         counts = [pair_counts[float(_GRADES.index(verdict)), grade] for verdict in verdicts[:-1]]
         columns.append(Column(model_verdict, counts, COUNT))
-    confusion = Table(table, tuple(columns), f"What {judge} said of {table}, by what people said", folded=True)
+    confusion = Table(table, tuple(columns), f"Verdicts of {judge} on {table}, by verdict of people", folded=True)
     row: JudgeCalibration = calibrated.judges[0]
     kappas = (row.kappa, row.kappa_ci, row.quadratic)
     return VerdictAgreement(judge, table, row.shared, failed, row.same, *kappas, row.shift), confusion
@@ -376,7 +378,7 @@ def _means(
         people_scores = evaluate(by_people, measure, unjudged=False)
         model_scores = evaluate(by_model, measure, unjudged=False)
         if people_scores.run_names != model_scores.run_names:
-            fix = "leave the system out, or have people judge its answers"
+            fix = "remove the system, or have people judge its answers"
             raise InputError("a system has no answer to the topics that people judged", fix=fix, path=by_people.where)
         repeated = evaluate(repeats.of_topics(complete), measure, unjudged=False) if complete else None
         both = PairedScores.of(people_scores, model_scores)
@@ -384,7 +386,7 @@ def _means(
         for i, run in enumerate(both.runs):
             bias = judge_bias(both.people[i], both.model[i], both.model_only[i], margin=margin, level=level)
             all_scores = model_scores.values[i, 0][~np.isnan(model_scores.values[i, 0])]
-            variance = OwnVariance.of(*_scores_of_repeated(model_scores, repeated), all_scores, level)
+            variance = JudgeVariance.of(*_scores_of_repeated(model_scores, repeated), all_scores, level)
             estimate = corrected[i] if corrected else None
             ci = estimate.interval if estimate else None
             ci = None if ci is None or ci[0] >= ci[1] else ci
@@ -394,11 +396,12 @@ def _means(
                     people=float(both.people[i].mean()) if bias.n else math.nan,
                     model=float(all_scores.mean()) if len(all_scores) else math.nan,
                     model_judged=float(both.model[i].mean()) if bias.n else math.nan,
-                    bias=bias.mean, bias_ci=bias.ci, believed=bias.believed,
+                    bias=bias.mean, bias_ci=bias.ci, within_margin=bias.within_margin,
                     few_topics=tuple(both.query_ids[topic] for topic in bias.few_topics), selection_p=bias.selection_p,
                     value=estimate.value if estimate else math.nan, ci=ci,
                     weight=estimate.weight if estimate else math.nan, repeated=variance.topics,
-                    own_sd=math.sqrt(variance.variance), own_share=variance.share, own_share_ci=variance.share_ci,
+                    judge_sd=math.sqrt(variance.variance), judge_variance_share=variance.share,
+                    judge_variance_share_ci=variance.share_ci,
                 )
             )  # fmt: skip
     return means

@@ -81,7 +81,7 @@ class _TableBuilder:
         for (query, run), text in self.answer_texts.items():  # files with the answers themselves have priority
             self.tables["answers"].setdefault((query, run), (None, {"query_id": query, "run_id": run, "text": text}))
         tables = {table: table_of_records(table, rows.values(), where) for table, rows in self.tables.items()}
-        notes = (Note("odd-records", f"{text}: {count:,}") for text, count in self.note_counts.items() if count)
+        notes = (Note("irregular-records", f"{text}: {count:,}") for text, count in self.note_counts.items() if count)
         return Responses(tables, name, where, tuple(notes))
 
     @property
@@ -94,7 +94,9 @@ class _TableBuilder:
 
     def require_count(self, value: Any, field: str) -> int:
         is_valid = isinstance(value, int) and value >= 0
-        return value if is_valid else self.fail(f"{field} must be a whole number, got {value!r:.40}", "use 0 or more")
+        return (
+            value if is_valid else self.fail(f"{field} must be an integer from 0, got {value!r:.40}", "use an integer")
+        )
 
     def require_text(self, value: Any, field: str) -> str:
         problem = f"{field} must be a text, got {value!r:.40}"
@@ -118,7 +120,7 @@ class _TableBuilder:
         if doc_id is not None:
             return id_text(doc_id, _IDS, path=self.where, line=self.line)
         matching = self.passages.get(text.strip())
-        self.note_counts["passages that have a hash of their text as their id"] += matching is None
+        self.note_counts["passages without an id, identified by a hash of their text"] += matching is None
         return matching or f"text-{sha256(text.encode()).hexdigest()[:12]}"
 
     def verdict_of(self, value: Any, verdicts: Mapping[str, str], field: str) -> str:
@@ -169,7 +171,7 @@ def _trec(record: Mapping[str, Any], builder: _TableBuilder) -> None:
                 builder.fail(problem, "count references from 0")
             doc = str(references[citation]) if type(citation) is int else citation
             builder.add("citations", {**key, "sentence": number, "doc_id": doc})
-    text = "answers whose references were not taken for the context: nothing says what the generator was given"
+    text = "answers whose references are not read as the context, because the input of the generator is unknown"
     builder.note_counts[text] += 1
 
 
@@ -214,17 +216,17 @@ def _exported(record: Mapping[str, Any], builder: _TableBuilder, names: tuple[st
     key = {"query_id": builder.queries.get(question_text, question_text), "run_id": builder.run_name}
     if builder.queries:
         is_unknown = question_text not in builder.queries
-        builder.note_counts["questions that are no topic's, named by their text"] += is_unknown
+        builder.note_counts["questions without a topic, identified by their text"] += is_unknown
     if reference not in (None, ""):
         builder.add("references", {"query_id": key["query_id"], "text": builder.require_text(reference, names[3])})
     reference_contexts = reference_contexts or record.get(_REFERENCE_IDS)
-    text = f"rows with {names[4]}: left out, for they are not what the generator was given"
+    text = f"rows with {names[4]}, ignored because they are not the input of the generator"
     builder.note_counts[text] += bool(reference_contexts)
     for name in set(record) - {*names, _IDS, _REFERENCE_IDS}:
-        text = f"rows with {name!r:.60}, a column that is not read"
+        text = f"rows with {name!r:.60}, an ignored column"
         builder.note_counts[text] += record[name] not in (None, "", [], {})
     if answer in (None, ""):
-        builder.note_counts["rows without an answer left out"] += 1
+        builder.note_counts["skipped rows without an answer"] += 1
         return
     builder.add_answer(key, builder.require_text(answer, names[1]))
     passages, ids = builder.require_list(context or [], names[2]), builder.require_list(record.get(_IDS) or [], _IDS)
@@ -261,7 +263,7 @@ def read_responses(
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
     if not files:
-        raise InputError("`paths` must not be empty", fix="give a file with answers")
+        raise InputError("`paths` must not be empty", fix="pass a file with answers")
     if len(files) == 1 and files[0].is_dir():
         return read_folder(files[0])
     if any(_is_trace(path) for path in files):
@@ -286,7 +288,9 @@ def read_responses(
 def _is_trace(path: Path) -> bool:
     """Check if a file begins with a stage or a span."""
     if path.is_dir():
-        raise InputError("a folder cannot be combined with files", fix="give it alone, or name files", path=str(path))
+        raise InputError(
+            "a folder cannot be combined with files", fix="pass only the folder, or only files", path=str(path)
+        )
     first = next((row for _, row in islice(records(path), 1)), None) or {}
     return "resourceSpans" in first or {"stage", "query_id"} <= set(first) or attributes_of(first) is not None
 
@@ -316,6 +320,6 @@ def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> 
             passage = known_texts.text(document.doc_id) if document.doc_id in known_texts else None
             builder.add("context", {**key, "doc_id": document.doc_id, "text": passage})
     builder.note_counts["answers whose context is not recorded"] = n_unknown
-    builder.note_counts["traces without an answer left out"] = len(set(traces.query_ids) - set(answers))
+    builder.note_counts["skipped traces without an answer"] = len(set(traces.query_ids) - set(answers))
     responses = builder.build(traces.name, traces.name)
     return replace(responses, notes=(*traces.notes, *responses.notes))

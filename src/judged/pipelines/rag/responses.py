@@ -123,7 +123,7 @@ class Responses:
 
     def __post_init__(self) -> None:
         if not self["answers"].num_rows:
-            fix = "give a table `answers` with query_id, run_id and text"
+            fix = "add a table `answers` with query_id, run_id, and text"
             raise InputError("the table of answers is empty", fix=fix, path=self.where)
         references = (
             *((name, ("query_id", "run_id"), "answers") for name in TABLES if "run_id" in TABLES[name].names),
@@ -264,7 +264,7 @@ def _merge_tables(parts: Sequence[Responses]) -> dict[str, Table]:
     """Concatenate tables; rows that do not belong to a system, such as nuggets, are not repeated."""
     names = [run for responses in parts for run in responses.run_names]
     if repeated := [run for run in names if names.count(run) > 1]:
-        raise InputError(f"two systems have the name {repeated[0]!r}", fix="name one of them: OTHER=PATH")
+        raise InputError(f"two systems have the name {repeated[0]!r}", fix="rename one of them: OTHER=PATH")
     tables = {name: pa.concat_tables([responses[name] for responses in parts]) for name in TABLES}
     return {
         name: table if "run_id" in table.column_names else table.group_by(table.column_names).aggregate([])

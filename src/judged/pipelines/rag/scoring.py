@@ -184,7 +184,7 @@ def _ints(values: Iterable[int]) -> Ints:
 
 _PIECE_NAMES = {
     "nuggets": ("nugget", "nuggets"),
-    "citations": ("cited pair", "cited pairs"),
+    "citations": ("citation", "citations"),
     "grounded": ("sentence with its context", "sentences with their context"),
     "correctness": ("answer", "answers"),
 }
@@ -201,14 +201,14 @@ def notes_of_answers(
     """Return the notes about answers; `no_qrels`: whether evidence replaces qrels."""
     notes = [Note("few-topics", few_text)] if (few_text := few_topics_note(len(responses.query_ids))) else []
     if no_qrels and responses["evidence"].num_rows:
-        text = "no qrels: documents that hold a nugget count as relevant, and others as unjudged"
+        text = "no qrels: documents with a nugget count as relevant, all others as unjudged"
         notes.append(Note("evidence-as-qrels", text))
     for i, answered in enumerate(all_answers):
         system = responses.of_run(answered.name)
         notes += [Note(rule, text, answered.name) for rule, text in _run_notes(answered, system) if text]
         notes += [Note(rule, text, answered.name) for rule, text in _left_out_notes(answered, measures, values[i])]
         if not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
-            text = "nothing was measured by verdicts: there is none on its answers"
+            text = "no verdicts on the answers, so measures of verdicts have no scores"
             notes.append(Note("nothing-judged", text, answered.name, severity="error"))
     return tuple(notes)
 
@@ -217,7 +217,7 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
     topics = np.array(answered.query_ids, dtype=object)
     if (~answered.has_answer).any():
         missing = topics[~answered.has_answer].tolist()
-        text = f"no answer to {len(missing)} of {len(topics)} topics; it says none of their nuggets"
+        text = f"no answer to {len(missing)} of {len(topics)} topics; their nuggets count as not covered"
         yield "missing-topics", f"{text}: {first_few(missing)}"
     unjudged = [
         f"{int(is_missing.sum())} of {counted(len(is_missing), *_PIECE_NAMES[name])}"
@@ -227,19 +227,25 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
     failed = sum(system[name]["verdict"].to_pylist().count(FAILED) for name in VERDICTS)
     if unjudged:
         failed_text = f"; {counted(failed, 'verdict')} failed" if failed else ""
-        yield "unjudged", f"no verdict on {', '.join(unjudged)}{failed_text}; they are left out, and bounded"
+        yield (
+            "unjudged",
+            f"no verdict on {', '.join(unjudged)}{failed_text}; excluded from scores, included in the bounds",
+        )
     contexts = {*system["context"]["query_id"].to_pylist()}
     empty = [topic for topic in topics[answered.has_answer].tolist() if topic not in contexts]
     if contexts and empty:
-        text = f"an empty context for {counted(len(empty), 'answer')}; nothing is grounded: {first_few(empty)}"
+        text = f"an empty context for {counted(len(empty), 'answer')}, so no sentence is grounded: {first_few(empty)}"
         yield "empty-context", text
     tables = ("context", "citations", "support")
     in_context, cited, judged = (set(system.keys(name, "query_id", "doc_id")) for name in tables)
     if contexts and (outside := cited - in_context):
-        yield "cited-outside-context", f"{counted(len(outside), 'cited document')} did not stand in the context"
+        yield (
+            "cited-outside-context",
+            f"{counted(len(outside), 'cited document is', 'cited documents are')} not in the context",
+        )
     if uncited := {pair for pair in judged - cited - in_context if pair[1]}:
-        text = f"support was judged by {counted(len(uncited), 'document')} that no sentence cites and the context lacks"
-        yield "foreign-support", f"{text}; these verdicts count nowhere"
+        text = f"verdicts on support by {counted(len(uncited), 'document')} outside the citations and the context"
+        yield "ignored-support", f"{text} are ignored"
 
 
 def _is_missing(answered: JudgedAnswers, name: str) -> Bools:
@@ -254,12 +260,12 @@ def _left_out_notes(answered: JudgedAnswers, measures: Sequence[Measure], values
         if (left_out := np.flatnonzero(np.isnan(scores))).size:
             measures_by_topics.setdefault(tuple(left_out.tolist()), []).append(measure)
     parts = [
-        f"by {name_measures(group)} {first_few([answered.query_ids[topic] for topic in left_out])}"
+        f"{name_measures(group)}: {first_few([answered.query_ids[topic] for topic in left_out])}"
         for left_out, group in measures_by_topics.items()
     ]
     if parts:
-        text = f"left out, of {len(answered)} topics, with nothing to score or no verdict"
-        yield "topics-left-out", f"{text}: {'; '.join(parts)}"
+        text = f"topics without a score (of {len(answered)}), because they have no items to score or no verdict"
+        yield "topics-left-out", f"{text}, by measure: {'; '.join(parts)}"
 
 
 _SHARED_TABLES = ("nuggets", "evidence", "references")
@@ -404,11 +410,13 @@ def _scored(
         return _Scored(scores, *bounds, "exact" if measure.exact else "outer", share)
     if qrels is None or not responses["context"].num_rows:
         needs, fix = (
-            ("judgments of documents", "give qrels, or a table `evidence`")
+            ("judgments of documents", "pass qrels, or add a table `evidence`")
             if qrels is None
-            else ("a table `context`", "give the passages that the generator was given")
+            else ("a table `context`", "add the passages in the input of the generator")
         )
-        raise InputError(f"{measure} scores the context as a ranking, and needs {needs}", fix=fix, path=responses.where)
+        raise InputError(
+            f"{measure} scores the context as a ranking and requires {needs}", fix=fix, path=responses.where
+        )
     judged = judge(qrels.over(set(qrels.topics) & set(answered.query_ids)), responses.run("context", answered.name))
     index_of = {topic: i for i, topic in enumerate(answered.query_ids)}
     columns = [index_of[topic] for topic in judged.query_ids]

@@ -303,7 +303,7 @@ class SupportOverTime(Answer):
                   for name, values in shares.items()),
             ),
             self.title,
-            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, from 3 of them",
+            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, for at least 3 answers",
             labels=2,
         )  # fmt: skip
         days = [row.begin for row in rows]
@@ -360,7 +360,7 @@ def support_over_time(
             answers = answers_of.setdefault((responses.run_names.index(key[0]), begin), {})
             answers.setdefault(key[1], []).append(verdicts.get(key, set()))
     if not any(any(sentences) for answers in answers_of.values() for sentences in answers.values()):
-        raise InputError("no sentence has both a time and a verdict", fix="give times by topic, and a table support",
+        raise InputError("no sentence has both a time and a verdict", fix="pass times by topic, and a table support",
                          path=responses.where)  # fmt: skip
     periods: list[Period] = []
     for (run_index, begin), answers in sorted(answers_of.items(), key=lambda period_answers: period_answers[0]):

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from judged.stats.ratio import RatioDifference
 
 _RULES = (
-    "shares of those given multiply to those of all, within a topic and over all topics together, but means over topics"
-    " do not; if perfect: what would come through all steps, if this one lost nothing and later ones kept their shares;"
-    " around: here although an earlier step lost it"
+    "share: of the judged items that reached the step; overall: of all items. Within a topic and over all topics"
+    " together, the product of the shares is the overall share; means over topics do not multiply. if perfect: overall"
+    " share after the last step, if this step lost nothing and later shares stayed the same. reappeared: items that"
+    " are present although an earlier step lost them"
 )
 
 
@@ -43,7 +44,7 @@ class Waterfall(Answer):
         Items that do not pass all steps, with the first step that each does not pass.
     topics : tuple of (str, str, tuple of int)
         System, topic, and number of items of the main chain at the start and after each step.
-    left_out : dict of tuple of str
+    unrecorded_steps : dict of tuple of str
         Steps without any record, by system.
     main_unit : str
         Unit of the main chain, the chain that the first sentence describes: a key of `UNITS`.
@@ -60,7 +61,7 @@ class Waterfall(Answer):
     differences: tuple[StepDifference, ...]
     lost: tuple[LostItem, ...]
     topics: tuple[tuple[str, str, tuple[int, ...]], ...]
-    left_out: Mapping[str, tuple[str, ...]]
+    unrecorded_steps: Mapping[str, tuple[str, ...]]
     main_unit: str
     cutoffs: tuple[int, int]
     level: float
@@ -70,7 +71,7 @@ class Waterfall(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"{self.responses.name}: where the evidence went"
+        return f"{self.responses.name}: loss of evidence by step"
 
     @property
     def several(self) -> bool:
@@ -80,7 +81,9 @@ class Waterfall(Answer):
     def step_title(self, step: str) -> str:
         """Return the name of a step for people."""
         first, last = self.cutoffs
-        return {"retrieved": f"retrieved at {first}", "ranked": f"in the first {last}"}.get(step, STEPS[step])
+        return {"retrieved": f"retrieved in the top {first}", "ranked": f"ranked in the top {last}"}.get(
+            step, STEPS[step]
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -91,55 +94,74 @@ class Waterfall(Answer):
         prefix, unit = f"{run}: " if self.several else "", UNITS[self.main_unit][0]
         if run not in self.weakest:
             has_steps = any((step.run, step.unit) == (run, self.main_unit) for step in self.steps)
-            return f"{prefix}{'nothing is lost' if has_steps else 'nothing is known'} on the way of {unit}."
+            return f"{prefix}No step loses {unit}." if has_steps else f"{prefix}No step of {unit} is recorded."
         worst = self.weakest[run]
         step, name = worst.step, f"“{self.step_title(worst.step.step)}”"
-        passing = f"{step.n} of {step.n_reached - step.unjudged} pass it ({_share_with_ci(step.share)})"
-        effect = "what would come through if it lost nothing is unknown: a later step was given nothing that is judged"
+        passing = f"{step.n} of {step.n_reached - step.unjudged} {unit} pass ({_share_with_ci(step.share)})"
+        effect = "the effect of a perfect step is unknown, because no judged item reached a later step"
         if not math.isnan(step.if_perfect.value):
-            change = f"{percent(step.if_perfect.value)} of {unit} would come through in place of {percent(worst.final)}"
-            effect = f"if it lost nothing and later steps kept their shares, {change}"
+            change = (
+                f"{percent(step.if_perfect.value)} of {unit} would pass all steps instead of {percent(worst.final)}"
+            )
+            effect = f"if it lost nothing and later shares stayed the same, {change}"
         if worst.insufficiency is not None:
             reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
-            return f"{prefix}{name} has the lowest share, {passing}. Whether it loses most was not tested. {reason}"
+            return (
+                f"{prefix}{name} has the lowest share: {passing}. It was not tested whether this step loses most."
+                f" {reason}"
+            )
         if math.isnan(worst.p):
-            return f"{prefix}{name} is the only step that is known: {passing}."
-        p, text = p_text(worst.p, 1 - self.level), f"{prefix}work on {name} first: {passing}"
+            return f"{prefix}{name} is the only recorded step: {passing}."
+        p, text = p_text(worst.p, 1 - self.level), f"{prefix}Work on {name} first: {passing}"
         if worst.p <= 1 - self.level:
-            return f"{text}, and every other step is shown to lose less (p {p}); {effect}."
-        text = f"{prefix}no step is shown to lose most: {name} has the lowest share, {passing}"
-        return f"{text}, but it cannot be told from “{self.step_title(worst.second)}” (p {p}); {effect}."
+            return f"{text}. Every other step loses significantly less (p {p}); {effect}."
+        text = f"{prefix}No step loses significantly more than all others. {name} has the lowest share: {passing}"
+        return f"{text}; no significant difference from “{self.step_title(worst.second)}” (p {p}); {effect}."
 
     def _comparison(self) -> Iterator[str]:
         significant = [
-            f"{difference.run} at “{self.step_title(difference.step)}” of {UNITS[difference.unit][0]},"
-            f" {decimal(100 * difference.share.value, 1, '+')} points"
+            f"{difference.run} at “{self.step_title(difference.step)}” ({UNITS[difference.unit][0]})"
+            f" {decimal(100 * difference.share.value, 1, '+')} percentage points (p"
+            f" {p_text(difference.p, 1 - self.level)})"
             for difference in self.differences
             if difference.p <= 1 - self.level
         ]
         tests = sum(not math.isnan(difference.p) for difference in self.differences)
-        prefix = f"Steps that differ from those of {self.responses.run_names[0]}"
+        prefix = f"Significant differences from {self.responses.run_names[0]}"
         if tests:
-            yield f"{prefix}: {'; '.join(significant) or 'none shown'} ({counted(tests, 'test')}, Holm)."
+            yield f"{prefix}: {'; '.join(significant) or 'none'} ({counted(tests, 'test')}, Holm)."
         elif self.differences:
-            yield f"{prefix}: not tested, for too little data."
+            yield f"{prefix}: not tested, because there is too little data."
 
     def facts(self) -> Mapping[str, Any]:
         """Return the settings, and the steps without any record."""
-        settings = {"lead": self.main_unit, "cutoffs": self.cutoffs, "level": self.level, "left_out": self.left_out}
+        settings = {
+            "main_unit": self.main_unit,
+            "cutoffs": self.cutoffs,
+            "level": self.level,
+            "unrecorded_steps": self.unrecorded_steps,
+        }
         return {"responses": self.responses.name, **settings}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the main chain, the ends of all chains, differences, slices, topics, and lost items."""
         (unit, title), main_steps = UNITS[self.main_unit], [step for step in self.steps if step.unit == self.main_unit]
-        main_table = self._step_table("lead", main_steps, title.capitalize())
+        main_table = self._step_table("main_steps", main_steps, title.capitalize())
         final_shares = {step.run: f"{step.run} {percent(step.overall.value)}" for step in main_steps}
-        caption = f"Behind the last step: {', '.join(final_shares.values())}."
+        caption = f"Share after the last step: {', '.join(final_shares.values())}."
         options: dict[str, Any] = {"kind": "dots", "color": "run"} if self.several else {"kind": "bars"}
         options |= {"percent": "x", "from_zero": True, "includes": {"x": (0.0, 1.0)}}
         return (
             Sentences(self.sentences),
-            Chart("waterfall", f"What comes through, of {unit}", main_table, caption, x="overall", y="step", **options),
+            Chart(
+                "waterfall",
+                f"Share of {unit} after each step",
+                main_table,
+                caption,
+                x="overall",
+                y="step_title",
+                **options,
+            ),
             main_table,
             self._chains(),
             *([self._difference_table()] if self.differences else []),
@@ -156,25 +178,25 @@ class Waterfall(Answer):
         has_unjudged, is_by_slice = any(step.lowest < step.highest for step in steps), name == "slices"
         few_topics_marks = [" (few topics)" if step.slice in self.small_slices else "" for step in steps]
         bound_texts = [f"{percent(step.lowest)} to {percent(step.highest)}" for step in steps]
-        bound_column = Column("bounds", bound_texts, TEXT, "whatever is unjudged", only="people")
+        bound_column = Column("bounds", bound_texts, TEXT, "overall, for any missing verdicts", only="people")
         reappeared = [step.reappeared for step in steps]
         columns = (
             Column("slice", [step.slice for step in steps], TEXT, details=few_topics_marks, only=only(is_by_slice)),
             Column("run", [step.run for step in steps], TEXT, "system", only=only(self.several)),
             *columns_of(steps, "unit"),
             *self._step_columns([step.step for step in steps]),
-            Column("given", [step.n_reached for step in steps], COUNT),
-            *columns_of(steps, ("n", COUNT, "pass")),
+            Column("n_reached", [step.n_reached for step in steps], COUNT, "reached"),
+            *columns_of(steps, ("n", COUNT, "passed")),
             Column("unjudged", [step.unjudged for step in steps], COUNT, only=only(has_unjudged)),
-            _share_column("share", [step.share for step in steps], "of those given", few_topics_marks),
-            _share_column("overall", [step.overall for step in steps], "of all", few_topics_marks),
+            _share_column("share", [step.share for step in steps], "share", few_topics_marks),
+            _share_column("overall", [step.overall for step in steps], "overall", few_topics_marks),
             *([bound_column] if has_unjudged else []),
             *columns_of(steps, "lowest", "highest"),
             Column("mean", [step.mean for step in steps], SHARE, ci=[step.mean_ci for step in steps], only="data"),
-            Column("around", reappeared, COUNT, only=only(any(reappeared))),
-            _share_column("perfect", [step.if_perfect for step in steps], "if perfect", few_topics_marks),
+            Column("reappeared", reappeared, COUNT, only=only(any(reappeared))),
+            _share_column("if_perfect", [step.if_perfect for step in steps], "if perfect", few_topics_marks),
         )
-        is_main = name == "lead"
+        is_main = name == "main_steps"
         note = f"{100 * self.level:g}% intervals over {self.sampling_unit}; {_RULES}" if is_main else ""
         groups = [UNITS[step.unit][1] for step in steps] if name == "steps" else ()
         labels = 1 + self.several + is_by_slice
@@ -182,7 +204,7 @@ class Waterfall(Answer):
 
     def _step_columns(self, steps: Sequence[str], title: str = "step") -> tuple[Column, Column]:
         names = [self.step_title(step) for step in steps]
-        return Column("step", names, TEXT, title, only="people"), Column("name", steps, TEXT, only="data")
+        return Column("step_title", names, TEXT, title, only="people"), Column("step", steps, TEXT, only="data")
 
     def _chains(self) -> Table:
         keys = dict.fromkeys((step.run, step.unit) for step in self.steps)
@@ -193,27 +215,29 @@ class Waterfall(Answer):
         columns = (
             Column("run", [step.run for step in last_steps], TEXT, "system", only="" if self.several else "data"),
             Column("unit", [step.unit for step in last_steps], TEXT, only="data"),
-            Column("chain", [UNITS[step.unit][0] for step in last_steps], TEXT, "of", only="people"),
-            Column("items", [chain[0].n_reached for chain in chains], COUNT),
+            Column("chain", [UNITS[step.unit][0] for step in last_steps], TEXT, "items", only="people"),
+            Column("items", [chain[0].n_reached for chain in chains], COUNT, "total"),
             Column("unjudged", unjudged, COUNT, only="" if any(unjudged) else "data"),
-            *columns_of(last_steps, ("n", COUNT, "come through")),
-            _share_column("overall", [step.overall for step in last_steps], "of all"),
-            Column("last", [self.step_title(step.step) for step in last_steps], TEXT, "up to", only="people"),
-            *self._step_columns([step.step for step in lowest], "lowest share"),
-            _share_column("share", [step.share for step in lowest], "of those given"),
+            *columns_of(last_steps, ("n", COUNT, "passed")),
+            _share_column("overall", [step.overall for step in last_steps], "overall"),
+            Column("last", [self.step_title(step.step) for step in last_steps], TEXT, "last step", only="people"),
+            *self._step_columns([step.step for step in lowest], "step with the lowest share"),
+            _share_column("share", [step.share for step in lowest], "share"),
         )
         return Table("chains", columns, "Chains", labels=1 + self.several, one_piece=True)
 
     def _difference_table(self) -> Table:
-        rows, note = self.differences, f"p: of those given, Holm over all rows; {100 * self.level:g}% intervals"
+        rows, note = self.differences, f"p: test of the share, Holm over all rows; {100 * self.level:g}% intervals"
         columns = (
-            *columns_of(rows, ("run", TEXT, "system"), ("unit", TEXT, "of")),
+            *columns_of(rows, ("run", TEXT, "system"), ("unit", TEXT)),
             *self._step_columns([difference.step for difference in rows]),
-            _change_column("share", [difference.share for difference in rows], "of those given"),
-            _change_column("overall", [difference.overall for difference in rows], "of all"),
+            _change_column("share", [difference.share for difference in rows], "share"),
+            _change_column("overall", [difference.overall for difference in rows], "overall"),
             *columns_of(rows, ("p", p_value(1 - self.level))),
         )
-        return Table("differences", columns, f"Against {self.responses.run_names[0]}", note, labels=3, folded=True)
+        return Table(
+            "differences", columns, f"Differences from {self.responses.run_names[0]}", note, labels=3, folded=True
+        )
 
     def _topic_table(self) -> Table:
         all_steps = list(dict.fromkeys(step.step for step in self.steps if step.unit == self.main_unit))
@@ -223,24 +247,24 @@ class Waterfall(Answer):
         columns = (
             Column("query_id", [topic for _, topic, _ in self.topics], TEXT, "topic"),
             Column("run", [run for run, _, _ in self.topics], TEXT, "system", only="" if self.several else "data"),
-            Column("items", [initial for _, _, (initial, *_) in self.topics], COUNT, "all"),
+            Column("items", [initial for _, _, (initial, *_) in self.topics], COUNT),
             *(Column(step, [counts_of.get(step) for counts_of in counts], COUNT, self.step_title(step))
               for step in all_steps),
         )  # fmt: skip
-        title = f"{UNITS[self.main_unit][0].capitalize()}, topic by topic"
+        title = f"{UNITS[self.main_unit][0].capitalize()} by topic"
         return Table("topics", columns, title, labels=1 + self.several, folded=True)
 
     def _lost_table(self) -> Table:
         rows = self.lost
         columns = (
             Column("run", [row.run for row in rows], TEXT, "system", only="" if self.several else "data"),
-            Column("unit", [row.unit for row in rows], TEXT, "what"),
+            Column("unit", [row.unit for row in rows], TEXT),
             Column("query_id", [row.topic for row in rows], TEXT, "topic"),
             Column("item", [row.item_id for row in rows], TEXT),
-            *self._step_columns([row.step for row in rows], "does not pass"),
+            *self._step_columns([row.step for row in rows], "lost at"),
             Column("unjudged", ["no verdict" if row.is_unjudged else "" for row in rows], TEXT, ""),
         )
-        return Table("lost", columns, "What was lost, and where", labels=3 + self.several, folded=True)
+        return Table("lost", columns, "Lost items", labels=3 + self.several, folded=True)
 
 
 def _share_column(name: str, shares: Sequence[Share], title: str, few_topics_marks: Sequence[str] = ()) -> Column:
@@ -255,4 +279,5 @@ def _change_column(name: str, changes: Sequence[RatioDifference], title: str) ->
 
 
 def _share_with_ci(share: Share) -> str:
-    return percent(share.value) + ("" if share.ci is None else f", {' to '.join(map(percent, share.ci))}")
+    interval = f", {100 * share.level:g}% CI {' to '.join(map(percent, share.ci))}" if share.ci else ""
+    return percent(share.value) + interval

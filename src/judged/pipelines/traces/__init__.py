@@ -1,7 +1,7 @@
 """Traces of search pipelines: documents of each stage, and their loss compared with judgments."""
 
 from judged.pipelines.traces.diff import TraceDiff, diff
-from judged.pipelines.traces.document_paths import DocumentPaths, why
+from judged.pipelines.traces.document_paths import DocumentPaths, explain_document
 from judged.pipelines.traces.entities import Entities
 from judged.pipelines.traces.failures import FAILURES, Failures, failures
 from judged.pipelines.traces.funnel import funnel
@@ -27,11 +27,11 @@ __all__ = [
     "Traces",
     "check_traces",
     "diff",
+    "explain_document",
     "failures",
     "funnel",
     "gaps",
     "read_traces",
     "traces_of_runs",
-    "why",
     "write_traces",
 ]

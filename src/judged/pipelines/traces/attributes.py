@@ -238,5 +238,5 @@ def read_mapping(path: str | Path) -> dict[str, str]:
         chunk, document = (field.strip() for field in fields)
         if document_of.setdefault(chunk, document) != document:
             problem = f"chunk {chunk!r} has two documents, {document_of[chunk]!r} and {document!r}"
-            raise InputError(problem, fix="name one document for each chunk", path=str(path), line=number)
+            raise InputError(problem, fix="map each chunk to one document", path=str(path), line=number)
     return document_of

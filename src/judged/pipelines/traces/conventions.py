@@ -109,7 +109,7 @@ def _documents(
         if rows is not None:
             return documents_of(rows, counts, id_from=id_from, inputs=inputs)
         if (value := get_path(attributes, path)) is not None:
-            problem = "lists of documents that were redacted" if value == REDACTED else f"{path} of an unknown shape"
+            problem = "redacted lists of documents" if value == REDACTED else f"{path} in an unknown format"
             counts[problem] += 1
     return None
 
@@ -134,9 +134,9 @@ def documents_of(
             doc_id = next((document.doc_id for document in inputs if document.rank - 1 == index), None)
         if doc_id is None:
             redacted = REDACTED in map(fields.get, _IDS)
-            counts["documents whose id was redacted" if redacted else "documents without an id"] += 1
+            counts["documents with a redacted id" if redacted else "documents without an id"] += 1
         elif doc_id in documents:
-            counts["documents listed twice"] += 1
+            counts["duplicate documents of a list"] += 1
         else:
             documents[doc_id] = Document(doc_id, rank, _score(fields))
     return tuple(documents.values()) if documents or not rows else None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TraceDiff(Answer):
-    """TestedChange of a measure from one set of traces to another, split into steps; each part is tested.
+    """Change of a measure from one set of traces to another, split into steps; each part is tested.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class TraceDiff(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"{self.other.traces.name} against {self.baseline.traces.name}: where {self.other.measure} changed"
+        return f"{self.other.traces.name} vs. {self.baseline.traces.name}: change of {self.other.measure} by step"
 
     @cached_property
     def gains(self) -> dict[str, Floats]:
@@ -109,20 +109,19 @@ class TraceDiff(Answer):
         score, *parts = (change for change in self.changes if change.is_overall)
         n, topics = score.result.n, len(self.other.score)
         is_tested = not np.isnan(score.result.p)
-        amount = (score.describe() if is_tested else score.estimate_text) if n else "an unknown amount"
-        changed = f"changed by {amount}"
-        texts = [f"{self.other.measure} {changed}."]
+        amount = (score.describe() if is_tested else score.estimate_text) if n else "unknown"
+        texts = [f"Change of {self.other.measure}: {amount}."]
         if n < topics:
             low, high = self.bounds(SCORE)
-            bounds = f"between {decimal(low, sign='+')} and {decimal(high, sign='+')}, whatever was not recorded"
-            scope = f"The final lists of both are recorded for {n} of {counted(topics, 'topic')}"
-            texts.append(f"{scope}; over all, the change is {bounds}.")
+            bounds = f"between {decimal(low, sign='+')} and {decimal(high, sign='+')}"
+            scope = f"Both final lists are recorded for {n} of {counted(topics, 'topic')}"
+            texts.append(f"{scope}. Over all topics, the change is {bounds}, whatever the unrecorded stages returned.")
         if shortage := insufficiency(n, "verdict"):
             return (*texts, shortage.sentence("topic"))
         significant = [f"{format_step(change.part)} {change.describe()}" for change in parts if change.significant]
         is_tested = any(not np.isnan(change.result.p) for change in parts)
-        no_step = f"No single step is {'shown to have changed it' if is_tested else 'tested: too little is recorded'}."
-        texts.append(f"Gained by step: {'; '.join(significant)}." if significant else no_step)
+        no_step = "No step changed significantly." if is_tested else "No step was tested: too little is recorded."
+        texts.append(f"Significant changes by step: {'; '.join(significant)}." if significant else no_step)
         return (*texts, *describe_slice_changes(self.changes, len(self.changes)))
 
     def facts(self) -> Mapping[str, Any]:
@@ -136,7 +135,7 @@ class TraceDiff(Answer):
         part_format = Show(lambda name: str(self.other.measure) if name == SCORE else format_step(name), "string")
         note = (
             f"parts add up to the change of {self.other.measure}; paired randomization test, {choices.resamples}"
-            f" resamples, seed {choices.seed}{HALL if self.other.slicing else ''}; p by Holm; * p up to"
+            f" resamples, seed {choices.seed}{HALL if self.other.slicing else ''}; p corrected by Holm; * p up to"
             f" {choices.alpha:g}"
         )
         title = difference_title(self.other.traces.name, self.baseline.traces.name)
@@ -159,9 +158,9 @@ class TraceDiff(Answer):
         if not self.complete.all():
             masks = {subset.name: subset.mask for subset in topic_subsets(len(self.complete), self.other.slicing)}
             bounds = [self.bounds(change.part, masks[change.slice]) for change in self.changes]
-            low = Column("low", [low for low, _ in bounds], CHANGE, "at least")
-            high = Column("high", [high for _, high in bounds], CHANGE, "at most")
-            note = f"{note}; at least, at most: over all topics, whatever was not recorded"
+            low = Column("low", [low for low, _ in bounds], CHANGE, "lower bound")
+            high = Column("high", [high for _, high in bounds], CHANGE, "upper bound")
+            note = f"{note}; bounds: over all topics, whatever the unrecorded stages returned"
             changes = replace(changes, columns=(*changes.columns, low, high), note=note)
         return (Sentences(self.sentences), changes, self._stages(), topics, self._documents())
 
@@ -171,11 +170,11 @@ class TraceDiff(Answer):
         columns = [Column("stage", names, TEXT)]
         for key, title, show, value in (
             ("unrecorded", "topics not recorded", COUNT, lambda loss: int((~loss.recorded).sum()) or None),
-            ("held", "relevant held", COUNT, lambda loss: total_recorded(loss.n_relevant)),
+            ("n_relevant", "relevant", COUNT, lambda loss: total_recorded(loss.n_relevant)),
             ("score", str(self.other.measure), NUMBER, lambda loss: mean_of(loss.score)),
             ("latency_ms", "median ms", number(1), lambda loss: loss.latency_ms),
         ):  # fmt: skip
-            for side, prefix, heading in zip(sides, ("baseline_", ""), (f"{title}, before", title), strict=True):
+            for side, prefix, heading in zip(sides, ("baseline_", ""), (f"{title} (before)", title), strict=True):
                 values = [value(side[name]) if name in side else None for name in names]
                 only = "" if any(cell is not None and not math.isnan(cell) for cell in values) else "data"
                 columns.append(Column(f"{prefix}{key}", values, show, heading, only=only))
@@ -190,10 +189,10 @@ class TraceDiff(Answer):
         columns = (
             Column("query_id", [topic for topic, _ in moved], TEXT, "topic"),
             Column("doc_id", [doc for _, doc in moved], TEXT, "document"),
-            Column("before", steps[0], TEXT, "lost before"),
-            Column("lost", steps[1], TEXT, "lost now"),
+            Column("before", steps[0], TEXT, "lost at (before)"),
+            Column("lost", steps[1], TEXT, "lost at (now)"),
         )
-        title = "Relevant documents that are lost elsewhere than before"
+        title = "Relevant documents that are now lost at another step, or no longer lost"
         return Table("documents", columns, title, labels=2, folded=True)
 
 

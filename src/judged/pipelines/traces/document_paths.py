@@ -76,7 +76,7 @@ class DocumentPaths(Answer):
         Records that could not be read.
     """
 
-    kind: ClassVar[str] = "why"
+    kind: ClassVar[str] = "document-paths"
 
     traces: Traces
     query_id: str
@@ -103,7 +103,7 @@ class DocumentPaths(Answer):
 
     def facts(self) -> Mapping[str, Any]:
         """Return the topic, and the outcome of each document."""
-        return {"traces": self.traces.name, "query_id": self.query_id, "fates": self.outcomes}
+        return {"traces": self.traces.name, "query_id": self.query_id, "outcomes": self.outcomes}
 
     @cached_property
     def outcomes(self) -> dict[str, str]:
@@ -113,7 +113,7 @@ class DocumentPaths(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Return the outcomes, the visits, features, actions of users, and the stages back to the query."""
         sentences = [Sentences(self.sentences)] if self.sentences else []
-        actions = [Sentences(self.user_actions, "did", "What users did")] if self.user_actions else []
+        actions = [Sentences(self.user_actions, "user_actions", "User actions")] if self.user_actions else []
         ranks = [self._rank_table()] if len(self.paths) > _MAX_DETAILED else []
         features = [self._feature_table()] if len(self.paths) <= _MAX_DETAILED and self._feature_gap_rows else []
         return (*sentences, *ranks, self._visit_table(), *features, *actions, self._stage_table())
@@ -139,23 +139,23 @@ class DocumentPaths(Answer):
         sources = [(document.source or None) if document else None for document in documents]
         features = [dict(document.features) or None if document else None for document in documents]
         return Table(
-            "stations",
+            "visits",
             (
                 Column("doc_id", [doc for doc, _ in rows], TEXT, "document"),
                 Column("stage", [visit.stage.name for _, visit in rows], TEXT),
                 Column("kind", [visit.stage.kind for _, visit in rows], TEXT, only="data"),
                 Column("grade", [self.grades.get(doc) for doc, _ in rows], number(0), only="data"),
-                Column("given", [visit.is_input for _, visit in rows], ANY),
+                Column("is_input", [visit.is_input for _, visit in rows], ANY, "in input"),
                 Column("state", states, TEXT, only="" if "unrecorded" in states else "data"),
                 Column("rank", [document.rank if document else None for document in documents], COUNT, details=totals),
                 Column("score", [document.score if document else None for document in documents], number()),
-                Column("needed", [visit.lowest_score for _, visit in rows], number()),
+                Column("lowest_score", [visit.lowest_score for _, visit in rows], number(), "lowest score"),
                 _optional_column("source", sources, TEXT),
                 Column("features", features, only="json"),
             ),
-            "Their way through the stages",
+            "Path through the stages",
             labels=2,
-            note="needed: the lowest score that the stage passed on",
+            note="lowest score: the lowest score in the output of a stage that removed the document",
             only="" if len(self.paths) <= _MAX_DETAILED else "data",
         )
 
@@ -177,7 +177,7 @@ class DocumentPaths(Answer):
             (
                 Column("stage", [span.stage for span in spans], TEXT),
                 Column("kind", [span.kind for span in spans], TEXT),
-                Column("parents", [", ".join(span.parents) for span in spans], TEXT, "given by"),
+                Column("parents", [", ".join(span.parents) for span in spans], TEXT, "input from"),
                 Column(
                     "documents", counts, COUNT, mark=["not recorded" if unknown else "" for unknown in is_unrecorded]
                 ),
@@ -186,9 +186,9 @@ class DocumentPaths(Answer):
                 _optional_column("model", [span.model for span in spans], TEXT),
                 _optional_column("facts", fact_texts, TEXT),
                 Column("query", queries, only="data"),
-                Column("asked", new_queries, TEXT, "query", only="people", below=True),
+                Column("new_query", new_queries, TEXT, "query", only="people", below=True),
             ),
-            "From the list back to the query",
+            "Stages, from the final list back to the query",
         )
 
     def _rank_table(self) -> Table:
@@ -199,8 +199,8 @@ class DocumentPaths(Answer):
         ]
         doc_ids = Column("doc_id", list(self.paths), TEXT, "document")
         grades = Column("grade", [self.grades.get(doc) for doc in self.paths], number(0))
-        outcomes = Column("fate", list(self.outcomes.values()), TEXT, "what became of it")
-        note = "ranks by stage; first the top of the list that people saw, then relevant documents that are not in it"
+        outcomes = Column("outcome", list(self.outcomes.values()), TEXT)
+        note = "rank in each stage; the top of the list that users saw comes first, then the missing relevant documents"
         return Table("ranks", (doc_ids, grades, *ranks, outcomes), "Documents", note=note, only="people")
 
     @cached_property
@@ -238,9 +238,9 @@ class DocumentPaths(Answer):
                 Column(key, [values[i] for _, _, values, _ in rows], ANY, doc)
                 for i, (key, doc) in enumerate(zip(("first", "second"), self.paths, strict=False))
             ),
-            Column("gap", [gap for *_, gap in rows], number(2, "+"), "apart", only="" if is_pair else "data"),
+            Column("gap", [gap for *_, gap in rows], number(2, "+"), "difference", only="" if is_pair else "data"),
         ]
-        note = "apart: in standard deviations of the feature over the documents that the stage passed on"
+        note = "difference: in standard deviations of the feature over the documents that the stage returned"
         return Table("features", tuple(columns), "Features", labels=2, note=note if is_pair else "")
 
     def _feature_gaps(self) -> Iterator[str]:
@@ -249,7 +249,7 @@ class DocumentPaths(Answer):
         largest = [text for stage, text in rows if stage == rows[0][0]][:_MAX_FEATURES]
         if largest and len(self.paths) == 2:
             first, second = self.paths
-            text = f"What sets {first} most apart from {second} at {rows[0][0]}, in standard deviations"
+            text = f"Largest feature differences between {first} and {second} at {rows[0][0]}, in standard deviations"
             yield f"{text}: {', '.join(largest)}."
 
     def _outcome(self, path: Sequence[StageVisit]) -> str:
@@ -259,31 +259,35 @@ class DocumentPaths(Answer):
         if outcome.unrecorded is not None:
             return f"unknown: {outcome.unrecorded.stage.name} is not recorded"
         if outcome.last is None:
-            return "passed on by no stage"
-        return f"lost after {outcome.last.stage.name}" if outcome.cut is None else f"cut by {outcome.cut.stage.name}"
+            return "returned by no stage"
+        return (
+            f"lost after {outcome.last.stage.name}" if outcome.cut is None else f"removed by {outcome.cut.stage.name}"
+        )
 
     def _describe_path(self, path: Sequence[StageVisit]) -> str:
         outcome = _path_outcome(path, self.traces)
         last, cut = outcome.last, outcome.cut
         gap = f"{outcome.unrecorded.stage.name} is not recorded" if outcome.unrecorded else ""
         if last is None or last.document is None:
-            return f"no stage is known to have passed it on, and {gap}" if gap else "no stage passed it on"
+            return f"no recorded stage returned the document, and {gap}" if gap else "no stage returned the document"
         rank, score = last.document.rank, last.document.score
         position = f"at rank {rank} of {last.total}"
         if outcome.is_shown:
-            return f"in the final list, {position}"
+            return f"in the final list {position}"
         if gap:
             final = next(visit for visit in path if visit.stage is self.traces.final)
-            question = "whether it was shown" if final.state == "unrecorded" else "where it was lost"
-            return f"last recorded at {last.stage.name}, {position}; {gap}, so {question} is unknown"
+            question = "whether users saw it" if final.state == "unrecorded" else "where it was lost"
+            return f"last recorded in {last.stage.name} {position}; {gap}, so it is unknown {question}"
         if cut is None:
-            return f"last passed on by {last.stage.name}, {position}; no later stage was given it"
-        threshold = f", where {cut.lowest_score:g} was the lowest score" if cut.lowest_score is not None else ""
+            return f"last returned by {last.stage.name} {position}; no later stage had it in its input"
+        threshold = f", whose lowest score was {cut.lowest_score:g}" if cut.lowest_score is not None else ""
         score_text = f" with score {score:g}" if score is not None else ""
         best = min(outcome.visits, key=lambda visit: visit.document.rank if visit.document else 0)
         best_rank = best.document.rank if best.document else 0
         best_text = f", and {best.stage.name} at rank {best_rank} of {best.total}" if best_rank < rank else ""
-        return f"cut by {cut.stage.name}{threshold}; {last.stage.name} had it {position}{score_text}{best_text}"
+        return (
+            f"removed by {cut.stage.name}{threshold}; {last.stage.name} returned it {position}{score_text}{best_text}"
+        )
 
 
 class _PathOutcome(NamedTuple):
@@ -320,7 +324,7 @@ def _format_grade(grade: float | None) -> str:
     return " (not judged)" if grade is None else f" (grade {grade:g})"
 
 
-def why(
+def explain_document(
     traces: Traces, query_id: str, doc_id: str | Sequence[str] | None = None, *, qrels: Any = None
 ) -> DocumentPaths:
     """Follow documents through the stages of one trace.
@@ -346,8 +350,8 @@ def why(
     --------
     >>> from judged.pipelines.traces import traces_of_runs
     >>> traces = traces_of_runs({"bm25": {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, "rerank": {"q": {"a": 0.9, "x": 0.1}}})
-    >>> why(traces, "q", "b").sentences
-    ('b (not judged): cut by rerank, where 0.1 was the lowest score; bm25 had it at rank 3 of 3 with score 1.',)
+    >>> explain_document(traces, "q", "b").sentences
+    ('b (not judged): removed by rerank, whose lowest score was 0.1; bm25 returned it at rank 3 of 3 with score 1.',)
     """
     if not traces.spans_of(query_id):
         fix = f"use one of {first_few(traces.query_ids)}"

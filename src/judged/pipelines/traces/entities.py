@@ -73,14 +73,14 @@ class Entities(ReadOnly):
             cells = {str(name).strip().lower(): value for name, value in row.items()}
             entity = str(cells.get("entity") or "").strip()
             if not entity:
-                raise InputError("a row without an entity", fix=_FIX, path=where, line=line)
+                raise InputError("a row must have an entity", fix=_FIX, path=where, line=line)
             entity_parents = parents.setdefault(entity, {})
             for parent in _several(cells.get("parent")):
                 parents.setdefault(parent, {})
                 entity_parents[parent] = None
                 if entity in _ancestors(parents, parent):
                     problem = f"{entity!r} is its own ancestor, through {parent!r}"
-                    raise InputError(problem, fix="leave one of the parents out", path=where, line=line)
+                    raise InputError(problem, fix="remove one of the parents", path=where, line=line)
             for alias in (entity, *_several(cells.get("alias"))):
                 if words := words_of(alias):
                     aliases.setdefault(words, {})[entity] = None

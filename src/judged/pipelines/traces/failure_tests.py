@@ -52,7 +52,7 @@ class FailureTest(NamedTuple):
 
     failure: str
     where: str  # source, slice, or other subject
-    what: str  # quantity that was averaged over topics
+    quantity: str  # quantity that was averaged over topics
     n: int
     difference: float
     interval: tuple[float, float] | None
@@ -61,14 +61,14 @@ class FailureTest(NamedTuple):
     values: Mapping[str, float] = {}  # by topic; the mean is tested, or that of the slice against the others
     members: frozenset[str] | None = None  # topics of the slice
     adjusted: float = math.nan
-    found: bool = False
+    significant: bool = False
 
 
 class Untested(NamedTuple):
     """Kind of failure, or a part of it, that was not tested."""
 
     failure: str
-    what: str  # source, slice, or other subject
+    where: str  # source, slice, or other subject
     code: str  # `NO_DATA`, or the code of an `Insufficiency`
     reason: str
 
@@ -110,13 +110,15 @@ def run_tests(
     disagreement = list(_disagreement(funnel, labels))
     tests += [result for result in disagreement if isinstance(result, FailureTest)]
     if CORPUS not in funnel.parts:
-        reason = "no ids of the corpus are given (--corpus FILE)"
+        reason = "no ids of the corpus (use --corpus FILE)"
         results.insert(0, Untested("missing content", "corpus", NO_DATA, reason))
     untested = tuple(result for result in (*results, *disagreement) if isinstance(result, Untested))
     if alternatives(untested, tests):
         tests = [test._replace(failure=SLICE_TEST) if test.members is not None else test for test in tests]
     adjusted = adjust([test.p for test in tests], "bh").tolist() if tests else []
-    return tuple(test._replace(adjusted=p, found=p <= fdr) for test, p in zip(tests, adjusted, strict=True)), untested
+    return tuple(
+        test._replace(adjusted=p, significant=p <= fdr) for test, p in zip(tests, adjusted, strict=True)
+    ), untested
 
 
 def alternatives(untested: Iterable[Untested], tests: Iterable[FailureTest]) -> tuple[str, ...]:
@@ -180,7 +182,7 @@ def _calibration(
     for stage in merging_stages:
         yield from _merged(funnel, stage, qrels, grades, test_options)
     if not merging_stages:
-        yield Untested("calibration", "merged sources", NO_DATA, "no stage has two parents or more")
+        yield Untested("calibration", "merged sources", NO_DATA, "no stage has two or more parents")
 
 
 def _merged(
@@ -201,7 +203,12 @@ def _merged(
             is_relevant = float(topic_grades.get(doc, -1) >= funnel.rel)
             rows.append((rank, is_relevant, tuple(name for name in doc_sets if doc in doc_sets[name]), i))
     if not rows:
-        yield Untested("calibration", f"sources of {stage.name}", NO_DATA, "no list is recorded with all its sources")
+        yield Untested(
+            "calibration",
+            f"sources of {stage.name}",
+            NO_DATA,
+            "no merged list is recorded together with all its sources",
+        )
         return
     ranks, relevance, topic = (np.array([row[column] for row in rows]) for column in (0, 1, 3))
     counts = np.bincount(ranks)
@@ -218,7 +225,7 @@ def _merged(
             if (in_topic & is_alone).any() and (in_topic & is_elsewhere).any()
         }
         rivals = ", ".join(other for other in stage.parents if other != name)
-        quantity = f"share relevant at the same place of {stage.name}, {name} alone less {rivals} alone"
+        quantity = f"share of relevant documents at the same rank of {stage.name}: only {name} minus only {rivals}"
         yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **test_options)
 
 
@@ -265,12 +272,15 @@ def _freshness(
 ) -> Iterator[Result]:
     """Compare pairs of documents of the same grade: how often the newer one is lower, minus how often it is higher."""
     if documents is None:
-        yield Untested("freshness", "all topics", NO_DATA, "no dates of documents are given (--documents FILE)")
+        yield Untested("freshness", "all topics", NO_DATA, "no dates of documents (use --documents FILE)")
         return
     table = Documents.of(documents)
     if date not in table.names:
-        names = ", ".join(table.names) or "nothing"
-        problem, fix = f"unknown column of dates {date!r}; columns are {names}", "name the column with date= or --date"
+        names = ", ".join(table.names) or "none"
+        problem, fix = (
+            f"no date column {date!r}; the columns are: {names}",
+            "select the column: --date COLUMN (Python: date=)",
+        )
         raise InputError(problem, fix=fix, path=table.where)
     days = dates_by_doc(table.ids, table.table[date].to_pylist(), date, table.where)
     latest = max(days.values(), default=None) if today is None else parse_date(today, "today")
@@ -289,7 +299,7 @@ def _freshness(
             for older, newer in [sorted((first, second), key=dates.__getitem__)]
         ]
         differences[topic] = float(np.mean(signs)) if signs else math.nan
-    quantity = f"pairs of one grade with the newer below the older, less the other way round; today is {latest}"
+    quantity = f"pairs of equal grade: share with the newer document lower minus share higher; latest date {latest}"
     yield from mean_test("freshness", "all topics", quantity, differences, **test_options)
 
 
@@ -315,14 +325,14 @@ def _subtopics(funnel: TraceFunnel, qrels: Qrels, test_options: Mapping[str, Any
             n, n_listed = len(relevant), len(listed_relevant)
             expected = [math.comb(n - len(docs), n_listed) / math.comb(n, n_listed) for docs in doc_sets]
             differences[topic] = (sum(not docs & listed_relevant for docs in doc_sets) - sum(expected)) / len(doc_sets)
-    quantity = "share of subtopics left out, less that of as many relevant documents drawn by lot"
+    quantity = "share of missing subtopics minus its expectation for a random sample of as many relevant documents"
     yield from mean_test("intent", "subtopics", quantity, differences, **test_options)
 
 
 def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> Iterator[Result]:
     """Compare the loss of each slice, and how often its good lists get no click, with all other topics."""
     if funnel.slicing is None:
-        yield Untested("intent", "classes of queries", NO_DATA, "no classes of queries are given (--by NAME)")
+        yield Untested("intent", "classes of queries", NO_DATA, "no classes of queries (use --by NAME)")
         return
     shares = np.divide(funnel.score, funnel.best, out=np.full(len(funnel.score), math.nan), where=funnel.best > 0)
     is_abandoned = [
@@ -330,8 +340,8 @@ def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> It
         for topic, topic_share in zip(funnel.query_ids, shares.tolist(), strict=True)
     ]
     quantities = {
-        f"loss of {funnel.measure}, less that of all others": funnel.best - funnel.score,
-        "share of good lists without a click, less that of all others": np.array(is_abandoned),
+        f"loss of {funnel.measure} minus the loss of all other topics": funnel.best - funnel.score,
+        "share of good lists without a click minus the share of all other topics": np.array(is_abandoned),
     }
     too_few = dict.fromkeys(funnel.slicing.names, 0)
     for i, (quantity, values) in enumerate(quantities.items()):
@@ -347,7 +357,7 @@ def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> It
             members = frozenset(topic for topic, member in zip(funnel.query_ids, mask.tolist(), strict=True) if member)
             fields = (test.n, test.difference, test.interval, test.p, gain, by_topic, members)
             yield FailureTest("intent", name, quantity, *fields)
-    reason = f"fewer than {MIN_TOPICS} topics in the class or outside"
+    reason = f"fewer than {MIN_TOPICS} topics in the class or outside it"
     yield from (Untested("intent", name, "few-units", reason) for name, count in too_few.items() if count)
 
 
@@ -360,7 +370,7 @@ def _feedback(
     Popularity is measured by clicks for other topics.
     """
     if not clicks:
-        yield Untested("feedback", "clicks", NO_DATA, "no clicks are given or traced (--clicks FILE)")
+        yield Untested("feedback", "clicks", NO_DATA, "no clicks in the traces (use --clicks FILE)")
         return
     rankings = _rankings(funnel.traces, funnel.losses[-1].stage.name, funnel.query_ids)
     total_clicks = Counter[str]()
@@ -391,15 +401,15 @@ def _feedback(
             signs = [float(np.sign(upper.popularity - lower.popularity)) for upper, lower, *_ in equal]
             signed = [(excess * sign, total) for (*_, excess, total), sign in zip(equal, signs, strict=True) if sign]
             by_popularity[topic] = _share_of_sums(signed)
-    text = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
-    yield from mean_test("feedback", "all topics", text, inverted, **test_options)
+    quantity = "pairs with the worse document higher: share with more clicks on it minus share with fewer clicks on it"
+    yield from mean_test("feedback", "all topics", quantity, inverted, **test_options)
     if not expected:
-        reason = "no expected clicks are given (a column expected of --clicks)"
+        reason = "no expected clicks (add a column `expected` to the --clicks file)"
         yield Untested("feedback", "position and popularity", NO_DATA, reason)
         return
-    quantity = "pairs of one grade: clicks of the upper less those of the lower, of all, at equal expected clicks"
+    quantity = "pairs of equal grade: clicks on the upper minus the lower document, per click, at equal expected clicks"
     yield from mean_test("feedback", "position", quantity, by_position, **test_options)
-    quantity = "pairs of one grade: the same of the document that is clicked more for other topics"
+    quantity = "pairs of equal grade: the same difference, for the document with more clicks on other topics"
     yield from mean_test("feedback", "popularity", quantity, by_popularity, **test_options)
 
 
@@ -432,7 +442,7 @@ def _disagreement(funnel: TraceFunnel, labels: Any) -> Iterator[Result]:
     Only documents that users saw, or that a judge found relevant, determine the score. They need several judges.
     """
     if labels is None:
-        yield Untested("feedback", "labels", NO_DATA, "no labels of several judges are given (--labels STORE)")
+        yield Untested("feedback", "labels", NO_DATA, "no labels of several annotators (use --labels STORE)")
         return
     labeled = Labels.of(labels)
     rankings = _rankings(funnel.traces, funnel.losses[-1].stage.name, funnel.query_ids)
@@ -452,7 +462,7 @@ def _disagreement(funnel: TraceFunnel, labels: Any) -> Iterator[Result]:
     topics, n_all_disputed, n_all = list(n_documents), n_disputed.total(), n_documents.total()
     counts, sizes = (np.array([counter[topic] for topic in topics]) for counter in (n_disputed, n_documents))
     p_values, _ = hypergeometric_p_values(counts, sizes, n_all_disputed, n_all)
-    quantity = "share of its deciding documents that judges put on both sides of relevant, less that of all topics"
+    quantity = "share of documents on whose relevance annotators disagree, minus this share over all topics"
     for topic, size, p in zip(topics, sizes.tolist(), p_values.tolist(), strict=True):
         difference = n_disputed[topic] / size - n_all_disputed / n_all
         yield FailureTest("feedback", f"labels of {topic}", quantity, 1, difference, None, p)

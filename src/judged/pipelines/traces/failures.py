@@ -18,7 +18,7 @@ from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
 from judged.results import Answer, Column, Sentences, Table, counted
-from judged.results.decimals import decimal, listed
+from judged.results.decimals import decimal, listed, p_text
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.results.types import cached_property
 
@@ -48,66 +48,67 @@ class Failure(NamedTuple):
 
 FAILURES = {
     "missing content": Failure(
-        "the corpus does not hold it",
-        "ids of the corpus",
-        "write or fetch it; index it",
+        "the corpus does not contain the document",
+        "document ids of the corpus",
+        "write or fetch the document, and index it",
         "content, and a larger index",
         "Yom-Tov et al., SIGIR 2005",
     ),
     "candidate": Failure(
-        "the corpus holds it, as far as is known, and no first stage passed it on",
-        "what the first stages passed on",
-        "more candidates, another source, synonyms, spelling, another analyzer",
+        "no first stage returned the document; without ids of the corpus, the document is assumed to be in the corpus",
+        "documents that the first stages returned",
+        "more candidates, another source, synonyms, spelling correction, another analyzer",
         "latency of all later stages, a larger index",
         "Asadi and Lin, SIGIR 2013",
     ),
     "scoring": Failure(
-        "a stage passed it on, and a later one cut it, or ranked it below the cutoff",
-        "the stage that cut it, or its rank in the list that people saw",
+        "a stage returned the document, and a later stage removed it or ranked it below the cutoff",
+        "the stage that removed the document, or its rank in the list that users saw",
         "another score, more features, a reranker, deeper reranking",
         "judgments to train on, latency",
         "Asadi and Lin, SIGIR 2013",
     ),
     "debugging": Failure(
-        "the trace of the query lacks a stage or the documents of one, so that the kind is not known",
+        "the trace of the query lacks a stage or its documents, so the kind of failure is unknown",
         "stages that are not recorded",
         "record every stage of every query",
         "storage",
         "our own definition",
     ),
     "calibration": Failure(
-        "scores or ranks of merged sources do not mean the same: at the same place of the merged list, documents of one"
-        " source are relevant more or less often than those of another",
-        "relevance by place and by source; relevance by score",
-        "merge by ranks (RRF), give the sources weights, or map their scores to the share that is relevant",
+        "scores or ranks of merged sources are not comparable: at the same rank of the merged list, documents of one"
+        " source are relevant more often than documents of another source",
+        "relevance by rank and by source; relevance by score",
+        "merge by ranks (RRF), weight the sources, or map their scores to the share of relevant documents",
         "judgments for weights and mappings; none for ranks",
         "Cormack, Clarke and Buettcher, SIGIR 2009",
         over_topics=True,
     ),
     "freshness": Failure(
-        "of a topic's documents of one grade, newer ones stand below older ones, or are not found",
+        "among documents of a topic with the same grade, newer documents are ranked below older ones or are missing",
         "pairs of dated documents of one topic and grade",
-        "index more often; let the age count in the score",
+        "index more often; include the age in the score",
         "indexing",
         "Dong et al., WSDM 2010",
         over_topics=True,
     ),
     "intent": Failure(
-        "queries of a class lose more than others, or subtopics are left out more than by lot, or good lists are left",
-        "losses and clicks by class against all other topics; subtopics of the list",
-        "a ranker or features for the class; diversify; ask what the users of that class judge by",
+        "a class of queries loses more than other queries, its good lists get a click less often, or lists lack more"
+        " subtopics than a random sample of relevant documents",
+        "losses and clicks of a class compared with all other topics; subtopics of the list",
+        "a ranker or features for the class; diversification; find out what users of the class look for",
         "judgments of that class",
         "Agrawal et al., WSDM 2009; Li, Huffman and Tokuda, SIGIR 2009",
         over_topics=True,
     ),
     "feedback": Failure(
-        "clicks follow the position and not the grade: of two documents the worse one, shown higher, has more of them;"
-        " or, of two of one grade, the upper one or the popular one has, though by rank as many were expected; or"
-        " judges disagree about what is relevant more than on other topics",
-        "clicks, and those that ranks let expect, on pairs of which the better one stands lower or that are of one"
-        " grade; labels of several judges for what decides the score",
-        "do not learn from these clicks without a model of positions, randomize some lists; settle the labels, or say"
-        " in the topic what is asked",
+        "clicks follow the position and not the grade: the less relevant of two documents is ranked higher and has more"
+        " clicks; or, of two documents of equal grade, the higher or more popular one has more clicks than expected by"
+        " rank; or annotators disagree about relevance more than on other topics",
+        "clicks and expected clicks by rank, on pairs of documents of equal grade or with the better one ranked lower;"
+        " labels of several annotators on the documents that determine the score",
+        "do not train on these clicks without a position model; randomize some lists; resolve the labels, or describe"
+        " the information need in the topic",
         "randomized lists that users see; labels",
         "Joachims et al., SIGIR 2005; Zhang and Jones, WWW 2007; Voorhees, SIGIR 1998",
         over_topics=True,
@@ -190,15 +191,15 @@ class Failures(Answer):
         if self.first is not None:
             failure, (low, high) = FAILURES[self.first], self.bounds(self.first)
             loss = decimal(low) if high - low < _ROUNDING else f"{decimal(low)} to {decimal(high)}"
-            text = f"To do first: {self.first}, which loses {loss} of {measure}."
-            text += f" What usually helps: {failure.remedy}. Cost: {failure.cost}."
+            text = f"Work on {self.first} first: it loses {loss} of {measure}."
+            text += f" Typical fix: {failure.remedy}. Cost: {failure.cost}."
         elif unknown > 0:
             text = (
-                f"To do first: debugging, {FAILURES['debugging'].remedy}. Up to {decimal(unknown)} of {measure} is lost"
-                " where a stage is not recorded, so that it is not known which other kind loses most."
+                f"Work on debugging first: {FAILURES['debugging'].remedy}. Up to {decimal(unknown)} of {measure} is"
+                " lost where a stage is not recorded, so it is unknown which other kind of failure loses most."
             )
         else:
-            text = "Nothing is lost that could be recovered."
+            text = f"There is no recoverable loss of {measure}."
         return (text, *self._discoveries(), *self._not_tested())
 
     def _discoveries(self) -> Iterator[str]:
@@ -206,32 +207,40 @@ class Failures(Answer):
             return
         significant: dict[str, list[str]] = {}
         for test in self.tests:
-            if test.found:
-                significant.setdefault(test.failure, []).append(f"{test.where} {decimal(test.difference, 3, '+')}")
+            if test.significant:
+                significant.setdefault(test.failure, []).append(self._describe_test(test))
         texts = [f"{self._with_alternatives(kind)}: {', '.join(places)}" for kind, places in significant.items()]
         kinds = "; ".join(texts)
-        tests = f"Tests over topics ({len(self.tests)}, false-discovery rate {self.fdr:g})"
-        yield f"{tests} show {kinds or 'nothing'}."
+        tests = f"{counted(len(self.tests), 'test')} over topics, false discovery rate {self.fdr:g}"
+        yield f"Significant kinds of failure ({tests}): {kinds or 'none'}."
+
+    def _describe_test(self, test: FailureTest) -> str:
+        low, high = test.interval or (math.nan, math.nan)
+        interval = f" [{decimal(low, 3, '+')}, {decimal(high, 3, '+')}]" if test.interval else ""
+        p = p_text(test.adjusted, self.fdr)
+        return f"{test.where} {decimal(test.difference, 3, '+')}{interval} (adjusted p {p}, n = {test.n})"
 
     def _not_tested(self) -> Iterator[str]:
         if self.untested:
             kinds: dict[str, list[str]] = {}
             for untested in self.untested:
-                kinds.setdefault(untested.failure, []).append(untested.what)
+                kinds.setdefault(untested.failure, []).append(untested.where)
             texts = listed([f"{kind} ({', '.join(subjects)})" for kind, subjects in kinds.items()])
-            yield f"Not tested, for the reasons in the table: {texts}."
+            yield f"Not tested, see the table for the reasons: {texts}."
 
     @property
     def alternatives(self) -> tuple[str, ...]:
         """Other possible causes of a higher loss of a class of queries: kinds not tested, or found as well."""
-        significant = (test.failure for test in self.tests if test.found and test.failure not in ("intent", SLICE_TEST))
+        significant = (
+            test.failure for test in self.tests if test.significant and test.failure not in ("intent", SLICE_TEST)
+        )
         return tuple(dict.fromkeys((*alternatives(self.untested, self.tests), *significant)))
 
     def _with_alternatives(self, kind: str) -> str:
         """Return the name of a kind, with other possible causes."""
         if kind not in ("intent", SLICE_TEST) or not self.alternatives:
             return kind
-        return f"{kind} (which could also be {listed(self.alternatives, 'or')})"
+        return f"{kind} (other possible causes: {listed(self.alternatives)})"
 
     def facts(self) -> Mapping[str, Any]:
         """Return traces, measure, and definitions."""
@@ -281,25 +290,25 @@ class Failures(Answer):
                 Column("n", [row[3] for row in rows], COUNT, "topics"),
                 Column("traffic", [row[4] for row in rows], number(0), only="data" if self.traffic is None else ""),
                 Column("recoverable", [row[5] for row in rows], NUMBER, f"recoverable {self.funnel.measure}"),
-                Column("low", [limits[0] for limits in bounds], NUMBER, "at least", only=bounds_only),
-                Column("high", [limits[1] for limits in bounds], NUMBER, "at most", only=bounds_only),
+                Column("low", [limits[0] for limits in bounds], NUMBER, "lower bound", only=bounds_only),
+                Column("high", [limits[1] for limits in bounds], NUMBER, "upper bound", only=bounds_only),
                 *columns_of(definitions, "remedy", "cost"),
-                Column("helps", remedies, TEXT, "what usually helps", only="people", below=True),
+                Column("remedy_and_cost", remedies, TEXT, "typical fix", only="people", below=True),
             ),
             "Kinds of failure",
             labels=2 if is_sliced else 1,
             note=""
             if bounds_only
-            else "recoverable: means over the topics of which it is known; at least, at most: means"
-            " over all topics, whatever was not recorded",
+            else "recoverable: mean over the topics with a known loss; bounds: of the mean over all topics, whatever"
+            " the unrecorded stages returned",
         )
 
     def _untested_table(self) -> Table:
-        columns = columns_of(self.untested, ("failure", TEXT), ("what", TEXT), "code", ("reason", TEXT))
+        columns = columns_of(self.untested, ("failure", TEXT), ("where", TEXT), "code", ("reason", TEXT))
         return Table("untested", columns, "Not tested", labels=2)
 
     def _tests_table(self) -> Table:
-        tests = sorted(self.tests, key=lambda test: (not test.found, test.adjusted))
+        tests = sorted(self.tests, key=lambda test: (not test.significant, test.adjusted))
         is_slice_test = [
             test.failure == SLICE_TEST or (test.failure == "intent" and test.members is not None) for test in tests
         ]
@@ -314,33 +323,34 @@ class Failures(Answer):
                 Column("difference", [test.difference for test in tests], CHANGE, ci=[test.interval for test in tests]),
                 Column("p", [test.p for test in tests], p, only="data"),
                 Column("adjusted", [test.adjusted for test in tests], p, "adjusted p",
-                       mark=["*" if test.found else "" for test in tests]),
-                *columns_of(tests, "found"),
+                       mark=["*" if test.significant else "" for test in tests]),
+                *columns_of(tests, "significant"),
                 Column("missed", [missed_share(test.n) for test in tests], SHARE, only="data"),
                 Column("recoverable", recoverable, CHANGE, f"recoverable {self.funnel.measure}"),
                 Column("alternatives", [alternatives_text if flag else "" for flag in is_slice_test], TEXT,
-                       "could also be", only="" if alternatives_text and any(is_slice_test) else "data"),
-                Column("of", [test.what for test in tests], TEXT, "difference of", below=True),
+                       "other possible causes", only="" if alternatives_text and any(is_slice_test) else "data"),
+                Column("quantity", [test.quantity for test in tests], TEXT, below=True),
                 Column("remedy", [failure.remedy if failure else None for failure in definitions], TEXT, only="data"),
                 Column("cost", [failure.cost if failure else None for failure in definitions], TEXT, only="data"),
             ),
             "Tests over topics",
             labels=2,
-            note="p: sign flips and Hall's test, for classes permutations, for labels Fisher's exact test; one-sided,"
-            " as a difference above 0 is the failure (calibration: two-sided); Benjamini-Hochberg over all rows;"
-            " recoverable overlaps with the kinds. What happens on few topics only can be missed, and then the p-values"
-            " do not hold: with 10, 25, and 100 topics, 26%, 11%, and 3% of all topics (missed in 5% of samples)",
+            note="p: sign-flip test and Hall's test; for classes, permutation test; for labels, Fisher's exact test."
+            " Tests are one-sided, because only a difference above 0 is a failure (calibration: two-sided)."
+            " Benjamini-Hochberg over all rows. recoverable overlaps with the kinds of failure. If a failure affects"
+            " few topics, the sample can miss all of them, and then the p-values do not hold: with 10, 25, and 100"
+            " topics, 5% of samples miss a group of 26%, 11%, and 3% of all topics",
         )  # fmt: skip
 
     def _curves_table(self) -> Table:
-        score_range_columns = (("low", NUMBER, "scores from"), ("high", NUMBER, "to"))
+        score_range_columns = (("low", NUMBER, "lowest score"), ("high", NUMBER, "highest score"))
         return Table(
             "curves",
             columns_of(
                 self.curves, ("where", TEXT), *score_range_columns, ("n", COUNT, "documents"), ("relevant", SHARE)
             ),
-            "How often a score is relevant",
-            note="fifths of the scores of each source that is merged, over all topics; unjudged counts as not relevant",
+            "Share of relevant documents by score",
+            note="fifths of the scores of each merged source, over all topics; unjudged documents are not relevant",
         )
 
     def _documents_table(self) -> Table:
@@ -348,7 +358,7 @@ class Failures(Answer):
         records = [dict(zip(names, row, strict=True)) for row in self.documents]
         ids = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"))
         columns = columns_of(records, *ids, ("failure", TEXT), ("step", TEXT, "lost at"), ("grade", number(0)))
-        title = f"{counted(len(records), 'relevant document')} not seen"
+        title = f"{counted(len(records), 'relevant document')} that users did not see"
         return Table("documents", columns, title, labels=4, folded=True)
 
 

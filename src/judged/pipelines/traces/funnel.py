@@ -126,7 +126,7 @@ def build_funnel(
     lists = {stage.name: judge(judgments, traces.run_or_empty(stage.name)) for stage in path}
     ranked = lists[last.name]
     if set(traces.query_ids).isdisjoint(ranked.query_ids):
-        fix = "check that query ids are those of the qrels"
+        fix = "use the same query ids in the traces and the qrels"
         raise InputError("no traced query is judged", fix=fix, path=traces.name)
     sets = list(sets_after_steps(traces, path, judgments, lists, join=join))
     if corpus is not None:
@@ -186,7 +186,7 @@ def _unrecorded(losses: Sequence[StageLoss]) -> Iterator[Note]:
     for loss in losses:
         if missing := int((~loss.recorded).sum()):
             topics = counted(len(loss.recorded), "topic")
-            text = f"not recorded for {missing} of {topics}, which are left out of means; see the bounds"
+            text = f"not recorded for {missing} of {topics}, which are excluded from the means; see the bounds"
             yield Note("unrecorded-stages", text, loss.stage.name, missing, of="stages")
 
 

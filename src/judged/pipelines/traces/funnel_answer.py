@@ -14,7 +14,7 @@ from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.trace import ORDER, POSITIVE
 from judged.pipelines.traces.steps import CORPUS, UNRECORDED, compare_with_rest, sufficient_intervals
 from judged.results import Answer, Chart, Column, Sentences, Table, counted
-from judged.results.decimals import decimal
+from judged.results.decimals import decimal, p_text
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
 from judged.results.types import ReadOnly, cached_property
 from judged.stats.correction import adjust
@@ -163,24 +163,30 @@ class TraceFunnel(Answer):
             value = f"{self.measure} is {score:.4f} of an attainable {best:.4f} {scope}" if is_recorded.any() else (
                 f"{self.measure} is unknown: the final list is recorded for none of {counted(topics, 'topic')}"
             )  # fmt: skip
-            bounds = f"over all topics it is between {low:.4f} and {high:.4f}, whatever was not recorded"
-            stages = f"all stages are recorded for {int(complete.sum())} of {counted(topics, 'topic')}"
-            attained = (f"{value}; {bounds}." if not is_recorded.all() else f"{value}.", f"Of the loss, {stages}.")
+            bounds = f"over all topics, it is between {low:.4f} and {high:.4f}, whatever the unrecorded stages returned"
+            stages = f"The loss by stage is known for {int(complete.sum())} of {counted(topics, 'topic')}"
+            attained = (f"{value}; {bounds}." if not is_recorded.all() else f"{value}.", f"{stages}.")
         lost = sum(parts.values())
         if not lost > 0:
             return attained
         worst = max(parts, key=lambda name: parts[name])
-        largest = f"Most of the loss is {format_step(worst)}: {parts[worst]:.4f} of {lost:.4f}."
+        largest = f"The largest part of the loss is {format_step(worst)}: {parts[worst]:.4f} of {lost:.4f}."
         source = self.truncated_stages.get(worst)
-        cause = f" {worst} only cuts the list of {source}, so the order of {source} lost it." if source else ""
+        cause = (
+            f" {worst} only truncates the list of {source}, so the order of {source} is the cause." if source else ""
+        )
         return (" ".join((*attained, f"{largest}{cause}")), *self._by_slice())
 
     def _by_slice(self) -> Iterator[str]:
         tests = self.against_others.items()
         alpha = 1 - self.level
-        rows = [f"{name} {decimal(test.difference, 3, '+')} {part}" for (name, part), (test, p) in tests if p <= alpha]
+        rows = [
+            f"{name} {part} {decimal(test.difference, 3, '+')} (p {p_text(p, alpha)})"
+            for (name, part), (test, p) in tests
+            if p <= alpha
+        ]
         if tests:
-            text = f"Slices that lose more or less than all other topics: {', '.join(rows) or 'none shown'}"
+            text = f"Slices whose loss differs significantly from all other topics: {', '.join(rows) or 'none'}"
             yield f"{text} ({counted(len(tests), 'test')}, Holm)."
 
     @cached_property
@@ -241,21 +247,24 @@ class TraceFunnel(Answer):
             (
                 Column("stage", [loss.stage.name for loss in losses], TEXT),
                 Column("kind", [loss.stage.kind for loss in losses], TEXT),
-                Column("parents", [", ".join(loss.stage.parents) for loss in losses], TEXT, "given by", only="data"),
+                Column("parents", [", ".join(loss.stage.parents) for loss in losses], TEXT, "input from", only="data"),
                 Column("unrecorded", unrecorded, COUNT, "topics not recorded", only="" if any(unrecorded) else "data"),
-                Column("held", [total_recorded(loss.n_relevant) for loss in losses], COUNT, "relevant held"),
-                Column("recall", [_ratio(loss.n_relevant, self.relevant) for loss in losses], SHARE, "of all"),
-                Column("kept", shares, SHARE, "of those given"),
-                Column("lost", lost, COUNT, "lost here"),
+                Column("n_relevant", [total_recorded(loss.n_relevant) for loss in losses], COUNT, "relevant"),
+                Column("recall", [_ratio(loss.n_relevant, self.relevant) for loss in losses], SHARE),
+                Column("retained", shares, SHARE),
+                Column("lost", lost, COUNT),
                 Column("score", [mean_of(loss.score) for loss in losses], NUMBER, str(self.measure)),
                 Column("attainable", [mean_of(loss.attainable) for loss in losses], NUMBER, "best order"),
                 Column("headroom", [mean_of(loss.attainable - loss.score) for loss in losses], NUMBER, "headroom"),
-                Column("part", parts, CHANGE, "own part", only="data"),
+                Column("loss", parts, CHANGE, only="data"),
                 Column("latency_ms", latencies, number(1), "median ms", only=only),
             ),
             "Stages",
-            note=f"{topics} topics; headroom: what the best order of its documents would gain"
-            + ("; each number is over the topics for which what it needs is recorded" if any(unrecorded) else ""),
+            note=f"{topics} topics; relevant: relevant documents in the output; retained: share of the relevant"
+            " documents in the input that are in the output; headroom: gain of the best order of the output"
+            + (
+                "; each number is over the topics for which the required stages are recorded" if any(unrecorded) else ""
+            ),
         )
 
     def _parts(self) -> tuple[Table, Chart]:
@@ -277,26 +286,26 @@ class TraceFunnel(Answer):
             "parts",
             (
                 Column("slice", [row[0] for row in rows], TEXT, only=only),
-                Column("part", [row[1] for row in rows], TEXT, "lost"),
+                Column("part", [row[1] for row in rows], TEXT),
                 Column(
                     "value", [row[2].value for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]
                 ),
                 Column("n", n_complete, COUNT, "topics", only="data" if is_complete else ""),
-                Column("low", [limits[0] for limits in bounds], NUMBER, "at least", only="data" if is_complete else ""),
-                Column("high", [limits[1] for limits in bounds], NUMBER, "at most", only="data" if is_complete else ""),
+                Column("low", [low for low, _ in bounds], NUMBER, "lower bound", only="data" if is_complete else ""),
+                Column("high", [high for _, high in bounds], NUMBER, "upper bound", only="data" if is_complete else ""),
                 Column(
                     "difference",
                     [test.difference if test else None for test in comparisons],
                     CHANGE,
-                    "against others",
+                    "vs. others",
                     only=only,
                     ci=[test.interval if test else None for test in comparisons],
                 ),
                 Column("p", p, p_value(alpha), only=only, mark=["*" if value <= alpha else "" for value in p]),
             ),
             "Parts of the loss",
-            note=f"they add up to best - score on every topic; {100 * self.level:g}% intervals over topics{test_note}"
-            + ("" if is_complete else "; at least, at most: means over all topics, whatever was not recorded"),
+            note=f"parts add up to best - score on every topic; {100 * self.level:g}% intervals over topics{test_note}"
+            + ("" if is_complete else "; bounds: of the mean over all topics, whatever the unrecorded stages returned"),
             labels=2 if is_sliced else 1,
         )  # fmt: skip
         overall_rows = [i for i, row in enumerate(rows) if row[0] == rows[0][0]]
@@ -335,7 +344,7 @@ class TraceFunnel(Answer):
             Column("lost", [format_step(step) for _, _, step, _ in self.lost], TEXT),
             Column("grade", [grade for _, _, _, grade in self.lost], number(0)),
         )
-        return Table("documents", columns, "Relevant documents that were lost", labels=3, folded=True)
+        return Table("documents", columns, "Lost relevant documents", labels=3, folded=True)
 
 
 def format_step(step: str) -> str:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
     from judged.stats.slice_differences import AgainstRest
 
-NO_RESULTS, NO_RELEVANT = "nothing is found", "no relevant document is known"
-NOT_IN_CORPUS = "relevant documents are not in the corpus"
+NO_RESULTS, NO_RELEVANT = "no results", "no known relevant document"
+NOT_IN_CORPUS = "some relevant documents are not in the corpus"
 """Reasons why the content for a query is missing."""
 _MIN_TOPICS = 10  # judged topics for a test
 _ID_COLUMNS = ("doc_id", "docid", "docno", "_id", "id")
@@ -147,15 +147,18 @@ class Gaps(Answer):
     def sentences(self) -> tuple[str, ...]:
         """The entities with lower scores, and the missing content."""
         n_tested = sum(row.comparison is not None for row in self.rows)
-        worse = ", ".join(f"{row.entity} ({row.score:.4f} of {self.measure})" for row in self.worse[:5])
-        scope = f"({counted(n_tested, 'entity', 'entities')} tested, false-discovery rate {self.fdr:g})"
+        worse = ", ".join(f"{row.entity} ({row.score:.4f})" for row in self.worse[:5])
+        scope = f"({counted(n_tested, 'entity', 'entities')} tested, false discovery rate {self.fdr:g})"
         reason_counts = Counter(reason for *_, reason in self.missing_content)
         reasons = ", ".join(f"{reason} ({count})" for reason, count in reason_counts.items())
-        text = f"Served worse than all others: {worse or 'none shown'} {scope}."
+        text = f"Entities with significantly lower {self.measure} than all other topics: {worse or 'none'} {scope}."
         if not n_tested:
-            text = f"No entity was tested: none has {_MIN_TOPICS} judged topics with as many others."
+            text = (
+                f"No entity was tested: a test needs {_MIN_TOPICS} judged topics of the entity and {_MIN_TOPICS}"
+                " others."
+            )
         queries = counted(len(self.missing_content), "query", "queries")
-        return (text, *([f"Content to write or to fetch for {queries}: {reasons}."] if reasons else []))
+        return (text, *([f"Missing content for {queries}: {reasons}."] if reasons else []))
 
     def facts(self) -> Mapping[str, Any]:
         """Return measure, traffic, number of documents, and false discovery rate."""
@@ -174,23 +177,25 @@ class Gaps(Answer):
                 Column("demand", demand, SHARE),
                 Column("documents", [row.documents for row in rows], COUNT, only="" if has_supply else "data"),
                 Column("supply", supply_shares, SHARE, only="" if has_supply else "data"),
-                *columns_of(rows, "judged", ("relevant", COUNT), ("recall", SHARE), ("empty", COUNT, "find nothing")),
+                *columns_of(
+                    rows, "judged", ("relevant", COUNT), ("recall", SHARE), ("empty", COUNT, "without results")
+                ),
                 Column("unrecorded", [row.unrecorded for row in rows], COUNT, "not recorded", only=bounds_only),
-                Column("lowest", [row.lowest for row in rows], NUMBER, "at least", only=bounds_only),
-                Column("highest", [row.highest for row in rows], NUMBER, "at most", only=bounds_only),
+                Column("lowest", [row.lowest for row in rows], NUMBER, "lower bound", only=bounds_only),
+                Column("highest", [row.highest for row in rows], NUMBER, "upper bound", only=bounds_only),
                 Column("score", [row.score for row in rows], NUMBER, str(self.measure), ci=[row.ci for row in rows]),
-                Column("difference", [row.difference for row in rows], CHANGE, "against others"),
+                Column("difference", [row.difference for row in rows], CHANGE, "vs. others"),
                 Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
             ),
             "Entities",
             note=f"adjusted p: permutation test against all other topics, Benjamini-Hochberg; entities with"
             f" fewer than {_MIN_TOPICS} judged topics are not tested; {100 * self.level:g}% intervals",
         )
-        fields = (("query", TEXT), ("entities", TEXT), ("traffic", number(0)), ("reason", TEXT, "why"))
+        fields = (("query", TEXT), ("entities", TEXT), ("traffic", number(0)), ("reason", TEXT))
         names = ("query_id", *(name for name, *_ in fields))
         records = [dict(zip(names, row, strict=True)) for row in self.missing_content]
         columns, only = columns_of(records, ("query_id", TEXT, "topic"), *fields), "" if records else "data"
-        missing = Table("wanted", columns, "Content to write or to fetch", labels=2, only=only)
+        missing = Table("missing_content", columns, "Missing content", labels=2, only=only)
         return (Sentences(self.sentences), entities, missing)
 
 
@@ -245,7 +250,7 @@ def gaps(
     >>> result = gaps({"q1": {"a": 1}, "q2": {"b": 1}}, traces, "R@1", entities=[{"entity": "zip"}, {"entity": "tar"}],
     ...               queries={"q1": "make a zip", "q2": "a tar in a zip"}, corpus=["a", "x"])
     >>> [(row.entity, row.n, row.score) for row in result.rows], result.missing_content[0][4]
-    ([('zip', 2, 0.5), ('tar', 1, 0.0)], 'relevant documents are not in the corpus')
+    ([('zip', 2, 0.5), ('tar', 1, 0.0)], 'some relevant documents are not in the corpus')
     """
     parsed, judgments = single_measure(measure), Qrels.of(qrels)
     facts = None if attributes is None else Attributes.of(attributes)
@@ -329,11 +334,11 @@ def _entities_of_topics(
 ) -> tuple[dict[str, tuple[str, ...]], list[Note]]:
     """Return the entities of each query with their ancestors, and notes about ambiguous names and missing entities."""
     if (catalog is None) == (by is None):
-        raise InputError("exactly one of `entities` and `by` is required", fix="give one of them")
+        raise InputError("exactly one of `entities` and `by` is required", fix="pass exactly one of them")
     notes: list[Note] = []
     if by is not None:
         if facts is None:
-            raise InputError(f"`by` is {by!r}, but there are no attributes", fix="give `attributes`")
+            raise InputError(f"`by` is {by!r}, but there are no attributes", fix="pass `attributes`")
         cells = dict(zip(facts.query_ids, facts.column(by).to_pylist(), strict=True))
         entities_of = {topic: _names(cells.get(topic)) for topic in text_of}
     else:
@@ -343,10 +348,10 @@ def _entities_of_topics(
         ambiguous = Counter(name for mention in mentions.values() for name in mention.ambiguous)
         for name, count in ambiguous.most_common():
             candidates = ", ".join(catalog.aliases[tuple(name.split())]) if catalog else ""
-            text = f"it may be {candidates}, and is counted for none of them, in {counted(count, 'query', 'queries')}"
+            text = f"name of several entities ({candidates}), not counted in {counted(count, 'query', 'queries')}"
             notes.append(Note("ambiguous-name", text, name, count, of="names"))
     if without := [topic for topic, names in entities_of.items() if not names]:
-        text = f"{counted(len(without), 'query is', 'queries are')} about no entity: {first_few(without)}"
+        text = f"{counted(len(without), 'query mentions', 'queries mention')} no entity: {first_few(without)}"
         notes.append(Note("no-entity", text))
     return entities_of, notes
 
@@ -358,7 +363,7 @@ def _names(cell: Any) -> tuple[str, ...]:
 def _supply(documents: Any, column: str, catalog: Entities | None) -> dict[str, tuple[str, ...]]:
     """Read the entities of each document, with their ancestors."""
     where = str(documents) if isinstance(documents, (str, Path)) else "<documents>"
-    fix = f"give columns doc_id and {column}"
+    fix = f"add the columns doc_id and {column}"
     supply: dict[str, tuple[str, ...]] = {}
     for line, row in records_of(documents, where, "documents", fix):
         doc = next((str(row[name]) for name in _ID_COLUMNS if row.get(name) is not None), None)

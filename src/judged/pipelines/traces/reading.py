@@ -166,7 +166,9 @@ def read_traces(
     traces = reader.traces(name or files[0].name.split(".")[0])
     if not traces.spans:
         reason = "; ".join(note.text for note in traces.notes) or "the file is empty"
-        raise InputError(f"no stages of traces: {reason}", fix="see docs/traces.md", path=str(files[0]))
+        raise InputError(
+            f"no stage of a trace could be read: {reason}", fix="use a format of docs/traces.md", path=str(files[0])
+        )
     return traces
 
 
@@ -194,7 +196,7 @@ class _TraceReader:
 
     def _add(self, place: str, row: Row | None) -> None:
         if row is None:
-            self._skip("no JSON object", place)
+            self._skip("not a JSON object", place)
         elif "stage" in row and self.format in (None, "judged"):
             self.spans.append(span_of(row))
         elif any(name in row for name in _UBI) and self.format in (None, "ubi"):
@@ -210,10 +212,10 @@ class _TraceReader:
             if span.stage is None:
                 self.other_kinds[span.kind] += 1
             if row.get("droppedAttributesCount"):
-                self.note_counts["spans that lost attributes to a limit of their exporter"] += 1
+                self.note_counts["spans with attributes that the exporter dropped"] += 1
         else:
-            reason = "no stage, no span and no query with its hits"
-            self._skip(reason if self.format is None else f"not of the format {self.format}", place)
+            reason = "not a stage, a span, or a query with its hits"
+            self._skip(reason if self.format is None else f"not in the format {self.format}", place)
 
     def _add_page(self, row: Row, place: str) -> None:
         """Add a query of UBI with its displayed hits."""
@@ -221,7 +223,7 @@ class _TraceReader:
         hits = parse_json(hits) if isinstance(hits, str) else hits
         topic = self._topic(None if self.topic_from is None else first_value(row, self.topic_from), [text])
         if topic is None:
-            self._skip("a query without a text", place)
+            self._skip("a query without text", place)
             return
         ids = {"session_id": row.get("session_id"), "user_id": row.get("client_id", row.get("user_id"))}
         facts = {name: value for name, value in ids.items() if value}
@@ -237,7 +239,7 @@ class _TraceReader:
         if row["action_name"] != "click":
             self.note_counts["events other than clicks"] += 1
         elif doc_id is None or row.get("query_id") is None:
-            self.note_counts["clicks without a query or an object"] += 1
+            self.note_counts["clicks without a query id or a document id"] += 1
         else:
             self.clicks[str(row["query_id"])][str(doc_id)] += 1
 
@@ -251,12 +253,12 @@ class _TraceReader:
             return str(value)
         normalized = [normalize_query(text) for text in texts if isinstance(text, str) and text.strip()]
         if self.topic_from is not None and normalized:
-            self.note_counts[f"queries without {self.topic_from}, told by their text"] += 1
+            self.note_counts[f"queries without {self.topic_from}, identified by their text"] += 1
         if self.ids is not None and normalized:
             topic = next((self.ids[text] for text in normalized if text in self.ids), None)
             if topic is not None:
                 return topic
-            self.note_counts["queries whose text is that of no topic, or of several"] += 1
+            self.note_counts["queries whose text matches no topic, or several topics"] += 1
         return normalized[0] if normalized else None
 
     def traces(self, name: str) -> Traces:
@@ -277,7 +279,7 @@ class _TraceReader:
                 [*roots, *(span.stage.query for span in stage_spans if span.stage is not None)],
             )
             if topic is None:
-                self.note_counts["traces without the text of a query"] += 1
+                self.note_counts["traces without a query text"] += 1
             else:
                 stages += stages_of_trace(spans, topic, ambiguous)
         if self.clicks:
@@ -290,10 +292,10 @@ class _TraceReader:
 
     def _notes(self, spans: Iterable[Span]) -> Iterable[Note]:
         for reason, count in self.unread_counts.items():
-            text = f"{counted(count, 'record')} left out, first {self.first_places[reason]}: {reason}"
+            text = f"{counted(count, 'record')} skipped, the first at {self.first_places[reason]}: {reason}"
             yield Note("unread-records", text)
         for reason, count in self.note_counts.items():
-            yield Note("odd-records", f"{reason}: {count:,}")
+            yield Note("irregular-records", f"{reason}: {count:,}")
         if self.other_kinds:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.other_kinds.most_common())
             yield Note("other-spans", f"{counted(self.other_kinds.total(), 'span')} of other kinds: {kinds}")
@@ -303,8 +305,8 @@ class _TraceReader:
         total = len(set[str]().union(*queries_of.values()))
         for stage, queries in queries_of.items():
             if len(queries) < total:
-                text = f"not in the traces of {total - len(queries):,} of {total:,} queries"
-                yield Note("absent-stages", text, stage, total - len(queries), of="stages")
+                text = f"missing in the traces of {total - len(queries):,} of {total:,} queries"
+                yield Note("missing-stages", text, stage, total - len(queries), of="stages")
 
 
 def _ids_by_text(topics: Topics) -> dict[str, str]:
@@ -356,7 +358,7 @@ class TraceCheck(Answer):
             Column("stage", names, TEXT),
             Column("kind", [spans_of[name][0].kind if spans_of[name] else steps[name].kind for name in names], TEXT),
             Column("step", [steps[name].step if name in steps else None for name in names], COUNT),
-            Column("parents", parents, TEXT, "given by"),
+            Column("parents", parents, TEXT, "input from"),
             Column("n", [len(spans_of[name]) for name in names], COUNT, "queries"),
             Column("documents", [counts[name] for name in names], COUNT),
             Column("unrecorded", [self._unrecorded(name) for name in names], COUNT, "not recorded"),

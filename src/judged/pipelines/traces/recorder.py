@@ -97,10 +97,10 @@ def span_of(row: Mapping[str, Any]) -> Span:
     check_shape(row, _STAGE, "a stage")
     query_id = row.get("query_id", row.get("query"))
     if query_id is None or not isinstance(row.get("stage"), str):
-        raise ValueError("a line without stage, or without query_id and query")
+        raise ValueError("a line must have stage, and query_id or query")
     kind = row.get("kind", "candidates")
     if kind not in KINDS:
-        raise ValueError(f"kind {kind!r:.40}, not one of {', '.join(KINDS)}")
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r:.40}")
     documents = row.get("documents")
     return Span(
         trace_id=str(row.get("trace_id", query_id)),
@@ -123,7 +123,7 @@ def documents_of(rows: Iterable[Any]) -> tuple[Document, ...]:
         row: Mapping[str, Any] = element if isinstance(element, Mapping) else {"id": element}
         check_shape(row, {"features?": dict}, "a document")
         if row.get("id") is None:
-            raise ValueError("a document without id")
+            raise ValueError("a document must have an id")
         rank, score, source = int(row.get("rank", place)), _number(row.get("score")), str(row.get("source") or "")
         check_shape(rank, int, "rank of a document")
         document = Document(str(row["id"]), rank, score, source, row.get("features") or {})
@@ -226,7 +226,9 @@ class Recorder:
         """Count a failure, and log the first one."""
         self.faults += 1
         if self.faults == 1:
-            _LOGGER.warning("%s: a trace could not be written down (%r); more are only counted", self.path, error)
+            _LOGGER.warning(
+                "%s: a trace could not be written (%r); further errors are counted but not logged", self.path, error
+            )
 
 
 class RecordedTrace:

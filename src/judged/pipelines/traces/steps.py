@@ -361,7 +361,7 @@ def read_clicks(clicks: Any) -> tuple[dict[str, dict[str, float]], dict[str, dic
     ({'q': {'a': 2.0}, 'abandoned': {}}, {})
     """
     where = str(clicks) if isinstance(clicks, (str, Path)) else "<clicks>"
-    fix = "give columns query_id, doc_id and clicks"
+    fix = "use the columns query_id, doc_id, and clicks"
     clicks_of: dict[str, dict[str, float]] = {}
     expected: dict[str, dict[str, float]] = {}
     for line, row in records_of(clicks, where, "clicks", fix):

@@ -165,7 +165,7 @@ class Traces:
         for span in self.spans:
             if kinds.setdefault(span.stage, span.kind) != span.kind:
                 problem = f"stage {span.stage!r} is {kinds[span.stage]} in one trace and {span.kind} in another"
-                raise InputError(problem, fix="give different stages different names", path=self.name)
+                raise InputError(problem, fix="use a different name for each kind of stage", path=self.name)
             parents.setdefault(span.stage, {}).update(dict.fromkeys(span.parents))
         for parent in [parent for stage_parents in parents.values() for parent in stage_parents]:
             kinds.setdefault(parent, "candidates")  # a parent without a span of its own
@@ -178,8 +178,8 @@ class Traces:
             ready = [name for name in names if name not in steps and steps.keys() >= set(parents_of[name])]
             if not ready:
                 cycle = ", ".join(name for name in names if name not in steps)
-                fix = "name as parents only stages that came before"
-                raise InputError(f"stages are their own ancestors: {cycle}", path=self.name, fix=fix)
+                fix = "name only earlier stages as parents"
+                raise InputError(f"the parents of these stages form a cycle: {cycle}", path=self.name, fix=fix)
             steps |= {name: 1 + max((steps[parent] for parent in parents_of[name]), default=0) for name in ready}
         stages = [Stage(name, kinds[name], parents_of[name], steps[name]) for name in names]
         return tuple(sorted(stages, key=lambda stage: stage.step))
@@ -332,7 +332,7 @@ class Traces:
         --------
         >>> traces = traces_of_runs({"bm25": {"q": ["a#1", "a#2", "b"]}}).unified({"a#1": "a", "a#2": "a"})
         >>> [(document.doc_id, document.rank) for document in traces.spans[0].documents], traces.notes[0].text
-        ([('a', 1), ('b', 2)], '2 documents renamed by the mapping; 1 dropped behind another chunk of the same')
+        ([('a', 1), ('b', 2)], '2 document ids replaced by the mapping; 1 removed as a later chunk of a document')
         """
         from judged.pipelines.traces.attributes import read_mapping
 
@@ -352,10 +352,10 @@ class Traces:
                     documents[doc_id] = document._replace(doc_id=doc_id, rank=document.rank - n_repeated)
             n_dropped += n_repeated
             spans.append(replace(span, documents=None if span.documents is None else tuple(documents.values())))
-        dropped = f"{n_dropped:,} dropped behind another chunk of the same"
-        notes = [Note("unified-documents", f"{counted(n_renamed, 'document')} renamed by the mapping; {dropped}")]
+        removed = f"{n_dropped:,} removed as a later chunk of a document"
+        notes = [Note("unified-documents", f"{counted(n_renamed, 'document id')} replaced by the mapping; {removed}")]
         for stage, count in (+unknown).items():
-            text = f"{counted(count, 'document')} not in the mapping: the ids are kept"
+            text = f"{counted(count, 'document')} not in the mapping: their ids are unchanged"
             notes.append(Note("unmapped-documents", text, stage, count, of="stages"))
         return replace(self, spans=tuple(spans), notes=(*self.notes, *notes))
 
@@ -414,12 +414,12 @@ def last_trace_per_query(spans: Iterable[Span], name: str) -> Traces:
     notes, times = list[Note](), Counter[str]()
     if len(pairs) > len(last):
         earlier = counted(len(pairs) - len(last), "earlier trace")
-        text = f"{earlier} of queries that were traced again: only the last trace counts"
+        text = f"{earlier} ignored: of several traces of a query, only the last one is used"
         notes.append(Note("repeated-queries", text))
         times = Counter(query for query, _ in pairs)
     n_repeated = sum(span.trace_id == last[span.query_id] for span in all_spans) - len(selected)
     if n_repeated:
-        text = f"{counted(n_repeated, 'stage')} recorded twice in a trace: the last record counts"
+        text = f"{counted(n_repeated, 'stage')} recorded more than once in a trace: the last record is used"
         notes.append(Note("repeated-stages", text))
     return Traces(tuple(selected.values()), name, tuple(notes), times)
 
@@ -456,7 +456,7 @@ def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[
         kind: Kind = "candidates" if not inputs else "fuse" if len(inputs) > 1 else "rerank"
         runs = runs_of(source)
         if len(runs) != 1:
-            raise InputError(f"stage {name!r} must have one run, got {len(runs)}", fix="give one run for each stage")
+            raise InputError(f"stage {name!r} must have one run, got {len(runs)}", fix="pass one run for each stage")
         spans += [Span(query, query, name, kind, inputs, documents) for query, documents in _rankings(runs[0])]
         previous = (name,)
     return Traces(tuple(spans), list(stages)[-1], is_complete=True)

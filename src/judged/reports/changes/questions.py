@@ -323,8 +323,8 @@ class _Shift(NamedTuple):
 
 def _shifts(before: Failures, after: Failures, topics: Sequence[str]) -> Iterator[_Shift]:
     """Test the change of each quantity that was tested before and after, on the same topics; p adjusted by Holm."""
-    later = {(test.where, test.what): test for test in after.tests}
-    pairs = [(test, later[test.where, test.what]) for test in before.tests if (test.where, test.what) in later]
+    later = {(test.where, test.quantity): test for test in after.tests}
+    pairs = [(test, later[test.where, test.quantity]) for test in before.tests if (test.where, test.quantity) in later]
     shifts: list[_Shift] = []
     for old, new in pairs:
         shared = [topic for topic in topics if topic in old.values and topic in new.values]
@@ -343,7 +343,9 @@ def _shifts(before: Failures, after: Failures, topics: Sequence[str]) -> Iterato
         else:
             test = (len(shared), *_paired(old_values, new_values))
         n, difference, interval, p = test
-        shifts.append(_Shift(old.failure, old.where, old.what, n, old.found, new.found, difference, interval, p))
+        shifts.append(
+            _Shift(old.failure, old.where, old.quantity, n, old.significant, new.significant, difference, interval, p)
+        )
     adjusted = adjust([shift.p for shift in shifts], "holm").tolist() if shifts else []
     yield from (shift._replace(adjusted=p) for shift, p in zip(shifts, adjusted, strict=True))
 

@@ -38,8 +38,8 @@ class Setting(NamedTuple):
         """
         if math.isinf(self.least):
             return ", ".join(map(repr, self.values))
-        kind = "whole number" if isinstance(self.default, int) else "number"
-        return f"a {kind} from {self.least:g}" + ("" if math.isinf(self.most) else f" to {self.most:g}")
+        kind = "an integer" if isinstance(self.default, int) else "a number"
+        return f"{kind} from {self.least:g}" + ("" if math.isinf(self.most) else f" to {self.most:g}")
 
 
 class QueryRefusedError(JudgedError):
@@ -115,7 +115,7 @@ def import_function(function_or_name: Any) -> Callable[..., Any]:
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"{function_or_name!r} cannot be imported: {error}", fix="write module:function") from None
     if not callable(function):
-        raise InputError(f"a function is required, got {function_or_name!r}", fix="write module:function")
+        raise InputError(f"expected a function, got {function_or_name!r}", fix="write module:function")
     return function
 
 

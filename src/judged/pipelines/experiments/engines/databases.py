@@ -27,9 +27,9 @@ class SqliteFts5(Engine):
     """BM25 of FTS5 with k1 = 1.2 and b = 0.75. A document matches if it has any word of the query."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Porter)"),
-        "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
-        "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text", 0),
+        "stemmer": Setting("english", ("none", "english"), "stemmer (Porter)"),
+        "tokens": Setting("words", ("words", "trigrams"), "index terms: words or character trigrams"),
+        "title_weight": Setting(1.0, (), "weight of title words; text words have weight 1", 0),
     }
     incompatible = (({"tokens": "trigrams", "stemmer": "english"}, "trigrams have no stem"),)
 
@@ -73,13 +73,11 @@ class PostgreSql(Engine):
     """``ts_rank`` over titles (weight A or D) and texts (D), not BM25. Any word of the query may match."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "dsn": Setting("", (), "how the server is reached, as libpq takes it; empty: its environment"),
-        "stemmer": Setting("english", ("none", "english"), "the text search configuration: simple or english"),
-        "rank": Setting("frequency", tuple(_RANKS), "ts_rank, or ts_rank_cd, which sees how near words stand"),
-        "normalization": Setting(
-            2, (), "what a score is divided by, as PostgreSQL's bit mask: 0 nothing, 2 length", 0, 63
-        ),
-        "title_weight": Setting("D", ("A", "D"), "whether words of titles count ten times as much"),
+        "dsn": Setting("", (), "connection string of libpq; empty: its environment variables"),
+        "stemmer": Setting("english", ("none", "english"), "text search configuration: simple or english"),
+        "rank": Setting("frequency", tuple(_RANKS), "ts_rank, or ts_rank_cd, which uses the proximity of words"),
+        "normalization": Setting(2, (), "normalization bit mask of PostgreSQL: 0 none, 2 document length", 0, 63),
+        "title_weight": Setting("D", ("A", "D"), "weight class of title words: A counts ten times as much as D"),
     }
     libraries = ("psycopg",)
     runs_externally = True
@@ -94,7 +92,7 @@ class PostgreSql(Engine):
             self._server: Any = psycopg.connect(configuration["dsn"], autocommit=True)
         except psycopg.OperationalError as error:
             raise InputError(
-                f"no PostgreSQL server answers: {error}".strip(), fix="start the server, and set dsn"
+                f"cannot connect to PostgreSQL: {error}".strip(), fix="start the server, and set dsn"
             ) from None
         self._refused = psycopg.Error
         self._words = _CONFIGURATIONS[configuration["stemmer"]]
@@ -111,8 +109,8 @@ class PostgreSql(Engine):
         self._execute(f"CREATE INDEX ON {self._table} USING gin (words)")
         self._execute(f"ANALYZE {self._table}")
         self._search_statement = (
-            f"SELECT id, {self._rank}(words, asked, {self._normalization}) AS score"
-            f" FROM {self._table}, to_tsquery('{self._words}', %s) asked WHERE words @@ asked"
+            f"SELECT id, {self._rank}(words, query, {self._normalization}) AS score"
+            f" FROM {self._table}, to_tsquery('{self._words}', %s) query WHERE words @@ query"
             " ORDER BY score DESC, id LIMIT %s"
         )
 

@@ -32,7 +32,7 @@ class Function(Engine):
     """A function ``search(query, k)`` over documents of its own. Returns IDs, (ID, score) pairs, or ``{id: score}``."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "search": Setting("", (), "module:function that gives the first k documents of a query")
+        "search": Setting("", (), "module:function that returns the top k documents for a query")
     }
     runs_externally = True
 
@@ -84,7 +84,7 @@ class Http(Engine):
     ``score`` are paths in a hit, such as ``fields.id``.
     """
 
-    settings: ClassVar[Mapping[str, Setting]] = {"file": Setting("", (), "the file that describes request and answer")}
+    settings: ClassVar[Mapping[str, Setting]] = {"file": Setting("", (), "file that describes request and response")}
     runs_externally = True
 
     def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
@@ -98,7 +98,9 @@ class Http(Engine):
                 f"unknown or missing keys: {', '.join(invalid_keys)}", fix=f"use {', '.join(sorted(_KEYS))}", path=path
             )
         if urlsplit(str(spec["url"])).scheme not in ("http", "https"):
-            raise InputError(f"{spec['url']!r} is no HTTP URL", fix="write url = 'https://...'", path=path)
+            raise InputError(
+                f"url must be an HTTP URL, got {spec['url']!r}", fix="write url = 'https://...'", path=path
+            )
         self._spec, self._path = spec, path
 
     def size(self) -> None:
@@ -122,14 +124,18 @@ class Http(Engine):
                 raise QueryRefusedError(f"{error.code} {error.reason}") from None
             if 300 <= error.code < 400:
                 other = urlsplit(error.headers.get("Location", "")).hostname or "another address"
-                problem = f"{urlsplit(url).hostname} redirects ({error.code}) to {other}, and no redirect is followed"
+                problem = (
+                    f"{urlsplit(url).hostname} redirects ({error.code}) to {other}, and redirects are not followed"
+                )
                 raise InputError(problem, fix="set url to the final address", path=self._path) from None
             raise InputError(
-                f"{urlsplit(url).netloc} answers {error.code}", fix="see its log", path=self._path
+                f"{urlsplit(url).netloc} returned status {error.code}", fix="see the log of the server", path=self._path
             ) from None
         except (URLError, HTTPException, TimeoutError, ConnectionError, ValueError) as error:
-            fix = "check that it runs, and that its answer is JSON"
-            raise InputError(f"{urlsplit(url).netloc} gives no answer: {error}", fix=fix, path=self._path) from None
+            fix = "check that the server runs and returns JSON"
+            raise InputError(
+                f"no valid response from {urlsplit(url).netloc}: {error}", fix=fix, path=self._path
+            ) from None
         hits = _value_at_path(response, str(spec["hits"]))
         if not isinstance(hits, list):
             problem = f"the response has no list at {spec['hits']!r}"

@@ -33,11 +33,11 @@ class Bm25s(Engine):
     """BM25 over titles and texts as one field. A document matches if it has any word of the query."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
-        "stop_words": Setting("english", ("none", "english"), "words that are not indexed"),
-        "method": Setting("lucene", _METHODS, "the variant of BM25"),
-        "k1": Setting(1.5, (), "how fast repeated words stop to count", 0),
-        "b": Setting(0.75, (), "how much long documents are held back", 0, 1),
+        "stemmer": Setting("english", ("none", "english"), "stemmer (Snowball)"),
+        "stop_words": Setting("english", ("none", "english"), "stop words"),
+        "method": Setting("lucene", _METHODS, "variant of BM25"),
+        "k1": Setting(1.5, (), "saturation of term frequency", 0),
+        "b": Setting(0.75, (), "strength of length normalization", 0, 1),
     }
     libraries = ("bm25s", "PyStemmer")
 
@@ -86,10 +86,10 @@ class Tantivy(Engine):
     """BM25 of tantivy over titles and texts. A document matches if it has any word of the query."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
-        "stop_words": Setting("none", ("none", "english"), "words that are not indexed"),
-        "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
-        "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text", 0),
+        "stemmer": Setting("english", ("none", "english"), "stemmer (Snowball)"),
+        "stop_words": Setting("none", ("none", "english"), "stop words"),
+        "tokens": Setting("words", ("words", "trigrams"), "index terms: words or character trigrams"),
+        "title_weight": Setting(1.0, (), "weight of title words; text words have weight 1", 0),
     }
     libraries = ("tantivy",)
 
@@ -146,8 +146,8 @@ class Dense(Engine):
     """Exact nearest neighbors by cosine similarity, in NumPy."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "embed": Setting("", (), "module:function that makes vectors (n, d) of texts; empty: WordLlama's"),
-        "dimensions": Setting(256, (64, 128, 256), "of WordLlama's vectors"),
+        "embed": Setting("", (), "module:function that returns vectors (n, d) for n texts; empty: WordLlama"),
+        "dimensions": Setting(256, (64, 128, 256), "dimensions of WordLlama vectors"),
     }
     libraries = ("wordllama",)
 
