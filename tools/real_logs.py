@@ -90,7 +90,7 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
 def problems(logs: tuple[InteractionLog, ...]) -> str:
     """Return the table of the rules that apply to many rows."""
     rows = tuple(
-        (log.name, found.rule, found.done, f"{found.rows:,}", f"{found.share:.1%}")
+        (log.name, found.rule, found.action, f"{found.rows:,}", f"{found.share:.1%}")
         for log in logs
         for found in log.findings
         if found.share >= LEAST_SHARE

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 _MAX_NAME = 60  # maximum characters of a log's name
+_FIT = "The log is fit for metrics: the shares of excluded, lost, repaired, and unjoined rows are within the limits."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,13 +69,13 @@ class LogCheck(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"Whether {clip(self.log, _MAX_NAME)} is fit"
+        return f"Log check: {clip(self.log, _MAX_NAME)}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether the log is fit, or the reasons why not."""
-        verdicts = tuple(f"not fit: {clip_words(reason)}" for reason in self.doubts)
-        return verdicts or ("fit: no rule leaves out much, and events are on pages",)
+        verdicts = tuple(f"The log is not fit for metrics: {clip_words(reason)}." for reason in self.doubts)
+        return verdicts or (_FIT,)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the summary, rows, findings, supported data, and verdict."""
@@ -83,17 +84,17 @@ class LogCheck(Answer):
         used = relevant_policies(self.policies, self.findings)
         policies = ", ".join(f"{name} {clip_words(value)}" for name, value in used)
         capabilities = (
-            Column("name", list(CAPABILITIES), TEXT, "it has"),
-            Column("has", [name in self.has for name in CAPABILITIES], YES_NO, ""),
-            Column("meaning", list(CAPABILITIES.values()), TEXT, "for"),
+            Column("name", list(CAPABILITIES), TEXT, "data"),
+            Column("available", [name in self.has for name in CAPABILITIES], YES_NO),
+            Column("description", list(CAPABILITIES.values()), TEXT),
         )
         return (
             Sentences((summary, ", ".join(format_counts(self.counts)))),
             self._accounts(),
             findings.findings_table(self.findings),
             *(Sentences(texts, f"finding{i}") for i, texts in enumerate(findings.describe_findings(self.findings), 1)),
-            Table("tells", capabilities, "What this log can tell", labels=3),
-            Sentences((f"Chosen: {policies}.",), "chosen"),
+            Table("capabilities", capabilities, "Data for metrics", labels=3),
+            Sentences((f"Options: {policies}.",), "options"),
             Sentences(self.sentences, "verdict"),
         )
 
@@ -113,7 +114,7 @@ class LogCheck(Answer):
         accounts = self.accounts
         rules = tuple(dict.fromkeys(rule for account in accounts for rule, _ in account.excluded))
         columns = (
-            Column("table", [account.table for account in accounts], TEXT, "rows"),
+            Column("table", [account.table for account in accounts], TEXT),
             Column("read", [account.read for account in accounts], UNITS),
             *(Column(rule, [dict(account.excluded).get(rule, 0) for account in accounts], UNITS) for rule in rules),
             Column("kept", [account.kept for account in accounts], UNITS),

@@ -220,7 +220,7 @@ def test_files_left_out_are_findings_and_no_reason_for_doubt(tmp_path: Path) -> 
     (tmp_path / "_SUCCESS").write_text("")
     log = read_log(tmp_path)
     folder_findings = {
-        finding.rule: (finding.table, finding.rows, finding.of, finding.done)
+        finding.rule: (finding.table, finding.rows, finding.of, finding.action)
         for finding in log.findings
         if finding.table == "folder"
     }
