@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING
 
 from judged.online.layout import MARK, RANK_NOTE
@@ -56,9 +57,12 @@ def _fit_width(width: int | None) -> str:
         lines.append(family)
         for metric in members:
             texts = [metric.title, f"{metric.row}, {metric.unit}; {', '.join(metric.needs)}"]
-            wrapped = [line for text in texts for line in textwrap.wrap(text, max(width - indent, _MIN_WIDTH))]
+            wrapped = [line for text in texts for line in _wrap(text, max(width - indent, _MIN_WIDTH))]
             lines += [f"{'' if i else labels[metric]:{indent}}{line}" for i, line in enumerate(wrapped)]
     return "\n".join(lines)
+
+
+_wrap = partial(textwrap.wrap, break_on_hyphens=False)
 
 
 def page(name: str | OnlineMetric, *, width: int | None = None) -> str:

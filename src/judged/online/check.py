@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 _MAX_NAME = 60  # maximum characters of a log's name
-_FIT = "The log is fit for metrics: the shares of excluded, lost, repaired, and unjoined rows are within the limits."
+_FIT = "The log is fit for metrics: no problem exceeds its limit."
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -347,8 +347,8 @@ def describe_missing(scores: OnlineScores) -> tuple[str, ...]:
     estimates = scores.estimates
     reasons = [f"{_metric_label(scores, row)}: {_no_value_reason(row)}" for row in estimates if math.isnan(row.value)]
     reasons += [
-        f"{_metric_label(scores, row)}: no confidence interval, "
-        + (f"which requires 2 {scores.over}s, got {row.units}" if row.units < 2 else "not available for this value")
+        f"{_metric_label(scores, row)}: no confidence interval "
+        + (f"(requires 2 {scores.over}s, got {row.units})" if row.units < 2 else "(not available for this value)")
         for row in estimates
         if not math.isnan(row.value) and math.isnan(row.low)
     ]
@@ -373,7 +373,7 @@ def _unsupported_metrics(scores: OnlineScores) -> tuple[str, ...]:
     for metric, reason in scores.refused:
         by_reason.setdefault(reason, []).append(str(metric))
     return tuple(
-        f"not available, because {clip_words(text)}: {_first_names(names)}" for text, names in by_reason.items()
+        f"{_first_names(names)}: not available, because {clip_words(text)}" for text, names in by_reason.items()
     )
 
 

@@ -104,7 +104,7 @@ class QueryLists(LogAnswer):
             unit = "The log has no user IDs: each session counts as a user."
         sentences = [
             f"{unit} Queries with fewer than {self.min_users} {self.unit}s are not listed.",
-            f"Intervals: exact {self.level:.0%} CIs. The tested lists control the false discovery rate at {self.fdr:.0%}.",
+            f"Intervals: exact {self.level:.0%} CIs. Tested lists control the false discovery rate at {self.fdr:.0%}.",
         ]
         if self.periods is not None:
             sentences.append(f"Periods: {self.periods.compared}.")

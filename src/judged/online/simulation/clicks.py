@@ -33,7 +33,10 @@ def check_positive(owner: object, *names: str, minimum: float = 0.0) -> None:
     for name in names:
         value = getattr(owner, name)
         if not (value >= minimum if minimum else value > 0):
-            raise InputError(f"{name} must be {f'{minimum:g} or more' if minimum else 'above 0'}, got {value:g}", fix="use a larger value")
+            raise InputError(
+                f"{name} must be {f'{minimum:g} or more' if minimum else 'above 0'}, got {value:g}",
+                fix="use a larger value",
+            )
 
 
 def check_shares(name: str, values: Iterable[float]) -> None:
