@@ -77,7 +77,11 @@ def page(name: str | OnlineMetric, *, width: int | None = None) -> str:
     max_width = min(width or _WIDTH, _WIDTH)
     lines = [f"# {metric}", "", f"{metric.title}.", ""]
     for label, value in facts(metric):
-        lines.append(textwrap.fill(f"- {label}: {value}", max_width, subsequent_indent="  ", break_long_words=False))
+        lines.append(
+            textwrap.fill(
+                f"- {label}: {value}", max_width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
+        )
     return "\n".join(lines)
 
 
@@ -85,7 +89,8 @@ def facts(metric: OnlineMetric) -> tuple[tuple[str, str], ...]:
     """Return all facts about a metric with their labels."""
     numerator, denominator = metric.columns()
     parameters = ", ".join(
-        f"{name} = {'all' if value is None else f'{value:g}'}" for name, value in metric.parameters.items()
+        f"{name} = {('all' if name == 'k' else 'not set') if value is None else f'{value:g}'}"
+        for name, value in metric.parameters.items()
     )
     labeled_facts = (
         ("synonyms", ", ".join(synonyms_of(str(metric)))),

@@ -161,10 +161,11 @@ class Overview(LogAnswer):
 
 def _describe_change(change: MetricDifference, level: float, unit: str) -> str:
     show = difference_format(change.other)
-    value, low, high = map(show.write, (change.difference.value, change.difference.low, change.difference.high))
-    direction = "higher" if change.difference.value > 0 else "lower"
+    value, *limits = change.difference.value, change.difference.low, change.difference.high
+    low, high = map(show.limit or show.write, limits)
+    direction = "higher" if value > 0 else "lower"
     return (
-        f"{change.metric} is {direction} than before: {value}, {percent(level)} CI [{low}, {high}],"
+        f"{change.metric} is {direction} than before: {show.write(value)}, {percent(level)} CI [{low}, {high}],"
         f" p = {P_VALUE.write(change.p)}, n = {change.other.units:,} and {change.baseline.units:,} {unit}s."
     )
 
@@ -176,7 +177,7 @@ def _cause(change: MetricChange) -> str:
     parts = {"the query mix": change.mix, "changes within queries": change.within}
     causes = [cause for cause, part in parts.items() if part.low > 0 or part.high < 0]
     neither = " Neither the query mix nor the changes within queries are significant on their own."
-    return f" Significant parts: {' and '.join(causes)}." if causes else neither
+    return f" Significant {'parts' if causes[1:] else 'part'}: {' and '.join(causes)}." if causes else neither
 
 
 def overview(

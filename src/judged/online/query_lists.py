@@ -381,7 +381,7 @@ def _reformulations(
         Column("next_query", changes["changed"].to_pylist(), truncated(50), "next query"),
         Column("type", changes["kind"].to_pylist()),
         _numbers("users", users),
-        _numbers("reformulated", reformulated, "users who reformulated"),
+        _numbers("reformulated", reformulated, "reformulated"),
         _share("share", reformulated, users, options.level),
         Column("times", changes["times"].to_pylist(), COUNT, only="data"),
     )

@@ -217,7 +217,7 @@ def test_the_catalog_lists_all_metrics_with_their_definitions() -> None:
     for metric in ONLINE_METRICS.values():
         assert re.search(rf"^  {metric.name}\b.* {re.escape(metric.title)} ", text, re.MULTILINE)
     page = catalog.page("satisfiedclicks(t=20)", width=80)
-    assert page.startswith("# SatisfiedClicks(t=20)\n\nShare of clicks that were satisfied.\n\n- formula: ")
+    assert page.startswith("# SatisfiedClicks(t=20)\n\nShare of satisfied clicks.\n\n- formula: ")
     labels = re.findall(r"^- ([a-z ]+):", page, re.MULTILINE)
     assert labels == [
         "formula", "value", "numerator", "denominator", "row", "unit", "parameters", "window", "attribution",
