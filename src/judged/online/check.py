@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.online import findings
-from judged.online.findings import doubts, format_counts, relevant_policies
+from judged.online.findings import format_counts, relevant_policies, unfit_reasons
 from judged.online.layout import UNITS, clip, clip_words
 from judged.online.log import user_counts
 from judged.online.metrics import CAPABILITIES
@@ -47,7 +47,7 @@ class LogCheck(Answer):
         Problems of the log.
     policies : tuple of (str, str)
         Options, name to value.
-    doubts : tuple of str
+    unfit_reasons : tuple of str
         Reasons why metrics are not reliable; empty if the log is fit.
     """
 
@@ -64,7 +64,7 @@ class LogCheck(Answer):
     accounts: tuple[Account, ...]
     findings: tuple[LogFinding, ...]
     policies: tuple[tuple[str, str], ...]
-    doubts: tuple[str, ...]
+    unfit_reasons: tuple[str, ...]
 
     @property
     def title(self) -> str:
@@ -74,7 +74,7 @@ class LogCheck(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether the log is fit, or the reasons why not."""
-        verdicts = tuple(f"The log is not fit for metrics: {clip_words(reason)}." for reason in self.doubts)
+        verdicts = tuple(f"The log is not fit for metrics: {clip_words(reason)}." for reason in self.unfit_reasons)
         return verdicts or (_FIT,)
 
     def blocks(self) -> tuple[Block, ...]:
@@ -99,7 +99,7 @@ class LogCheck(Answer):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the log, options, row counts, and doubts."""
+        """Return the log, options, row counts, and unfit_reasons."""
         names = ("log", "layout", "files", "has_time")
         return {
             **{name: getattr(self, name) for name in names},
@@ -107,7 +107,7 @@ class LogCheck(Answer):
             "counts": dict(self.counts),
             "accounts": [{**asdict(account), "excluded": dict(account.excluded)} for account in self.accounts],
             "policies": dict(self.policies),
-            "doubts": self.doubts,
+            "unfit_reasons": self.unfit_reasons,
         }
 
     def _accounts(self) -> Table:
@@ -139,7 +139,7 @@ def check_log(log: InteractionLog) -> LogCheck:
     ...     path = Path(folder) / "log.ndjson"
     ...     _ = path.write_text('{"query_id": "1", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
     ...     check = check_log(read_log(path))
-    >>> dict(check.counts)["pages"], check.doubts
+    >>> dict(check.counts)["pages"], check.unfit_reasons
     (1, ())
     """
     (totals,) = log.engine.rows(f"""
@@ -158,7 +158,7 @@ def check_log(log: InteractionLog) -> LogCheck:
     timed = log.has_time and log.dated and totals["pages"] > 0
     period = (totals["first"], totals["last"]) if timed else None
     source = (log.name, log.layout, log.files, log.has_time, log.has)
-    reasons = doubts(log.accounts, log.findings)
+    reasons = unfit_reasons(log.accounts, log.findings)
     return LogCheck(*source, counts, period, log.accounts, log.findings, log.policies, reasons)
 
 

@@ -140,15 +140,15 @@ NON_PAGE_RULES = ("current-query", "withheld-clicks")
 """Rules that exclude records which are not pages by design of the layout. They do not make a log unfit."""
 
 
-def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple[str, ...]:
+def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple[str, ...]:
     """Return the reasons why metrics of a log are not reliable; empty if the log is fit.
 
     Examples
     --------
-    >>> doubts([Account("query", 100, 94, (("bot", 6),))], [])
+    >>> unfit_reasons([Account("query", 100, 94, (("bot", 6),))], [])
     ('6 of 100 query rows (6.0%) are excluded or lost, more than 5%: bot 6',)
     >>> unjoined = LogFinding("unknown-query-id", "event", 30, 100, "kept", "events on pages that were not logged", "")
-    >>> doubts([], [unjoined])
+    >>> unfit_reasons([], [unjoined])
     ('only 70.0% of the events with a query_id are on a page, less than 95%: unknown-query-id 30',)
     """
     reasons: list[str] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from judged.errors import InputError
-from judged.online.findings import Account, LogFinding, doubts, has_no_user_ids, unfit_log_notes
+from judged.online.findings import Account, LogFinding, has_no_user_ids, unfit_log_notes, unfit_reasons
 from judged.results import Answer, Sentences
 from judged.results.decimals import counted
 
@@ -247,7 +247,7 @@ def answer_fields(
     used = [(name, value) for name, value in options.items() if value]
     policies = (*used, *log.policies, *(settings.policies() if settings else ()), *user_substitute_policy(log))
     interval_unit = "session" if has_no_user_ids(log.findings) else unit
-    notes = unfit_log_notes(log.name, doubts(log.accounts, log.findings))
+    notes = unfit_log_notes(log.name, unfit_reasons(log.accounts, log.findings))
     return {"log": log.name, "unit": interval_unit, "level": level, "policies": policies, "notes": notes}
 
 

@@ -10,7 +10,7 @@ import pytest
 from judged.online import findings as log_findings
 from judged.online import online_metrics
 from judged.online.check import check_log
-from judged.online.findings import Account, LogFinding, doubts
+from judged.online.findings import Account, LogFinding, unfit_reasons
 from judged.online.storage import read_log
 from made_log import closed_databases
 
@@ -73,7 +73,7 @@ CLICKS = [click(number, f"q{number}") for number in range(10)]
 def test_results_and_the_check_have_the_same_doubts(tmp_path: Path, lines: list[str], reasons: list[str]) -> None:
     (tmp_path / "log.ndjson").write_text("\n".join(lines) + "\n")
     log = read_log(tmp_path / "log.ndjson")
-    assert list(check_log(log).doubts) == reasons
+    assert list(check_log(log).unfit_reasons) == reasons
     expected = tuple(f"log.ndjson is not fit for metrics: {reason}." for reason in reasons)
     notes = online_metrics(log, ["PageCTR"]).notes
     assert tuple(str(note) for note in notes if note.rule == "unfit-log") == expected
@@ -84,11 +84,11 @@ def test_lost_and_excluded_rows_are_added() -> None:
     lost = LogFinding("bad-row", "query", 4, 100, "lost", "rows: too short", "")
     excluded = LogFinding("bot", "query", 3, 96, "excluded", "pages of programs", "")
     account = Account("query", 96, 93, (("bot", 3),))
-    assert doubts([account], [lost, excluded]) == (
+    assert unfit_reasons([account], [lost, excluded]) == (
         "7 of 100 query rows (7.0%) are excluded or lost, more than 5%: bot 3, bad-row 4",
     )
-    assert doubts([account], [excluded]) == doubts([Account("query", 96, 96, ())], [lost]) == ()
-    assert doubts([Account("query", 0, 0, ())], []) == ("the log has no queries, so it has no pages",)
+    assert unfit_reasons([account], [excluded]) == unfit_reasons([Account("query", 96, 96, ())], [lost]) == ()
+    assert unfit_reasons([Account("query", 0, 0, ())], []) == ("the log has no queries, so it has no pages",)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_the_counted_noun_is_not_repeated(table: str, problem: str, expected: st
 def test_files_of_a_folder_are_not_rows() -> None:
     findings = (LogFinding("strange-file", "folder", 1, 4, "excluded", "file: no log", ""),)
     assert log_findings.summarize_findings(findings) == ("excluded: strange-file 1 of 4 files",)
-    assert doubts([Account("query", 9, 9, ())], findings) == ()
+    assert unfit_reasons([Account("query", 9, 9, ())], findings) == ()

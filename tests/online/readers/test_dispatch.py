@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judged.errors import InputError
-from judged.online.findings import doubts
+from judged.online.findings import unfit_reasons
 from judged.online.readers.files import LAYOUTS, LogFile, detect_format, detect_layout, find_log_files
 from judged.online.storage import TABLES, read_log, read_raw, store_log
 from online.readers.ubi_logs import EVENTS, QUERIES, engine, read, rows, write_lines, write_parquet
@@ -228,7 +228,7 @@ def test_files_left_out_are_findings_and_no_reason_for_doubt(tmp_path: Path) -> 
         "skipped-file": ("folder", 1, 3, "excluded"),
         "hidden-file": ("folder", 1, 3, "excluded"),
     }
-    assert not [finding for finding in doubts(log.accounts, log.findings) if "file" in finding]
+    assert not [finding for finding in unfit_reasons(log.accounts, log.findings) if "file" in finding]
     log.engine.con.close()
 
 

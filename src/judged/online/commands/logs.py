@@ -220,7 +220,7 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
     with opened(paths, output, options) as log:
         result = check_log(log)
     output(result)
-    raise SystemExit(1 if result.doubts else 0)
+    raise SystemExit(1 if result.unfit_reasons else 0)
 
 
 @logs.command("convert", short_help="Convert a LOG to Parquet tables, which open quickly.")

@@ -48,7 +48,7 @@ def draft_mapping(path: str | Path) -> str:
     r"""Draft a mapping of a log from its data, as TOML for ``mapping=``. Check it before use.
 
     Columns are recognized by their names and values: ids, times and their units, ranks, queries, click flags, lists.
-    Each line ends with examples of values. Comments that begin with ``DOUBT`` mark what the data do not show.
+    Each line ends with examples of values. Comments that begin with ``CHECK`` mark what the data do not show.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def draft_mapping(path: str | Path) -> str:
     ...     log = Path(folder) / "shop.csv"
     ...     _ = log.write_text("sid,ts,search_term,urls\n7,2026-01-05T10:00:00Z,red shoes,d7|d9\n")
     ...     print(draft_mapping(log))
-    # Drafted from 1 record of shop.csv. Check it: DOUBT marks what the data do not show.
+    # Drafted from 1 record of shop.csv. Review it: CHECK marks what the data do not show.
     note = "shop.csv"
     <BLANKLINE>
     [file]
@@ -86,7 +86,7 @@ def draft_mapping(path: str | Path) -> str:
     query = "search_term"  # red shoes
     hit_ids = { path = "urls", separator = "|" }  # d7|d9
     <BLANKLINE>
-    # DOUBT: no column has clicks
+    # CHECK: no column has clicks
     <BLANKLINE>
     """
     (log_file, *_) = find_log_files([path])
@@ -104,11 +104,11 @@ def draft_mapping(path: str | Path) -> str:
         if (layout := detect_file_layout(log_file)) != "ubi":
             doubts.insert(0, f"judged reads this without a mapping, as {layout}")
     draft = _Draft(profiles, roles)
-    draft.lines += [f"# DOUBT: {doubt}" for doubt in doubts]
+    draft.lines += [f"# CHECK: {doubt}" for doubt in doubts]
     draft.sections()
     count = f"{len(records):,} record{'s' if len(records) > 1 else ''}"
     lines = [
-        f"# Drafted from {count} of {name}. Check it: DOUBT marks what the data do not show.",
+        f"# Drafted from {count} of {name}. Review it: CHECK marks what the data do not show.",
         f"note = {_toml(name)}",
         *draft.rank_base(),
         *draft.convention(),
@@ -137,14 +137,14 @@ class _Draft:
         if self.clicks_by_index:
             return ["rank_base = 0  # positions are those in the lists"]
         minimum = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
-        doubt = [f"# DOUBT: no value of {self.ranks.path} is 0 or 1"] if self.ranks and (minimum or 0) > 1 else []
+        doubt = [f"# CHECK: no value of {self.ranks.path} is 0 or 1"] if self.ranks and (minimum or 0) > 1 else []
         return [] if minimum is None else [*doubt, f"rank_base = {int(minimum > 0)}"]
 
     def convention(self) -> list[str]:
         if "propensity" not in self.roles:
             return []
         possible = " or ".join(map(_toml, PROPENSITY_CONVENTIONS))
-        return [f"# DOUBT: propensities may be {possible}; see docs/off-policy.md", "# propensity_convention = ..."]
+        return [f"# CHECK: propensities may be {possible}; see docs/off-policy.md", "# propensity_convention = ..."]
 
     def sections(self) -> None:
         roles, action = self.roles.keys(), self.roles.get("action")
@@ -188,7 +188,7 @@ class _Draft:
         return {"where": {self.roles["action"].path: names}} if names else {}
 
     def doubt(self, text: str) -> None:
-        self.lines.append(f"# DOUBT: {text}")
+        self.lines.append(f"# CHECK: {text}")
 
     def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
         if keys:
@@ -286,7 +286,7 @@ class _Draft:
         renamed = {name: action for name, action in actions.items() if action not in {name, "search"}}
         lines = [f"{_toml(name)} = {_toml(action)}" for name, action in renamed.items()]
         lines += [
-            f"# DOUBT: the action {name!r} is unknown" for name in sorted(set(column.texts) - actions.keys())[:20]
+            f"# CHECK: the action {name!r} is unknown" for name in sorted(set(column.texts) - actions.keys())[:20]
         ]
         self.lines += ["", "[actions]", *lines] if lines else []
         searches = self.names_by_action.get("search")
