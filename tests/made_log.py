@@ -60,7 +60,7 @@ def rows(table: Any, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def findings_by_rule(log: InteractionLog) -> dict[tuple[str, str], tuple[int, int, str]]:
-    return {(row.table, row.rule): (row.rows, row.of, row.done) for row in log.findings}
+    return {(row.table, row.rule): (row.rows, row.of, row.action) for row in log.findings}
 
 
 def excluded(log: InteractionLog, table: str) -> dict[str, int]:

@@ -45,7 +45,7 @@ def ranks(*values: float) -> tuple[OnlineEstimate, ...]:
     )
 
 
-DOUBT = "60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60"
+DOUBT = "60 of 1,060 query rows (5.7%) are excluded or lost, more than 5%: facet-request 60"
 
 
 def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None = None, **more: Any) -> OnlineScores:

@@ -258,16 +258,14 @@ def measures() -> str:
 
 def _names() -> str:
     rows = [(f"| {names} | {metric} | {other or ''} |").replace("  |", " |") for names, metric, other in SYNONYM_ROWS]
-    head = "What a metric is called elsewhere is understood too, and the result says which metric was meant."
-    return "\n".join([head, "", "| name | metric | another one |", "|---|---|---|", *rows])
+    head = "Metric names can be replaced by these synonyms. The result names the metric."
+    return "\n".join([head, "", "| synonyms | metric | related metrics |", "|---|---|---|", *rows])
 
 
 def online_measures() -> str:
     """Return the catalog of online metrics."""
-    head = (
-        "# Online metrics\n\nMade from the definitions in `src/judged/online/metrics`; `judged online list NAME` shows "
-        "the same.\n"
-    )
+    source = "Generated from `src/judged/online/metrics.toml`. `judged online list NAME` prints a definition."
+    head = f"# Online metrics\n\n{source}\n"
     parts: list[str] = [f"## Names\n\n{_names()}"]
     for family, members in FAMILIES.items():
         pages = (re.sub(r"^#", "###", catalog.page(metric), flags=re.MULTILINE) for metric in members)

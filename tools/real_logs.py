@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from judged.online import InteractionLog, OnlineEstimate, OnlineScores, check_log, online_metrics, read_log
-from judged.online.findings import doubts
+from judged.online.findings import unfit_reasons
 from judged.online.layout import format_amount as amount
 from judged.online.layout import format_estimate as value_of
 from judged.online.layout import format_interval as span_of
@@ -81,7 +81,7 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
     for log in logs:
         units = len(log.serp.to_arrow("user")["user"].unique())
         sizes = tuple(dict(check_log(log).counts)[name] for name in ("pages", "events"))
-        verdict = "not fit" if doubts(log.accounts, log.findings) else "fit"
+        verdict = "not fit" if unfit_reasons(log.accounts, log.findings) else "fit"
         over = f"{units:,} {'users' if 'users' in log.has else 'sessions'}"
         rows.append((log.name, log.layout, *(f"{size:,}" for size in sizes), over, verdict))
     return TextTable(("log", "layout", "pages", "events", "intervals over", "check"), tuple(rows), labels=2).markdown()
@@ -90,7 +90,7 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
 def problems(logs: tuple[InteractionLog, ...]) -> str:
     """Return the table of the rules that apply to many rows."""
     rows = tuple(
-        (log.name, found.rule, found.done, f"{found.rows:,}", f"{found.share:.1%}")
+        (log.name, found.rule, found.action, f"{found.rows:,}", f"{found.share:.1%}")
         for log in logs
         for found in log.findings
         if found.share >= LEAST_SHARE

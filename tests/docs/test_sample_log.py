@@ -14,7 +14,7 @@ import pytest
 
 from judged.data import sample
 from judged.online import over_time, read_log
-from judged.online.findings import doubts
+from judged.online.findings import unfit_reasons
 from judged.online.log import InteractionLog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,7 +71,7 @@ def test_what_is_broken_is_found_to_the_row(log: InteractionLog) -> None:
     assert found == planted | {"broken-json": 1}
     for rows in (30, 24, 60, 8):
         assert re.search(rf"\| {rows} \|", README)
-    assert not doubts(log.accounts, log.findings)
+    assert not unfit_reasons(log.accounts, log.findings)
 
 
 def test_the_planted_change_is_found_on_its_day(log: InteractionLog, made: tuple[str, dict[str, int]]) -> None:

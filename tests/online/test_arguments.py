@@ -69,9 +69,7 @@ def test_options_of_metrics(log: InteractionLog, options: dict[str, Any], messag
 @pytest.mark.parametrize("name", [3, None, ["PageCTR"], b"PageCTR"])
 def test_values_that_are_not_metric_names(log: InteractionLog, name: Any) -> None:
     for call in (lambda: online_metric(name), lambda: online_metrics(log, [name]), lambda: over_time(log, [name])):
-        with pytest.raises(
-            MeasureError, match=r"is not the name of an online metric. Fix: use a name such as 'PageCTR'"
-        ):
+        with pytest.raises(MeasureError, match=r"must be a string, got .*\. Fix: use a name such as 'PageCTR'"):
             call()
 
 

@@ -215,11 +215,11 @@ def test_invalid_options() -> None:
         difference(log, by="device", since="2023-11-20")
     with pytest.raises(InputError, match="no slice"):
         difference(log, by="device", baseline="tablet")
-    with pytest.raises(InputError, match="no pages before or after"):
+    with pytest.raises(InputError, match="no pages before or no pages after"):
         overview(log, since="1999-01-01")
     with pytest.raises(InputError, match="only searches"):
         funnel(typed_log(*pages_and_events(), has=frozenset({"shown"})))
     result = difference(log, ["PageCTR", "Latency(q=0.5)"], by="device")
     assert {str(metric): reason for metric, reason in result.refused} == {
-        "Latency(q=0.5)": "it is no ratio of two sums"
+        "Latency(q=0.5)": "it is not a ratio of two sums"
     }

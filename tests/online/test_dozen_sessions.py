@@ -164,9 +164,9 @@ def test_unsupported_metrics_are_refused_with_a_reason() -> None:
     scores = online_metrics(log, ["PageCTR", "SatisfiedClicks", "TimeToFirstClick", "Latency"])
     assert [str(metric) for metric in scores.metrics] == ["PageCTR"]
     assert {str(metric): reason for metric, reason in scores.refused} == {
-        "SatisfiedClicks": "the log cannot tell how long visits lasted: it has no clock, or nothing follows a click",
-        "TimeToFirstClick": "the log has no clock",
-        "Latency": "the log does not say how long the engine took",
+        "SatisfiedClicks": "the log has no dwell times: it has no timestamps, or no activity follows a click",
+        "TimeToFirstClick": "the log has no timestamps",
+        "Latency": "the log does not record the latency of the engine",
     }
 
 

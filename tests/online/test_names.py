@@ -55,7 +55,7 @@ def test_results_name_the_metric_of_a_synonym() -> None:
     scores = online_metrics(typed_log(*pages_and_events()), iter(["CTR", "PageCTR@1", "AOV"]))
     assert [str(metric) for metric in scores.metrics] == ["PageCTR", "PageCTR@1", "OrderValue"]
     assert scores.policies[:2] == (
-        ("CTR", "PageCTR; of shown results it is ImpressionCTR"), ("AOV", "OrderValue"))  # fmt: skip
+        ("CTR", "PageCTR; for shown results use ImpressionCTR"), ("AOV", "OrderValue"))  # fmt: skip
     assert resolved_synonyms(["PageCTR"]) == ()
     assert scores.value("ctr") == scores.value("PageCTR") == 11 / 20
 
@@ -69,7 +69,7 @@ def test_a_misspelled_name_gets_a_suggestion() -> None:
     ("name", "message"),
     [
         ("ReturnRate(d=0)", "must be above 0 and at most 3650, got 0"),
-        ("GoodAbandonment(look=-1)", "must not be negative, got -1"),
+        ("GoodAbandonment(look=-1)", "must be 0 or more, got -1"),
         ("DwellTime(t=0)", "must be above 0, got 0"),
         ("DwellTime(q=1)", "between 0 and 1"),
     ],

@@ -53,8 +53,8 @@ def test_reformulations_within_a_session() -> None:
     pages = [page(user, user, 0, "shoes", session=user) for user in range(1, 5)]
     pages += [page(10 + user, user, 9_000, "red shoes", session=user) for user in (1, 2)]
     pages += [page(20 + user, user, 9_000, "lamp", session=user) for user in (3,)]  # not a reformulation
-    result = queries(typed_log(pages, []), "again")
-    assert rows(result, "again", "query", "changed_to", "change", "users", "again", "share") == [
+    result = queries(typed_log(pages, []), "reformulated")
+    assert rows(result, "reformulated", "query", "next_query", "type", "users", "reformulated", "share") == [
         ("shoes", "red shoes", "specialize", 4, 2, 0.5)
     ]
 
@@ -101,15 +101,15 @@ def test_counts_and_p_values_equal_an_independent_computation() -> None:
     for event in events:
         clicked[event["serp"]].add(event["rank"])
     first_pages = _first_pages(pages)
-    answer = queries(typed_log(pages, events), ["left", "low-ctr", "slow"], limit=None, fdr=0.99)
+    answer = queries(typed_log(pages, events), ["abandoned", "low-ctr", "slow"], limit=None, fdr=0.99)
     all_users = sum(map(len, first_pages.values()))
     all_left = sum(not clicked[page["serp"]] for group in first_pages.values() for page in group)
-    records = answer.table("left").records()
+    records = answer.table("abandoned").records()
     assert {"query 4", "query 7"} <= {row["query"] for row in records}
     for row in records:
         group = first_pages[row["query"]]
-        assert (row["users"], row["left"]) == (len(group), sum(not clicked[page["serp"]] for page in group))
-        exact = reference.hypergeom(all_users, all_left, row["users"]).sf(row["left"] - 1)
+        assert (row["users"], row["abandoned"]) == (len(group), sum(not clicked[page["serp"]] for page in group))
+        exact = reference.hypergeom(all_users, all_left, row["users"]).sf(row["abandoned"] - 1)
         assert exact <= row["p"]  # adjusted for the number of tests
 
     is_shown = [[page["n_shown"] >= rank for page in pages] for rank in range(1, 11)]
@@ -152,7 +152,7 @@ def test_a_query_of_fewer_than_six_users_is_not_tested(users: int, listed: list[
     """Only its users abandon. The probability of six abandoning users among 306 is about 1e-12."""
     pages = [page(i, i, i * HOUR, "rare" if i < users else "usual") for i in range(300 + users)]
     clicks = [click(i, i, i * HOUR) for i in range(users, 300 + users)]
-    assert rows(queries(typed_log(pages, clicks), "left"), "left", "query") == [(name,) for name in listed]
+    assert rows(queries(typed_log(pages, clicks), "abandoned"), "abandoned", "query") == [(name,) for name in listed]
 
 
 def test_p_values_and_limits_equal_those_of_scipy() -> None:
@@ -188,9 +188,11 @@ def test_false_discovery_rate_without_differences() -> None:
 @pytest.mark.slow
 def test_logs_without_a_difference_have_empty_lists() -> None:
     """Users differ in patience, queries do not differ: few of 60 logs have a discovery in a list."""
-    counts = dict.fromkeys(("left", "low_ctr", "slow", "rising", "falling"), 0)
+    counts = dict.fromkeys(("abandoned", "low_ctr", "slow", "rising", "falling"), 0)
     for seed in range(60):
-        answer = queries(typed_log(*_random_log(seed, users=200)), ["left", "low-ctr", "slow", "rising", "falling"])
+        answer = queries(
+            typed_log(*_random_log(seed, users=200)), ["abandoned", "low-ctr", "slow", "rising", "falling"]
+        )
         for name in counts:
             counts[name] += len(answer.table(name)) > 0
     assert max(counts.values()) <= 12, counts  # at most 6 expected of each; P(13 or more) < 0.005
@@ -199,10 +201,10 @@ def test_logs_without_a_difference_have_empty_lists() -> None:
 def test_unsupported_lists_and_invalid_options() -> None:
     pages = [page(1, 1, 0, "hat"), page(2, 2, 1, "hat")]
     result = queries(typed_log(pages, [], has=frozenset({"queries"}), dated=False))
-    assert {"zero", "left", "low-ctr", "slow", "rising"} <= set(dict(result.refused))
+    assert {"zero", "abandoned", "low-ctr", "slow", "rising"} <= set(dict(result.refused))
     with pytest.raises(InputError, match="no list of queries"):
         queries(typed_log(pages, []), "popular")
     with pytest.raises(InputError, match="no column"):
         queries(typed_log(pages, []), by="color")
-    with pytest.raises(InputError, match="is not a date"):
+    with pytest.raises(InputError, match="must be a date"):
         queries(typed_log(pages, []), "rising", since="last week")

@@ -46,6 +46,6 @@ def test_differences_and_overview_of_a_condition() -> None:
 
 def test_lists_of_a_condition() -> None:
     log = two_weeks()
-    lists = {where: queries(log, ["left", "again"], where=where, fdr=0.5) for where in (None, MOBILE)}
+    lists = {where: queries(log, ["abandoned", "reformulated"], where=where, fdr=0.5) for where in (None, MOBILE)}
     assert "where" not in dict(lists[None].policies)
-    assert f"Only pages with {MOBILE}: 120 of 240 pages." in lists[MOBILE].text()
+    assert f"Condition for pages: {MOBILE}: 120 of 240 pages." in lists[MOBILE].text()

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from judged.reports import Report
 
-UNFIT = "ubi.ndjson is not fit: 60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60."
+REASON = "60 of 1,060 query rows (5.7%) are excluded or lost, more than 5%: facet-request 60"
+UNFIT = f"ubi.ndjson is not fit for metrics: {REASON}."
 
 
 def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> None:
@@ -29,7 +30,8 @@ def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> Non
     assert section is not None
     assert section.title == "What users did"
     assert answer.to_dict()["results"]["online"] == scores().to_dict()
-    lead = f"{UNFIT} In 1,000 pages of 40 users, pages with a click (PageCTR): 38.1% (95% interval 36.9% to 39.3%)."
+    lead = f"{UNFIT} In 1,000 pages of 40 users, share of pages with a click (PageCTR): 38.1% (95% interval 36.9%"
+    lead += " to 39.3%)."
     assert lead in answer.sentences
     assert section.sentences[0].startswith("ubi.ndjson (ubi)")
     ours = [text for text in answer.warnings if text.startswith(("ubi.ndjson", "Position bias"))]
@@ -42,22 +44,22 @@ def test_what_the_section_holds() -> None:
     part = online.online_section(scores(), dwell().curves())
     titles = [part.title for part in part.section.blocks if part.title]
     assert titles == [
-        "Shares", "Durations", "CTR by rank: position bias", "CTR by rank", "What each metric is",
-        "Findings, the worst first", "What was found in the log", "How long opened results are looked at",
+        "Shares", "Durations", "CTR by rank: position bias", "CTR by rank", "Definitions of the metrics",
+        "Findings, most severe first", "Findings in the log", "Dwell time of clicked results",
         "Satisfied clicks by threshold",
     ]  # fmt: skip
     assert part.section.sentences[0] == "ubi.ndjson (ubi): 1,000 pages, 2,345 events, 120 sessions, 40 users"
     assert part.warnings[0] == UNFIT
     ranks = next(part for part in part.section.blocks if isinstance(part, Chart) and part.name == "usersRanks")
     assert ranks.sentence.startswith(
-        "At rank 1, 30.0% of what was shown was clicked. What stood at rank 1 was clicked 3.0"
+        "30.0% of the results shown at rank 1 were clicked. Results at rank 1 were clicked 3.0"
     )
 
 
 def test_headline() -> None:
     assert online.headline(scores(estimates=(estimate(CTR, 0, 0, NAN),))) == ""
     alone = scores(estimates=(estimate(CTR, 1, 4, NAN, units=1),))
-    assert online.headline(alone) == "In 1,000 pages of 40 users, pages with a click (PageCTR): 25.0%."
+    assert online.headline(alone) == "In 1,000 pages of 40 users, share of pages with a click (PageCTR): 25.0%."
 
 
 def test_in_a_browser(browser: Any, tmp_path: Path) -> None:

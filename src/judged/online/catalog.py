@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING
 
-from judged.online.layout import MARK
+from judged.online.layout import MARK, RANK_NOTE
 from judged.online.metrics import FAMILIES, online_metric, synonyms_of
 from judged.results.escaping import TextTable
 
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _MIN_WIDTH = 24  # characters for the column next to the names
-_BETTER = {1: "more is better", -1: "less is better", 0: "more is neither better nor worse by itself"}
+_BETTER = {1: "higher is better", -1: "lower is better", 0: "neither higher nor lower is always better"}
 _AGGREGATION = {
     "ratio": "the sum of the numerator over the sum of the denominator",
     "quantile": "a quantile of the numerator, over rows whose denominator is not 0",
     "total": "the sum of the numerator",
     "survival": "a value of the Kaplan-Meier curve",
     "survival mean": "the area below the Kaplan-Meier curve up to a time",
-    "survival quantile": "a quantile by the Kaplan-Meier curve",
+    "survival quantile": "a quantile of the Kaplan-Meier curve",
 }
 
 
@@ -31,14 +32,14 @@ def catalog() -> TextTable:
     for family, members in FAMILIES.items():
         rows.append((family, "", "", "", ""))
         rows += [(f"  {_label(row)}", row.title, row.row, row.unit, ", ".join(row.needs)) for row in members]
-    return TextTable(("metric", "what", "over", "unit", "needs"), tuple(rows), labels=5)
+    return TextTable(("metric", "description", "row", "unit", "needs"), tuple(rows), labels=5)
 
 
 def text(*, width: int | None = None) -> str:
     """Format the list for a terminal."""
     legend = (
-        "* depends on rank: shown with CTR by rank beside it. Parameters stand in brackets with their defaults, a"
-        " cutoff behind @: SatisfiedClicks(t=20), PageCTR@5. 'judged online list NAME' shows one in full."
+        "* depends on rank: read it together with CTR by rank. Parameters with their defaults are in parentheses, a"
+        " cutoff follows @: SatisfiedClicks(t=20), PageCTR@5. 'judged online list NAME' shows the full definition."
     )
     return f"{_fit_width(width)}\n\n{textwrap.fill(legend, min(width or _WIDTH, _WIDTH))}"
 
@@ -51,14 +52,17 @@ def _fit_width(width: int | None) -> str:
     # The column of names is as wide as the longest name.
     labels = {metric: f"  {_label(metric)}" for members in FAMILIES.values() for metric in members}
     indent = max(map(len, labels.values())) + 2
-    lines = ["metric".ljust(indent) + "what; over, unit; needs"]
+    lines = ["metric".ljust(indent) + "description; row, unit; needs"]
     for family, members in FAMILIES.items():
         lines.append(family)
         for metric in members:
             texts = [metric.title, f"{metric.row}, {metric.unit}; {', '.join(metric.needs)}"]
-            wrapped = [line for text in texts for line in textwrap.wrap(text, max(width - indent, _MIN_WIDTH))]
+            wrapped = [line for text in texts for line in _wrap(text, max(width - indent, _MIN_WIDTH))]
             lines += [f"{'' if i else labels[metric]:{indent}}{line}" for i, line in enumerate(wrapped)]
     return "\n".join(lines)
+
+
+_wrap = partial(textwrap.wrap, break_on_hyphens=False)
 
 
 def page(name: str | OnlineMetric, *, width: int | None = None) -> str:
@@ -73,7 +77,11 @@ def page(name: str | OnlineMetric, *, width: int | None = None) -> str:
     max_width = min(width or _WIDTH, _WIDTH)
     lines = [f"# {metric}", "", f"{metric.title}.", ""]
     for label, value in facts(metric):
-        lines.append(textwrap.fill(f"- {label}: {value}", max_width, subsequent_indent="  ", break_long_words=False))
+        lines.append(
+            textwrap.fill(
+                f"- {label}: {value}", max_width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
+        )
     return "\n".join(lines)
 
 
@@ -81,23 +89,24 @@ def facts(metric: OnlineMetric) -> tuple[tuple[str, str], ...]:
     """Return all facts about a metric with their labels."""
     numerator, denominator = metric.columns()
     parameters = ", ".join(
-        f"{name} = {'all' if value is None else f'{value:g}'}" for name, value in metric.parameters.items()
+        f"{name} = {('all' if name == 'k' else 'not set') if value is None else f'{value:g}'}"
+        for name, value in metric.parameters.items()
     )
     labeled_facts = (
-        ("also called", ", ".join(synonyms_of(str(metric)))),
+        ("synonyms", ", ".join(synonyms_of(str(metric)))),
         ("formula", metric.formula),
         ("value", _AGGREGATION[metric.kind]),
         ("numerator", f"`{numerator}`"),
         ("denominator", f"`{denominator}`"),
-        ("one row", f"a {metric.row}"),
+        ("row", metric.row),
         ("unit", f"{metric.unit}; {_BETTER[metric.better]}"),
         ("parameters", parameters),
         ("window", metric.window),
         ("attribution", metric.attribution),
         ("needs", ", ".join(metric.needs)),
         ("source", metric.source),
-        ("misleads", metric.misleads),
-        ("position bias", "depends on rank: read it beside CTR by rank" if metric.biased else ""),
+        ("caveats", metric.misleads),
+        ("position bias", RANK_NOTE if metric.biased else ""),
     )
     return tuple((label, value) for label, value in labeled_facts if value)
 

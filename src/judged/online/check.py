@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.online import findings
-from judged.online.findings import doubts, format_counts, relevant_policies
+from judged.online.findings import format_counts, relevant_policies, unfit_reasons
 from judged.online.layout import UNITS, clip, clip_words
 from judged.online.log import user_counts
 from judged.online.metrics import CAPABILITIES
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 _MAX_NAME = 60  # maximum characters of a log's name
+_FIT = "The log is fit for metrics: no problem exceeds its limit."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +47,7 @@ class LogCheck(Answer):
         Problems of the log.
     policies : tuple of (str, str)
         Options, name to value.
-    doubts : tuple of str
+    unfit_reasons : tuple of str
         Reasons why metrics are not reliable; empty if the log is fit.
     """
 
@@ -63,18 +64,18 @@ class LogCheck(Answer):
     accounts: tuple[Account, ...]
     findings: tuple[LogFinding, ...]
     policies: tuple[tuple[str, str], ...]
-    doubts: tuple[str, ...]
+    unfit_reasons: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"Whether {clip(self.log, _MAX_NAME)} is fit"
+        return f"Log check: {clip(self.log, _MAX_NAME)}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether the log is fit, or the reasons why not."""
-        verdicts = tuple(f"not fit: {clip_words(reason)}" for reason in self.doubts)
-        return verdicts or ("fit: no rule leaves out much, and events are on pages",)
+        verdicts = tuple(f"The log is not fit for metrics: {clip_words(reason)}." for reason in self.unfit_reasons)
+        return verdicts or (_FIT,)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the summary, rows, findings, supported data, and verdict."""
@@ -83,22 +84,22 @@ class LogCheck(Answer):
         used = relevant_policies(self.policies, self.findings)
         policies = ", ".join(f"{name} {clip_words(value)}" for name, value in used)
         capabilities = (
-            Column("name", list(CAPABILITIES), TEXT, "it has"),
-            Column("has", [name in self.has for name in CAPABILITIES], YES_NO, ""),
-            Column("meaning", list(CAPABILITIES.values()), TEXT, "for"),
+            Column("name", list(CAPABILITIES), TEXT, "data"),
+            Column("available", [name in self.has for name in CAPABILITIES], YES_NO),
+            Column("description", list(CAPABILITIES.values()), TEXT),
         )
         return (
             Sentences((summary, ", ".join(format_counts(self.counts)))),
             self._accounts(),
             findings.findings_table(self.findings),
             *(Sentences(texts, f"finding{i}") for i, texts in enumerate(findings.describe_findings(self.findings), 1)),
-            Table("tells", capabilities, "What this log can tell", labels=3),
-            Sentences((f"Chosen: {policies}.",), "chosen"),
+            Table("capabilities", capabilities, "Data for metrics", labels=3),
+            Sentences((f"Options: {policies}.",), "options"),
             Sentences(self.sentences, "verdict"),
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the log, options, row counts, and doubts."""
+        """Return the log, options, row counts, and unfit_reasons."""
         names = ("log", "layout", "files", "has_time")
         return {
             **{name: getattr(self, name) for name in names},
@@ -106,14 +107,14 @@ class LogCheck(Answer):
             "counts": dict(self.counts),
             "accounts": [{**asdict(account), "excluded": dict(account.excluded)} for account in self.accounts],
             "policies": dict(self.policies),
-            "doubts": self.doubts,
+            "unfit_reasons": self.unfit_reasons,
         }
 
     def _accounts(self) -> Table:
         accounts = self.accounts
         rules = tuple(dict.fromkeys(rule for account in accounts for rule, _ in account.excluded))
         columns = (
-            Column("table", [account.table for account in accounts], TEXT, "rows"),
+            Column("table", [account.table for account in accounts], TEXT),
             Column("read", [account.read for account in accounts], UNITS),
             *(Column(rule, [dict(account.excluded).get(rule, 0) for account in accounts], UNITS) for rule in rules),
             Column("kept", [account.kept for account in accounts], UNITS),
@@ -138,7 +139,7 @@ def check_log(log: InteractionLog) -> LogCheck:
     ...     path = Path(folder) / "log.ndjson"
     ...     _ = path.write_text('{"query_id": "1", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
     ...     check = check_log(read_log(path))
-    >>> dict(check.counts)["pages"], check.doubts
+    >>> dict(check.counts)["pages"], check.unfit_reasons
     (1, ())
     """
     (totals,) = log.engine.rows(f"""
@@ -157,7 +158,7 @@ def check_log(log: InteractionLog) -> LogCheck:
     timed = log.has_time and log.dated and totals["pages"] > 0
     period = (totals["first"], totals["last"]) if timed else None
     source = (log.name, log.layout, log.files, log.has_time, log.has)
-    reasons = doubts(log.accounts, log.findings)
+    reasons = unfit_reasons(log.accounts, log.findings)
     return LogCheck(*source, counts, period, log.accounts, log.findings, log.policies, reasons)
 
 

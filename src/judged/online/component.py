@@ -7,16 +7,14 @@ COMPONENT = Component(
     commands={
         "Online": {
             "online": Command(
-                "judged.online.commands.online:online", "Metrics of what users did, from interaction logs."
+                "judged.online.commands.online:online", "Metrics of user behavior from interaction logs."
             ),
-            "logs": Command(
-                "judged.online.commands.logs:logs", "Check interaction logs, and make them ready for metrics."
-            ),
+            "logs": Command("judged.online.commands.logs:logs", "Check, convert, and map interaction logs."),
             "clicks": Command(
-                "judged.online.commands.clicks:clicks", "Models of how users click, and judgments made of clicks."
+                "judged.online.commands.clicks:clicks", "Click models, and judgments derived from clicks."
             ),
             "watch": Command(
-                "judged.online.commands.comparisons:watch_command", "Is a running system still what its baseline was?"
+                "judged.online.commands.comparisons:watch_command", "Compare a running system with its baseline."
             ),
         }
     },
@@ -25,13 +23,13 @@ COMPONENT = Component(
             "judged.online.pages:router",
             "/clicks",
             "Clicks",
-            "How do users click, how often is each rank looked at, and do clicks agree with judgments?",
+            "Which click model fits, how often do users examine each rank, and do clicks agree with judgments?",
         ),
         Page(
             "judged.online.pages:users_router",
             "/users",
             "Users",
-            "What does an A/B test say, and is production still what it was?",
+            "What is the result of an A/B test, and has production changed?",
         ),
     ),
     log_readers={

@@ -75,11 +75,12 @@ class Periods:
     @property
     def compared(self) -> str:
         """The compared periods, with a warning if weekdays may differ."""
-        weeks = "" if self.whole_weeks else "; these are no whole weeks, so weekdays may differ"
+        weeks = "" if self.whole_weeks else "; these are not whole weeks, so weekdays may differ"
         return f"{self} (UTC){weeks}"
 
     def __str__(self) -> str:
-        return f"{_format_time(self.since)} to {_format_time(self.end - 1)}, before: from {_format_time(self.begin)}"
+        later = f"{_format_time(self.since)} to {_format_time(self.end - 1)}"
+        return f"{later}, compared with the period from {_format_time(self.begin)}"
 
 
 def periods(log: InteractionLog, since: str | None = None) -> Periods:
@@ -102,13 +103,19 @@ def periods(log: InteractionLog, since: str | None = None) -> Periods:
     --------
     >>> day = 86_400_000
     >>> Periods(0, 7 * day, 14 * day).whole_weeks, str(Periods(0, day, 3 * day))
-    (True, '1970-01-02 00:00 to 1970-01-03 23:59, before: from 1970-01-01 00:00')
+    (True, '1970-01-02 00:00 to 1970-01-03 23:59, compared with the period from 1970-01-01 00:00')
     """
     if not (log.has_time and log.dated):
-        raise InputError("the log has no dates, so it has no periods", fix="compare slices", path=log.name)
+        raise InputError(
+            "the log has no dates, so periods cannot be compared", fix="compare slices instead", path=log.name
+        )
     extent = log.engine.rows(f"SELECT min(time_ms) AS first, max(time_ms) AS last FROM {log.serp}")[0]
     if extent["first"] is None or extent["first"] == extent["last"]:
-        raise InputError("all pages of the log have the same time", fix="compare slices", path=log.name)
+        raise InputError(
+            "all pages of the log have the same time, so periods cannot be compared",
+            fix="compare slices instead",
+            path=log.name,
+        )
     first, end = int(extent["first"]), int(extent["last"]) + 1
     if since is None:
         # A log of two weeks rarely begins at midnight, so a day less is accepted.
@@ -117,7 +124,11 @@ def periods(log: InteractionLog, since: str | None = None) -> Periods:
     start = _parse_time(since)
     if not first < start < end:
         extent_text = f"{_format_time(first)} to {_format_time(end - 1)}"
-        raise InputError(f"no pages before or after {since}", fix=f"use a time within {extent_text}", path=log.name)
+        raise InputError(
+            f"the log has no pages before or no pages after {since}",
+            fix=f"use a time within {extent_text}",
+            path=log.name,
+        )
     # As long as the second period, if the log goes back so far.
     return Periods(max(first, 2 * start - end), start, end)
 
@@ -126,7 +137,9 @@ def _parse_time(since: str) -> int:
     try:
         time = datetime.fromisoformat(since)
     except ValueError:
-        raise InputError(f"{since!r} is not a date", fix="write it as 2024-05-31 or 2024-05-31T09:00") from None
+        raise InputError(
+            f"the start of the period must be a date, got {since!r}", fix="write it as 2024-05-31 or 2024-05-31T09:00"
+        ) from None
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
@@ -191,7 +204,7 @@ class LogDifference(LogAnswer):
     """
 
     kind: ClassVar[str] = "log-difference"
-    title_format: ClassVar[str] = "What differs from {baseline}: {log}"
+    title_format: ClassVar[str] = "Differences from {baseline}: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = ("by", "baseline", "correction")
 
     by: str | None
@@ -216,11 +229,11 @@ class LogDifference(LogAnswer):
                 Column("units", [estimate.units for estimate in estimates], only="data"),
             ),
             labels=2,
-            note=f"{percent(self.level)} intervals over {self.unit}s, of the difference too;"
-            f" p adjusted by {self.correction} for {counted(len(differences), 'difference')}; where users are unequally"
-            " active, simulated 95% intervals of a difference held in 91 to 100% (docs/calibration.md)",
+            note=f"{percent(self.level)} confidence intervals over {self.unit}s;"
+            f" p adjusted by {self.correction} for {counted(len(differences), 'difference')}; with unequally active"
+            " users, simulated 95% CIs of a difference covered the true value in 91% to 100% (docs/calibration.md)",
         )
-        return table, self.method_block(*(f"not compared, {metric}: {reason}" for metric, reason in self.refused))
+        return table, self.method_block(*(f"{metric} is not compared: {reason}" for metric, reason in self.refused))
 
     def facts(self) -> Mapping[str, Any]:
         """Return the options and the unsupported metrics."""
@@ -338,7 +351,7 @@ def comparable_metrics(
         return headline_metrics(log, unit), {}
     names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
     supported, refused = split_supported(online_metrics_named(names), log, unit)
-    not_ratios = {metric: "it is no ratio of two sums" for metric in supported if metric.kind not in kinds}
+    not_ratios = {metric: "it is not a ratio of two sums" for metric in supported if metric.kind not in kinds}
     return tuple(metric for metric in supported if metric not in not_ratios), dict(refused) | not_ratios
 
 

@@ -53,7 +53,7 @@ class DwellTimes(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return "How long opened results are looked at"
+        return "Dwell time of clicked results"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -62,16 +62,16 @@ class DwellTimes(Answer):
             return ("No click of this log has a dwell time.",)
         median = self.median
         visits = counted(median.observed + median.censored, "visit")
-        half, low, high = map(_format_time, (median.value, median.low, median.high))
-        interval = "" if math.isnan(median.low) else f" ({percent(self.scores.level)} interval {low} to {high})"
+        value, low, high = map(_format_time, (median.value, median.low, median.high))
+        interval = "" if math.isnan(median.low) else f", {percent(self.scores.level)} CI [{low}, {high}]"
         return (
-            f"Half of {visits} last longer than {half}{interval}."
+            f"The median dwell time of {visits} is {value}{interval}."
             if math.isfinite(median.value)
-            else f"More than half of {visits} go on for longer than any was watched.",
-            f"The end of {counted(median.censored, 'visit')} was not seen: what was watched of them counts"
-            " (Kaplan-Meier), and none is left out."
+            else f"More than half of {visits} last longer than the longest observed dwell time.",
+            f"The end of {counted(median.censored, 'visit')} was not observed: these visits are censored"
+            " (Kaplan-Meier), not excluded."
             if median.censored
-            else "Every visit was seen to end.",
+            else "The end of every visit was observed.",
             *self._threshold_sentences(),
         )
 
@@ -80,15 +80,15 @@ class DwellTimes(Answer):
         if len(valid) < 2:
             return ()
         first, last = (f"{format_estimate(row)} at {row.metric.parameters['t']:g} s" for row in (valid[0], valid[-1]))
-        return (f"Satisfied clicks depend on the threshold: {first}, {last}. A comparison should hold at all of them.",)
+        return (f"Satisfied clicks depend on the threshold: {first}, {last}. Check conclusions at all thresholds.",)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the sentences, both curves as charts and tables, and the background."""
         return (
             Sentences(describe_log(self.scores)),
-            Sentences(self.sentences, "said"),
+            Sentences(self.sentences, "summary"),
             *self.curves(),
-            Sentences((*describe_missing(self.scores), f"{describe_method(self.scores)}."), "made"),
+            Sentences((*describe_missing(self.scores), f"{describe_method(self.scores)}."), "method"),
             *self.scores.background(),
         )
 
@@ -115,7 +115,7 @@ class DwellTimes(Answer):
         """Build the table of the survival curve, one row per time."""
         limits = [None if math.isnan(point.low) else (point.low, point.high) for point in self.curve]
         share = unit_show("share")
-        survival = Column("value", [point.value for point in self.curve], share, "last as long", limits)
+        survival = Column("value", [point.value for point in self.curve], share, "as long or longer", limits)
         return Table(
             "survival",
             (
@@ -192,4 +192,4 @@ def dwell_times(
 
 
 def _format_time(value: float) -> str:
-    return "-" if math.isnan(value) else "more than was watched" if math.isinf(value) else f"{value / 1000:,.1f} s"
+    return "-" if math.isnan(value) else "not reached" if math.isinf(value) else f"{value / 1000:,.1f} s"

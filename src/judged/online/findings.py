@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from judged.online.scores import OnlineScores
 
 
-Done: TypeAlias = Literal["excluded", "repaired", "kept", "lost"]
+FindingAction: TypeAlias = Literal["excluded", "repaired", "kept", "lost"]
 """Action taken on the rows: excluded from all metrics, repaired, kept unchanged, or lost (never readable)."""
 
 RULES: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
@@ -34,7 +34,7 @@ def rule_texts(where: str, rule: str, **words: str) -> tuple[str, str]:
     """Return the problem and fix of a rule, with placeholders replaced by `words`.
 
     >>> rule_texts("clickmodels", "broken-line")[0]
-    'the line is no page of this layout'
+    'the line does not have the format of this layout'
     """
     texts = RULES[where][rule]
     problem, fix = (Template(texts[name]).substitute({"more": "", **words}) for name in ("problem", "fix"))
@@ -53,7 +53,7 @@ class LogFinding:
         ``query``, ``event``, ``file`` (records of unknown type), or ``folder`` (entire files).
     rows, of
         Number of matching rows, and number of rows that the rule applies to.
-    done
+    action
         Action taken on them.
     problem, fix
         The problem, and how to fix it in the logging system.
@@ -71,7 +71,7 @@ class LogFinding:
     table: str
     rows: int
     of: int
-    done: Done
+    action: FindingAction
     problem: str
     fix: str
     places: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Account:
 
 
 # Lost rows cannot be recovered, repaired rows need no action.
-_SEVERITY_ORDER: dict[Done, int] = {"lost": 0, "excluded": 1, "kept": 2, "repaired": 3}
+_SEVERITY_ORDER: dict[FindingAction, int] = {"lost": 0, "excluded": 1, "kept": 2, "repaired": 3}
 
 
 def by_harm(findings: Iterable[LogFinding]) -> tuple[LogFinding, ...]:
@@ -109,7 +109,7 @@ def by_harm(findings: Iterable[LogFinding]) -> tuple[LogFinding, ...]:
     >>> [finding.rule for finding in by_harm([late, bots])]
     ['bot', 'clock-skew']
     """
-    return tuple(sorted(findings, key=lambda row: (_SEVERITY_ORDER[row.done], -row.share, row.table, row.rule)))
+    return tuple(sorted(findings, key=lambda row: (_SEVERITY_ORDER[row.action], -row.share, row.table, row.rule)))
 
 
 def has_no_user_ids(findings: Iterable[LogFinding]) -> bool:
@@ -140,49 +140,49 @@ NON_PAGE_RULES = ("current-query", "withheld-clicks")
 """Rules that exclude records which are not pages by design of the layout. They do not make a log unfit."""
 
 
-def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple[str, ...]:
+def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple[str, ...]:
     """Return the reasons why metrics of a log are not reliable; empty if the log is fit.
 
     Examples
     --------
-    >>> doubts([Account("query", 100, 94, (("bot", 6),))], [])
-    ('6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6',)
+    >>> unfit_reasons([Account("query", 100, 94, (("bot", 6),))], [])
+    ('6 of 100 query rows (6.0%) are excluded or lost, more than 5%: bot 6',)
     >>> unjoined = LogFinding("unknown-query-id", "event", 30, 100, "kept", "events on pages that were not logged", "")
-    >>> doubts([], [unjoined])
-    ('only 70.0 % of the events that name a page are on one, less than 95 %: unknown-query-id 30',)
+    >>> unfit_reasons([], [unjoined])
+    ('only 70.0% of the events with a query_id are on a page, less than 95%: unknown-query-id 30',)
     """
     reasons: list[str] = []
     findings = tuple(findings)
     for account in accounts:
-        lost = [row for row in findings if row.done == "lost" and row.table == account.table]
+        lost = [row for row in findings if row.action == "lost" and row.table == account.table]
         # Rows that the reader lost are not part of `account.read`.
         lost_rows = [(row.rule, row.rows) for row in lost if row.rule not in NON_PAGE_RULES]
         dropped = [*account.excluded, *lost_rows]
         rows, total = sum(count for _, count in dropped), account.read + sum(count for _, count in lost_rows)
         if account.table == "query" and not total:
-            reasons.append("no query was read, so there is no page")
+            reasons.append("the log has no queries, so it has no pages")
         if rows > EXCLUDED_LIMIT * total:
             counts = ", ".join(f"{rule} {count:,}" for rule, count in dropped)
             reasons.append(
-                f"{rows:,} of {total:,} {account.table} rows ({100 * rows / total:.1f} %) are left out,"
-                f" more than 5 %: {counts}"
+                f"{rows:,} of {total:,} {account.table} rows ({100 * rows / total:.1f}%) are excluded or lost,"
+                f" more than 5%: {counts}"
             )
     reasons += [
-        f"{row.rows:,} of {row.of:,} records of a {row.table} could not be read, more than 5 %: {row.rule}"
+        f"{row.rows:,} of {row.of:,} records of a {row.table} could not be read, more than 5%: {row.rule}"
         for row in findings
-        if row.done == "lost" and row.table not in {"query", "event"} and row.share > EXCLUDED_LIMIT
+        if row.action == "lost" and row.table not in {"query", "event"} and row.share > EXCLUDED_LIMIT
     ]
     reasons += [
-        f"{row.rows:,} of {row.of:,} {row.table} rows ({100 * row.share:.1f} %) are repaired, more than 5 %: {row.rule}"
+        f"{row.rows:,} of {row.of:,} {row.table} rows ({100 * row.share:.1f}%) are repaired, more than 5%: {row.rule}"
         for row in findings
-        if row.done == "repaired" and row.rule not in CONVENTION_RULES and row.share > REPAIRED_LIMIT
+        if row.action == "repaired" and row.rule not in CONVENTION_RULES and row.share > REPAIRED_LIMIT
     ]
     unjoined = [row for row in findings if row.rule in {"unknown-query-id", "excluded-page"} and row.table == "event"]
     # Both rules have the events with a query ID as denominator, so their shares can be added.
     joined = 1 - sum(row.share for row in unjoined)
     if joined < JOINED_LIMIT:
         counts = ", ".join(f"{row.rule} {row.rows:,}" for row in unjoined)
-        reasons.append(f"only {100 * joined:.1f} % of the events that name a page are on one, less than 95 %: {counts}")
+        reasons.append(f"only {100 * joined:.1f}% of the events with a query_id are on a page, less than 95%: {counts}")
     return tuple(reasons)
 
 
@@ -195,10 +195,12 @@ _BOT_POLICIES = ("bots", "bot_rate")
 def unfit_log_notes(log: str, reasons: Iterable[str]) -> tuple[Note, ...]:
     """Return one note per reason why metrics of a log are not reliable.
 
-    >>> str(unfit_log_notes("a.csv", ["6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6"])[0])
-    'a.csv is not fit: 6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6.'
+    >>> str(unfit_log_notes("a.csv", ["6 of 100 query rows (6.0%) are excluded, more than 5%: bot 6"])[0])
+    'a.csv is not fit for metrics: 6 of 100 query rows (6.0%) are excluded, more than 5%: bot 6.'
     """
-    return tuple(Note("unfit-log", f"{clip(log, _MAX_NAME)} is not fit: {clip_words(reason)}.") for reason in reasons)
+    return tuple(
+        Note("unfit-log", f"{clip(log, _MAX_NAME)} is not fit for metrics: {clip_words(reason)}.") for reason in reasons
+    )
 
 
 def relevant_policies(policies: Iterable[tuple[str, str]], findings: Iterable[LogFinding]) -> list[tuple[str, str]]:
@@ -220,10 +222,10 @@ def format_finding(finding: LogFinding) -> str:
 
 def findings_table(findings: Sequence[LogFinding], *, folded: bool = False) -> Table:
     """Build the table of findings, one row per rule."""
-    counts = ("rule", TEXT), ("table", TEXT, "of"), ("done", TEXT), ("rows", UNITS), ("of", UNITS, "of rows")
+    counts = ("rule", TEXT), ("table", TEXT), ("action", TEXT), ("rows", UNITS), ("of", UNITS, "total")
     columns = columns_of(findings, *counts, ("share", Show(_format_share, "float64")), "problem", "fix", "places")
     only: Literal["", "data"] = "" if findings else "data"
-    return Table("findings", columns, "Findings, the worst first", labels=3, folded=folded, only=only)
+    return Table("findings", columns, "Findings, most severe first", labels=3, folded=folded, only=only)
 
 
 def describe_findings(findings: Sequence[LogFinding]) -> tuple[tuple[str, ...], ...]:
@@ -247,19 +249,19 @@ def _places(places: tuple[str, ...]) -> str:
 
 
 def _format_share(share: float) -> str:
-    return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "<0.1 %"
+    return f"{100 * share:.1f}%" if share >= 0.0005 or share == 0 else "<0.1%"
 
 
 _SINGULAR = {"pages": "page", "events": "event", "sessions": "session", "users": "user"}
-_ACTION_WORDS = {"excluded": "left out", "lost": "not readable", "repaired": "put right", "kept": "odd and kept"}
-_POLICY_NEEDS = {"attribution": {"carts", "purchases", "values"}, "money": {"values"}}
+_ACTION_WORDS = {"excluded": "excluded", "lost": "unreadable", "repaired": "repaired", "kept": "kept unchanged"}
+_POLICY_NEEDS = {"attribution": {"carts", "purchases", "values"}, "winsorization": {"values"}}
 """Policies that only affect metrics which need one of these data."""
-_INTERVAL_WORDS = {"delta": "by the delta method", "bootstrap": "by bootstrap"}
+_INTERVAL_WORDS = {"delta": "delta method", "bootstrap": "bootstrap"}
 _MAX_METRICS = 8  # maximum number of metrics listed for one reason
 _MAX_REASONS = 6  # maximum number of lines about missing values
 _BIAS_TEXT = (
-    "Position bias: users look at the top whatever stands there, so clicks say where a result stood as much as how good"
-    " it was. Read metrics of clicks beside CTR by rank."
+    "Position bias: users see results at the top more often, so clicks depend on the rank of a result as well as on its"
+    " relevance. Read click metrics together with CTR by rank."
 )
 
 
@@ -288,9 +290,10 @@ def unequal_activity_notes(estimates: Iterable[OnlineEstimate], unit: str) -> tu
     worst = min(rows, key=lambda row: row.effective_units)
     names = listed(list(dict.fromkeys(str(row.metric) for row in rows)))
     text = (
-        f"Intervals of {names} are too narrow if more active {unit}s have higher values: {worst.units:,} {unit}s have"
-        f" the weight of {worst.effective_units:,.0f} equally active ones. With clicks per page proportional to"
-        " activity^0.3 and ^0.6, intervals of 95% over 20 to 200 simulated users covered 80-87% and 55-65%."
+        f"Confidence intervals of {names} are too narrow if more active {unit}s have higher values: the effective"
+        f" number of {unit}s is {worst.effective_units:,.0f} of {worst.units:,}. With clicks per page proportional to"
+        " activity^0.3 and ^0.6, 95% intervals over 20 to 200 simulated users covered the true value in 80-87% and"
+        " 55-65% of the simulations."
     )
     return (Note("unequal-users", text, weight=worst.units / worst.effective_units, of="metrics"),)
 
@@ -316,7 +319,7 @@ def describe_log(scores: OnlineScores) -> tuple[str, ...]:
 def summarize_findings(findings: Sequence[LogFinding]) -> tuple[str, ...]:
     """Summarize the findings, one sentence per action taken."""
     by_action = {
-        word: [finding for finding in findings if finding.done == action and finding.rows]
+        word: [finding for finding in findings if finding.action == action and finding.rows]
         for action, word in _ACTION_WORDS.items()
     }
     return tuple(f"{word}: {', '.join(map(_row_count, matches))}" for word, matches in by_action.items() if matches)
@@ -336,7 +339,7 @@ def describe_method(scores: OnlineScores) -> str:
         for name, value in relevant_policies(scores.policies, scores.findings)
         if not (name in _POLICY_NEEDS and needs.isdisjoint(_POLICY_NEEDS[name]))
     )
-    return "; ".join([f"{percent(scores.level)} intervals over {scores.over}s, {method}", *policies])
+    return "; ".join([f"{percent(scores.level)} confidence intervals over {scores.over}s ({method})", *policies])
 
 
 def describe_missing(scores: OnlineScores) -> tuple[str, ...]:
@@ -344,8 +347,8 @@ def describe_missing(scores: OnlineScores) -> tuple[str, ...]:
     estimates = scores.estimates
     reasons = [f"{_metric_label(scores, row)}: {_no_value_reason(row)}" for row in estimates if math.isnan(row.value)]
     reasons += [
-        f"{_metric_label(scores, row)}: no interval, "
-        + (f"it takes two {scores.over}s and there is {row.units}" if row.units < 2 else "none is known for this value")
+        f"{_metric_label(scores, row)}: no confidence interval "
+        + (f"(requires 2 {scores.over}s, got {row.units})" if row.units < 2 else "(not available for this value)")
         for row in estimates
         if not math.isnan(row.value) and math.isnan(row.low)
     ]
@@ -360,16 +363,18 @@ def _metric_label(scores: OnlineScores, estimate: OnlineEstimate) -> str:
 
 def _no_value_reason(estimate: OnlineEstimate) -> str:
     if estimate.denominator > 0:
-        reasons = {"survival": "the curve does not come down so far", "quantile": "no value at this quantile"}
+        reasons = {"survival": "the Kaplan-Meier curve ends before this time", "quantile": "no value at this quantile"}
         return reasons.get(estimate.metric.kind, "no value")
-    return "nothing to divide by, its denominator is 0"
+    return "the denominator is 0"
 
 
 def _unsupported_metrics(scores: OnlineScores) -> tuple[str, ...]:
     by_reason: dict[str, list[str]] = {}
     for metric, reason in scores.refused:
         by_reason.setdefault(reason, []).append(str(metric))
-    return tuple(f"not shown, since {clip_words(reason)}: {_first_names(names)}" for reason, names in by_reason.items())
+    return tuple(
+        f"{_first_names(names)}: not available, because {clip_words(text)}" for text, names in by_reason.items()
+    )
 
 
 def _first_names(names: Sequence[str]) -> str:

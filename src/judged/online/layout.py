@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.online.metrics import FAMILIES
-from judged.results import ANY, NUMBER, TEXT, Chart, Column, Show, Table, bars, columns_of, counted
+from judged.results import ANY, NUMBER, TEXT, Chart, Column, Show, Table, bars, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -218,7 +218,9 @@ def _flat(text: str) -> str:
 
 
 MARK = "*"
-"""Mark of metrics that depend on rank, which must be read together with CTR by rank."""
+"""Mark of metrics that depend on rank."""
+RANK_NOTE = "depends on rank: read it together with CTR by rank"
+"""Explanation of the mark."""
 _MAX_SLICE_COLUMNS = 30  # with more slices, the slices are the rows of the table
 _OTHERS = "Others"
 _FAMILY = {metric.name: family for family, members in FAMILIES.items() for metric in members}
@@ -338,15 +340,15 @@ def definitions(metrics: Iterable[OnlineMetric], *, folded: bool = True) -> Tabl
     numerators, denominators = zip(*(metric.columns() for metric in distinct), strict=True) if distinct else ((), ())
     columns = (
         Column("metric", list(map(str, distinct)), TEXT),
-        *columns_of(distinct, ("title", TEXT, "what"), "kind", "row"),
+        *columns_of(distinct, ("title", TEXT, "description"), "kind", "row"),
         Column("numerator", numerators, TEXT, only="data"),
         Column("denominator", denominators, TEXT, only="data"),
         *columns_of(distinct, "unit", "better"),
         Column("parameters", [dict(metric.parameters) for metric in distinct], ANY, only="json"),
         *columns_of(distinct, ("formula", TEXT), ("window", TEXT), "attribution", "source"),
-        *columns_of(distinct, ("misleads", TEXT, "misleads when"), "needs", "biased"),
+        *columns_of(distinct, ("misleads", TEXT, "caveats"), "needs", "biased"),
     )
-    return Table("metrics", columns, "What each metric is", labels=5, folded=folded)
+    return Table("metrics", columns, "Definitions of the metrics", labels=5, folded=folded)
 
 
 MAX_CHART_SLICES = 7
@@ -358,7 +360,7 @@ _TITLES = {
     "count": "Counts",
     "seconds": "Durations",
     "rank": "Ranks",
-    "money": "Money",
+    "money": "Revenue",
     "rating": "Ratings",
 }
 
@@ -375,13 +377,13 @@ def metric_charts(scores: OnlineScores, estimates: Table) -> tuple[Chart, ...]:
         unit, names = group[0].unit, set(map(str, group))
         units.append(unit)
         repeat = units.count(unit)
-        caption = f"Each metric with its {percent(scores.level)} interval over {scores.over}s{_slices_note(scores)}."
+        intervals = f"{percent(scores.level)} confidence intervals over {scores.over}s"
         charts.append(
             Chart(
                 "".join(unit.split()) + (str(repeat) if repeat > 1 else ""),
-                _TITLES.get(unit, "Reciprocal ranks") + (", the small ones" if repeat > 1 else ""),
+                _TITLES.get(unit, "Reciprocal ranks") + (": small values" if repeat > 1 else ""),
                 _chart_rows(scores, estimates, names),
-                caption,
+                f"Metrics with {intervals}{_slices_note(scores)}.",
                 y="metric",
                 x_title=unit,
                 color="series" if scores.by else "",
@@ -402,7 +404,7 @@ def _week_chart(estimates: Table, number: int, metric: OnlineMetric) -> Chart:
         f"week{number}",
         f"{metric} by hour and weekday",
         replace(table, columns=(*table.columns, *axes)),
-        f"{metric} of each hour (UTC), a line a weekday; the table has intervals.",
+        f"{metric} by hour (UTC), one line per weekday. The table has confidence intervals.",
         kind="lines",
         x="hour",
         x_title="hour (UTC)",
@@ -419,7 +421,7 @@ def _week_chart(estimates: Table, number: int, metric: OnlineMetric) -> Chart:
 def ranks_chart(scores: OnlineScores, ranks: Table) -> Chart:
     """Build the line chart of CTR by rank from 0 upwards, one line per slice."""
     first = next((row for row in scores.ranks if row.slice is None and not math.isnan(row.value)), None)
-    top = "" if first is None else f"At rank {first.rank}, {first.value:.1%} of what was shown was clicked. "
+    top = "" if first is None else f"{first.value:.1%} of the results shown at rank {first.rank} were clicked. "
     return Chart(
         "ranks",
         "CTR by rank: position bias",
@@ -477,14 +479,14 @@ def _slices_note(scores: OnlineScores) -> str:
     if scores.by is None:
         return ""
     omitted = len(scores.slices) - MAX_CHART_SLICES
-    most = f"; the {MAX_CHART_SLICES} values with the most pages"
-    selection = f"{most}, {counted(omitted, 'other')} in the table" if omitted > 0 else ""
-    return f", over all pages and by {clip(scores.by)}{selection}"
+    most = f". The chart has the {MAX_CHART_SLICES} slices with the most pages"
+    selection = f"{most}; the table has {omitted:,} more" if omitted > 0 else ""
+    return f", for all pages and by {clip(scores.by)}{selection}"
 
 
 RANK_CAVEAT = (
-    "What falls with rank is both how good results are and how often users look there: the log alone does not part the"
-    " two."
+    "CTR depends on rank because relevance and the probability of examination both change with rank. The log alone"
+    " cannot separate the two."
 )
 """Caveat below CTR by rank."""
 
@@ -496,7 +498,7 @@ def describe_decline(ranks: Sequence[OnlineEstimate]) -> str:
         return ""
     first, last = overall[0], overall[-1]
     if not last.value:
-        return f"What stood at rank {first.rank} was clicked, and nothing was at rank {last.rank}."
+        return f"Results at rank {first.rank} were clicked, and no results at rank {last.rank} were."
     more, less = (first, last) if first.value >= last.value else (last, first)
     ratio = f"{more.value / less.value:.1f} times as often"
-    return f"What stood at rank {more.rank} was clicked {ratio} as what stood at rank {less.rank}."
+    return f"Results at rank {more.rank} were clicked {ratio} as results at rank {less.rank}."

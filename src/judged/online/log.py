@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from judged.errors import InputError
-from judged.online.findings import Account, LogFinding, doubts, has_no_user_ids, unfit_log_notes
+from judged.online.findings import Account, LogFinding, has_no_user_ids, unfit_log_notes, unfit_reasons
 from judged.results import Answer, Sentences
 from judged.results.decimals import counted
 
@@ -28,7 +28,7 @@ Type: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class LogColumn:
-    """LogColumn of a typed table: name, type, whether it is nullable, and meaning."""
+    """Column of a typed table: name, type, whether it is nullable, and meaning."""
 
     name: str
     type: Type
@@ -183,9 +183,9 @@ class InteractionLog:
         # The generated repr would contain the SQL of all tables.
         files = "no file" if not self.files else counted(len(self.files), "file")
         has = ", ".join(sorted(self.has)) or "nothing"
-        clock = "" if self.has_time else ", no clock"
+        clock = "" if self.has_time else ", no timestamps"
         findings = counted(len(self.findings), "finding")
-        return f"InteractionLog({self.name!r:.60}: {self.layout}, {files}, {findings}{clock}; tells {has})"
+        return f"InteractionLog({self.name!r:.60}: {self.layout}, {files}, {findings}{clock}; has {has})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,7 +237,7 @@ class LogAnswer(FieldAnswer):
     def method_block(self, *sentences: str) -> Sentences:
         """Build the folded block about the method."""
         rules = (*sentences, *(f"{name}: {value}" for name, value in self.policies))
-        return Sentences(rules, "rules", "How this was made", folded=True)
+        return Sentences(rules, "method", "Method", folded=True)
 
 
 def answer_fields(
@@ -247,7 +247,7 @@ def answer_fields(
     used = [(name, value) for name, value in options.items() if value]
     policies = (*used, *log.policies, *(settings.policies() if settings else ()), *user_substitute_policy(log))
     interval_unit = "session" if has_no_user_ids(log.findings) else unit
-    notes = unfit_log_notes(log.name, doubts(log.accounts, log.findings))
+    notes = unfit_log_notes(log.name, unfit_reasons(log.accounts, log.findings))
     return {"log": log.name, "unit": interval_unit, "level": level, "policies": policies, "notes": notes}
 
 
@@ -264,13 +264,15 @@ def user_counts(log: InteractionLog, users: int) -> tuple[tuple[str, int], ...]:
         f"""SELECT count(DISTINCT s."user") AS users FROM {log.serp} AS s JOIN {log.session} AS v
             ON v.session = s.session WHERE v.user_id IS NOT NULL"""
     )[0]["users"]
-    return (("users", identified), ("users without a name", users - identified))
+    return (("users", identified), ("users without an ID", users - identified))
 
 
 def user_substitute_policy(log: InteractionLog) -> tuple[tuple[str, str], ...]:
     """Return the policy of using sessions or pages as users, if the log has no user IDs."""
     substitute = "each session" if "sessions" in log.has else "each page"
-    return (("users", f"none is logged, so {substitute} counts as one"),) if has_no_user_ids(log.findings) else ()
+    return (
+        (("users", f"the log has no user IDs: {substitute} counts as a user"),) if has_no_user_ids(log.findings) else ()
+    )
 
 
 class _Rule(NamedTuple):
@@ -390,7 +392,7 @@ def check_has_records(log: InteractionLog) -> None:
     """
     if not log.accounts or any(account.read for account in log.accounts):
         return
-    if any(finding.done == "lost" for finding in log.findings):
+    if any(finding.action == "lost" for finding in log.findings):
         return
     if log.files and all(map(_is_blank, log.files)):
         count = len(log.files)

@@ -31,7 +31,7 @@ from judged.online.log import LogAnswer, answer_fields, check_column, validate
 from judged.online.metrics import OnlineMetric
 from judged.online.slicing import pages_where
 from judged.online.statistics.changes import decomposition, part_interval
-from judged.results import TEXT, Column, Sentences, Table, counted, truncated
+from judged.results import P_VALUE, TEXT, Column, Sentences, Table, counted, truncated
 from judged.stats.ratio import RatioDifference
 from judged.stats.sufficiency import insufficiency
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MIN_DENOMINATOR = 20  # in both periods; queries with less share one stratum
 _MAX_QUERIES = 3  # listed for each metric
 _RESOLUTION = 2**30  # Influences are rounded to integers, so that sums do not depend on the order of rows.
-_OTHER_QUERIES = "all others"
+_OTHER_QUERIES = "all other queries"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Overview(LogAnswer):
     """
 
     kind: ClassVar[str] = "overview"
-    title_format: ClassVar[str] = "What changed: {log}"
+    title_format: ClassVar[str] = "Changes of online metrics: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = ("alpha",)
 
     periods: Periods
@@ -101,24 +101,23 @@ class Overview(LogAnswer):
     def sentences(self) -> tuple[str, ...]:
         """Significant changes, and their causes."""
         changes = [row for row in self.changes if row.is_significant(self.alpha)]
-        words = {True: "higher", False: "lower"}
-        rows = (f"{row.change.metric} is {words[row.change.difference.value > 0]}{_cause(row)}." for row in changes)
-        return tuple(rows) or ("None of these numbers can be told to have changed.",)
+        rows = (f"{_describe_change(row.change, self.level, self.unit)}{_cause(row)}" for row in changes)
+        return tuple(rows) or ("No significant change in any of these metrics.",)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the tables of changes, parts, and queries, and the block about the method."""
         differences = [row.change for row in self.changes]
         table = Table(
-            "numbers",
+            "changes",
             (
                 Column("metric", [str(row.metric) for row in differences], TEXT),
-                estimate_column([row.other for row in differences], "value", "since"),
+                estimate_column([row.other for row in differences], "value", "after"),
                 estimate_column([row.baseline for row in differences], "before"),
                 *difference_columns([(row.other, row.difference) for row in differences]),
                 Column("p", [row.p for row in differences], title="p"),
             ),
-            note=f"{percent(self.level)} intervals over {self.unit}s;"
-            f" p adjusted by holm for {counted(len(differences), 'number')}",
+            note=f"{percent(self.level)} confidence intervals over {self.unit}s;"
+            f" p adjusted by Holm for {counted(len(differences), 'metric')}",
         )
         decomposed = [row for row in self.changes if row.mix is not None]
         parts = Table(
@@ -127,10 +126,10 @@ class Overview(LogAnswer):
                 Column("metric", [str(row.change.metric) for row in decomposed], TEXT),
                 *(
                     difference_columns([(row.change.other, getattr(row, name)) for row in decomposed], name, title)[0]
-                    for name, title in (("mix", "by which queries are asked"), ("within", "by how queries fare"))
+                    for name, title in (("mix", "query mix"), ("within", "within queries"))
                 ),
             ),
-            "What moved them",
+            "Decomposition of the differences",
             note="both parts add up to the difference (Kitagawa 1955)",
         )
         rows = [(row.change, query, value) for row in decomposed for query, value in row.queries]
@@ -140,34 +139,45 @@ class Overview(LogAnswer):
                 Column("metric", [str(change.metric) for change, _, _ in rows], TEXT),
                 Column("query", [query for _, query, _ in rows], truncated(60)),
                 Column(
-                    "moved",
+                    "contribution",
                     [value for _, _, value in rows],
                     each=[difference_format(change.other) for change, _, _ in rows],
                 ),
             ),
-            "Queries that moved them most by how they fare",
-            note="the largest of many: none of them is tested",
+            "Queries with the largest contributions to the change within queries",
+            note="selected by size; not tested for significance",
             labels=2,
             folded=True,
         )
-        counts = ", ".join(f"{since:,} {name} (before: {before:,})" for name, before, since in self.counts)
+        counts = ", ".join(f"{after:,} {name} (before: {before:,})" for name, before, after in self.counts)
         sentences = Sentences((*self.sentences, f"{counts}."))
         return sentences, table, *([parts, queries] if decomposed else []), self.method_block(self.periods.compared)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the options, periods, and counts."""
-        counts = {name: {"before": before, "since": since} for name, before, since in self.counts}
+        counts = {name: {"before": before, "after": after} for name, before, after in self.counts}
         return {**super().facts(), "periods": vars(self.periods), "counts": counts}
+
+
+def _describe_change(change: MetricDifference, level: float, unit: str) -> str:
+    show = difference_format(change.other)
+    value, *limits = change.difference.value, change.difference.low, change.difference.high
+    low, high = map(show.limit or show.write, limits)
+    direction = "higher" if value > 0 else "lower"
+    return (
+        f"{change.metric} is {direction} than before: {show.write(value)}, {percent(level)} CI [{low}, {high}],"
+        f" p = {P_VALUE.write(change.p)}, n = {change.other.units:,} and {change.baseline.units:,} {unit}s."
+    )
 
 
 def _cause(change: MetricChange) -> str:
     """Describe which part of a change is significant."""
     if change.mix is None or change.within is None:
         return ""
-    parts = {"other queries are asked": change.mix, "queries fare otherwise than before": change.within}
+    parts = {"the query mix": change.mix, "changes within queries": change.within}
     causes = [cause for cause, part in parts.items() if part.low > 0 or part.high < 0]
-    unknown = ", and whether other queries are asked or queries fare otherwise cannot be told"
-    return f": {' and '.join(causes)}" if causes else unknown
+    neither = " Neither the query mix nor the changes within queries are significant on their own."
+    return f" Significant {'parts' if causes[1:] else 'part'}: {' and '.join(causes)}." if causes else neither
 
 
 def overview(
@@ -232,7 +242,7 @@ def overview(
     def count(period: str, name: str) -> int:
         return int(counts.get(period, {}).get(name, 0))
 
-    unsupported = {str(metric): f"not here: {reason}" for metric, reason in refused.items()}
+    unsupported = {str(metric): f"not available: {reason}" for metric, reason in refused.items()}
     names = ("pages", *([] if has_no_user_ids(log.findings) else ["users"]))
     return Overview(
         periods=span,
@@ -257,7 +267,7 @@ def _decompose(
         SELECT p.{identifier(unit)} AS unit, p.slice, {text} AS text, {sums}
         FROM {pages.joined} AS p JOIN (SELECT serp, {identifier(by)} FROM {pages.log.serp}) AS t ON t.serp = p.serp
         GROUP BY p.{identifier(unit)}, p.slice, {text}""",
-        "asked",
+        "queries",
     )
     return {metric: _decompose_metric(by_query, metric, level) for metric in metrics}
 

@@ -128,11 +128,11 @@ def format_parameter(value: float | None) -> str:
 
 
 _DEFINITIONS = tomllib.loads((resources.files("judged.online") / "metrics.toml").read_text(encoding="utf-8"))
-SYNONYM_ROWS: tuple[tuple[str, str, str], ...] = tuple(map(tuple, _DEFINITIONS.pop("called")))
+SYNONYM_ROWS: tuple[tuple[str, str, str], ...] = tuple(map(tuple, _DEFINITIONS.pop("synonyms")))
 """Synonyms (comma-separated), the metric, and a note on another metric with the same name."""
 
 _NEEDS: dict[str, dict[str, str]] = _DEFINITIONS.pop("needs")
-CAPABILITIES = {need: words["tells"] for need, words in _NEEDS.items() if "tells" in words}
+CAPABILITIES = {need: words["supports"] for need, words in _NEEDS.items() if "supports" in words}
 """Kinds of data in a log (of `InteractionLog.has`), and the metrics that need them."""
 
 
@@ -154,7 +154,7 @@ def _families(shared_texts: dict[str, str]) -> dict[str, tuple[OnlineMetric, ...
     }
 
 
-FAMILIES = _families(_DEFINITIONS.pop("said"))
+FAMILIES = _families(_DEFINITIONS.pop("shared"))
 """Metrics by family, in display order."""
 
 ONLINE_METRICS: dict[str, OnlineMetric] = {metric.name: metric for family in FAMILIES.values() for metric in family}
@@ -221,7 +221,9 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     if isinstance(name, OnlineMetric):
         return name
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise MeasureError(f"{name!r:.60} is not the name of an online metric. Fix: use a name such as 'PageCTR'")
+        raise MeasureError(
+            f"the name of an online metric must be a string, got {name!r:.60}. Fix: use a name such as 'PageCTR'"
+        )
     match = _NAME.fullmatch(name)
     metric = _find_metric(match["name"]) if match else None
     if match is None or metric is None:
@@ -233,7 +235,7 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     unknown = [key for key in parameters if key not in metric.parameters]
     if unknown:
         possible = ", ".join("@k" if key == "k" else key for key in metric.parameters) or "none"
-        raise MeasureError(f"{metric.name} has no parameter {unknown[0]!r}. Fix: its parameters: {possible}")
+        raise MeasureError(f"{metric.name} has no parameter {unknown[0]!r}. Fix: use one of its parameters: {possible}")
     return _check_parameters(metric.with_parameters(**parameters)) if parameters else metric
 
 
@@ -248,8 +250,8 @@ def resolved_synonyms(names: Iterable[str | OnlineMetric]) -> tuple[tuple[str, s
     """Return for each synonym in `names` the metric, with a note on other metrics of that name.
 
     >>> resolved_synonyms(["CTR", "PageCTR", "abandonment rate"])
-    (('CTR', 'PageCTR; of shown results it is ImpressionCTR'),
-     ('abandonment rate', 'Abandonment; in vain alone it is BadAbandonment'))
+    (('CTR', 'PageCTR; for shown results use ImpressionCTR'),
+     ('abandonment rate', 'Abandonment; without pages that may have given the answer use BadAbandonment'))
     """
     resolved = dict[str, str]()
     for name in names:
@@ -275,12 +277,12 @@ def default_metrics() -> tuple[OnlineMetric, ...]:
 
 
 def lacking_data(metric: OnlineMetric, has: frozenset[str]) -> str:
-    """Describe the data that a log lacks for a metric; empty if it lacks none.
+    """Describe the data that a log misses for a metric; empty if it has all.
 
     >>> lacking_data(online_metric("HoverRate"), frozenset({"clicks"}))
-    'the log holds no hovers'
+    'the log has no hovers'
     """
-    return next((_NEEDS[need]["lacking"] for need in metric.required_data() if need not in has), "")
+    return next((_NEEDS[need]["missing"] for need in metric.required_data() if need not in has), "")
 
 
 def _parse_parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
@@ -298,9 +300,9 @@ def _parse_parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
 
 _PARAMETER_RULES: dict[str, tuple[Callable[[float], bool], str]] = {
     "r": (lambda r: r >= 1 and r.is_integer(), "r must be a positive integer, got {:g}. Fix: use a rank, as in r=1"),
-    "k": (lambda k: k >= 1, "a cutoff must be 1 or more, got {:g}. Fix: use a cutoff such as @10"),
-    "t": (lambda t: t >= 0, "t must not be negative, got {:g}. Fix: use seconds, 0 or more"),
-    "look": (lambda look: look >= 0, "look must not be negative, got {:g}. Fix: use seconds, 0 or more"),
+    "k": (lambda k: k >= 1, "the cutoff must be 1 or more, got {:g}. Fix: use a cutoff such as @10"),
+    "t": (lambda t: t >= 0, "t must be 0 or more, got {:g}. Fix: use a number of seconds"),
+    "look": (lambda look: look >= 0, "look must be 0 or more, got {:g}. Fix: use a number of seconds"),
     "d": (lambda d: 0 < d <= 3650, "d must be above 0 and at most 3650, got {:g}. Fix: use a number of days"),
     "q": (lambda q: 0 < q < 1, "q must be between 0 and 1, got {:g}. Fix: use a quantile such as q=0.95"),
 }

@@ -102,13 +102,15 @@ def interleave(
         If a list has duplicates, or an option is invalid.
     """
     if method not in METHODS or length not in LENGTHS or size < 1 or names[0] == names[1]:
-        raise ValueError(f"method is one of {METHODS}, length one of {LENGTHS}, size 1 or more, and names differ")
+        raise ValueError(
+            f"expected a method in {METHODS}, a length in {LENGTHS}, a positive size, and two different names"
+        )
     ranks_of = (
         {document: rank for rank, document in enumerate(first, 1)},
         {document: rank for rank, document in enumerate(second, 1)},
     )
     if len(ranks_of[0]) < len(first) or len(ranks_of[1]) < len(second):
-        raise ValueError("a list contains a document twice")
+        raise ValueError("each list must have unique documents")
     rng = random.Random("\x1f".join(key))  # noqa: S311 no cryptography
     # Up to this rank both rankers have documents, so a click is a fair comparison.
     cut = min(len(first), len(second))

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["clicks"])
 _TABS = {
-    "/clicks": "Which model of clicks fits",
-    "/clicks/ranks": "How often ranks are looked at",
-    "/clicks/people": "Clicks against people's judgments",
+    "/clicks": "Click models",
+    "/clicks/ranks": "Position bias",
+    "/clicks/people": "Clicks and judgments",
 }
 
 
@@ -36,21 +36,21 @@ def files_of_log(workspace: Workspace, *_: Any) -> dict[str, Any]:
 _page = partial(answer_page, router, "of_log.html", page_values=files_of_log, label="Clicks", tabs=_TABS)
 
 
-@_page("/clicks", _TABS["/clicks"], "Which model of clicks fits")
+@_page("/clicks", _TABS["/clicks"], "Which click model fits best")
 @cached_in_workspace
 def models_of_clicks(workspace: CurrentWorkspace) -> Answer:
     """Compare click models on held-out users."""
     return clicks.compare_models(log_of(workspace))
 
 
-@_page("/clicks/ranks", _TABS["/clicks/ranks"], "How often ranks are looked at")
+@_page("/clicks/ranks", _TABS["/clicks/ranks"], "How often users examine each rank")
 @cached_in_workspace
 def looks_at_ranks(workspace: CurrentWorkspace) -> Answer:
     """Estimate position bias from documents shown at several ranks."""
     return clicks.propensities(log_of(workspace))
 
 
-@_page("/clicks/people", _TABS["/clicks/people"], "Clicks against judgments")
+@_page("/clicks/people", _TABS["/clicks/people"], "Agreement of clicks and judgments")
 @cached_in_workspace
 def clicks_against_people(workspace: CurrentWorkspace) -> Answer:
     """Compare judgments derived from clicks with the open judgments."""
@@ -68,11 +68,11 @@ def log_of(workspace: Workspace) -> InteractionLog:
 
 
 users_router = APIRouter(tags=["users"])
-_USERS_TABS = {"/users": "A/B test", "/users/watch": "Watch over production"}
+_USERS_TABS = {"/users": "A/B test", "/users/watch": "Production monitoring"}
 _users_page = partial(answer_page, users_router, "of_log.html", label="Users", tabs=_USERS_TABS)
 
 
-@_users_page("/users", _USERS_TABS["/users"], "What an A/B test says", files_of_log)
+@_users_page("/users", _USERS_TABS["/users"], "Results of the A/B test", files_of_log)
 @cached_in_workspace
 def ab_test(workspace: CurrentWorkspace) -> ABTest:
     """Analyze the A/B test in the open log."""
@@ -85,7 +85,7 @@ def _watch_file_name(workspace: Workspace, *_: Any) -> dict[str, Any]:
     return {"names": [Path(workspace.parts["watch"]).name]}
 
 
-@_users_page("/users/watch", _USERS_TABS["/users/watch"], "What is off in production", _watch_file_name)
+@_users_page("/users/watch", _USERS_TABS["/users/watch"], "Changes in production", _watch_file_name)
 @cached_in_workspace
 def watched(workspace: CurrentWorkspace) -> Watch:
     """Compare the series of the open watch with their baseline."""

@@ -35,19 +35,25 @@ if TYPE_CHECKING:
     from judged.results.types import Table as ArrowTable
 
 LISTS = {
-    "zero": "found nothing",
-    "left": "left without a click",
-    "again": "asked again in other words",
-    "low-ctr": "clicked less than is usual at their ranks",
-    "slow": "answered slowly",
-    "new": "not asked before",
-    "rising": "asked more than before",
-    "falling": "asked less than before",
+    "zero": "with zero results",
+    "abandoned": "that users abandon more often than other queries",
+    "reformulated": "that users reformulate",
+    "low-ctr": "with fewer clicks than expected at their ranks",
+    "slow": "that are slow more often than other queries",
+    "new": "that are new in the later period",
+    "rising": "that are more frequent than before",
+    "falling": "that are less frequent than before",
 }
 """Descriptions of the queries in each list."""
+_UNTESTED = ("zero", "reformulated")
 
 _CHANGES = ("new", "rising", "falling")
-_METRIC = {"zero": "ZeroResults", "left": "PageCTR", "low-ctr": "CTRAtRank", "slow": "Latency"}  # with the same needs
+_METRIC = {
+    "zero": "ZeroResults",
+    "abandoned": "PageCTR",
+    "low-ctr": "CTRAtRank",
+    "slow": "Latency",
+}  # with the same needs
 _MAX_RANK = 20  # deepest rank that contributes to expected clicks
 _RESOLUTION = 1_000_000_000  # CTRs are rounded to integers, so that sums do not depend on the order of rows.
 _SLOW_QUANTILE = 0.9  # of latency; slower pages are slow
@@ -59,12 +65,12 @@ _TablesByName: TypeAlias = "Iterator[tuple[str, tuple[Table, int]]]"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryLists(LogAnswer):
-    """Lists of queries; each is a table of its name, worst first, with a row a query.
+    """Lists of queries; each is a table of its name, worst first, with one row per query.
 
     Parameters
     ----------
     by
-        What tells queries apart: a column of the log.
+        Column of the log that identifies queries.
     sections
         The lists.
     refused
@@ -76,7 +82,7 @@ class QueryLists(LogAnswer):
     """
 
     kind: ClassVar[str] = "queries"
-    title_format: ClassVar[str] = "Queries to look at: {log}"
+    title_format: ClassVar[str] = "Queries that need attention: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = ("by", "fdr", "min_users")
 
     by: str
@@ -93,16 +99,18 @@ class QueryLists(LogAnswer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the lists and the block about the method."""
-        unit = f"A user counts once a query, with the first session that asked it; of {self.min_users} or more"
+        unit = "Each user counts once per query, with the first session that contains it."
         if self.unit == "session":
-            unit = f"No page names its user: each session counts as one; {self.min_users} or more"
-        tests = f"of lists that are tested on average {self.fdr:.0%} may be false"
-        sentences = [f"{unit}; exact {self.level:.0%} intervals; {tests}."]
+            unit = "The log has no user IDs: each session counts as a user."
+        sentences = [
+            f"{unit} Queries with fewer than {self.min_users} {self.unit}s are not listed.",
+            f"Intervals: exact {self.level:.0%} CIs. Tested lists control the false discovery rate at {self.fdr:.0%}.",
+        ]
         if self.periods is not None:
-            sentences.append(f"Compared in time: {self.periods.compared}.")
-        sentences += [f"Only pages with {value}." for name, value in self.policies if name == "where"]
-        sentences += [f"Not listed, {name}: {reason}." for name, reason in self.refused]
-        return (*self.sections, Sentences(tuple(sentences), "rules", "How this was made"))
+            sentences.append(f"Periods: {self.periods.compared}.")
+        sentences += [f"Condition for pages: {value}." for name, value in self.policies if name == "where"]
+        sentences += [f"The list {name} is not available: {reason}." for name, reason in self.refused]
+        return (*self.sections, Sentences(tuple(sentences), "method", "Method"))
 
     def facts(self) -> Mapping[str, Any]:
         """Return the options, periods, and unsupported lists."""
@@ -125,23 +133,23 @@ def queries(
 ) -> QueryLists:
     """List queries that need attention.
 
-    =============  ====================================================================================================
-    list           queries
-    =============  ====================================================================================================
-    ``zero``       with zero results, by number of users
-    ``left``       with results, and abandoned more often than other queries
-    ``again``      pairs of a query and its reformulation, with the type of reformulation
-    ``low-ctr``    with fewer clicks than expected from the CTR of their ranks over all queries
-    ``slow``       more often among the slowest 10% than other queries
-    ``new``        ``rising`` queries that did not occur in the previous period
-    ``rising``     with a larger share of all queries than in the previous period
-    ``falling``    with a smaller share of all queries than in the previous period
-    =============  ====================================================================================================
+    ================  ================================================================================================
+    list              queries
+    ================  ================================================================================================
+    ``zero``          with zero results, by number of users
+    ``abandoned``     with results, and abandoned more often than other queries
+    ``reformulated``  pairs of a query and its reformulation, with the type of reformulation
+    ``low-ctr``       with fewer clicks than expected from the CTR of their ranks over all queries
+    ``slow``          more often among the slowest 10% than other queries
+    ``new``           ``rising`` queries that did not occur in the previous period
+    ``rising``        with a larger share of all queries than in the previous period
+    ``falling``       with a smaller share of all queries than in the previous period
+    ================  ================================================================================================
 
     A user counts once per query, with the first session that contains it, so that active users have no larger weight.
-    ``zero`` and ``again`` are descriptive. The other lists contain significant queries at the false discovery rate
-    `fdr`, by Fisher's exact test against all other queries (``low-ctr``: quasi-Poisson test). Queries of fewer than
-    six users are not tested.
+    ``zero`` and ``reformulated`` are descriptive. The other lists contain significant queries at the false discovery
+    rate `fdr`, by Fisher's exact test against all other queries (``low-ctr``: quasi-Poisson test). Queries of fewer
+    than six users are not tested.
 
     Parameters
     ----------
@@ -206,11 +214,11 @@ def queries(
 
 
 def _section(name: str, table: Table, count: int) -> Section:
-    total = counted(count, "change", "changes") if name == "again" else counted(count, "query", "queries")
-    selection = f", the first {len(table)} here" if len(table) < count else ""
-    sentence = f"{total}{selection}." if count else "None that can be told."
+    total = counted(count, "reformulation") if name == "reformulated" else counted(count, "query", "queries")
+    selection = f", the first {len(table)} are listed" if len(table) < count else ""
+    sentence = f"{total}{selection}." if count else "No queries." if name in _UNTESTED else "No significant queries."
     sentences = Sentences((sentence,), f"{table.name}_sentences")
-    title = f"{LISTS[name].capitalize()} ({name})"
+    title = f"Queries {LISTS[name]} ({name})"
     return Section(name, title, (sentences, table if count else replace(table, only="data")))
 
 
@@ -229,7 +237,9 @@ class _ListOptions:
         rows = np.flatnonzero(mask)
         # Rows are sorted by text in SQL; a stable sort keeps this order for ties.
         rows = rows[np.argsort(-weight[rows], kind="stable")]
-        return Table(name, columns, labels=2 if name == "again" else 1).take(rows[: self.limit].tolist()), len(rows)
+        return Table(name, columns, labels=2 if name == "reformulated" else 1).take(rows[: self.limit].tolist()), len(
+            rows
+        )
 
     def discoveries(self, p_values: Floats, min_p_values: Floats, users: Ints) -> tuple[Bools, Column]:
         """Select significant rows at the false discovery rate; queries with too few users are not tested."""
@@ -248,8 +258,8 @@ def _tables(
     options: _ListOptions,
 ) -> _TablesByName:
     """Yield the table of each list, with its number of rows before the limit."""
-    if "again" in names:
-        yield "again", _again_list(log, texts, settings, options)
+    if "reformulated" in names:
+        yield "reformulated", _reformulations(log, texts, settings, options)
     if span is not None:
         yield from _change_lists(log, texts, span, options)
     if set(names) & set(_METRIC):
@@ -313,9 +323,9 @@ def _problem_lists(queries: ArrowTable, totals: Mapping[str, int], options: _Lis
 
     zero, pages = column["zero"], column["zero_known"]
     share = _share("share", zero, pages, options.level)
-    yield "zero", options.table("zero", zero > 0, zero, query, users, _numbers("zero", zero, "found nothing"), share)
+    yield "zero", options.table("zero", zero > 0, zero, query, users, _numbers("zero", zero, "zero results"), share)
 
-    for name, counts, sizes in (("left", "abandoned", "answered"), ("slow", "slow", "timed")):
+    for name, counts, sizes in (("abandoned", "abandoned", "answered"), ("slow", "slow", "timed")):
         hits, sample = column[counts], column[sizes]
         # Fisher's exact test of the query against all other queries.
         p_values = hypergeometric_p_values(hits, sample, totals[counts], totals[sizes])
@@ -324,7 +334,7 @@ def _problem_lists(queries: ArrowTable, totals: Mapping[str, int], options: _Lis
         share = _share("share", hits, sample, options.level)
         columns = [query, _numbers("users", sample), _numbers(name, hits, name), share]
         if name == "slow":
-            columns.append(Column("seconds", column["seconds"].tolist(), number(3), "median s"))
+            columns.append(Column("seconds", column["seconds"].tolist(), number(3), "median latency (s)"))
         yield name, options.table(name, mask, excess, *columns, p)
 
     from scipy.special import gammaincc
@@ -348,34 +358,34 @@ def _problem_lists(queries: ArrowTable, totals: Mapping[str, int], options: _Lis
     )  # fmt: skip
 
 
-def _again_list(
+def _reformulations(
     log: InteractionLog, texts: Relation, settings: FactSettings, options: _ListOptions
 ) -> tuple[Table, int]:
     """Build the list of reformulations, with the share of the users of a query who used each."""
     next_queries = begin_next_queries(log.serp, within_ms=round(settings.reformulation_gap * 1000))()
     changes = log.engine.arrow(f"""
-        WITH asked AS (
+        WITH issued AS (
             SELECT p.serp, p."user", t.text FROM {log.serp} AS p JOIN {texts} AS t ON t.serp = p.serp
             WHERE p.page = 1),
-        users AS (SELECT text, count(DISTINCT "user") AS users FROM asked GROUP BY text)
-        SELECT a.text, b.text AS changed, n.kind, count(DISTINCT a."user") AS again, count(*) AS times,
+        users AS (SELECT text, count(DISTINCT "user") AS users FROM issued GROUP BY text)
+        SELECT a.text, b.text AS changed, n.kind, count(DISTINCT a."user") AS reformulated, count(*) AS times,
             any_value(u.users) AS users
-        FROM {next_queries} AS n JOIN asked AS a ON a.serp = n.serp JOIN {texts} AS b ON b.serp = n.next_serp
+        FROM {next_queries} AS n JOIN issued AS a ON a.serp = n.serp JOIN {texts} AS b ON b.serp = n.next_serp
         JOIN users AS u ON u.text = a.text
         WHERE n.kind IN {sql_list(REFORMULATIONS)}
         GROUP BY a.text, b.text, n.kind HAVING count(DISTINCT a."user") >= {options.min_users}
         ORDER BY a.text, b.text, n.kind""")
-    again, users = changes["again"].to_numpy(), changes["users"].to_numpy()
+    reformulated, users = changes["reformulated"].to_numpy(), changes["users"].to_numpy()
     columns = (
         Column("query", changes["text"].to_pylist(), truncated(50)),
-        Column("changed_to", changes["changed"].to_pylist(), truncated(50), "changed to"),
-        Column("change", changes["kind"].to_pylist()),
+        Column("next_query", changes["changed"].to_pylist(), truncated(50), "next query"),
+        Column("type", changes["kind"].to_pylist()),
         _numbers("users", users),
-        _numbers("again", again, "asked again"),
-        _share("share", again, users, options.level),
+        _numbers("reformulated", reformulated, "reformulated"),
+        _share("share", reformulated, users, options.level),
         Column("times", changes["times"].to_pylist(), COUNT, only="data"),
     )
-    return options.table("again", np.ones(len(again), dtype=np.bool_), again, *columns)
+    return options.table("reformulated", np.ones(len(users), dtype=np.bool_), reformulated, *columns)
 
 
 def _change_lists(log: InteractionLog, texts: Relation, span: Periods, options: _ListOptions) -> _TablesByName:
@@ -385,7 +395,7 @@ def _change_lists(log: InteractionLog, texts: Relation, span: Periods, options: 
             SELECT p."user", t.text, {span.sql} AS period FROM {log.serp} AS p JOIN {texts} AS t ON t.serp = p.serp)
         SELECT text, count(DISTINCT CASE WHEN period = '{BEFORE}' THEN "user" END) AS before,
             count(DISTINCT CASE WHEN period = '{AFTER}' THEN "user" END) AS after
-        FROM page WHERE period IS NOT NULL GROUP BY text""", "asked")  # fmt: skip
+        FROM page WHERE period IS NOT NULL GROUP BY text""", "issued")  # fmt: skip
     totals = log.engine.rows(f"SELECT sum(before) AS before, sum(after) AS after FROM {counts}")[0]
     all_before, all_after = int(totals["before"] or 0), int(totals["after"] or 0)
     changes = log.engine.arrow(f"FROM {counts} WHERE before + after >= {options.min_users} ORDER BY text")
@@ -395,14 +405,14 @@ def _change_lists(log: InteractionLog, texts: Relation, span: Periods, options: 
     scale = max(all_before, 1) / max(all_after, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, limits = scale * after / before, (scale * low / (1.0 - low), scale * high / (1.0 - high))
-    # Expected users since, if the share of the query had not changed.
+    # Expected users after, if the share of the query had not changed.
     expected = (before + after) * all_after / max(all_before + all_after, 1)
     columns = (
         query,
         _numbers("before", before, "users before"),
-        _numbers("after", after, "users since"),
+        _numbers("after", after, "users after"),
         Column("ratio", [value if math.isfinite(value) else None for value in ratio.tolist()], number(3),
-               "share since / before", ci=_intervals(*limits)),
+               "share after / before", ci=_intervals(*limits)),
     )  # fmt: skip
     for name, hits, all_hits in (("rising", after, all_after), ("falling", before, all_before)):
         p_values = hypergeometric_p_values(hits, before + after, all_hits, all_before + all_after)

@@ -12,6 +12,7 @@ from judged.online.findings import has_no_user_ids
 from judged.online.layout import (
     MARK,
     RANK_CAVEAT,
+    RANK_NOTE,
     UNITS,
     OnlineEstimate,
     by_slice,
@@ -91,7 +92,7 @@ class OnlineScores(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"What users did: {clip(self.log, 80)}"
+        return f"Online metrics: {clip(self.log, 80)}"
 
     @property
     def over(self) -> str:
@@ -148,13 +149,13 @@ class OnlineScores(Answer):
             If the log does not support it.
         """
         if not self.ranks:
-            reason = self.refused[0][1] if self.refused else "nothing was shown"
+            reason = self.refused[0][1] if self.refused else "the log has no shown results"
             raise InputError(f"no CTR by rank: {reason}", fix="see 'judged online list CTRAtRank'", path=self.log)
         return ClicksByRank(self, self.notes)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the description of the log, metrics, CTR by rank, missing values, and background."""
-        mark = f"{MARK} depends on rank: read it beside CTR by rank; " if self.biased else ""
+        mark = f"{MARK} {RANK_NOTE}; " if self.biased else ""
         note = f"{mark}{findings.describe_method(self)}"
         estimates = estimates_table(self, note)
         return (
@@ -191,13 +192,13 @@ class OnlineScores(Answer):
         slices.append(Column("pages", [pages for _, pages in self.slices], UNITS))
         refused = [Column("metric", [str(metric) for metric, _ in self.refused], TEXT)]
         refused.append(Column("reason", [reason for _, reason in self.refused], TEXT))
-        descriptions = tuple(map(" ".join, findings.describe_findings(self.findings)))
+        texts = tuple(map(" ".join, findings.describe_findings(self.findings)))
         return (
             Table("slices", tuple(slices), only="data"),
             Table("refused", tuple(refused), only="data", labels=2),
             definitions([*self.metrics, *(metric for metric, _ in self.refused)]),
             findings.findings_table(self.findings, folded=True),
-            *([Sentences(descriptions, "meaning", "What was found in the log", folded=True)] if descriptions else []),
+            *([Sentences(texts, "finding_descriptions", "Findings in the log", folded=True)] if texts else []),
         )
 
 
@@ -222,7 +223,7 @@ class ClicksByRank(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the description of the log, and CTR by rank."""
-        sentences = Sentences((*self.sentences, f"{findings.describe_method(self.scores)}."), "steepness")
+        sentences = Sentences((*self.sentences, f"{findings.describe_method(self.scores)}."), "decline")
         summary = Sentences(findings.describe_log(self.scores))
         return summary, *self.scores.ranks_blocks(), sentences, *self.scores.background()
 

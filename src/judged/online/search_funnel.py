@@ -12,11 +12,11 @@ from judged.online.engine import identifier
 from judged.online.estimation.online_metrics import Unit, ratios
 from judged.online.estimation.sums import UnitSums
 from judged.online.facts.pages import FactSettings, page_facts
-from judged.online.layout import UNITS, estimate_column, percent
+from judged.online.layout import UNITS, estimate_column, format_estimate, format_interval, percent
 from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.metrics import OnlineMetric, online_metric
 from judged.online.slicing import pages_where, slice_pages
-from judged.results import TEXT, Chart, Column, Sentences, Table
+from judged.results import TEXT, Chart, Column, Sentences, Table, counted
 
 if TYPE_CHECKING:
     from judged.online.layout import OnlineEstimate
@@ -81,7 +81,7 @@ class Funnel(LogAnswer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"From {self.row} to {self.steps[-1].step}: {self.log}"
+        return f"Funnel from {self.row} to {self.steps[-1].step}: {self.log}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -91,8 +91,10 @@ class Funnel(LogAnswer):
         if not losses:
             return ()
         loss, previous, step = max(losses, key=lambda row: row[0])
-        largest = f" Most are lost between {previous.step} and {step.step}: {loss:,}." if len(losses) > 1 else ""
-        return (f"Of {steps[0].reached:,} {self.row}s, {steps[-1].reached:,} came to a {steps[-1].step}.{largest}",)
+        largest = f" The largest loss is between {previous.step} and {step.step}: {loss:,}." if len(losses) > 1 else ""
+        last = steps[-1]
+        share = f"{format_estimate(last.of_all)}, {percent(self.level)} CI {format_interval(last.of_all)}"
+        return (f"{last.reached:,} of {counted(steps[0].reached, self.row)} reached a {last.step}: {share}.{largest}",)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the table and chart of the steps."""
@@ -103,14 +105,18 @@ class Funnel(LogAnswer):
                 *([Column("slice", [step.slice or "all" for step in steps], TEXT, self.by)] if self.by else []),
                 Column("step", [step.step for step in steps], TEXT),
                 Column("reached", [step.reached for step in steps], UNITS, f"{self.row}s"),
-                estimate_column([None if step.step == "search" else step.of_all for step in steps], "of_all", "of all"),
                 estimate_column(
-                    [None if step.step == "search" else step.of_last for step in steps], "of_last", "of the step before"
+                    [None if step.step == "search" else step.of_all for step in steps], "of_all", "share of all"
+                ),
+                estimate_column(
+                    [None if step.step == "search" else step.of_last for step in steps],
+                    "of_last",
+                    "share of previous step",
                 ),
             ),
             labels=2 if self.by else 1,
-            note=f"a {self.row} that came to a later step counts in the earlier ones too; {percent(self.level)}"
-            f" intervals over {self.unit}s",
+            note=f"a {self.row} that reaches a later step also counts in the earlier steps; {percent(self.level)}"
+            f" confidence intervals over {self.unit}s",
         )
         chart = Chart(
             "funnel",
@@ -123,7 +129,7 @@ class Funnel(LogAnswer):
             color="slice" if self.by else "",
             from_zero=True,
         )
-        missing = f"The log holds no {' and no '.join(self.missing)}." if self.missing else ""
+        missing = f"The log has no {' and no '.join(self.missing)}." if self.missing else ""
         return (Sentences((*self.sentences, *([missing] if missing else []))), table, chart)
 
 

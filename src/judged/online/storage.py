@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judged.results.types import Table
 
 
-VERSION = 4
+VERSION = 5
 """Version of the folder layout; another version of judged may not be able to read it."""
 
 ABOUT = "log.json"

@@ -11,8 +11,8 @@ from online_scores_made import NAN, dwell, scores
 
 def test_dwell_as_text_and_csv() -> None:
     text = dwell().text()
-    assert "Half of 100 visits last longer than 30.0 s (95% interval 25.5 s to more than was watched)." in text
-    assert "The end of 20 visits was not seen" in text
+    assert "The median dwell time of 100 visits is 30.0 s, 95% CI [25.5 s, not reached]." in text
+    assert "The end of 20 visits was not observed" in text
     lines = [line.split() for line in text.splitlines()]
     assert ["30", "s", "50.0%", "[10.0%,", "90.0%]", "40"] in lines
     assert ["30", "s", "60.0%", "[58.0%,", "62.0%]", "60", "100"] in lines
@@ -36,5 +36,5 @@ def test_dwell_without_visits() -> None:
     assert result.to_dict()["median"] is None
     all_censored = SurvivalEstimate(None, math.inf, math.inf, NAN, NAN, NAN, 1, 1, 9)
     assert DwellTimes(scores(estimates=(), ranks=()), (), all_censored).sentences[0] == (
-        "More than half of 10 visits go on for longer than any was watched."
+        "More than half of 10 visits last longer than the longest observed dwell time."
     )

@@ -20,8 +20,8 @@ from online_scores_made import CARTS, CTR, DWELL, NAN, WEIRD, ZERO, estimate, ra
 
 TABLE = """\
 ubi.ndjson (ubi): 1,000 pages, 2,345 events, 120 sessions, 40 users
-left out: facet-request 60 of 1,060 query rows
-put right: rank-base 287 of 2,345 event rows
+excluded: facet-request 60 of 1,060 query rows
+repaired: rank-base 287 of 2,345 event rows
 
 metric                           value  numerator  denominator  users
 Clicks
@@ -39,11 +39,12 @@ def test_the_table() -> None:
     assert [line.split() for line in text.split("\n\n")[1].splitlines()] == [
         line.split() for line in TABLE.split("\n\n")[1].splitlines()
     ]
-    assert "* depends on rank: read it beside CTR by rank; 95% intervals over users, by the delta method" in text
+    note = "* depends on rank: read it together with CTR by rank; 95% confidence intervals over users (delta method)"
+    assert note in " ".join(text.split())
     assert "session gap: 30 min; rank base: 1 (found)" in " ".join(text.split())
-    assert "DeepestClickRank: nothing to divide by, its denominator is 0\n" in text
-    assert "ZeroResults: no interval, it takes two users and there is 1\n" in text
-    assert text.endswith("not shown, since no add_to_cart event is in this log: AddToCart")
+    assert "DeepestClickRank: the denominator is 0\n" in text
+    assert "ZeroResults: no confidence interval (requires 2 users, got 1)\n" in text
+    assert text.endswith("AddToCart: not available, because no add_to_cart event is in this log")
     assert "\n1     30.0% [28.0%, 32.0%]      300  1,000     40  ████████████████████████\n" in text
 
 
@@ -83,7 +84,7 @@ def test_only_click_metrics_have_the_position_bias_warning() -> None:
     for metric in ONLINE_METRICS.values():
         answer = scores(estimates=(estimate(metric, 10, 100, 0.05),))
         for text in (answer.text(), answer.markdown()):
-            assert ("depends on rank: read it beside" in text) == metric.biased
+            assert ("depends on rank: read it together" in text) == metric.biased
             assert bool(re.search(r"^(\| )?1 .*30\.0%", text, re.MULTILINE)) == metric.biased
         assert [note.rule for note in answer.notes] == ["unfit-log", *["position-bias"] * metric.biased]
         assert ("ranks" in answer.charts()) == metric.biased
@@ -99,7 +100,7 @@ def test_control_characters_of_the_log_are_removed() -> None:
 def test_markdown_and_csv() -> None:
     answer = scores(sliced=True)
     assert r"|   PageCTR<sup>*</sup> | 38.1% [36.9%, 39.3%] | 40.0% [38.0%, 42.0%] | 36.2%" in answer.markdown()
-    assert "| facet-request | query | excluded | 60 | 1,060 | 5.7 % |" in answer.markdown(unfold=["findings"])
+    assert "| facet-request | query | excluded | 60 | 1,060 | 5.7% |" in answer.markdown(unfold=["findings"])
     assert "facet-request (query): 60 rows: facet requests are no searches. Fix: do not log them" in answer.markdown()
     assert markdown_text(WEIRD) in answer.markdown()
     assert "<script>" not in answer.markdown()
@@ -135,7 +136,7 @@ def test_json() -> None:
 def test_ctr_by_rank() -> None:
     answer = scores().by_rank()
     assert "\n1     30.0% [28.0%, 32.0%]      300  1,000     40  ████████████████████████\n" in answer.text()
-    assert "What stood at rank 1 was clicked 3.0 times as often as what stood at rank 3." in answer.text()
+    assert "Results at rank 1 were clicked 3.0 times as often as results at rank 3." in answer.text()
     assert "| 3 | 10.0%  [8.0%, 12.0%] | 100 | 1,000 | 40 |" in answer.markdown()
     with pytest.raises(InputError, match="no CTR by rank: no add_to_cart event"):
         scores(ranks=()).by_rank()
@@ -144,11 +145,11 @@ def test_ctr_by_rank() -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ((0.3, 0.0), "What stood at rank 1 was clicked, and nothing was at rank 2."),
-        ((0.1, 0.2), "What stood at rank 2 was clicked 2.0 times as often as what stood at rank 1."),
+        ((0.3, 0.0), "Results at rank 1 were clicked, and no results at rank 2 were."),
+        ((0.1, 0.2), "Results at rank 2 were clicked 2.0 times as often as results at rank 1."),
         ((0.3,), ""),
         ((0.0, 0.3), ""),
-        ((NAN, 0.3, 0.1), "What stood at rank 2 was clicked 3.0 times as often as what stood at rank 3."),
+        ((NAN, 0.3, 0.1), "Results at rank 2 were clicked 3.0 times as often as results at rank 3."),
     ],
 )
 def test_describe_decline(values: tuple[float, ...], sentence: str) -> None:
@@ -174,7 +175,7 @@ def test_decimals_stay_within_bounds(value: float, half: float) -> None:
 
 
 def test_policies_are_shown_where_they_matter() -> None:
-    money = ("money", "winsorized at 99.9 %"), ("attribution", "same page")
+    money = ("winsorization", "revenue at the 99.9% quantile"), ("attribution", "same page")
     bots = ("bots", "exclude"), ("bot_rate", "more than 100 pages")
     policies = (("session_gap", "30 minutes"), *bots, *money)
     bot_finding = LogFinding("bot", "query", 1, 1000, "excluded", "pages of programs", "")
@@ -182,7 +183,7 @@ def test_policies_are_shown_where_they_matter() -> None:
     cart_rate = estimate(CARTS, 5, 100, 0.01)
     for estimates, findings, expected in (
         ((cart_rate,), (), ["session gap", "attribution"]),
-        ((revenue,), (), ["session gap", "money", "attribution"]),
+        ((revenue,), (), ["session gap", "winsorization", "attribution"]),
         ((estimate(CTR, 1, 2, 0.1),), (bot_finding,), ["session gap", "bots", "bot rate"]),
     ):
         answer = scores(policies=policies, estimates=estimates, findings=findings)
@@ -192,12 +193,12 @@ def test_policies_are_shown_where_they_matter() -> None:
 
 def test_long_lists_of_metrics_and_reasons_are_truncated() -> None:
     names = [f"PageCTR@{k}" for k in range(1, 12)]
-    refused = tuple((metric, "the log holds no clicks") for metric in online_metrics_named(names))
+    refused = tuple((metric, "the log has no clicks") for metric in online_metrics_named(names))
     sentence = log_findings.describe_missing(scores(refused=refused))[-1]
-    assert sentence == f"not shown, since the log holds no clicks: {', '.join(names[:8])} and 3 more"
+    assert sentence == f"{', '.join(names[:8])} and 3 more: not available, because the log has no clicks"
     undefined = tuple(estimate(CTR, 0, 0, NAN, slice=f"s{i}") for i in range(20))
     answer = scores(estimates=undefined, by="device", slices=tuple((f"s{i}", 1) for i in range(20)))
-    assert log_findings.describe_missing(answer)[0] == "PageCTR on s0: nothing to divide by, its denominator is 0"
+    assert log_findings.describe_missing(answer)[0] == "PageCTR on s0: the denominator is 0"
     assert log_findings.describe_missing(answer)[6] == "and 14 more"
 
 
@@ -205,7 +206,10 @@ def test_reasons_for_missing_values() -> None:
     undefined = estimate(DWELL, 0, 5, NAN, value=NAN)
     assert log_findings.describe_missing(scores(estimates=(undefined,)))[0] == "TimeToFirstClick: no value"
     answer = scores(estimates=(estimate(CARTS, 1, 5, NAN, units=5, slice="a"),), slices=(("a", 5),), by="device")
-    assert log_findings.describe_missing(answer)[0] == "AddToCart on a: no interval, none is known for this value"
+    assert (
+        log_findings.describe_missing(answer)[0]
+        == "AddToCart on a: no confidence interval (not available for this value)"
+    )
 
 
 def test_the_catalog_lists_all_metrics_with_their_definitions() -> None:
@@ -213,11 +217,11 @@ def test_the_catalog_lists_all_metrics_with_their_definitions() -> None:
     for metric in ONLINE_METRICS.values():
         assert re.search(rf"^  {metric.name}\b.* {re.escape(metric.title)} ", text, re.MULTILINE)
     page = catalog.page("satisfiedclicks(t=20)", width=80)
-    assert page.startswith("# SatisfiedClicks(t=20)\n\nClicks that satisfied.\n\n- formula: ")
+    assert page.startswith("# SatisfiedClicks(t=20)\n\nShare of satisfied clicks.\n\n- formula: ")
     labels = re.findall(r"^- ([a-z ]+):", page, re.MULTILINE)
     assert labels == [
-        "formula", "value", "numerator", "denominator", "one row", "unit", "parameters", "window", "attribution",
-        "needs", "source", "misleads",
+        "formula", "value", "numerator", "denominator", "row", "unit", "parameters", "window", "attribution",
+        "needs", "source", "caveats",
     ]  # fmt: skip
     assert "`satisfied_events_20`" in page
     assert max(map(len, page.splitlines())) <= 80

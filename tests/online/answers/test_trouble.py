@@ -10,7 +10,7 @@ import pytest
 from judged.online import findings as log_findings
 from judged.online import online_metrics
 from judged.online.check import check_log
-from judged.online.findings import Account, LogFinding, doubts
+from judged.online.findings import Account, LogFinding, unfit_reasons
 from judged.online.storage import read_log
 from made_log import closed_databases
 
@@ -52,26 +52,29 @@ CLICKS = [click(number, f"q{number}") for number in range(10)]
     ("lines", "reasons"),
     [
         ([*PAGES, *CLICKS], []),
-        ([*PAGES, *FACETS, *CLICKS], ["4 of 24 query rows (16.7 %) are left out, more than 5 %: facet-request 4"]),
+        (
+            [*PAGES, *FACETS, *CLICKS],
+            ["4 of 24 query rows (16.7%) are excluded or lost, more than 5%: facet-request 4"],
+        ),
         (
             [*PAGES, *CLICKS, *CLICKS[:2]],
-            ["2 of 12 event rows (16.7 %) are left out, more than 5 %: duplicate-event 2"],
+            ["2 of 12 event rows (16.7%) are excluded or lost, more than 5%: duplicate-event 2"],
         ),
         (
             [*PAGES, *CLICKS, *[INVALID_JSON] * 3],
-            ["3 of 33 records of a file could not be read, more than 5 %: broken-json"],
+            ["3 of 33 records of a file could not be read, more than 5%: broken-json"],
         ),
         (
             [*PAGES, *CLICKS, click(1, "none")],
-            ["only 90.9 % of the events that name a page are on one, less than 95 %: unknown-query-id 1"],
+            ["only 90.9% of the events with a query_id are on a page, less than 95%: unknown-query-id 1"],
         ),
     ],
 )
 def test_results_and_the_check_have_the_same_doubts(tmp_path: Path, lines: list[str], reasons: list[str]) -> None:
     (tmp_path / "log.ndjson").write_text("\n".join(lines) + "\n")
     log = read_log(tmp_path / "log.ndjson")
-    assert list(check_log(log).doubts) == reasons
-    expected = tuple(f"log.ndjson is not fit: {reason}." for reason in reasons)
+    assert list(check_log(log).unfit_reasons) == reasons
+    expected = tuple(f"log.ndjson is not fit for metrics: {reason}." for reason in reasons)
     notes = online_metrics(log, ["PageCTR"]).notes
     assert tuple(str(note) for note in notes if note.rule == "unfit-log") == expected
 
@@ -81,11 +84,11 @@ def test_lost_and_excluded_rows_are_added() -> None:
     lost = LogFinding("bad-row", "query", 4, 100, "lost", "rows: too short", "")
     excluded = LogFinding("bot", "query", 3, 96, "excluded", "pages of programs", "")
     account = Account("query", 96, 93, (("bot", 3),))
-    assert doubts([account], [lost, excluded]) == (
-        "7 of 100 query rows (7.0 %) are left out, more than 5 %: bot 3, bad-row 4",
+    assert unfit_reasons([account], [lost, excluded]) == (
+        "7 of 100 query rows (7.0%) are excluded or lost, more than 5%: bot 3, bad-row 4",
     )
-    assert doubts([account], [excluded]) == doubts([Account("query", 96, 96, ())], [lost]) == ()
-    assert doubts([Account("query", 0, 0, ())], []) == ("no query was read, so there is no page",)
+    assert unfit_reasons([account], [excluded]) == unfit_reasons([Account("query", 96, 96, ())], [lost]) == ()
+    assert unfit_reasons([Account("query", 0, 0, ())], []) == ("the log has no queries, so it has no pages",)
 
 
 @pytest.mark.parametrize(
@@ -102,5 +105,5 @@ def test_the_counted_noun_is_not_repeated(table: str, problem: str, expected: st
 
 def test_files_of_a_folder_are_not_rows() -> None:
     findings = (LogFinding("strange-file", "folder", 1, 4, "excluded", "file: no log", ""),)
-    assert log_findings.summarize_findings(findings) == ("left out: strange-file 1 of 4 files",)
-    assert doubts([Account("query", 9, 9, ())], findings) == ()
+    assert log_findings.summarize_findings(findings) == ("excluded: strange-file 1 of 4 files",)
+    assert unfit_reasons([Account("query", 9, 9, ())], findings) == ()

@@ -67,11 +67,11 @@ def test_a_clean_log(run: Callable[..., Ended]) -> None:
     assert done.lines[0] == "clean.ndjson: ubi, 1 file, 2026-01-05 10:00 to 2026-01-05 10:01 UTC"
     assert done.lines[1] == "2 pages, 2 events, 2 events on pages, 1 session, 1 user"
     assert [line.split() for line in done.lines[3:6]] == [
-        ["rows", "read", "kept"],
+        ["table", "read", "kept"],
         ["query", "2", "2"],
         ["event", "2", "2"],
     ]
-    assert done.lines[-1].startswith("fit:")
+    assert done.lines[-1].startswith("The log is fit for metrics: ")
     capabilities = {line.split()[0]: line.split()[1] for line in done.lines if " yes " in line or " no " in line}
     assert (
         capabilities["clicks"],
@@ -159,8 +159,8 @@ def test_current_queries_of_a_track_do_not_make_a_log_unfit(run: Callable[..., E
     )
     Path("track.xml").write_text(f"<sessiontrack2012>{session}</sessiontrack2012>")
     done = run("logs", "check", "track.xml")
-    assert ["current-query", "query", "lost", "1", "2", "50.0", "%"] in [line.split() for line in done.lines]
-    assert (done.code, done.lines[-1][:4]) == (0, "fit:")
+    assert ["current-query", "query", "lost", "1", "2", "50.0%"] in [line.split() for line in done.lines]
+    assert (done.code, done.lines[-1]) == (0, "The log is fit for metrics: no problem exceeds its limit.")
 
 
 def test_no_share_is_above_one(run: Callable[..., Ended]) -> None:
@@ -198,13 +198,14 @@ def test_standard_input_is_read_once(run: Callable[..., Ended]) -> None:
 def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
     done = run("logs", "check", "astray.ndjson")
     assert done.code == 1
-    assert "facet-request     query  excluded     1        3  33.3 %" in done.out
-    assert "unknown-query-id (event): 1 row: events on pages that were not logged" in done.out
+    assert "facet-request query excluded 1 3 33.3%" in " ".join(done.out.split())
+    assert "unknown-query-id (event): 1 row: events on pages that are not in the log" in done.out
     assert "At astray.ndjson:5" in done.out
-    assert [line for line in done.lines if line.startswith("not fit")] == [
-        "not fit: 1 of 3 query rows (33.3 %) are left out, more than 5 %: facet-request 1",
-        "not fit: only 66.7 % of the events that name a page are on one, less than 95 %: unknown-query-id 1",
-    ]
+    assert " ".join(done.out.split()).endswith(
+        "The log is not fit for metrics: 1 of 3 query rows (33.3%) are excluded or lost, more than 5%: facet-request 1."
+        " The log is not fit for metrics: only 66.7% of the events with a query_id are on a page, less than 95%:"
+        " unknown-query-id 1."
+    )
 
 
 LONG_NAME = "n" * 300
@@ -242,7 +243,7 @@ def test_bot_policies_are_shown_if_there_are_bots(run: Callable[..., Ended]) -> 
     with_bots, without_bots = run("logs", "check", "robots.ndjson"), run("logs", "check", "clean.ndjson")
     assert "\nbot " in with_bots.out
     assert "bots exclude, bot_rate more than 100 pages in 60 minutes" in " ".join(with_bots.out.split())
-    assert "Chosen: session_gap 30 minutes, rank_base 1 (found)." in without_bots.out
+    assert "Options: session_gap 30 minutes, rank_base 1 (detected)." in without_bots.out
 
 
 def test_progress_on_a_terminal(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,11 +293,11 @@ def test_formats(run: Callable[..., Ended], tmp_path: Path) -> None:
         ("facet-request", 1, 3, 1 / 3), ("unknown-query-id", 1, 3, 1 / 3),
     ]  # fmt: skip
     assert data["counts"]["events on pages"] == 2
-    capabilities = {row["name"]: row["has"] for row in data["tells"]}
+    capabilities = {row["name"]: row["available"] for row in data["capabilities"]}
     assert (capabilities["clicks"], capabilities["values"]) == (True, False)
     markdown = run("logs", "check", "astray.ndjson", "--format", "markdown").out
-    assert "| facet-request | query | excluded | 1 | 3 | 33.3 % |" in markdown
-    assert "### What this log can tell" in markdown
+    assert "| facet-request | query | excluded | 1 | 3 | 33.3% |" in markdown
+    assert "### Data for metrics" in markdown
 
 
 def test_a_converted_log_equals_the_original(run: Callable[..., Ended], tmp_path: Path) -> None:
@@ -349,7 +350,7 @@ def test_the_official_sample_with_its_seven_defects() -> None:
     # 41 of the 287 clicks have no impression, nor have the 11 of item_click; 12 more are not in the list of their page
     assert counts["click-without-impression"] == (41 + 11 + 12, 287 + 11)
     (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
-    assert "(84 query_ids stand in several rows, up to 6" in repeated.problem
+    assert "(84 query_ids are in several rows, up to 6" in repeated.problem
     pages = log.serp.where("zero_results IS NOT NULL").to_arrow().num_rows
     empty = log.serp.where("zero_results").to_arrow().num_rows
     assert (empty, pages) == (6, 84)  # 7.1 %, and not the 70.3 % of all 273 rows with a list

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 METRICS = import_module("judged.online.estimation.online_metrics")  # the package has a function of this name
 READING_OPTIONS = {"layout": None, "mapping": None, "session_gap": 30.0, "bots": "exclude", "bot_pages": 100,
            "bot_minutes": 60.0, "rank_base": None, "memory": None, "threads": None, "tables": None}  # fmt: skip
-REASON = "60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60"
-UNFIT = f"warning: ubi.ndjson is not fit: {REASON}.\n"
+REASON = "60 of 1,060 query rows (5.7%) are excluded or lost, more than 5%: facet-request 60"
+UNFIT = f"warning: ubi.ndjson is not fit for metrics: {REASON}.\n"
 BIASED = "".join(f"warning: {note}\n" for note in scores().notes if note.rule == "position-bias")
 
 
@@ -206,7 +206,7 @@ def test_all_commands_have_the_same_reading_options(run: Callable[..., Ended]) -
         help_text = run("online", command, "--help").out
         for name in READING_OPTIONS.keys() - ({"tables"} if command == "offline" else set()):  # the option for Spark
             assert f"--{name.replace('_', '-')}" in help_text
-        assert "or clickmodels, which has to be named" in " ".join(help_text.split())
+        assert "or clickmodels, which is not detected" in " ".join(help_text.split())
 
 
 def test_no_ctr_by_rank(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_the_list(run: Callable[..., Ended]) -> None:
     result = run("online", "list")
     assert result.code == 0
     assert all(f"  {name}" in result.out for name in ONLINE_METRICS)
-    assert run("online", "list", "pagectr@5").out.startswith("# PageCTR@5\n\nPages with a click.\n")
+    assert run("online", "list", "pagectr@5").out.startswith("# PageCTR@5\n\nShare of pages with a click.\n")
     definitions = json.loads(run("online", "list", "SatisfiedClicks(t=20)", "--format", "json").out)
     assert [(metric["metric"], metric["numerator"]) for metric in definitions] == [
         ("SatisfiedClicks(t=20)", "satisfied_events_20")
@@ -283,7 +283,10 @@ def test_metrics_of_written_files(run: Callable[..., Ended], tmp_path: Path, mon
     assert done.code == 0
     report = Path("report.md").read_text()
     assert "## What users did" in report
-    assert f"In {dict(scores_in_python.counts)['pages']} pages of 25 users, pages with a satisfied click" in report
+    assert (
+        f"In {dict(scores_in_python.counts)['pages']} pages of 25 users, share of pages with a satisfied click"
+        in report
+    )
     assert "### Satisfied clicks by threshold" in report
     assert "judged report qrels.txt a.run --measure RR --log log --output report.md" in report
 

@@ -55,11 +55,11 @@ def test_users_that_nobody_named_are_refused_and_said_to_be_sessions() -> None:
     assert [(str(metric), reason) for metric, reason in scores.refused] == [
         ("SessionsPerUser", lacking_data(online_metric("SessionsPerUser"), unnamed))
     ]
-    assert dict(scores.policies)["users"] == "none is logged, so each session counts as one"
+    assert dict(scores.policies)["users"] == "the log has no user IDs: each session counts as a user"
     without_sessions = typed_log(pages, [click(0, 5)], has=unnamed - {"sessions"}, findings=(all_unnamed,))
     scores = online_metrics(without_sessions, ["SessionCTR", "PageCTR"])
     assert [(str(metric), reason) for metric, reason in scores.refused] == [("SessionCTR", "the log has no sessions")]
-    assert dict(scores.policies)["users"] == "none is logged, so each page counts as one"
+    assert dict(scores.policies)["users"] == "the log has no user IDs: each page counts as a user"
     scores = online_metrics(typed_log(pages, [], findings=(some_unnamed,)), ["SessionsPerUser", "ZeroResults"])
     assert "users" not in dict(scores.policies)
     assert scores.value("SessionsPerUser") == 1.0
@@ -67,7 +67,7 @@ def test_users_that_nobody_named_are_refused_and_said_to_be_sessions() -> None:
 
 def test_a_log_is_said_in_one_line() -> None:
     log = typed_log([page(0)], [], name="shop", has=frozenset({"shown", "clicks"}), files=("a", "b"), has_time=False)
-    assert repr(log) == "InteractionLog('shop': tables, 2 files, 0 findings, no clock; tells clicks, shown)"
+    assert repr(log) == "InteractionLog('shop': tables, 2 files, 0 findings, no timestamps; has clicks, shown)"
 
 
 @pytest.mark.parametrize(("users", "has_interval"), [(2, False), (3, True)])

@@ -19,7 +19,7 @@ def test_navigation_between_click_pages(serve: Any, tab: Any, sample: Any, width
     browser_tab = tab(serve(sample) + "/", width)
     page = browser_tab.page
     page.get_by_label("Workbench").get_by_role("link", name="Clicks").click()
-    for name in ("How often ranks are looked at", "Clicks against people's judgments"):
+    for name in ("Position bias", "Clicks and judgments"):
         expect(page.locator("table").first).to_be_visible()
         browser_tab.accessible()
         browser_tab.fits()

@@ -34,7 +34,7 @@ def test_navigation_between_user_pages(serve: Any, tab: Any, workspace: Any, wid
     expect(page.locator("table").first).to_be_visible()
     browser_tab.accessible()
     browser_tab.fits()
-    page.get_by_role("link", name="Watch over production").click()
+    page.get_by_role("link", name="Production monitoring").click()
     expect(page.get_by_text("wrong is off since 2026-03-26")).to_be_visible()
     points = page.locator("svg .mark-symbol path")
     expect(points.first).to_be_visible()

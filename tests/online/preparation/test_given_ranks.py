@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judged.online.findings import doubts
+from judged.online.findings import unfit_reasons
 from made_log import findings_by_rule, prepared_log, rows
 from raw_made import event, query
 
@@ -102,9 +102,9 @@ def test_a_log_with_many_repaired_rows_is_not_fit() -> None:
     wrong = event("1", "click", 40, "c", position=1)
     few_repaired = prepared_log([query("1")], [*events, wrong])
     assert findings_by_rule(few_repaired)["event", "rank-disagrees"] == (1, 20, "repaired")
-    assert not doubts(few_repaired.accounts, few_repaired.findings)
+    assert not unfit_reasons(few_repaired.accounts, few_repaired.findings)
     many_repaired = prepared_log([query("1")], [*events, wrong, {**wrong, "time_ms": wrong["time_ms"] + 1}])
-    (reason,) = doubts(many_repaired.accounts, many_repaired.findings)
+    (reason,) = unfit_reasons(many_repaired.accounts, many_repaired.findings)
     assert "2 of 21" in reason
     assert "rank-disagrees" in reason
 
@@ -113,4 +113,4 @@ def test_positions_from_0_do_not_make_a_log_unfit() -> None:
     events = [event("1", "click", rank, name, position=rank) for rank, name in enumerate("abc")]
     log = prepared_log([query("1")], events)
     assert ("event", "zero-based-ranks") in findings_by_rule(log)
-    assert not doubts(log.accounts, log.findings)
+    assert not unfit_reasons(log.accounts, log.findings)

@@ -145,5 +145,5 @@ def test_every_layout(tmp_path: Path, name: str) -> None:
     assert excluded(log, "event") == duplicates
     assert tuple(account.read for account in log.accounts) == counts
     assert len(log.event.to_arrow()) == counts[1] - sum(duplicates.values())
-    assert not [finding for finding in log.findings if finding.done == "lost"]
+    assert not [finding for finding in log.findings if finding.action == "lost"]
     engine.con.close()

@@ -31,9 +31,9 @@ def test_rules_that_exclude_queries() -> None:
     assert ("late",) not in rows(log.shown, "object_id")
     (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
     assert repeated.places == ("log.ndjson:11", "log.ndjson:13")
-    assert "3 query_ids stand in several rows, up to 3" in repeated.problem
+    assert "3 query_ids are in several rows, up to 3" in repeated.problem
     (facets,) = [finding for finding in log.findings if finding.rule == "facet-request"]
-    assert "1 of size 0, 1 with an empty list beside a full one" in facets.problem
+    assert "1 of size 0, 1 with an empty list under a query_id with results" in facets.problem
 
 
 def test_a_repeated_page_has_the_time_of_its_first_request_with_results() -> None:
@@ -73,7 +73,7 @@ def test_rules_of_events() -> None:
     assert sorted(ranks) == [
         (-5000, 3), (1000, 1), (3000, 1), (6000, 3), (7000, 9), (8000, None), (12000, None), (13000, None),
     ]  # fmt: skip
-    assert "by 5 s at the median" in next(finding.problem for finding in log.findings if finding.rule == "clock-skew")
+    assert "(median: 5 s)" in next(finding.problem for finding in log.findings if finding.rule == "clock-skew")
     assert len(rows(log.session)) == 1  # events without a page stay in their session
 
 
@@ -102,7 +102,7 @@ def test_the_rank_base_is_detected_by_application() -> None:
     assert ("x4", 5) in ranks
     assert ("y1", 1) in ranks
     (mixed,) = [finding for finding in log.findings if finding.rule == "mixed-rank-base"]
-    assert "old from 0 (1 of 5 positions are 0, 1 are 1, not sure)" in mixed.problem
+    assert "old: positions start at 0 (1 of 5 are 0, 1 are 1, uncertain)" in mixed.problem
 
 
 def test_a_rare_position_0_does_not_change_the_rank_base() -> None:
@@ -165,7 +165,7 @@ def test_clicks_without_an_impression() -> None:
         5,
         "kept",
     )  # b, z, and l on a page that was not logged
-    assert "(1 not in the list of their page, 2 in it" in next(
+    assert "(1 not in the list of their page, 2 without an impression)" in next(
         finding.problem for finding in log.findings if finding.rule == "click-without-impression"
     )
     assert rows(log.shown, "object_id", "seen") == [("a", True), ("b", False), ("c", False)]
@@ -288,7 +288,7 @@ def test_the_rank_base_of_many_applications() -> None:
     assert set(ranks.values()) == {1, 2}
     assert all(ranks[f"x{i}"] == i % 2 + 1 for i in range(8000))
     (mixed,) = [finding for finding in log.findings if finding.rule == "mixed-rank-base"]
-    assert mixed.problem.count(" positions are 0") == 8
+    assert mixed.problem.count(": positions start at") == 8
     assert "; 3,994 more)" in mixed.problem
 
 

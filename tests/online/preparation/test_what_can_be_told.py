@@ -52,7 +52,7 @@ def test_a_log_of_clicked_results_does_not_contain_shown_results() -> None:
 def test_rank_metrics_require_a_click_with_a_rank() -> None:
     without_rank = prepared_log([query("1", hits=None)], [event("1", "click", 1, "a")])
     for name in ("FirstClickRR", "TopmostClickRR", "MeanRR", "DeepestClickRank", "PageCTR@3"):
-        assert "at which rank" in lacking(without_rank, name)
+        assert "ranks of clicked results" in lacking(without_rank, name)
     assert not lacking(without_rank, "PageCTR")
     assert not lacking(prepared_log([query("1")], [event("1", "click", 1, "a")]), "PageCTR@3")
 
@@ -60,7 +60,7 @@ def test_rank_metrics_require_a_click_with_a_rank() -> None:
 @pytest.mark.parametrize("action", ["copy", "hover", "page_scroll"])
 def test_good_abandonment_requires_reading_actions(action: str) -> None:
     pages = [query("1"), query("2", 60)]
-    assert "copies" in lacking(prepared_log(pages, [event("1", "click", 1, "a")]), "GoodAbandonment")
+    assert "copy, hover, or scroll" in lacking(prepared_log(pages, [event("1", "click", 1, "a")]), "GoodAbandonment")
     log = prepared_log(pages, [event("1", "click", 1, "a"), event("2", action, 61)])
     assert not lacking(log, "GoodAbandonment")
 
@@ -95,7 +95,7 @@ def test_a_session_is_not_a_user() -> None:
     assert findings_by_rule(log)["query", "no-user"] == (4, 4, "kept")
     scores = online_metrics(log, ["QueriesPerSession", "SessionsPerUser"])
     assert [str(metric) for metric, _ in scores.refused] == ["SessionsPerUser"]
-    assert ("users", "none is logged, so each session counts as one") in scores.policies
+    assert ("users", "the log has no user IDs: each session counts as a user") in scores.policies
 
 
 @pytest.mark.parametrize(("without_user", "supported"), [(1, True), (2, False)])
@@ -133,8 +133,8 @@ def test_sessions_without_a_user_id_are_counted_separately() -> None:
         query(str(i), 60 * i, ("a",), session_id=session, user_id=user) for i, (session, user) in enumerate(sessions)
     ]
     counts = dict(check_log(prepared_log(pages, [])).counts)
-    assert (counts["sessions"], counts["users"], counts["users without a name"]) == (5, 1, 3)
+    assert (counts["sessions"], counts["users"], counts["users without an ID"]) == (5, 1, 3)
     ann_only = dict(check_log(prepared_log([query("1", 0, ("a",), session_id="s", user_id="ann")], [])).counts)
-    assert (ann_only["users"], "users without a name" in ann_only) == (1, False)
+    assert (ann_only["users"], "users without an ID" in ann_only) == (1, False)
     without_user = [query(str(i), 60 * i, ("a",), session_id=f"s{i}", user_id=None) for i in range(2)]
     assert "users" not in dict(check_log(prepared_log(without_user, [])).counts)

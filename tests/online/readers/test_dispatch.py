@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judged.errors import InputError
-from judged.online.findings import doubts
+from judged.online.findings import unfit_reasons
 from judged.online.readers.files import LAYOUTS, LogFile, detect_format, detect_layout, find_log_files
 from judged.online.storage import TABLES, read_log, read_raw, store_log
 from online.readers.ubi_logs import EVENTS, QUERIES, engine, read, rows, write_lines, write_parquet
@@ -171,7 +171,7 @@ def test_what_lies_beside_a_log_in_its_folder_is_left_out_and_counted(tmp_path: 
     for name, text in STRANGERS.items() | dict.fromkeys(HIDDEN, "x").items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="latin-1")
-    with pytest.raises(InputError, match=r"not that of a log|no known log layout"):
+    with pytest.raises(InputError, match=r"not the name of a log|no known log layout"):
         read(folder)
     write_lines(folder / "log.ndjson", QUERIES)
     source = folder
@@ -188,7 +188,7 @@ def test_what_lies_beside_a_log_in_its_folder_is_left_out_and_counted(tmp_path: 
         "skipped-file": (7, False),
     }
     assert len(skipped["skipped-file"].places) == 5
-    assert "logo.png: its name is not that of a log" in skipped["skipped-file"].problem
+    assert "logo.png: the file name is not the name of a log" in skipped["skipped-file"].problem
     for name in ("README", "notes.txt", "products.csv", "schema.json"):
         with pytest.raises(InputError, match="no known log layout"):
             read(folder / name)
@@ -220,7 +220,7 @@ def test_files_left_out_are_findings_and_no_reason_for_doubt(tmp_path: Path) -> 
     (tmp_path / "_SUCCESS").write_text("")
     log = read_log(tmp_path)
     folder_findings = {
-        finding.rule: (finding.table, finding.rows, finding.of, finding.done)
+        finding.rule: (finding.table, finding.rows, finding.of, finding.action)
         for finding in log.findings
         if finding.table == "folder"
     }
@@ -228,7 +228,7 @@ def test_files_left_out_are_findings_and_no_reason_for_doubt(tmp_path: Path) -> 
         "skipped-file": ("folder", 1, 3, "excluded"),
         "hidden-file": ("folder", 1, 3, "excluded"),
     }
-    assert not [finding for finding in doubts(log.accounts, log.findings) if "file" in finding]
+    assert not [finding for finding in unfit_reasons(log.accounts, log.findings) if "file" in finding]
     log.engine.con.close()
 
 

@@ -77,7 +77,7 @@ def test_clicks_in_a_list(tmp_path, clicks, position):
     assert select(rows(log.events), "object_id", "position") == [("d9", position[0]), ("d1", position[1])]
     assert select(rows(log.queries), "hit_ids") == [(hits,) for _, _, hits, _, _ in PAGES]
     assert log.rank_base == {1: 1, 2: 1, None: None, 0: 0}[position[1]] or log.rank_base == 0
-    assert "DOUBT: no column is a time" in text
+    assert "CHECK: no column has valid times" in text
     assert not log.has_time
 
 
@@ -124,7 +124,7 @@ def test_events_told_apart_by_their_action(tmp_path):
         ("resultTap", "d1", 1, None), ("add-to-cart", "d1", None, 9.5), ("wiggle", None, None, None),
     ]  # fmt: skip
     assert mapping["actions"] == {"resultTap": "click", "add-to-cart": "add_to_cart"}
-    assert "# DOUBT: what 'wiggle' means" in text
+    assert "# CHECK: the action 'wiggle' is unknown" in text
 
 
 def test_pages_and_events_in_one_file(tmp_path):
@@ -145,8 +145,8 @@ def test_clicks_alone(tmp_path):
     assert select(rows(log.events), "object_id", "position", "action") == [("a.com", 1, "click"), ("b.com", 2, "click")]
     assert select(rows(log.queries), "query", "user_id") == [("red car", "1"), ("blue", "1")]
     assert not log.logs_unclicked_pages
-    assert "DOUBT: no row says what was shown" in text
-    assert "DOUBT: no column names the page" in text
+    assert "CHECK: no shown results" in text
+    assert "CHECK: no column identifies the page" in text
 
 
 @pytest.mark.parametrize(
@@ -171,12 +171,12 @@ def test_formats_of_times(tmp_path, values, formats):
 
 def test_times_that_may_be_read_in_two_ways(tmp_path):
     path = write_log(tmp_path, "log.csv", "time,query,urls\n01/02/2026 10:00:00,red,a|b\n")
-    assert "# DOUBT: the time could also be %d/%m/%Y %H:%M:%S" in draft_mapping(path)
+    assert "# CHECK: the time could also be %d/%m/%Y %H:%M:%S" in draft_mapping(path)
 
 
 def test_what_is_no_log_is_no_mapping(tmp_path):
     text = draft_mapping(write_log(tmp_path, "prices.csv", "name,size\nshoe,4\nboot,5\n"))
-    assert "this is no mapping yet" in text
+    assert "the mapping is incomplete" in text
     assert set(tomllib.loads(text)) == {"note", "file"}
     with pytest.raises(InputError, match="no records to draft"):
         draft_mapping(write_log(tmp_path, "empty.csv", "\n"))

@@ -112,7 +112,7 @@ def test_conditions_go_with_slices_dwell_and_time() -> None:
 
 def test_no_page_is_no_result() -> None:
     log = typed_log(*pages_and_events())
-    with pytest.raises(InputError, match="no page meets"):
+    with pytest.raises(InputError, match="no page matches the condition"):
         online_metrics(log, "PageCTR", where="device == 'watch'")
     with pytest.raises(InputError, match="no attribute 'ranks'"):
         online_metrics(log, "PageCTR", where="ranks == 1")

@@ -87,7 +87,7 @@ def test_seen_is_asked_before_by_another_session():
     slices, values, note = sliced(logs(pages), "seen")
     assert slices == ["new", "new", "seen", "new", "seen", "new", "new", "seen", "unknown"]
     assert values == ("new", "seen", "unknown")
-    assert "beginning" in note
+    assert "first days of the log" in note
 
 
 def test_seen_against_a_look_at_every_pair_of_pages():

@@ -97,8 +97,8 @@ def test_what_is_no_point_in_time(name):
 
 def test_a_log_without_a_clock_is_not_sliced_by_time():
     log = logs([{}], has_time=False)
-    assert "no clock to slice by week" in refused(log, "week")
-    assert "no clock" in refused(log, "freshness", objects={"object_id": ["a"], "time_ms": [1]})
+    assert "no timestamps to slice by week" in refused(log, "week")
+    assert "no timestamps" in refused(log, "freshness", objects={"object_id": ["a"], "time_ms": [1]})
 
 
 def test_a_log_of_times_without_dates_has_hours_of_the_day_alone():
@@ -146,7 +146,7 @@ def test_first_click():
     slices, values, note = sliced(logs([{}] * 6, events=CLICKS), "first_click")
     assert slices == ["4-10", "2-3", "unknown", "none", "11+", "1"]
     assert values == ("1", "2-3", "4-10", "11+", "none", "unknown")
-    assert "what users did" in note
+    assert "slices depend on clicks" in note
     assert "has no clicks" in refused(logs([{}], has=()), "first click")
 
 

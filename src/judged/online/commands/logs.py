@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
     from judged.online.log import InteractionLog
 
-    Tell: TypeAlias = Callable[[str, float | None], None]
+    Progress: TypeAlias = Callable[[str, float | None], None]
 
 _LAYOUT_FIX = "use --layout NAME, or --mapping FILE for another layout (see 'judged logs check --help')"
 READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
@@ -35,20 +35,20 @@ interval = with_options(
         type=Choice("judged.online.estimation.online_metrics:Unit"),
         default="user",
         show_default=True,
-        help="Intervals are made over these: what one of them does is not independent.",
+        help="Independent unit of the confidence intervals.",
     ),
     shared("confidence"),
 )
 """Options of confidence intervals."""
 
 
-where = shared("where", help="Count only pages that match, such as \"device == 'mobile' and page == 1\".")
+where = shared("where", help="Condition for pages, such as \"device == 'mobile' and page == 1\".")
 """Option that filters pages."""
 
 tables = click.option(
     "--tables",
     metavar="ADDRESS",
-    help="Where on Spark the tables of a converted LOG are: sc://HOST:PORT/SCHEMA (see docs/any-size.md).",
+    help="Spark schema with the tables of a converted LOG: sc://HOST:PORT/SCHEMA (see docs/any-size.md).",
 )
 """Option of commands that are tested on Spark."""
 
@@ -57,50 +57,50 @@ log_options = with_options(
     click.option(
         "--layout",
         metavar="NAME",
-        help="ubi, wscd, trec-session, open-bandit, or clickmodels, which has to be named."
-        "  [default: found from the first bytes]",
+        help="ubi, wscd, trec-session, open-bandit, or clickmodels, which is not detected."
+        "  [default: detected from the first bytes]",
     ),
-    click.option("--mapping", metavar="FILE", help="TOML that says which columns of another log mean what."),
+    click.option("--mapping", metavar="FILE", help="TOML file that maps the columns of a log with another layout."),
     click.option(
         "--session-gap",
         type=click.FloatRange(0, min_open=True),
         default=30.0,
         show_default=True,
         metavar="MINUTES",
-        help="Inactivity that ends a session, where the log names none.",
+        help="Inactivity that ends a session, if the log has no session IDs.",
     ),
     click.option(
         "--bots",
         type=Choice("judged.online.preparation.work:Bots"),
         default="exclude",
         show_default=True,
-        help="What to do with users who are programs: by a flag, by the user agent, or by their rate.",
+        help="Exclude or keep bots, detected by a flag, the user agent, or the number of pages.",
     ),
     click.option(
         "--bot-pages",
         type=click.IntRange(1),
         default=100,
         show_default=True,
-        help="A user with more pages than this in one session, or in --bot-minutes, is a program.",
+        help="Maximum pages of a person in one session, or in --bot-minutes.",
     ),
     click.option(
         "--bot-minutes",
         type=click.FloatRange(0, min_open=True),
         default=60.0,
         show_default=True,
-        help="See --bot-pages.",
+        help="Time window of --bot-pages.",
     ),
     click.option(
         "--rank-base",
         type=Choice(("0", "1")),
-        help="What the log calls the first position.  [default: found for each application]",
+        help="Number of the first position.  [default: detected for each application]",
     ),
     click.option(
         "--memory",
         metavar="SIZE",
-        help="The most that the process may take, such as 1GB.  [default: 2.5GB, or a tenth of the machine's]",
+        help="Memory limit of the process, such as 1GB.  [default: 2.5GB, or a tenth of the machine's memory]",
     ),
-    click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
+    click.option("--threads", type=click.IntRange(1), metavar="N", help="Number of threads.  [default: all cores]"),
 )
 """The options with which logs are read."""
 
@@ -128,7 +128,7 @@ def opened(paths: tuple[str, ...], output: OutputOptions, options: dict[str, Any
 @contextmanager
 def opened_with_progress(
     paths: tuple[str, ...], output: OutputOptions, options: dict[str, Any], step: str = "counting"
-) -> Generator[tuple[InteractionLog, Tell | None]]:
+) -> Generator[tuple[InteractionLog, Progress | None]]:
     """Read a log like `opened`, and yield it with a function that reports progress."""
     from judged.online.engine import translate_memory_errors
 
@@ -136,8 +136,8 @@ def opened_with_progress(
     output.keep(*paths, reading_options["mapping"], options.get("documents"))
     with translate_memory_errors():
         log = open_log(paths, **reading_options)
-        with progress_line(step) as tell:
-            yield log, tell
+        with progress_line(step) as report:
+            yield log, report
 
 
 @contextmanager
@@ -166,10 +166,10 @@ def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> 
 
 
 @contextmanager
-def progress_line(step: str = "reading") -> Generator[Tell | None]:
+def progress_line(step: str = "reading") -> Generator[Progress | None]:
     """Yield a function that reports the current step and the finished share, or None without a terminal."""
-    with bar(step, 1000) as tell:
-        if tell is None:
+    with bar(step, 1000) as advance:
+        if advance is None:
             yield None
             return
         position = 0
@@ -178,7 +178,7 @@ def progress_line(step: str = "reading") -> Generator[Tell | None]:
             nonlocal position
             # The progress bar counts in thousandths.
             steps = None if share is None else round(1000 * share) - position
-            tell(step, steps)
+            advance(step, steps)
             position += steps or 0
 
         yield report
@@ -189,48 +189,48 @@ pages = click.option(
     type=Choice("judged.online.offline.page_topics:PageSelection"),
     default="first",
     show_default=True,
-    help="Of each result list its first page, or later ones too.",
+    help="Only the first page of each result list, or all pages.",
 )
 """Option that selects the pages of a result list."""
 
-dwell = click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
+dwell = click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds of a satisfied click.")
 """Option for the threshold of a satisfied click."""
 
 
 @click.group("logs")
 def logs() -> None:
-    """Check interaction logs, and make them ready for metrics."""
+    """Check, convert, and map interaction logs."""
 
 
-@logs.command("check", short_help="Say what is wrong with a LOG, what was done, and what it can tell.")
+@logs.command("check", short_help="Check a LOG: problems, actions taken, and data for metrics.")
 @paths
 @log_options
 @tables
 @answer_options()
 def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Say what is wrong with a LOG, what was done about it, and what it can tell.
+    """Check a LOG: its problems, the actions taken, and the data that it has for metrics.
 
-    Exit code 0: fit for metrics; 1: numbers of it would be wrong, since more than 5 % of the queries or events are left
-    out, lost or repaired, or less than 95 % of the events that name a page are on one; 2: it cannot be read at all, or
-    is empty.
-    Rows that a track publishes beside its pages (current-query, withheld-clicks) do not count here.
+    Exit code 0: the log is fit for metrics. 1: metrics would be wrong, because more than 5% of the queries or events
+    are excluded or lost, a rule repairs more than 5% of its rows, or less than 95% of the events with a query_id are on
+    a page. 2: the log cannot be read, or is empty.
+    Records that are not pages by design (current-query, withheld-clicks) do not count.
     """
     from judged.online.check import check_log
 
     with opened(paths, output, options) as log:
         result = check_log(log)
     output(result)
-    raise SystemExit(1 if result.doubts else 0)
+    raise SystemExit(1 if result.unfit_reasons else 0)
 
 
-@logs.command("convert", short_help="Write a LOG as typed Parquet tables, which open in a moment.")
+@logs.command("convert", short_help="Convert a LOG to Parquet tables, which open quickly.")
 @paths
-@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to.")
+@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Output folder.")
 @log_options
 def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
-    """Write a LOG as four typed Parquet tables into a FOLDER, which every command reads as a log.
+    """Convert a LOG to four Parquet tables in a FOLDER, which every command reads as a log.
 
-    What was found is kept beside them in log.json: 'judged logs check FOLDER' says it again.
+    The findings are stored in log.json: 'judged logs check FOLDER' prints them.
     """
     from judged.online.engine import translate_memory_errors
     from judged.online.storage import store_log
@@ -242,13 +242,13 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
     click.echo(f"{folder}: " + ", ".join(f"{file.name} {file.stat().st_size:,} bytes" for file in files))
 
 
-@logs.command("draft", short_help="Write a first mapping of a log from its data.")
+@logs.command("draft", short_help="Draft a mapping of a log from its data.")
 @click.argument("path", metavar="FILE")
-@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="MAPPING", help="Where to.  [default: print it]")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="MAPPING", help="Output file.  [default: print]")
 def draft(path: str, out: Path | None) -> None:
-    """Write a first mapping of a log in FILE: TOML for --mapping, in which a person puts right what is in doubt.
+    """Draft a mapping of the log in FILE: TOML for --mapping, to be checked and corrected.
 
-    Which column is what is told from names and values of the first 2,000 records; what cannot be told is a comment.
+    Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines.
     """
     from judged.interface.arguments import write_result
     from judged.online.readers.draft import draft_mapping

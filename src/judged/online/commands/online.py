@@ -31,32 +31,35 @@ _DOCUMENTS_FIX = "use --documents FILE with documents that have a column date"
     },
 )
 def online() -> None:
-    """Compute metrics of what users did, from logs of result pages and clicks.
+    """Compute metrics of user behavior from logs of result pages and clicks.
 
-    LOG is one file or several of one log: UBI (ndjson, JSON, Parquet, CSV), a click-model log, a TREC session file, or
-    any table with a --mapping. What is wrong with a log is found by 'judged logs check'.
+    LOG is one or more files of one log: UBI (ndjson, JSON, Parquet, CSV), a click-model log, a TREC session file, or
+    any table with a --mapping. 'judged logs check' finds problems of a log.
     """
 
 
 _reading_options = with_options(where, log_options, tables, answer_options())
 _metric_arguments = with_options(logs.paths, where, interval, log_options, tables, answer_options())
 _slice_options = with_options(
-    logs.by("Slice by this: device, language, variant, ..., or an attribute of the log."),
-    click.option(
-        "--documents", metavar="FILE", help="For --by freshness: when results were made, documents with a column date."
-    ),
+    logs.by("Slicing attribute: device, language, variant, ..., or an attribute of the log."),
+    click.option("--documents", metavar="FILE", help="Documents with a column date, for --by freshness."),
 )
 _comparison_arguments = with_options(
     logs.paths,
     click.option(
-        "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]"
+        "-m",
+        "--metric",
+        "metrics",
+        multiple=True,
+        metavar="NAME",
+        help="Ratio metric.  [default: five headline metrics]",
     ),
 )
 _since_option = click.option(
-    "--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]"
+    "--since", metavar="DATE", help="Start of the later period.  [default: a week before the end of the log]"
 )
 _query_option = click.option(
-    "--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart."
+    "--by", default="query_norm", show_default=True, metavar="COLUMN", help="Column that identifies queries."
 )
 
 
@@ -65,14 +68,16 @@ def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     try:
         return None if value is None else 1.0 if value == "off" else float(value)
     except ValueError:
-        raise InputError(f"--winsorize is {value!r}", fix="use a share above 0, such as 0.999, or off") from None
+        raise InputError(
+            f"--winsorize must be a number or off, got {value!r}", fix="use a share above 0, such as 0.999, or off"
+        ) from None
 
 
 _SETTINGS = {
-    "winsorize": "Money of a page above this quantile, of pages that brought any, counts as it; 1 or off: as it is.",
-    "reformulation_gap": "Seconds within which the next query of a session may be a reformulation.",
-    "attribution_window": "Seconds within which a cart or purchase that names no page counts for the last one.",
-    "success": "Seconds of dwell that make a session succeed, where a metric does not say it (t=).",
+    "winsorize": "Winsorize the revenue of a page at this quantile of pages with revenue; 1 or off: no winsorization.",
+    "reformulation_gap": "Maximum seconds from a query to its reformulation.",
+    "attribution_window": "Maximum seconds from the last page to a cart or purchase without a page that counts for it.",
+    "success": "Dwell time in seconds of a successful session, for metrics without the parameter t.",
 }
 """Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
 
@@ -97,9 +102,13 @@ def _settings(options: dict[str, Any]) -> FactSettings:
     return FactSettings(**{name: value for name, value in values.items() if value is not None})
 
 
-@online.command("metrics", short_help="Metrics with intervals, by slice.")
+@online.command("metrics", short_help="Metrics with confidence intervals, by slice.")
 @click.option(
-    "-m", "--metric", multiple=True, metavar="NAME", help="A metric, such as PageCTR or SatisfiedClicks(t=20)."
+    "-m",
+    "--metric",
+    multiple=True,
+    metavar="NAME",
+    help="Metric, such as PageCTR or SatisfiedClicks(t=20).",
 )
 @_slice_options
 @click.option(
@@ -107,21 +116,21 @@ def _settings(options: dict[str, Any]) -> FactSettings:
     type=Choice(("delta", "bootstrap")),
     default="delta",
     show_default=True,
-    help="How intervals of ratios are made.",
+    help="Method of the confidence intervals of ratios.",
 )
 @shared("draws", "seed")
 @_setting_options
 @_metric_arguments
 def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
+    """Compute metrics of LOG with confidence intervals over users. Click metrics come with CTR by rank.
 
-    Without -m, every usual metric that the log can tell is shown; 'judged online list' names all.
+    Without -m, all common metrics that the log supports are computed; 'judged online list' lists all metrics.
     """
     from judged.online.scores import check_has_estimates
 
     options["settings"] = _settings(options)
-    with logs.opened_with_progress(paths, output, options) as (log, tell):
-        scores = check_has_estimates(_scores(log, metric or None, progress=tell, **options))
+    with logs.opened_with_progress(paths, output, options) as (log, report):
+        scores = check_has_estimates(_scores(log, metric or None, progress=report, **options))
     output(scores)
 
 
@@ -129,56 +138,56 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOpti
 @_slice_options
 @_metric_arguments
 def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Show how often results were opened at each rank of LOG, with intervals over users."""
-    with logs.opened_with_progress(paths, output, options) as (log, tell):
-        scores = _scores(log, "ImpressionCTR", progress=tell, **options)
+    """Compute the CTR of each rank in LOG, with confidence intervals over users."""
+    with logs.opened_with_progress(paths, output, options) as (log, report):
+        scores = _scores(log, "ImpressionCTR", progress=report, **options)
     output(scores.by_rank())
 
 
-@online.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
+@online.command("dwell", short_help="Dwell times, and satisfied clicks by threshold.")
 @_metric_arguments
 def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
+    """Estimate the dwell times of clicked results in LOG, and satisfied clicks by threshold.
 
-    Visits whose end was not seen count for as long as they were watched (Kaplan-Meier).
+    Visits without an observed end are censored (Kaplan-Meier), not excluded.
     """
     from judged.online.dwell import dwell_times
 
-    with logs.opened_with_progress(paths, output, options) as (log, tell):
-        if tell is not None:
-            tell("visits", None)
+    with logs.opened_with_progress(paths, output, options) as (log, report):
+        if report is not None:
+            report("visits", None)
         result = dwell_times(log, **options)
     output(result)
 
 
 @online.command("time", short_help="Metrics over time: control limits, signals, changes.")
-@click.option("-m", "--metric", required=True, multiple=True, metavar="NAME", help="A metric. Repeat for more.")
+@click.option("-m", "--metric", required=True, multiple=True, metavar="NAME", help="Metric. Repeat for more.")
 @click.option(
     "--every",
     type=Choice(("hour", "day", "week")),
     default="day",
     show_default=True,
-    help="One value for each of these.",
+    help="Length of a period.",
 )
 @click.option(
     "--warm-up",
     type=int,
     metavar="N",
-    help="So many complete periods at the beginning say what is usual.  [default: those before the first change]",
+    help="Number of complete periods at the start that define the control limits.  [default: up to the first change]",
 )
 @_setting_options
 @_metric_arguments
 def _time(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
+    """Compute metrics of LOG over time, with control limits, values outside them, and changes of the level."""
     from judged.online.series import over_time
 
     options["settings"] = _settings(options)
-    with logs.opened_with_progress(paths, output, options) as (log, tell):
-        result = over_time(log, metric, progress=tell, **options)
+    with logs.opened_with_progress(paths, output, options) as (log, report):
+        result = over_time(log, metric, progress=report, **options)
     output(result)
 
 
-@online.command("list", short_help="List the metrics, or show one in full.")
+@online.command("list", short_help="List the metrics, or show a full definition.")
 @click.argument("name", required=False)
 @click.option(
     "--format",
@@ -186,10 +195,10 @@ def _time(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions
     type=Choice(("table", "markdown", "json")),
     default="table",
     show_default=True,
-    help="Form of the list.",
+    help="Output format.",
 )
 def _list(name: str | None, form: str) -> None:
-    """List the metrics, or show NAME in full: formula, numerator, denominator, window, source, when it misleads."""
+    """List the metrics, or show the definition of NAME: formula, numerator, denominator, window, source, caveats."""
     from judged.online import catalog
     from judged.online.layout import definitions
     from judged.online.metrics import ONLINE_METRICS, online_metric
@@ -219,18 +228,18 @@ def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str 
         raise InputError(error.problem, fix=_DOCUMENTS_FIX, path=error.path) from None
 
 
-@online.command("overview", short_help="The numbers that matter against the period before, and what moved them.")
+@online.command("overview", short_help="Headline metrics compared with the previous period, with a decomposition.")
 @_comparison_arguments
 @_since_option
 @_query_option
 @interval
-@shared("alpha", help="Significance: what is said to change.")
+@shared("alpha", help="Significance level.")
 @_reading_options
 def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
-    """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.
+    """Compare five headline metrics of LOG with the previous period, and decompose each difference.
 
-    A number over pages changes because other queries are asked, or because queries fare otherwise: both parts have
-    intervals.
+    A metric over pages changes because the mix of queries changes, or because it changes within queries. Both parts
+    have confidence intervals.
     """
     from judged.online.log_overview import overview
 
@@ -239,29 +248,35 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     output(result)
 
 
-@online.command("queries", short_help="Queries that find nothing, are left, are asked again, rise or fall.")
+@online.command("queries", short_help="Queries with zero results, abandonment, reformulations, or changed frequency.")
 @logs.paths
 @click.option(
     "--list",
     "lists",
     multiple=True,
     metavar="NAME",
-    help="zero, left, again, low-ctr, slow, new, rising or falling.  [default: all]",
+    help="zero, abandoned, reformulated, low-ctr, slow, new, rising, or falling.  [default: all]",
 )
 @_query_option
 @_since_option
-@click.option("--min-users", type=click.IntRange(1), default=2, show_default=True, help="Fewer are not listed.")
-@shared("limit", type=click.IntRange(0), default=20, help="Rows of each list; 0: all.")
+@click.option(
+    "--min-users",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Minimum users of a query.",
+)
+@shared("limit", type=click.IntRange(0), default=20, help="Maximum number of rows of each list; 0: all.")
 @shared("confidence")
-@shared("fdr", help="Share of false discoveries, on average.")
+@shared("fdr", help="False discovery rate of the tested lists.")
 @_reading_options
 def queries_command(
     paths: tuple[str, ...], output: OutputOptions, lists: tuple[str, ...], limit: int, **options: Any
 ) -> None:
-    """List the queries of LOG that find nothing, are left, are asked again, get few clicks, are slow, rise or fall.
+    """List queries of LOG with zero results, abandonment, reformulations, few clicks, slow pages, or changed frequency.
 
-    Each with how many users, a share and its interval; restricted to what can be told. CSV and Parquet hold one list:
-    name it with --list.
+    Each query has its number of users, and a share with a confidence interval. Most lists have only significant
+    queries. CSV and Parquet files contain one list: select it with --list.
     """
     from judged.online.query_lists import queries
 
@@ -270,20 +285,20 @@ def queries_command(
     output(result)
 
 
-@online.command("funnel", short_help="From search to click, cart and purchase, by slice.")
+@online.command("funnel", short_help="Funnel from search to click, cart, and purchase, by slice.")
 @logs.paths
 @click.option(
     "--row",
     type=Choice("judged.online.search_funnel:Row"),
     default="session",
     show_default=True,
-    help="What is followed.",
+    help="Unit of the funnel.",
 )
-@logs.by("Slice by this: device, variant, ...")
+@logs.by("Slicing attribute: device, variant, ...")
 @interval
 @_reading_options
 def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
+    """Count sessions or pages of LOG that reach a click, the cart, and a purchase, if the log has these events."""
     from judged.online.search_funnel import funnel
 
     with opened(paths, output, options) as log:
@@ -291,18 +306,18 @@ def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any
     output(result)
 
 
-@online.command("difference", short_help="Slices or periods side by side, each difference tested.")
+@online.command("difference", short_help="Differences between slices or periods, with significance tests.")
 @_comparison_arguments
-@logs.by("Slice by this: variant, device, ...")
-@click.option("--baseline", metavar="NAME", help="The slice that the others are compared with.  [default: the first]")
-@click.option("--since", metavar="DATE", help="Without --by: when the later period begins.")
+@logs.by("Slicing attribute: variant, device, ...")
+@click.option("--baseline", metavar="NAME", help="Slice that the others are compared with.  [default: the first]")
+@click.option("--since", metavar="DATE", help="Start of the later period, without --by.")
 @interval
 @shared("correction")
 @_reading_options
 def difference_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
-    """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.
+    """Compare slices of LOG with a baseline slice or, without --by, the later period with the earlier one.
 
-    Users may be on both sides. Slices of their own making are not an experiment.
+    The same users may be in both. Differences between slices are not causal effects: slices are not an experiment.
     """
     from judged.online.differences import difference
 

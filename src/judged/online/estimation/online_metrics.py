@@ -22,7 +22,7 @@ from judged.online.estimation.sums import (
     unit_sums,
 )
 from judged.online.facts.pages import FactSettings, PageFacts
-from judged.online.findings import doubts, position_bias_notes, unequal_activity_notes, unfit_log_notes
+from judged.online.findings import position_bias_notes, unequal_activity_notes, unfit_log_notes, unfit_reasons
 from judged.online.layout import OnlineEstimate
 from judged.online.log import user_substitute_policy, validate
 from judged.online.metrics import (
@@ -393,7 +393,7 @@ def online_metrics(
         if row.denominator > 0
     )
     notes = (
-        *unfit_log_notes(log.name, doubts(log.accounts, log.findings)),
+        *unfit_log_notes(log.name, unfit_reasons(log.accounts, log.findings)),
         *position_bias_notes(supported),
         *unequal_activity_notes(estimates, unit),
     )

@@ -134,7 +134,7 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
     "satisfied_events_{t}": ("clicks of at least t seconds, or last in the session", _count_of("satisfied_events")),
     "dissatisfied_events_{t}": ("clicks whose visit ended before t seconds", _count_of("dissatisfied_events")),
     "observed": ("clicks with an observed end of the visit", _or_zero("observed")),
-    "abandoned": ("1 if nothing on the page was opened, put into the cart or bought", flag(_ABANDONED)),
+    "abandoned": ("1 if nothing on the page was opened, added to the cart, or bought", flag(_ABANDONED)),
     "abandoned_bad_{look}": ("1 if abandoned, and empty, reformulated, or neither read nor followed by a success",
         lambda look: flag(f"{_ABANDONED} AND ({_FAILED} OR (NOT {_was_read(look)} AND {_NO_SUCCESS_LATER}))")),
     "abandoned_good_{look}": ("1 if abandoned, not empty, not reformulated, and read: text copied, or viewed for long",
@@ -146,10 +146,10 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
     "first_page": ("1 if it is the first page of its list", flag("page = 1")),
     "turned": ("1 if it is a first page, and a later page of its list was opened", flag("page = 1 AND turned")),
     "filter_set": ("1 if a filter was set", flag("filtered")),
-    "suggested": ("1 if the text of a first page was a suggestion", flag("page = 1 AND suggested")),
-    "suggested_known": ("1 if it is a first page, and the log says whether its text was a suggestion",
+    "suggested": ("1 if the query of a first page was a suggestion", flag("page = 1 AND suggested")),
+    "suggested_known": ("1 if it is a first page, and the log records whether its query was a suggestion",
         flag("page = 1 AND suggested IS NOT NULL")),
-    "asked": ("1 if it is the first page of a query, of consecutive repeats the last", flag(_IS_QUERY)),
+    "distinct_query": ("1 if it is the first page of a query; of consecutive repeats, the last", flag(_IS_QUERY)),
     "repeated": ("1 if it is the first page of a query, and consecutive repeats of it follow",
         flag(f"page = 1 AND {_KIND} = 'same'")),
     "reformulated": ("1 if the next query of the session is a reformulation within the time limit",
@@ -158,19 +158,19 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
         lambda kind: flag(f"page = 1 AND {_KIND} = '{kind}'")),
     "zero": ("1 if it is an unfiltered first page without results",
         flag(f"{_NO_RESULTS} AND page = 1 AND NOT filtered")),
-    "zero_known": ("1 if it is an unfiltered first page and the log says the number of results",
+    "zero_known": ("1 if it is an unfiltered first page and the log records the number of results",
         flag(f"{_HAS_COUNT} AND page = 1 AND NOT filtered")),
-    "zero_asked": ("1 if zero, unless the next unfiltered first page of the session has the same text",
+    "zero_query": ("1 if zero, unless the next unfiltered first page of the session has the same text",
         flag(f"{_NO_RESULTS} AND page = 1 AND NOT filtered AND NOT again")),
-    "zero_asked_known": ("1 if zero_known, unless the next unfiltered first page of the session has the same text",
+    "zero_query_known": ("1 if zero_known, unless the next unfiltered first page of the session has the same text",
         flag(f"{_HAS_COUNT} AND page = 1 AND NOT filtered AND NOT again")),
     "zero_filtered": ("1 if it is a filtered first page without results",
         flag(f"{_NO_RESULTS} AND page = 1 AND filtered")),
-    "zero_filtered_known": ("1 if it is a filtered first page and the log says the number of results",
+    "zero_filtered_known": ("1 if it is a filtered first page and the log records the number of results",
         flag(f"{_HAS_COUNT} AND page = 1 AND filtered")),
     "rescued": ("1 if the engine replaced the query because it had no results",
         flag("coalesce(rescued, false) AND page = 1")),
-    "zero_or_rescued": ("1 if the query as typed had no results",
+    "zero_or_rescued": ("1 if the query as typed had zero results",
         flag(f"(coalesce(rescued, false) OR {_NO_RESULTS}) AND page = 1")),
     "cart": ("1 if a cart event occurred", flag("carts > 0")),
     "carts": ("number of cart events", _or_zero("carts")),
@@ -179,7 +179,7 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
     "money": ("revenue of the page, winsorized", _or_zero("money")),
     "likes": ("number of likes of the page or its results", _or_zero("likes")),
     "thumbs": ("number of likes and dislikes", "coalesce(likes + dislikes, 0)"),
-    "rating": ("sum of the ratings given on the page", _or_zero("rating")),
+    "rating": ("sum of the ratings on the page", _or_zero("rating")),
     "ratings": ("number of ratings", _or_zero("ratings")),
     "latency_s": ("seconds until the engine responded",
         f"CASE WHEN latency_ms {PLAUSIBLE} THEN CAST(round(latency_ms * 1000) AS BIGINT) ELSE 0 END"),
@@ -230,13 +230,13 @@ def is_flag(column: str) -> bool:
 
 
 # Columns of the facts of a session, other than session_count, which is 1:
-#   clicked: 1 if any result was opened; queries: pages with `asked`; money: revenue of its pages, winsorized;
+#   clicked: 1 if any result was opened; queries: pages with `distinct_query`; money: revenue of its pages, winsorized;
 #   succeeded_{t}: 1 if a page had a success: a click with a dwell time of at least t seconds, a cart, a purchase;
 #   time_to_success_{t}: seconds from the first page to the first success, in milliseconds;
 #   queries_to_success_{t}: queries up to the first success
 _TOTALS = {
     "clicked": "max(clicked)",
-    "queries": "CAST(sum(asked) AS BIGINT)",
+    "queries": "CAST(sum(distinct_query) AS BIGINT)",
     "money": "CAST(sum(money) AS BIGINT)",
 }
 
@@ -245,11 +245,11 @@ def needed_page_columns(columns: Collection[str]) -> tuple[str, ...]:
     """Return the facts of pages from which facts of sessions are computed, other than times.
 
     >>> needed_page_columns({"clicked", "succeeded_30"}), needed_page_columns({"queries_to_success_30"})
-    (('clicked',), ('asked', 'repeated'))
+    (('clicked',), ('distinct_query', 'repeated'))
     """
     repeats = any(name.startswith("queries_to_success") for name in columns)
     needed = {
-        "clicked": "clicked" in columns, "asked": repeats or "queries" in columns, "repeated": repeats,
+        "clicked": "clicked" in columns, "distinct_query": repeats or "queries" in columns, "repeated": repeats,
         "money": "money" in columns,
     }  # fmt: skip
     return tuple(name for name, is_needed in needed.items() if is_needed)
@@ -284,7 +284,7 @@ def session_facts(
         first_success = identifier(f"first_success_{t}")
         names = ("success", "queries", "last_query_ms", "last_repeat_ms", "queries_to_success")
         success, queries, query_ms, repeat_ms, queries_to_success = (identifier(f"{name}_{t}") for name in names)
-        page_columns.append(f"min({identifier(f'success_ms_{t}')}) OVER own AS {first_success}")
+        page_columns.append(f"min({identifier(f'success_ms_{t}')}) OVER this_session AS {first_success}")
         aggregates.append(f"min({first_success}) AS {success}")
         facts += [
             f"CASE WHEN {success} IS NOT NULL THEN 1 ELSE 0 END AS {identifier(f'succeeded_{t}')}",
@@ -293,17 +293,17 @@ def session_facts(
         if not needs_repeats:
             continue
         aggregates += [
-            f"sum(CASE WHEN time_ms <= {first_success} THEN asked ELSE 0 END) AS {queries}",
-            f"max(CASE WHEN time_ms <= {first_success} AND asked > 0 THEN time_ms END) AS {query_ms}",
+            f"sum(CASE WHEN time_ms <= {first_success} THEN distinct_query ELSE 0 END) AS {queries}",
+            f"max(CASE WHEN time_ms <= {first_success} AND distinct_query > 0 THEN time_ms END) AS {query_ms}",
             f"max(CASE WHEN time_ms <= {first_success} AND repeated > 0 THEN time_ms END) AS {repeat_ms}",
         ]
-        # Of consecutive repeats only the last has `asked`. If the success comes before it, the query is added here.
+        # Of consecutive repeats only the last has `distinct_query`. If the success is before it, add the query here.
         pending = f"CASE WHEN {repeat_ms} >= coalesce({query_ms}, {repeat_ms}) THEN 1 ELSE 0 END"
         count = f"greatest({queries} + {pending}, 1)"
         facts.append(f"CASE WHEN {success} IS NULL THEN 0 ELSE {count} END AS {queries_to_success}")
     page = f"{pages}"
     if page_columns:
-        page = f"(SELECT *, {', '.join(page_columns)} FROM {pages} WINDOW own AS (PARTITION BY {keys}))"
+        page = f"(SELECT *, {', '.join(page_columns)} FROM {pages} WINDOW this_session AS (PARTITION BY {keys}))"
     return pages.engine.query(f"""
         WITH session AS (
             SELECT {keys}, min("user") AS "user", min(time_ms) AS start_ms{"".join(f", {sql}" for sql in aggregates)}

@@ -164,8 +164,8 @@ def _describe_base(application: str | None, base: int, placed: int, zeros: int, 
     # Few positions, or positions 0 in a log that counts from 1, may be errors.
     is_certain = is_set or (zeros + ones >= _RARE_FACTOR and not (base and zeros))
     name = application or "events without an application"
-    note = "" if is_certain else ", not sure"
-    return f"{name} from {base} ({zeros:,} of {placed:,} positions are 0, {ones:,} are 1{note})"
+    note = "" if is_certain else ", uncertain"
+    return f"{name}: positions start at {base} ({zeros:,} of {placed:,} are 0, {ones:,} are 1{note})"
 
 
 _SESSION_ALONE = f"CASE WHEN own_session IS NOT NULL THEN {hashed('own_session', '0')} END"

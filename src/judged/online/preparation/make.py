@@ -296,6 +296,6 @@ def _policies(work: Work, summary: EventSummary) -> tuple[tuple[str, str], ...]:
     return (
         ("session_gap", f"{options.session_gap:g} minutes"),
         ("bots", options.bots),
-        ("bot_rate", f"more than {options.bot_pages} pages in {options.bot_minutes:g} minutes or one session"),
-        ("rank_base", f"{base} ({'given' if is_set else 'found'})"),
+        ("bot_rate", f"more than {options.bot_pages} pages in {options.bot_minutes:g} minutes or in one session"),
+        ("rank_base", f"{base} ({'set' if is_set else 'detected'})"),
     )

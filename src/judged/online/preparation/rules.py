@@ -14,7 +14,7 @@ from judged.results.decimals import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from judged.online.findings import Done
+    from judged.online.findings import FindingAction
     from judged.online.preparation.identity import EventSummary
     from judged.online.preparation.work import Work
 
@@ -77,14 +77,14 @@ def _iter_query_findings(work: Work, by_rule: dict[str, int], read: int, include
         conditions = {"bot": 'rule_no = 0 AND "user" IN (FROM $robot)', **conditions}
     for rule, where in conditions.items():
         if count := work.row(f"SELECT count(*) AS n FROM $page WHERE {where}")["n"]:
-            details, done = _query_details(work, rule), "kept" if rule == "bot" else None
-            yield _finding(work, "query", rule, count, included, where, details, done=done)
+            details, action = _query_details(work, rule), "kept" if rule == "bot" else None
+            yield _finding(work, "query", rule, count, included, where, details, action=action)
     # A session ID with two users is split into one session per user.
     shared = """rule_no = 0 AND own_session IN (SELECT own_session FROM $page WHERE rule_no = 0
         GROUP BY own_session HAVING min("user") <> max("user"))"""
     sessions = work.row(f"SELECT count(DISTINCT own_session) AS sessions, count(*) AS pages FROM $page WHERE {shared}")
     if sessions["sessions"]:
-        details = f": {sessions['sessions']:,} of them"
+        details = f" ({sessions['sessions']:,} sessions)"
         yield _finding(work, "query", "session-of-two-users", sessions["pages"], included, shared, details)
 
 
@@ -93,13 +93,12 @@ def _query_details(work: Work, rule: str) -> str:
         counts = work.row("""
             SELECT count(*) FILTER (size = 0) AS explicit, count(*) FILTER (size IS DISTINCT FROM 0) AS implicit
             FROM $page WHERE rule_no = 4""")  # fmt: skip
-        return f" ({counts['explicit']:,} of size 0, {counts['implicit']:,} with an empty list beside a full one)"
+        empty = f"{counts['implicit']:,} with an empty list under a query_id with results"
+        return f" ({counts['explicit']:,} of size 0, {empty})"
     if rule == "repeated-query-id":
         repeats = work.row("""SELECT count(*) AS ids, max(n) AS most FROM (
             SELECT count(*) AS n FROM $page WHERE query_id <> '' GROUP BY named HAVING count(*) > 1)""")  # fmt: skip
-        return (
-            f" ({repeats['ids']:,} query_ids stand in several rows, up to {repeats['most']}, facet requests included)"
-        )
+        return f" ({repeats['ids']:,} query_ids are in several rows, up to {repeats['most']}, including facet requests)"
     if rule == "bot":
         users = work.row("SELECT count(*) AS n FROM $robot")["n"]
         options = work.choices
@@ -178,7 +177,7 @@ def _clicks_without_impression(work: Work, counts: dict[str, int]) -> LogFinding
     count, absent = counts_row["n"], counts_row["absent"]
     if not count:
         return None
-    details = f" ({absent:,} not in the list of their page, {count - absent:,} in it or without one, but never in view)"
+    details = f" ({absent:,} not in the list of their page, {count - absent:,} without an impression)"
     where = "event IN (SELECT event FROM $without_impression)"
     return _finding(work, "event", "click-without-impression", count, counts["clicks"], where, details)
 
@@ -189,7 +188,7 @@ def _median_skew(work: Work, where: str) -> str:
         f"""SELECT median(p.time_ms - a.time_ms) AS half FROM $act AS a JOIN $page AS p USING (serp)
         WHERE a.{where.replace("notes", "a.notes")}"""
     )["half"]
-    return f", by {skew_ms / 1000:g} s at the median"
+    return f" (median: {skew_ms / 1000:g} s)"
 
 
 def _excluded(by_rule: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -198,13 +197,13 @@ def _excluded(by_rule: dict[str, int]) -> tuple[tuple[str, int], ...]:
 
 def _finding(
     work: Work, table: str, rule: str, rows: int, total: int, where: str, details: str = "",
-    *, done: Done | None = None, raw: bool = False,
+    *, action: FindingAction | None = None, raw: bool = False,
 ) -> LogFinding:  # fmt: skip
     key = f"({KEY})" if raw else ("serp" if table == "query" else "event")
     source = ("query" if table == "query" else "event") if raw else ("page" if table == "query" else "act")
-    action = done or cast("Done", RULES[table][rule]["done"])
+    rule_action = action or cast("FindingAction", RULES[table][rule]["action"])
     texts = rule_texts(table, rule, more=details)
-    return LogFinding(rule, table, rows, total, action, *texts, work.places(source, key, where))
+    return LogFinding(rule, table, rows, total, rule_action, *texts, work.places(source, key, where))
 
 
 def trouble_findings(work: Work, accounts: Iterable[Account]) -> Iterator[LogFinding]:
@@ -217,8 +216,8 @@ def trouble_findings(work: Work, accounts: Iterable[Account]) -> Iterator[LogFin
         if trouble.table == "folder" or (trouble.lost and trouble.table != "file"):
             totals[trouble.table] += trouble.rows
     for trouble in work.raw.findings:
-        done: Done = "lost" if trouble.lost else "excluded" if trouble.table == "folder" else "kept"
+        action: FindingAction = "lost" if trouble.lost else "excluded" if trouble.table == "folder" else "kept"
         unit = "file" if trouble.table == "folder" else "row"
         problem = f"{unit if trouble.rows == 1 else unit + 's'}: {trouble.problem}"
         total = max(totals[trouble.table], trouble.rows)
-        yield LogFinding(trouble.rule, trouble.table, trouble.rows, total, done, problem, trouble.fix, trouble.places)
+        yield LogFinding(trouble.rule, trouble.table, trouble.rows, total, action, problem, trouble.fix, trouble.places)

@@ -192,7 +192,7 @@ def assign_roles(
     if "hit_ids" in roles and "hit_ids" not in assigned and lists:
         assigned["hit_ids"] = max(lists, key=lambda profile: len(profile.texts))
         unassigned.remove(assigned["hit_ids"])
-        doubts.append(f"hit_ids is taken from the values of {assigned['hit_ids'].path}: its name does not tell")
+        doubts.append(f"hit_ids is recognized from the values of {assigned['hit_ids'].path}, not from its name")
     if "clicks" in roles and "clicks" not in assigned and (results := assigned.get("hit_ids")):
         for profile in unassigned:
             clicks = _split(profile, results)
@@ -208,7 +208,7 @@ def assign_roles(
         if role in roles and role not in assigned and candidates:
             assigned[role] = candidates[0]
             unassigned.remove(candidates[0])
-            doubts.append(f"{role} is taken from the values of {candidates[0].path}: its name does not tell")
+            doubts.append(f"{role} is recognized from the values of {candidates[0].path}, not from its name")
     return assigned, doubts
 
 

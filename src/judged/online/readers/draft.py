@@ -48,7 +48,7 @@ def draft_mapping(path: str | Path) -> str:
     r"""Draft a mapping of a log from its data, as TOML for ``mapping=``. Check it before use.
 
     Columns are recognized by their names and values: ids, times and their units, ranks, queries, click flags, lists.
-    Each line ends with examples of values. Comments that begin with ``DOUBT`` mark what the data do not show.
+    Each line ends with examples of values. Comments that begin with ``CHECK`` mark what the data do not show.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def draft_mapping(path: str | Path) -> str:
     ...     log = Path(folder) / "shop.csv"
     ...     _ = log.write_text("sid,ts,search_term,urls\n7,2026-01-05T10:00:00Z,red shoes,d7|d9\n")
     ...     print(draft_mapping(log))
-    # Drafted from 1 record of shop.csv. Look through it: DOUBT says what the data do not tell.
+    # Drafted from 1 record of shop.csv. Review it: CHECK marks what the data do not show.
     note = "shop.csv"
     <BLANKLINE>
     [file]
@@ -86,7 +86,7 @@ def draft_mapping(path: str | Path) -> str:
     query = "search_term"  # red shoes
     hit_ids = { path = "urls", separator = "|" }  # d7|d9
     <BLANKLINE>
-    # DOUBT: nothing tells of clicks
+    # CHECK: no column has clicks
     <BLANKLINE>
     """
     (log_file, *_) = find_log_files([path])
@@ -104,11 +104,11 @@ def draft_mapping(path: str | Path) -> str:
         if (layout := detect_file_layout(log_file)) != "ubi":
             doubts.insert(0, f"judged reads this without a mapping, as {layout}")
     draft = _Draft(profiles, roles)
-    draft.lines += [f"# DOUBT: {doubt}" for doubt in doubts]
+    draft.lines += [f"# CHECK: {doubt}" for doubt in doubts]
     draft.sections()
     count = f"{len(records):,} record{'s' if len(records) > 1 else ''}"
     lines = [
-        f"# Drafted from {count} of {name}. Look through it: DOUBT says what the data do not tell.",
+        f"# Drafted from {count} of {name}. Review it: CHECK marks what the data do not show.",
         f"note = {_toml(name)}",
         *draft.rank_base(),
         *draft.convention(),
@@ -137,19 +137,19 @@ class _Draft:
         if self.clicks_by_index:
             return ["rank_base = 0  # positions are those in the lists"]
         minimum = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
-        doubt = [f"# DOUBT: no {self.ranks.path} is 0 or 1"] if self.ranks and (minimum or 0) > 1 else []
+        doubt = [f"# CHECK: no value of {self.ranks.path} is 0 or 1"] if self.ranks and (minimum or 0) > 1 else []
         return [] if minimum is None else [*doubt, f"rank_base = {int(minimum > 0)}"]
 
     def convention(self) -> list[str]:
         if "propensity" not in self.roles:
             return []
         possible = " or ".join(map(_toml, PROPENSITY_CONVENTIONS))
-        return [f"# DOUBT: propensities may be {possible}; see docs/off-policy.md", "# propensity_convention = ..."]
+        return [f"# CHECK: propensities may be {possible}; see docs/off-policy.md", "# propensity_convention = ..."]
 
     def sections(self) -> None:
         roles, action = self.roles.keys(), self.roles.get("action")
         if "time" not in roles:
-            self.doubt("no column is a time that can be read: the rows are taken to be in order")
+            self.doubt("no column has valid times: the rows are read in their order")
         if "hit_ids" in roles:
             condition = self._action_condition("search")
             results = self.roles["hit_ids"]
@@ -163,7 +163,7 @@ class _Draft:
             self._clicks(page_id_line, action)
         elif {"click", "object_id"} <= roles:
             if "position" not in roles:
-                self.doubt("no column gives the ranks: only the clicks are read")
+                self.doubt("no column has ranks: only clicks are read")
             row_kind = {"rows": "results" if "position" in roles else "clicks"}
             result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
             page_id_line = self._queries(row_kind, result_roles, is_page_per_row=False)
@@ -172,15 +172,15 @@ class _Draft:
             self._section("events", {"where": {click.path: true_values}}, _EVENT_ROLES, page_id_line, _CLICK_ACTION)
         elif action and "search" in self.names_by_action:
             page_id_line = self._queries(self._action_condition("search"), (), is_page_per_row="query_id" not in roles)
-            self.doubt("no list of results: which results were shown is not known")
+            self.doubt("no list of results: the shown results are unknown")
             self._actions(action, page_id_line)
         elif "object_id" in roles and (action or "query" in roles):
-            self.doubt("no row says what was shown: pages without a click are not in the log, if all rows are clicks")
+            self.doubt("no shown results: if all rows are clicks, pages without a click are missing")
             keys = {"rows": "clicks", **self._action_condition("click")}
             page_id_line = self._queries(keys, (), is_page_per_row=False)
             self._actions(action, page_id_line)
         else:
-            self.doubt("nothing looks like results, clicks or actions: this is no mapping yet. Columns:")
+            self.doubt("no column has results, clicks, or actions: the mapping is incomplete. Columns:")
             self.lines += [f"# {profile.path}: {profile.examples}" for profile in self.profiles]
 
     def _action_condition(self, action: str) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class _Draft:
         return {"where": {self.roles["action"].path: names}} if names else {}
 
     def doubt(self, text: str) -> None:
-        self.lines.append(f"# DOUBT: {text}")
+        self.lines.append(f"# CHECK: {text}")
 
     def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
         if keys:
@@ -209,7 +209,7 @@ class _Draft:
         if role in {"dwell", "latency"}:
             source["unit"] = "milliseconds" if re.search(r"ms$|milli", profile.names[0]) else "seconds"
             if not re.search(r"(ms|_s|sec\w*)$", profile.names[0]):
-                self.doubt(f"the unit of {profile.path}")
+                self.doubt(f"the unit of {profile.path} is unknown")
         self.lines.append(f"{role} = {_toml(source if len(source) > 1 else source['path'])}  # {profile.examples}")
 
     def _queries(self, keys: Mapping[str, Any], roles: Sequence[str], *, is_page_per_row: bool) -> str:
@@ -224,7 +224,7 @@ class _Draft:
         self.lines += ["", "[queries.attributes]"] if attributes else []
         for profile in attributes:
             name = re.sub(r"[^A-Za-z0-9]", "_", profile.path)
-            self.lines.append(f"own_{name} = {_toml(profile.path)}  # {profile.examples}")
+            self.lines.append(f"attribute_{name} = {_toml(profile.path)}  # {profile.examples}")
         return page_id_line
 
     def _page_id_line(self, *, is_page_per_row: bool) -> str:
@@ -232,12 +232,12 @@ class _Draft:
         if query_id and (not is_page_per_row or query_id.distinct == len(query_id.texts)):
             return ""
         if query_id:
-            self.doubt(f"{query_id.path} stands in several rows, so that it names no page")
+            self.doubt(f"{query_id.path} is not unique, so it does not identify a page")
         if is_page_per_row or not {"session_id", "user_id", "query"} & self.roles.keys():
             if not is_page_per_row:
-                self.doubt("no column tells which rows are one page: each is a page of its own")
+                self.doubt("no column identifies the rows of a page: each row becomes a page")
             return 'query_id = "#row"  # each row is a page'
-        self.doubt("no column names the page: rows are put together by what they have in common")
+        self.doubt("no column identifies the page: rows with the same values of these columns become one page")
         # A query text in a session is nearly as good as an id of a page. Without one of them all keys are needed.
         has_both = {"session_id", "query"} <= self.roles.keys()
         keys = ("session_id", "query") if has_both else ("session_id", "user_id", "query", "time")
@@ -277,7 +277,7 @@ class _Draft:
             self._actions(action, page_id_line)
         else:
             self.lines.append("")
-            self.doubt("nothing tells of clicks")
+            self.doubt("no column has clicks")
 
     def _actions(self, column: ColumnProfile | None, page_id_line: str) -> None:
         if column is None:
@@ -285,7 +285,9 @@ class _Draft:
         actions = {name: action for action, names in self.names_by_action.items() for name in names}
         renamed = {name: action for name, action in actions.items() if action not in {name, "search"}}
         lines = [f"{_toml(name)} = {_toml(action)}" for name, action in renamed.items()]
-        lines += [f"# DOUBT: what {name!r} means" for name in sorted(set(column.texts) - actions.keys())[:20]]
+        lines += [
+            f"# CHECK: the action {name!r} is unknown" for name in sorted(set(column.texts) - actions.keys())[:20]
+        ]
         self.lines += ["", "[actions]", *lines] if lines else []
         searches = self.names_by_action.get("search")
         condition = {column.path: {"not": searches} if searches else {"filled": True}}

@@ -27,10 +27,10 @@ ProgressCallback: TypeAlias = "Callable[[str, float | None], None] | None"
 
 LAYOUTS = {
     "ubi": "User Behavior Insights: JSON lines, OpenSearch bulk files, CSV or Parquet with action_name or user_query",
-    "wscd": "Yandex' challenges: lines of numbers with tabs between them",
+    "wscd": "Yandex challenges: tab-separated numbers",
     "trec-session": "the TREC Session track: XML that begins with <sessiontrack",
     "open-bandit": "the Open Bandit Dataset: CSV with item_id, position, click, propensity_score",
-    "clickmodels": "tab-separated lines of one page each, with lists of urls and of clicks; only on request",
+    "clickmodels": "tab-separated lines of one page each, with lists of URLs and clicks; only if selected with layout",
     "mapping": "any CSV, JSON lines or Parquet, with a mapping file that names the columns",
 }
 """Description of each layout that can be read."""
@@ -354,7 +354,7 @@ def skip_non_logs(log_files: Sequence[LogFile], *, has_layout: bool) -> tuple[li
 def _non_log_error(log_file: LogFile, *, has_layout: bool) -> UnknownLayoutError | None:
     name = PurePath(log_file.member or log_file.path).name
     if NON_LOG_NAME.fullmatch(name):
-        return UnknownLayoutError("its name is not that of a log", fix="name a log", path=log_file.name)
+        return UnknownLayoutError("the file name is not the name of a log", fix="name a log", path=log_file.name)
     if has_layout:
         is_binary = b"\0" in (head := read_head(log_file)) and not head.startswith(b"PAR1")
         return (

@@ -135,7 +135,7 @@ def _check_mapping(mapping: MappingFile, file_names: Sequence[str], engine: Data
                 raise InputError(problem, fix=fix, path=mapping.path) from None
     if (count := sum(len(section.attributes) for section in mapping.sections)) > ATTRIBUTE_LIMIT:
         problem = f"a mapping can have at most {ATTRIBUTE_LIMIT} attributes, got {count}"
-        raise InputError(problem, fix="remove some", path=mapping.path)
+        raise InputError(problem, fix="remove attributes", path=mapping.path)
 
 
 class _RecordReader:
@@ -272,8 +272,8 @@ def _sections_with_columns(
             return present
     names = ", ".join(name[:40] for name in list(filter(None, records.columns))[:12])
     paths = dict.fromkeys(path for section in sections for path in (*section.key_paths, *section.fallback_paths))
-    problem = f"cannot tell queries from events: none of the known columns is among {names}"
-    fix = f"name a column {' or '.join(paths)}, or use a mapping file"
+    problem = f"no column identifies queries or events: the columns are {names}"
+    fix = f"rename a column to {' or '.join(paths)}, or use a mapping file"
     raise InputError(problem, fix=fix, path=file_names[records.file_numbers[0]])
 
 

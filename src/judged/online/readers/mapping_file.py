@@ -152,7 +152,7 @@ def mapping_text(mapping: str | Path, *, packaged_only: bool = False) -> tuple[s
     if str(mapping) in packaged_mappings() and (packaged_only or not Path(mapping).exists()):
         file = resources.files("judged.online.readers") / "mappings" / f"{mapping}.toml"
         return file.read_text(encoding="utf-8"), f"{mapping}.toml"
-    fix = f"name a TOML file, or one of those that come with judged: {', '.join(packaged_mappings())}"
+    fix = f"use a TOML file, or one of the included mappings: {', '.join(packaged_mappings())}"
     return read_toml(mapping, fix), str(mapping)
 
 
@@ -370,7 +370,7 @@ class _MappingParser:
 
     def _parse_condition(self, path: str, value: Any, where: str) -> RowCondition:
         if is_list_path(self._check_path(path, where)):
-            raise self._error(f"{where}: the path {path!r} gives a list", "compare one value, such as a[0]")
+            raise self._error(f"{where}: the path {path!r} leads to a list", "compare one value, such as a[0]")
         if not isinstance(value, dict):
             return RowCondition(path, allowed=_as_texts(value))
         table = dict(self._check_table(cast("Any", value), f"{where} {path!r}", _CONDITION_KEYS))
@@ -387,15 +387,15 @@ class _MappingParser:
         source = self._parse_source({"path": value} if isinstance(value, str) else value, where, is_list=is_list)
         uses_list = is_list or source.between is not None or source.index_path is not None
         if not (uses_list and not source.is_join) and any(map(is_list_path, source.paths)):
-            raise self._error(f"{where} is one value, and the path gives a list", "write a[0], or between = ' '")
+            raise self._error(f"{where} must be one value, but the path leads to a list", "use a[0], or between = ' '")
         return source
 
     def _parse_source(self, value: Any, where: str, *, is_list: bool) -> ValueSource:
         table: dict[str, Any] = {"optional": self._optional, **self._check_table(value, where, _VALUE_KEYS)}
         keys = [key for key in _SOURCE_KEYS if key in table]
         if len(keys) != 1:
-            problem = f"{where} must have exactly one of path, any, join and value"
-            raise self._error(problem, f"it has {' and '.join(keys) or 'none'}: keep or add one")
+            problem = f"{where} must have exactly one of path, any, join, and value, got {' and '.join(keys) or 'none'}"
+            raise self._error(problem, "use one of them")
         source = table.pop(keys[0])
         if keys[0] == "value":
             return ValueSource(constant=_as_texts(source)[0])

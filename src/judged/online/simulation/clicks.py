@@ -33,7 +33,10 @@ def check_positive(owner: object, *names: str, minimum: float = 0.0) -> None:
     for name in names:
         value = getattr(owner, name)
         if not (value >= minimum if minimum else value > 0):
-            raise InputError(f"{name} is {value:g}", fix=f"use {f'{minimum:g} or more' if minimum else 'more than 0'}")
+            raise InputError(
+                f"{name} must be {f'{minimum:g} or more' if minimum else 'above 0'}, got {value:g}",
+                fix="use a larger value",
+            )
 
 
 def check_shares(name: str, values: Iterable[float]) -> None:
@@ -59,7 +62,7 @@ class PositionBased:
     def __post_init__(self) -> None:
         check_probabilities("examination", self.examination)
         if not self.examination:
-            raise InputError("examination is empty", fix="use at least one probability")
+            raise InputError("examination has no values", fix="use at least one probability")
 
 
 @dataclass(frozen=True)

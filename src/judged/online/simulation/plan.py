@@ -69,7 +69,9 @@ class SimulatedCollection:
         for name in ("attractiveness", "satisfaction"):
             values: tuple[float, ...] = getattr(self, name)
             if len(values) != len(self.grades):
-                raise InputError(f"{name} has {len(values)} values for {len(self.grades)} grades", fix="one a grade")
+                raise InputError(
+                    f"{name} has {len(values)} values for {len(self.grades)} grades", fix="use one value per grade"
+                )
             models.check_probabilities(name, values)
 
 

@@ -111,7 +111,7 @@ def write_large(
             if log.events >= events:
                 return log
             if not log.events:
-                raise InputError("the users of the plan cause no events", fix="use a plan with visible results")
+                raise InputError("the plan produces no events", fix="use a plan with visible results")
     raise AssertionError("unreachable")
 
 

@@ -66,11 +66,11 @@ def closed_form_obstacles(plan: SimulationPlan) -> tuple[str, ...]:
     reasons = {
         "reformulations change the queries": max(visits.after_failure, visits.after_zero, visits.after_success) > 0,
         "later pages begin at another rank": visits.next_page > 0,
-        "users who leave are not like those who stay": visits.churn > 0,
+        "users who leave differ from users who stay": visits.churn > 0,
         "users who click more see more pages": plan.users.propensity is not None and plan.users.correlation != 0,
-        "something drifts": bool(plan.drift),
-        "lists change": plan.fresh_days is not None,
-        "lists are mixed": plan.interleaving is not None,
+        "quantities change over time": bool(plan.drift),
+        "result lists change": plan.fresh_days is not None,
+        "result lists are interleaved": plan.interleaving is not None,
     }
     return tuple(reason for reason, applies in reasons.items() if applies)
 

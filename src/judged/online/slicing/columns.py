@@ -84,12 +84,14 @@ def pages_where(log: InteractionLog, where: str) -> tuple[Relation, str]:
     sql_types = {name: kind for name, kind in log.serp.types.items() if name in columns and name not in _KEYS}
     kinds = {name: _KINDS.get(kind, "O" if kind.startswith("ENUM") else "") for name, kind in sql_types.items()}
     condition = Expression(where).sql({name: kind for name, kind in kinds.items() if kind})
-    matching = log.engine.keep(f"SELECT serp FROM {log.serp} WHERE {condition}", "chosen")
-    counts_sql = f"SELECT (SELECT count(*) FROM {matching}) AS chosen, (SELECT count(*) FROM {log.serp}) AS pages"
+    matching = log.engine.keep(f"SELECT serp FROM {log.serp} WHERE {condition}", "matching")
+    counts_sql = f"SELECT (SELECT count(*) FROM {matching}) AS matching, (SELECT count(*) FROM {log.serp}) AS pages"
     counts = log.engine.rows(counts_sql)[0]
-    if not counts["chosen"]:
-        raise InputError(f"no page meets {where!r:.80}", fix="use another condition", path=", ".join(log.files))
-    return matching, f"{where}: {counts['chosen']:,} of {counts['pages']:,} pages"
+    if not counts["matching"]:
+        raise InputError(
+            f"no page matches the condition {where!r:.80}", fix="use another condition", path=", ".join(log.files)
+        )
+    return matching, f"{where}: {counts['matching']:,} of {counts['pages']:,} pages"
 
 
 MAX_VALUES = 30
@@ -144,10 +146,10 @@ def by_column(serp: Relation, name: str, cuts_text: str = "") -> SliceQuery:
         return _slice_by_values(numbers, values)
     parts = _parse_parts(name, cuts_text[1:]) if cuts_text else _DEFAULT_PARTS
     bounds = equal_parts(values, counts, parts)
-    notes = [f"{name} has {len(values):,} different numbers: cut into equal parts"] if not cuts_text else []
+    notes = [f"{name} has {len(values):,} distinct values: split into parts of equal size"] if not cuts_text else []
     if len(bounds) + 1 < parts and len(values):
         parts_text = f"{len(bounds) + 1} parts" if bounds else "one part"
-        notes.append(f"many pages have the same {name}: {parts_text}, not {parts}")
+        notes.append(f"many pages have the same {name}: {parts_text} instead of {parts}")
     return replace(_slice_by_ranges(numbers, bounds, round_labels=True), note="; ".join(notes))
 
 

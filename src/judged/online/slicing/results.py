@@ -38,7 +38,7 @@ FIRST_CLICK = Bands((2, 4, 11), ("1", "2-3", "4-10", "11+"))
 NONE = "none"
 """Slice of pages without a click."""
 
-_OUTCOME = "pages are cut by what users did on them: it explains no metric of clicks, and compares no variants"
+_OUTCOME = "slices depend on clicks: do not use them to explain click metrics or to compare variants"
 _DAY = 86_400_000  # milliseconds
 
 
@@ -50,7 +50,7 @@ def by_page(serp: Relation) -> SliceQuery:
 def by_filter(serp: Relation) -> SliceQuery:
     """Slice by whether a filter or facet was set."""
     has_filter = serp.engine.rows(f"SELECT count(*) AS n FROM (SELECT 1 FROM {serp} WHERE filtered LIMIT 1)")[0]["n"]
-    note = "" if has_filter else "no page has a filter: a log that does not record filters looks the same"
+    note = "" if has_filter else "no page has a filter, or the log does not record filters"
     name_sql = "CASE WHEN filtered THEN 'filtered' ELSE 'not filtered' END"
     return SliceQuery(f"SELECT serp, {name_sql} AS slice FROM {serp}", ("not filtered", "filtered"), note)
 
@@ -111,8 +111,8 @@ def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) ->
             SELECT w.serp, max(m.made_ms) AS newest FROM {results} AS w
             LEFT JOIN {dates} AS m ON m.object_id = w.object_id GROUP BY w.serp) AS d ON d.serp = p.serp"""
     if not clicked:
-        return SliceQuery(sql, AGE.names, "age of the newest result shown, in days")
-    return SliceQuery(sql, (*AGE.names, NONE), f"age of the first click, in days; {_OUTCOME}")
+        return SliceQuery(sql, AGE.names, "age of the newest shown result, in days")
+    return SliceQuery(sql, (*AGE.names, NONE), f"age of the first clicked result, in days; {_OUTCOME}")
 
 
 def _creation_times(objects: Any, engine: Database) -> Relation:
@@ -264,7 +264,7 @@ def by_novelty(serp: Relation) -> SliceQuery:
             ELSE 'new' END AS slice
         FROM {serp} AS p LEFT JOIN first_sessions AS o ON o.query_norm = p.query_norm
         LEFT JOIN second AS s ON s.query_norm = p.query_norm"""
-    note = "new: not asked before in this log, whose beginning therefore looks newer"
+    note = "new: not issued before in this log, so the first days of the log have too many new queries"
     return SliceQuery(sql, ("new", "seen"), note)
 
 
@@ -294,7 +294,7 @@ _SYNONYMS = {
     "novelty": "seen", "query": "query_norm",
 }  # fmt: skip
 _PERIODS = {"minute", "month", "quarter", "year", "date", "time"}
-_ALTERNATIVES = {"language": ": script is told by the text of the query"}
+_ALTERNATIVES = {"language": "; slice by script, which is detected from the query text"}
 
 
 @dataclass(frozen=True)
@@ -421,7 +421,7 @@ def _query_by_derived(log: InteractionLog, base: str, parameters: str, by: str, 
 def _check_time(log: InteractionLog, by: str, *, dated: bool) -> None:
     if log.has_time and (log.dated or not dated):
         return
-    missing = "dates" if log.has_time else "clock"
+    missing = "dates" if log.has_time else "timestamps"
     raise InputError(f"this log has no {missing} to slice by {by}", fix="slice by another attribute", path=log.name)
 
 
@@ -445,10 +445,12 @@ def _run(log: InteractionLog, query: SliceQuery, name: str) -> SlicedPages:
         frequent = sql_list([*values[: MAX_VALUES - 1], UNKNOWN])
         name_sql = f"CASE WHEN slice IN {frequent} THEN slice ELSE {literal(OTHER)} END"
         table = engine.keep(f"SELECT serp, {name_sql} AS slice FROM {table}", "sliced")
-        notes.append(f"{name} has {len(values):,} values: the {MAX_VALUES - 1} with most pages, and {OTHER}")
+        notes.append(
+            f"{name} has {len(values):,} values: a slice for each of the {MAX_VALUES - 1} most frequent, and {OTHER}"
+        )
         slices = {*values[: MAX_VALUES - 1], OTHER} | (slices & {UNKNOWN})
     if slices == {UNKNOWN}:
-        notes.append(f"no page tells its {name}{_ALTERNATIVES.get(name, '')}")
+        notes.append(f"no page has a value of {name}{_ALTERNATIVES.get(name, '')}")
     return SlicedPages(table, _display_order(slices, query.order), "; ".join(notes))
 
 
