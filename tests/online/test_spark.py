@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from engines import QUICKLY, session, spark, spark_home, store_in_spark
+from engines import FAST_START, session, spark, spark_home, store_in_spark
 
 import judged
 from clusters import ROW, equal, made, on_a_cluster
@@ -31,7 +31,7 @@ UNFIT = {
 def test_spark(tmp_path: Path) -> None:
     qrels, table = made()
     with ExitStack() as server, ExitStack() as client:
-        address = server.enter_context(spark("local[2]", *QUICKLY))
+        address = server.enter_context(spark("local[2]", *FAST_START))
         spark_session = client.enter_context(session(address))
         on_a_cluster(spark_session, address)
         for column, problem in UNFIT.items():

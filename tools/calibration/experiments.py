@@ -41,7 +41,7 @@ _STEMMED = np.array([level["stemmer"] == "porter" for level in LEVELS])
 
 
 def scores(rng: np.random.Generator, world: str, topics: int) -> np.ndarray:
-    """Draw scores whose noise has a standard deviation of about 1, with equal means: (configurations, topics)."""
+    """Sample scores of shape (configurations, topics) with equal means and noise of standard deviation 1."""
     size = len(LEVELS), topics
     if world == "heavy tails":
         return rng.normal(size=topics) + rng.standard_t(3, size) / np.sqrt(3)
@@ -55,7 +55,7 @@ def scores(rng: np.random.Generator, world: str, topics: int) -> np.ndarray:
 
 
 def effects(world: str, topics: int, trials: int) -> dict[str, float]:
-    """Return how often a family of effects errs, and how many intervals hold the true effect."""
+    """Return the error rate of families of effects, and the coverage of their intervals."""
     rng, wrong, covered = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
     for _ in range(trials):
         values = scores(rng, world, topics)
@@ -82,7 +82,7 @@ def _effects(values: np.ndarray) -> FactorEffects:
 
 
 def best(world: str, topics: int, trials: int) -> dict[str, float]:
-    """Return how often the best configuration is not among those that may be, and how often an equal one is."""
+    """Return how often the first configuration may not be the best, if all are equal and if it is better."""
     rng, missed = np.random.default_rng([52, topics]), np.zeros(2)
     for _ in range(trials):
         values = scores(rng, world, topics)
@@ -93,7 +93,7 @@ def best(world: str, topics: int, trials: int) -> dict[str, float]:
 
 
 def dominated(world: str, topics: int, trials: int) -> float:
-    """Return how often any of equal configurations with equal costs is called dominated."""
+    """Return how often any configuration is called dominated, although scores and costs are equal."""
     rng, wrong = np.random.default_rng([53, topics]), 0
     names = [f"c{index:02}" for index in range(len(LEVELS))]
     queries = [f"q{index:03}" for index in range(topics)]
@@ -107,7 +107,7 @@ def dominated(world: str, topics: int, trials: int) -> float:
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure the error rates of effects, of the set of best configurations, and of dominance."""
+    """Yield error rates of effects, of the set of best configurations, and of dominance."""
     for topics in SIZES:
         for world in WORLDS:
             rates = effects(world, topics, trials) | best(world, topics, trials)
