@@ -91,7 +91,7 @@ def _check_agreement(tool: str, ours: float, theirs: float) -> None:
     """Exit if two p-values differ by more than their Monte Carlo error."""
     error = math.sqrt(2 * max(ours * (1 - ours), 1 / RESAMPLES) / RESAMPLES)
     if abs(ours - theirs) > 5 * error:
-        sys.exit(f"{tool} says p = {theirs}, judged {ours}")
+        sys.exit(f"{tool}: p = {theirs}, but judged has p = {ours}")
 
 
 def _seconds(call: Callable[[], object]) -> float:

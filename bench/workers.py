@@ -1,8 +1,8 @@
-"""Workers of the benchmark: each subcommand runs one job of one tool, and prints its result as JSON.
+"""Run one job of one tool per subcommand, and print its result as JSON.
 
-`python workers.py TOOL QRELS RUN` is a whole process: it reads both files, computes the five measures, and prints their
-means. judged is not here, because its own command does the same. `python workers.py in-memory ROUNDS five|all QRELS
-RUN` times calls on dicts in memory, and `python workers.py small-calls ROUNDS` calls for a batch of a training loop.
+`python workers.py TOOL QRELS RUN` reads both files, computes the five measures, and prints their means. There is no
+subcommand for judged, because its own command does the same. `python workers.py in-memory ROUNDS five|all QRELS RUN`
+times calls on dicts in memory, and `python workers.py small-calls ROUNDS` times calls for a batch of a training loop.
 
 Imports are inside the functions, so that a process imports only its own tool.
 """
@@ -39,7 +39,7 @@ def pytrec_eval(qrels: str, *runs: str) -> dict[str, float]:
 
 
 def trec_eval(qrels: str, run: str) -> dict[str, float]:
-    """Call the C code of trec_eval 9.0.8, which pytrec_eval contains, as its main program does."""
+    """Call the C code of trec_eval 9.0.8, which pytrec_eval contains, like its main program."""
     import ctypes
     from pathlib import Path
 
@@ -53,7 +53,7 @@ def trec_eval(qrels: str, run: str) -> dict[str, float]:
 
 
 def floor(_: str, run: str) -> dict[str, float]:
-    """Parse the three columns that any evaluation needs, in threads, and nothing else."""
+    """Parse the three columns that each evaluation needs, with threads. This is the lower bound of all tools."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -88,9 +88,9 @@ def ranx(qrels: str, run: str) -> dict[str, float]:
 
 
 def in_memory(rounds: str, measure_set: str, qrels: str, run: str) -> dict[str, Any]:
-    """Time pytrec_eval and judged in turns on the same dicts; the means are taken outside the time.
+    """Time alternating calls of pytrec_eval and judged on the same dicts, without the computation of means.
 
-    `which` is ``five`` measures, or ``all`` that pytrec_eval supports (the numbers among trec_eval 9's all_trec).
+    `measure_set` is ``five``, or ``all`` for each measure of trec_eval 9's all_trec that pytrec_eval supports.
     """
     import pytrec_eval as tool
 

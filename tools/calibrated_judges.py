@@ -1,8 +1,8 @@
-"""Write docs/calibrated-judges.md, about five model judges of TREC Deep Learning 2019: ``calibrated_judges.py DATA``.
+"""Write docs/calibrated-judges.md, on five model judges of TREC DL 2019: ``calibrated_judges.py DATA``.
 
-DATA is a folder with ``dl19_passage`` and in it ``qrels``, ``runs``, and ``alt_qrels/llm``. In each split, a random part
-of the topics counts as labeled by people, and the rest as labeled by models only. The people's labels of all topics
-show the error of each kind of mean. If the data is available, the tests compare the page with the output.
+DATA is a folder with ``dl19_passage`` and in it ``qrels``, ``runs``, and ``alt_qrels/llm``. In each split, a random
+part of the topics counts as labeled by people, and the rest as labeled by models only. The people's labels of all
+topics show the error of each kind of mean. If the data is available, the tests compare the page with the output.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def main(data: Path, pairs: int) -> None:
     all_pairs = list(itertools.combinations(runs, 2))
     selected_pairs = [all_pairs[i] for i in np.sort(np.random.default_rng(0).permutation(len(all_pairs))[:pairs])]
     lines = [
-        "| measure | pairs | order | labels until the decision, median | quartiles | fewer labels than both other orders |",
+        "| measure | pairs | order | labels to decide, median | quartiles | fewer labels than other orders |",
         "|---|--:|---|--:|--:|--:|",
     ]
     for measure in MEASURES:

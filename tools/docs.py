@@ -2,8 +2,8 @@
 
 Generated parts:
 
-* in README.md and docs/*.md, the output of the commands in ``console`` blocks (lines that begin with ``$``); they run in
-  a folder with the sample in ``sample/``, and ``python`` blocks with ``>>>`` are tested there as doctests;
+* in README.md and docs/*.md, the output of the commands in ``console`` blocks (lines that begin with ``$``); they run
+  in a folder with the sample in ``sample/``, and ``python`` blocks with ``>>>`` are tested there as doctests;
 * docs/measures.md and docs/online-metrics.md, from the registries; docs/cli.md, from ``--help``; docs/choosing.md, from
   the rules of advice; docs/api.md, from the OpenAPI description of the workbench; docs/json.md, from example answers;
 * the settings of experiment engines, between ``<!-- settings of engines -->`` and ``<!-- end -->``;

@@ -159,9 +159,9 @@ def system_section(log: InteractionLog) -> str:
     head = ("run", "human grades", "clicks, shrunk grades", "clicks, corrected")
     introduction = (
         "nDCG@10 of the sample's runs on the searched topics, by human grades and by COEC of simulated clicks."
-        f" Kendall's tau of both orders is {agreement.tau:.3f}. The means are on different scales, because attraction is"
-        " not a grade. Shrunk grades make runs look similar and good. The corrected means and their intervals allow for"
-        " noise in the judgments and for the choice of topics."
+        f" Kendall's tau of both orders is {agreement.tau:.3f}. The means are on different scales, because attraction"
+        " is not a grade. Shrunk grades make runs look similar and good. The corrected means and their intervals allow"
+        " for noise in the judgments and for the choice of topics."
     )
     return f"## Scores of systems\n\n{wrapped(introduction)}\n\n" + TextTable(head, rows, labels=1).markdown()
 

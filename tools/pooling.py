@@ -277,10 +277,12 @@ def coverage_table(rows: Sequence[Sequence[str]]) -> str:
     return markdown_table(header, [[topics, *cells] for topics, cells in ranges.items()])
 
 
-MAXMEAN_TEXT = """Relevant documents found, and their share of those in the depth-100 pool, with the same number of labels per
+MAXMEAN_TEXT = """\
+Relevant documents found, and their share of those in the depth-100 pool, with the same number of labels per
 topic as the pool by depth. Robust03 has 17 runs, 100 topics, and relevant grades from 1; DL19 has 37 runs, 43 topics,
 and relevant grades from 2. The ratio compares MaxMean with retention 1 and the pool by depth."""
-ESTIMATES_TEXT = """The depth-100 pool of Robust03 (17 runs, about 495 documents per topic) counts as fully judged. {times}
+ESTIMATES_TEXT = """\
+The depth-100 pool of Robust03 (17 runs, about 495 documents per topic) counts as fully judged. {times}
 samples were drawn, for all 100 topics and for 10 of them, and five runs were estimated. Strata are best ranks 1-10,
 11-30, and 31-100, sampled at rates 4, 2, and 1. All rows use the same random numbers, so their errors are correlated.
 
@@ -288,9 +290,11 @@ Bias is the relative error of the mean estimate, for the run with the largest on
 the estimates relative to the true value. Coverage is the share of 95% intervals that contain the true value, for the
 run furthest from 95%; its own 95% margin is {noise}. For recall and AP, the coverage is so low that `estimate` shows no
 interval."""
-COVERAGE_TEXT = """Lowest and highest coverage over five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per
+COVERAGE_TEXT = """\
+Lowest and highest coverage over five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per
 topic:"""
-INFAP_TEXT = """The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative
+INFAP_TEXT = """\
+The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative
 grades; it has no interval here."""
 
 if __name__ == "__main__":

@@ -32,10 +32,10 @@ VERDICT_USERS = 200  # of an arm, by default
 
 
 def _normal(mean: float) -> Callable[[np.random.Generator, int, float], Users]:
-    def drawn(rng: np.random.Generator, users: int, level: float) -> Users:
+    def draw(rng: np.random.Generator, users: int, level: float) -> Users:
         return rng.normal(mean * level, 3.0, users), np.ones(users)
 
-    return drawn
+    return draw
 
 
 def _money(rng: np.random.Generator, users: int, level: float) -> Users:

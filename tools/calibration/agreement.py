@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from judged.stats.agreement import Agreement, cohen_kappa, krippendorff_alpha
 
 from calibration import CoverageCell
+from judged.stats.agreement import Agreement, cohen_kappa, krippendorff_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
