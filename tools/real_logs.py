@@ -224,8 +224,9 @@ def trec_section(log: InteractionLog, scores: OnlineScores) -> list[str]:
         ),
         wrapped(
             f"**Details.** {num_current} queries are not pages, because each session ends with a query for the"
-            " participants of the track. Sessions have no user IDs, so intervals are too narrow if one person had several."
-            f" A page counts as empty if its list is empty: {amount(zero.numerator)} of {amount(zero.denominator)} pages."
+            " participants of the track. Sessions have no user IDs, so intervals are too narrow if one person had"
+            " several. A page counts as empty if its list is empty:"
+            f" {amount(zero.numerator)} of {amount(zero.denominator)} pages."
         ),
         wrapped(
             f"**Conclusion.** {session.units} sessions estimate rates to within ten points: {value(session)}"
