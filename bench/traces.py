@@ -49,9 +49,9 @@ def _record(path: Path, total: int) -> None:
         with recorder.query(f"q{i}", "some words") as trace:
             trace.stage("bm25", "candidates", documents)
     microseconds = 1e6 * (time.perf_counter() - start)
-    each = microseconds / total
+    per_document = microseconds / total
     size = DOCUMENTS_PER_TRACE
-    print(f"recorded: {each:.2f} microseconds per document, {size * each:.0f} per trace of {size}")
+    print(f"recorded: {per_document:.2f} microseconds per document, {size * per_document:.0f} per trace of {size}")
 
 
 def _spans(traces: int, attributes: Callable[[int], dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -42,10 +42,13 @@ def page() -> str:
         "Report measures that are joined by + together.",
         _by_task(),
         "## Measures to avoid",
-        markdown_table(("measures", "tasks", "condition", "reason", "source"), (_row(rule) for rule in _of("avoid"))),
+        markdown_table(
+            ("measures", "tasks", "condition", "reason", "source"), (_row(rule) for rule in _rules_of_kind("avoid"))
+        ),
         "## Notes on interpretation",
         markdown_table(
-            ("subject", "tasks", "condition", "note", "source"), (_row(rule) for rule in _of("caution", "note"))
+            ("subject", "tasks", "condition", "note", "source"),
+            (_row(rule) for rule in _rules_of_kind("caution", "note")),
         ),
         "## Sources",
         "\n".join(f"- **{key}.** {SOURCES[key]}" for key in sorted(SOURCES, key=str.lower)),
@@ -53,13 +56,13 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _of(*kinds: str) -> list[Rule]:
+def _rules_of_kind(*kinds: str) -> list[Rule]:
     return [rule for rule in RULES if rule.kind in kinds]
 
 
 def _by_task() -> str:
     """Return one row per task and rule; rules for all tasks are last."""
-    rules = _of("recommend", "pair")
+    rules = _rules_of_kind("recommend", "pair")
     rows = [
         (task, _measures(rule), _condition(rule), _reason(rule), _source(rule))
         for task in TASKS

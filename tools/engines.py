@@ -109,10 +109,10 @@ def store_in_spark(log: InteractionLog, spark_session: Any, folder: Path) -> Int
 
 
 def log_differences(
-    local_log: InteractionLog, remote_log: InteractionLog, by: str | None = None
+    local_log: InteractionLog, remote_log: InteractionLog, attribute: str | None = None
 ) -> tuple[list[str], int]:
     """Return the fields with different metrics between local and remote log, and the number of estimates."""
-    local_metrics, remote_metrics = (online_metrics(log, by=by) for log in (local_log, remote_log))
+    local_metrics, remote_metrics = (online_metrics(log, by=attribute) for log in (local_log, remote_log))
     fields = ("estimates", "ranks", "counts", "slices", "refused")
     different = [
         field for field in fields if repr(getattr(local_metrics, field)) != repr(getattr(remote_metrics, field))

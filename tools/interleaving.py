@@ -62,7 +62,9 @@ def error_rates(groups: int) -> None:
                 ratio = UnitRatio.of_rows(outcomes.unit[in_group], outcome[in_group])
                 values.append(ratio.value)
                 ts.append(abs(ratio.t(truth)))
-            rates = " | ".join(f"{sum(t < looks.critical(GROUP) for t in ts) / groups:.1%}" for looks in (once, always))
+            rates = " | ".join(
+                f"{sum(t < inference.critical(GROUP) for t in ts) / groups:.1%}" for inference in (once, always)
+            )
             cells = f"{100 * truth:+.2f} pp | {rates} | {100 * sum(values) / groups:+.2f} pp"
             print(f"| {situation} | {method} | {cells} |", flush=True)
 

@@ -200,11 +200,11 @@ def simulated_rows(
     size: int,
     measures: Sequence[str],
     times: int,
-    ends: Sequence[int] = STRATA,
+    strata: Sequence[int] = STRATA,
     rates: Sequence[float] = RATES,
 ) -> Iterator[list[str]]:
     """Yield bias and coverage of each measure, for the mean over runs and for the worst run."""
-    for name, result in simulate(judged_pool, size, measures, times, ends, rates).items():
+    for name, result in simulate(judged_pool, size, measures, times, strata, rates).items():
         bias = result.values.mean(axis=1) - result.truth
         noise = result.values.std(axis=1, ddof=1) / np.sqrt(times)
         worst = int(np.abs(bias / result.truth).argmax())

@@ -39,8 +39,8 @@ def _normal(mean: float) -> Callable[[np.random.Generator, int, float], Users]:
 
 
 def _money(rng: np.random.Generator, users: int, level: float) -> Users:
-    spent = np.exp(rng.normal(3.0, 1.5, users)) * (rng.random(users) < 0.2 * level)
-    return spent, np.ones(users)
+    amounts = np.exp(rng.normal(3.0, 1.5, users)) * (rng.random(users) < 0.2 * level)
+    return amounts, np.ones(users)
 
 
 def _pages(activity: float) -> Callable[[np.random.Generator, int, float], Users]:
@@ -113,7 +113,7 @@ def differs(world: str, users: int, trials: int) -> dict[str, float]:
 def any_day(world: str, users: int, trials: int) -> float:
     """Return how often equal arms differ on any of 15 days, starting with a tenth of the users."""
     rng, num_significant = np.random.default_rng(users + 1), 0
-    looks = Inference(expected=2 * users)
+    inference = Inference(expected=2 * users)
     ends = np.linspace(max(users // 10, 25), users, 15).astype(int)
     for _ in range(trials):
         parts = []
@@ -123,7 +123,7 @@ def any_day(world: str, users: int, trials: int) -> float:
             parts.append([RatioSums(float(end), *map(float, row)) for end, *row in zip(ends, *totals, strict=True)])
         differences = [adjusted_difference(Arm(a), Arm(b)) for a, b in zip(*parts, strict=True)]
         num_significant += any(
-            difference.error > 0 and abs(difference.value) > looks.critical(2.0 * end) * difference.error
+            difference.error > 0 and abs(difference.value) > inference.critical(2.0 * end) * difference.error
             for difference, end in zip(differences, ends.tolist(), strict=True)
         )
     return num_significant / trials
@@ -132,7 +132,7 @@ def any_day(world: str, users: int, trials: int) -> float:
 def ramp_up(world: str, users: int, trials: int) -> dict[str, float]:
     """Return how often equal arms differ in a ramp-up of 14 days with `users` in all."""
     rng, pooled, split = np.random.default_rng(users + 2), 0, 0
-    looks = Inference(any_day=False)
+    inference = Inference(any_day=False)
     for _ in range(trials):
         day = np.sort(rng.integers(0, 14, users))
         late = day >= 7
@@ -142,12 +142,12 @@ def ramp_up(world: str, users: int, trials: int) -> dict[str, float]:
         pooled += _rejects(*(Arm(sums(n[side], d[side])) for side in (~is_second, is_second)))
         counts = np.stack([np.bincount(day[side], minlength=14) for side in (~is_second, is_second)], axis=1)
         starts = [*allocation_periods(counts).starts, 14]
-        split += _stratified_rejects(n, d, is_second, np.searchsorted(starts, day, side="right"), looks)
+        split += _stratified_rejects(n, d, is_second, np.searchsorted(starts, day, side="right"), inference)
     return {"ramp-up, pooled": pooled / trials, "ramp-up, stratified": split / trials}
 
 
 def _stratified_rejects(
-    n: np.ndarray, d: np.ndarray, is_second: np.ndarray, period: np.ndarray, looks: Inference
+    n: np.ndarray, d: np.ndarray, is_second: np.ndarray, period: np.ndarray, inference: Inference
 ) -> bool:
     """Return whether the mean of the differences within periods is significant, by the method of `stratified`."""
     strata: list[tuple[AdjustedDifference, float, float]] = []
@@ -166,7 +166,7 @@ def _stratified_rejects(
     value = sum(weight * difference.value for weight, (difference, _, _) in zip(weights, strata, strict=True))
     shares = squares / squares.sum()
     effective = 1.0 / sum(share**2 / units for share, (_, _, units) in zip(shares, strata, strict=True))
-    return bool(abs(value) > looks.critical(float(len(n)), 2.0 * effective - 2.0) * np.sqrt(squares.sum()))
+    return bool(abs(value) > inference.critical(float(len(n)), 2.0 * effective - 2.0) * np.sqrt(squares.sum()))
 
 
 def allocation(share: float, users: int, trials: int) -> dict[str, float]:

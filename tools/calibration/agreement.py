@@ -71,7 +71,7 @@ def rates(method: str, situation: str, n: int, trials: int) -> tuple[float, floa
     large, _ = sample_grades(rng, judging, 200_000, judges)
     truth = coefficient(method, large, np.zeros(len(large), dtype=np.int64)).value
     intervals = [coefficient(method, *sample_grades(rng, judging, n, judges)).interval for _ in range(trials)]
-    is_covered = [ends[0] <= truth <= ends[1] for ends in intervals if ends is not None]
+    is_covered = [interval[0] <= truth <= interval[1] for interval in intervals if interval is not None]
     return float(np.mean(is_covered)) if len(is_covered) >= trials / 10 else np.nan, 1 - len(is_covered) / trials
 
 

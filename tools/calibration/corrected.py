@@ -40,8 +40,8 @@ def coverage(situation: str, n: int, trials: int) -> tuple[float, float]:
         truth, judge, mean = sample_scores(rng, situation, 5 * n)
         estimate = prediction_powered(truth[:n], judge[:n], judge[n:], bounds=(0, 1), resamples=100)
         if estimate.interval is not None and estimate.known_interval is not None:
-            ends = (estimate.known_interval, estimate.interval)
-            is_covered.append((ends[0][0] <= mean <= ends[0][1], ends[1][0] <= mean <= ends[1][1]))
+            intervals = (estimate.known_interval, estimate.interval)
+            is_covered.append((intervals[0][0] <= mean <= intervals[0][1], intervals[1][0] <= mean <= intervals[1][1]))
     people, corrected = np.mean(is_covered, axis=0).tolist()
     return people, corrected
 

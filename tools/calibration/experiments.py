@@ -56,18 +56,20 @@ def scores(rng: np.random.Generator, world: str, topics: int) -> np.ndarray:
 
 def effects(world: str, topics: int, trials: int) -> dict[str, float]:
     """Return the error rate of families of effects, and the coverage of their intervals."""
-    rng, wrong, covered = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
+    rng, num_significant, covered = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
     for _ in range(trials):
         values = scores(rng, world, topics)
         null = _effects(values)
-        wrong += [any(_is_significant(effect) for effect in family) for family in (null.main, null.interactions)]
+        num_significant += [
+            any(_is_significant(effect) for effect in family) for family in (null.main, null.interactions)
+        ]
         shifted = _effects(values + EFFECT * _STEMMED[:, None])
         for effect in (*shifted.main, *shifted.interactions):
             if effect.estimate and effect.estimate.interval:
                 truth = EFFECT * (effect.factors == ("stemmer",))
                 low, high = effect.estimate.interval
                 covered.append(low <= truth + 1e-9 and high >= truth - 1e-9)
-    rates = dict(zip(("effects", "interactions"), (wrong / trials).tolist(), strict=True))
+    rates = dict(zip(("effects", "interactions"), (num_significant / trials).tolist(), strict=True))
     return rates | {"interval": float(np.mean(covered)) if covered else np.nan}
 
 
@@ -89,12 +91,14 @@ def best(world: str, topics: int, trials: int) -> dict[str, float]:
         missed[0] += not may_be_best(values, resamples=999)[0]
         values[0] += EFFECT
         missed[1] += not may_be_best(values, resamples=999)[0]
-    return dict(zip(("not the best, all equal", "not the best, one better"), (missed / trials).tolist(), strict=True))
+    return dict(
+        zip(("not the best, all equal", "not the best, one better"), (num_missed / trials).tolist(), strict=True)
+    )
 
 
 def dominated(world: str, topics: int, trials: int) -> float:
     """Return how often any configuration is called dominated, although scores and costs are equal."""
-    rng, wrong = np.random.default_rng([53, topics]), 0
+    rng, num_dominated = np.random.default_rng([53, topics]), 0
     names = [f"c{index:02}" for index in range(len(LEVELS))]
     queries = [f"q{index:03}" for index in range(topics)]
     runs = {name: {query: ["d"] for query in queries} for name in names}
@@ -102,8 +106,8 @@ def dominated(world: str, topics: int, trials: int) -> float:
     for _ in range(trials):
         table = replace(evaluation, values=10.0 + scores(rng, world, topics)[:, None])
         tradeoff = table.tradeoff({name: {"ms": 1.0} for name in names}, resamples=999)
-        wrong += len(tradeoff.front) < len(names)
-    return wrong / trials
+        num_dominated += len(tradeoff.front) < len(names)
+    return num_dominated / trials
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:

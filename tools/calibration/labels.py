@@ -121,14 +121,14 @@ def decided(rng: np.random.Generator, topics: int) -> list[bool]:
     qrels = Qrels.of({name: {doc: grades[name, doc] for doc in docs} for name in names})
     comparison = build_comparison(qrels, first, second, "nDCG@5", highest=3)
     level, topic_indices = comparison.level, np.arange(topics)
-    final, wrong = winner(comparison.bounds(topic_indices, level)), list[bool]()
+    final, contradictions = winner(comparison.bounds(topic_indices, level)), list[bool]()
     order = rng.permutation(level.size)
     for share in np.linspace(0.1, 0.9, _ORDERS):
         partial_level = level.copy()
         partial_level.ravel()[order[int(share * level.size) :]] = -1
         decision = winner(comparison.bounds(topic_indices, partial_level))
-        wrong += [] if decision is None else [decision != final]
-    return wrong
+        contradictions += [] if decision is None else [decision != final]
+    return contradictions
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
@@ -149,6 +149,6 @@ def measure(trials: int) -> Iterator[CoverageCell]:
                 if len(values) < trials:
                     yield CoverageCell(f"{method}, none", kind, topics, 1 - len(values) / trials, trials)
         rng = np.random.default_rng([72, topics])
-        wrong = [is_wrong for _ in range(max(trials // 5, 1)) for is_wrong in decided(rng, topics)]
-        if wrong:
-            yield CoverageCell("decided wrong", "usual", topics, float(np.mean(wrong)), trials)
+        contradictions = [is_wrong for _ in range(max(trials // 5, 1)) for is_wrong in decided(rng, topics)]
+        if contradictions:
+            yield CoverageCell("decided wrong", "usual", topics, float(np.mean(contradictions)), trials)

@@ -58,12 +58,12 @@ def simulate(situation: str, users: int, rng: np.random.Generator) -> tuple[list
         target = TargetPolicy("run", top * (DOCS + 1) + top, np.ones(3), DOCS + 1, is_run=True)
         truth = float(RATES[top, top].sum())
     else:
-        logged, other, click_factor = INDEPENDENT[situation]
+        logged, target_shares, click_factor = INDEPENDENT[situation]
         documents = rng.choice(DOCS, (pages, 2), p=logged)
         propensity = logged[documents]
         cells = (np.arange(2)[:, None] * (DOCS + 1) + np.arange(DOCS)).ravel()
-        target = TargetPolicy("policy", cells, np.tile(other, 2), DOCS + 1, is_run=False)
-        truth = float((RATES[:2] @ other).sum())
+        target = TargetPolicy("policy", cells, np.tile(target_shares, 2), DOCS + 1, is_run=False)
+        truth = float((RATES[:2] @ target_shares).sum())
     ranks = documents.shape[1]
     click_probability = click_factor * RATES[np.arange(ranks), documents] * click_tendency[user][:, None]
     clicked = (rng.random(documents.shape) < click_probability).astype(np.float64)

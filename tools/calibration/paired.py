@@ -43,7 +43,7 @@ def _ties(share: float) -> Shape:
     return lambda rng, trials, n: np.where(rng.random((trials, n)) < share, 0.0, rng.normal(0, 0.2, (trials, n)))
 
 
-def _few(differing: int) -> Shape:
+def _few_differing(differing: int) -> Shape:
     def draw(rng: np.random.Generator, trials: int, n: int) -> Any:
         return np.where(np.arange(n) < differing, rng.choice([-0.5, 0.5], (trials, n)), 0.0)
 
@@ -66,8 +66,8 @@ SITUATIONS: dict[str, Shape] = {
     "95% near-ties": lambda rng, trials, n: (
         np.where(rng.random((trials, n)) < 0.05, 0.5, 0.01) * rng.normal(size=(trials, n))
     ),
-    "2 differ": _few(2),
-    "4 differ": _few(4),
+    "2 differ": _few_differing(2),
+    "4 differ": _few_differing(4),
     "skewed": lambda rng, trials, n: 0.1 * (rng.exponential(1.0, (trials, n)) - 1),
 }
 

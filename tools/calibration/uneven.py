@@ -29,8 +29,8 @@ RESAMPLES = 199
 
 
 def _holm(scores: Any, baseline: int | None) -> float:
-    others = range(1, len(scores))
-    pairs = list(combinations(range(len(scores)), 2)) if baseline is None else [(0, other) for other in others]
+    systems = range(1, len(scores))
+    pairs = list(combinations(range(len(scores)), 2)) if baseline is None else [(0, system) for system in systems]
     results = paired_tests(scores, pairs, resamples=999)
     return float(adjust([result.p for result in results]).min())
 

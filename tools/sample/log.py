@@ -103,7 +103,7 @@ class World:
         self.chance = random.Random(SEED + 2 * mixed)  # noqa: S311 nothing is secret here
         self.topics = sample.topics[:]
         self.chance.shuffle(self.topics)
-        self.popularity = [1 / (place + 3) for place in range(len(self.topics))]
+        self.popularity = [1 / (rank + 3) for rank in range(len(self.topics))]
         self.out = LogRows()
 
     def happens(self, probability: float) -> bool:
@@ -154,25 +154,27 @@ class World:
 
     def task(self, user: User, topic: dict[str, Any], time: int) -> int:
         """Simulate queries until the user is satisfied or gives up; return the end time."""
-        text, right, page = topic["text"], topic["text"], 1
+        text, correct_text, page = topic["text"], topic["text"], 1
         if self.happens(MISSPELT):
             text = self.misspelt(text)
         for _ in range(4):
-            wrong = text != right
-            rescued = wrong and self.happens(RESCUE)
-            happy, clicked, time = self.page(user, topic, time, text=text, page=page, empty=wrong, rescued=rescued)
+            is_misspelt = text != correct_text
+            rescued = is_misspelt and self.happens(RESCUE)
+            happy, clicked, time = self.page(
+                user, topic, time, text=text, page=page, empty=is_misspelt, rescued=rescued
+            )
             time += self.seconds(6, 0.5)
             if happy:
                 break
-            if wrong and not rescued:
-                text, page = right, 1
+            if is_misspelt and not rescued:
+                text, page = correct_text, 1
                 if self.happens(0.8):
                     continue
                 break
             if not self.mixed and not clicked and page == 1 and self.happens(NEXT_PAGE):
                 page = 2
             elif self.happens(REWORD):
-                text = right = self.reworded(right)
+                text = correct_text = self.reworded(correct_text)
                 page = 1
             else:
                 break
@@ -275,7 +277,7 @@ class World:
     def bot(self) -> None:
         """Simulate a bot that searches for a topic every two seconds, without events."""
         user = User("u900", 0, "desktop", "en", 0.0, 1)
-        begin = 5 * 86_400_000 + 11_000_000
+        start_ms = 5 * 86_400_000 + 11_000_000
         for number in range(BOT_PAGES):
             topic = self.topics[number]
             row = {"page": 1, "page_size": 10, "language": "en", "device": "desktop", "topic": topic["query_id"]}
@@ -287,11 +289,11 @@ class World:
                 "session_id": f"{user.name}-1",
                 "application": "docs-search",
                 "user_query": topic["text"],
-                "timestamp": begin + 2000 * number,
+                "timestamp": start_ms + 2000 * number,
                 "query_response_hit_ids": ranking[:10],
                 "query_attributes": row | {"result_count": len(ranking), "latency_ms": 30},
             }
-            self.out.queries.append((begin + 2000 * number, record))
+            self.out.queries.append((start_ms + 2000 * number, record))
 
 
 def number_rows(log: LogRows) -> LogRows:
@@ -336,10 +338,10 @@ def plant_errors(log: LogRows) -> list[tuple[int, dict[str, Any]]]:
 
 def lines(rows: list[tuple[int, dict[str, Any]]]) -> list[str]:
     """Format rows as JSON lines."""
-    begin = round(BEGIN.timestamp() * 1000)
+    start_ms = round(BEGIN.timestamp() * 1000)
     json_lines: list[str] = []
     for _, row in rows:
-        time = datetime.fromtimestamp((begin + row["timestamp"]) / 1000, UTC)
+        time = datetime.fromtimestamp((start_ms + row["timestamp"]) / 1000, UTC)
         stamp = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         json_lines.append(json.dumps(row | {"timestamp": stamp}, separators=(",", ":")))
     return json_lines
