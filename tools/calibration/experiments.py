@@ -85,12 +85,12 @@ def _effects(values: np.ndarray) -> FactorEffects:
 
 def best(world: str, topics: int, trials: int) -> dict[str, float]:
     """Return how often the first configuration may not be the best, if all are equal and if it is better."""
-    rng, missed = np.random.default_rng([52, topics]), np.zeros(2)
+    rng, num_missed = np.random.default_rng([52, topics]), np.zeros(2)
     for _ in range(trials):
         values = scores(rng, world, topics)
-        missed[0] += not may_be_best(values, resamples=999)[0]
+        num_missed[0] += not may_be_best(values, resamples=999)[0]
         values[0] += EFFECT
-        missed[1] += not may_be_best(values, resamples=999)[0]
+        num_missed[1] += not may_be_best(values, resamples=999)[0]
     return dict(
         zip(("not the best, all equal", "not the best, one better"), (num_missed / trials).tolist(), strict=True)
     )
