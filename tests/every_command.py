@@ -160,9 +160,9 @@ def _written() -> Path:
     store.add_topics(folder / "queries.jsonl")
     import_labels(store, folder / "qrels.txt", judge="ann")
     store.close()
-    shutil.copy(_asked(), folder / "asked.db")
+    shutil.copy(_store_with_replies(), folder / "asked.db")
     for name, nuggets in (("answers", True), ("bare", False)):
-        shutil.copytree(_answered(nuggets), folder / name)
+        shutil.copytree(_answers_with_replies(nuggets), folder / name)
     (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for i in range(24) for record in _visit(i)))
     swapped = [record for i in range(36) for record in _visit(i, swapped=i < 12)]
@@ -241,7 +241,7 @@ def _experiment() -> Path:
 
 
 @cache
-def _asked() -> Path:
+def _store_with_replies() -> Path:
     """Return a store with all replies of a model, so that no request is sent."""
     from judged.labels import LabelStore, NewTask
     from judged.labels.asking import Endpoint, prepare, prepare_questions
@@ -266,7 +266,7 @@ def _asked() -> Path:
 
 
 @cache
-def _answered(nuggets: bool) -> Path:
+def _answers_with_replies(nuggets: bool) -> Path:
     """Return answers of systems and a store with all replies of a model, so that no request is sent."""
     from judged.labels.asking import Endpoint
     from judged.labels.asking.asking import save_reply

@@ -22,7 +22,7 @@ from typing import Any
 _MODULES = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
 
 
-def _together(table: str) -> dict[str, Any]:
+def _merged_tables(table: str) -> dict[str, Any]:
     tables: dict[str, Any] = {}
     for module in _MODULES:
         for key, value in getattr(module, table, {}).items():
@@ -32,7 +32,9 @@ def _together(table: str) -> dict[str, Any]:
     return tables
 
 
-ORACLE, NEEDED, VARIED, VALUES, WITH, SETS = map(_together, ("ORACLE", "NEEDED", "VARIED", "VALUES", "WITH", "SETS"))
+ORACLE, NEEDED, VARIED, VALUES, WITH, SETS = map(
+    _merged_tables, ("ORACLE", "NEEDED", "VARIED", "VALUES", "WITH", "SETS")
+)
 
 
 def lookup(table: dict[str, Any], measure: str, parameter: str) -> Any:

@@ -168,7 +168,7 @@ def _recorded(intact: Path, folder: Path, path: Path) -> None:
             warnings.simplefilter("ignore")
             report(records).text(width=80)
     except InputError as error:
-        _named(error, path)
+        _error_naming(error, path)
 
 
 def _loaded(intact_folder: Path, folder: Path, name: Path, path: Path) -> None:
@@ -181,10 +181,10 @@ def _loaded(intact_folder: Path, folder: Path, name: Path, path: Path) -> None:
             warnings.simplefilter("ignore")
             load(folder).scores.aggregate()
     except InputError as error:
-        _named(error, path)
+        _error_naming(error, path)
 
 
-def _named(error: InputError, path: Path) -> Any:
+def _error_naming(error: InputError, path: Path) -> Any:
     if not error.path:  # else it is the folder, or a file that is named in what is damaged
         raise error
     raise InputError(error.problem, fix=error.fix, path=str(path)) from None
