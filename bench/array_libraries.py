@@ -1,4 +1,4 @@
-"""Time nDCG@10 of judged.arrays, scikit-learn, torchmetrics, and rax: those that are installed, in one process.
+"""Time nDCG@10 of judged.arrays and of the installed ones of scikit-learn, torchmetrics, and rax, in one process.
 
 Prints Markdown: median processor time in ms of a call in one thread, and its ratio to judged.
 """
@@ -28,7 +28,9 @@ def main() -> None:
     """Print a table for the installed libraries."""
     names = [name for name in ("scikit-learn", "torch", "torchmetrics", "jax", "rax") if find_spec(_module(name))]
     print(", ".join(f"{name} {version(name)}" for name in ("numpy", *names)))
-    print("| queries x documents | judged.arrays | ms | beside it | times judged |\n| --- | --- | ---: | --- | ---: |")
+    print(
+        "| queries x documents | judged.arrays | ms | other library | times judged |\n| --- | --- | ---: | --- | ---: |"
+    )
     for shape in SHAPES:
         rng = np.random.default_rng(0)
         scores, grades = rng.normal(size=shape).astype(np.float32), rng.integers(0, 4, shape)
@@ -63,7 +65,7 @@ def _pairs(scores: Any, grades: Any, names: list[str]) -> Iterator[Row]:
         yield (
             "PyTorch, averaged",
             partial(averaged, *tensors),
-            "the same under `torch.compile`",
+            "`judged.arrays` under `torch.compile`",
             partial(compiled, *tensors),
         )
     if "rax" in names:
@@ -77,7 +79,7 @@ def _pairs(scores: Any, grades: Any, names: list[str]) -> Iterator[Row]:
 
 
 def _times(first: Callable[[], object], second: Callable[[], object], calls: int) -> tuple[float, float]:
-    """Return the median time of each call, measured in turns."""
+    """Return the median time of each of two alternating calls."""
     seconds: tuple[list[float], list[float]] = [], []
     for _ in range(ROUNDS + 1):
         for call, times in zip((first, second), seconds, strict=True):

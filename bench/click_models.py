@@ -63,7 +63,7 @@ def main() -> None:
     if pages <= 100_000:
         cpu = time.process_time()
         best_model = compare_models(log, folds=2).chosen
-        print(f"all nine, compared in 2 folds: {best_model}, {time.process_time() - cpu:.1f} CPU s")
+        print(f"comparison of all nine models in 2 folds: {best_model}, {time.process_time() - cpu:.1f} CPU s")
 
 
 if __name__ == "__main__":

@@ -87,11 +87,11 @@ def _ranx(first: Any, second: Any) -> float:
     return _median(lambda: fisher_randomization_test(first, second, n_permutations=RESAMPLES), ROUNDS)
 
 
-def _check_agreement(tool: str, ours: float, theirs: float) -> None:
+def _check_agreement(tool: str, judged_p: float, peer_p: float) -> None:
     """Exit if two p-values differ by more than their Monte Carlo error."""
-    error = math.sqrt(2 * max(ours * (1 - ours), 1 / RESAMPLES) / RESAMPLES)
-    if abs(ours - theirs) > 5 * error:
-        sys.exit(f"{tool} says p = {theirs}, judged {ours}")
+    error = math.sqrt(2 * max(judged_p * (1 - judged_p), 1 / RESAMPLES) / RESAMPLES)
+    if abs(judged_p - peer_p) > 5 * error:
+        sys.exit(f"{tool}: p = {peer_p}, but judged has p = {judged_p}")
 
 
 def _seconds(call: Callable[[], object]) -> float:

@@ -63,7 +63,7 @@ def _write_shuffled(run: TextIO) -> None:
 
 
 def _write_noisy(run: TextIO, seed: int) -> None:
-    """Write the small run with noise on the scores, and ties, as another system might."""
+    """Write the small run with noise on the scores and with ties, like a run of another system."""
     rng = np.random.default_rng(seed)
     for topic, rows in groupby((FOLDER / "small.run").read_text().splitlines(), lambda line: line.split(" ", 1)[0]):
         docs, scores = zip(*((row.split(" ")[2], float(row.split(" ")[4])) for row in rows), strict=True)
@@ -80,7 +80,7 @@ def _write_large(rng: Generator, qrels: TextIO, run: TextIO, tied: float) -> Non
         docs, others = [str(doc) for doc in ids[:DEPTH]], [str(doc) for doc in ids[DEPTH:]]
         _write_ranking(run, str(topic), docs, rng, tied)
         ranks = np.minimum(rng.exponential(60, size=3), DEPTH - 1).astype(int).tolist()
-        is_returned = rng.random(3) < 0.85  # the others are judged and not returned
+        is_returned = rng.random(3) < 0.85  # other documents are judged, but not returned
         judged_docs = [
             docs[rank] if is_here else other for rank, is_here, other in zip(ranks, is_returned, others, strict=True)
         ]

@@ -23,10 +23,10 @@ def main() -> int:
     random.Random(1).shuffle(second)  # noqa: S311 - no secret
     is_too_slow = False
     for method in METHODS:
-        begin = process_time()
+        start = process_time()
         for number in range(LISTS):
             interleave(first, second, key=("experiment", str(number), "query"), method=method)
-        rate = LISTS / (process_time() - begin)
+        rate = LISTS / (process_time() - start)
         is_too_slow |= rate < TARGET
         print(f"{method:14} {rate:9,.0f} lists a second")
     return int(is_too_slow)

@@ -27,9 +27,9 @@ JUDGED, LIMITED, TENTH = (
     "judged, everything, memory=1GB",
     "judged, everything, a tenth of the log",
 )
-SAME, SQL = "judged, ten metrics", "plain SQL, the same ten without intervals"
+SAME, SQL = "judged, ten metrics", "plain SQL, the same ten metrics without intervals"
 RATIOS, TEST = "judged, every ratio by device", "judged, an A/B test of every ratio by device, any day"
-TEN = (
+TEN_METRICS = (
     "PageCTR", "ClicksPerPage", "FirstClickRR", "TopmostClickRR", "SatisfiedClicks", "Abandonment", "ZeroResults",
     "AddToCart", "Conversion", "Latency",
 )  # fmt: skip
@@ -54,7 +54,7 @@ def main() -> None:
             Job(JUDGED, _worker("judged", str(large)), options.rounds),
             Job(LIMITED, _worker("judged", str(large), "1GB"), 1),
             Job(TENTH, _worker("judged", str(small)), options.rounds),
-            Job(SAME, _worker("judged", str(large), "", *TEN), options.rounds),
+            Job(SAME, _worker("judged", str(large), "", *TEN_METRICS), options.rounds),
             Job(RATIOS, _worker("judged", str(large), "", *_ratio_metrics()), options.rounds),
             Job(TEST, _worker("abtest", str(large), "", *_ratio_metrics()), options.rounds),
             Job(SQL, [sys.executable, str(HERE / "online_sql.py"), str(large)], options.rounds),
@@ -75,7 +75,7 @@ def _simulated_log(events: int) -> Path:
     done_file = folder / "drawn.json"
     if not done_file.exists():
         sample = run(_worker("draw", str(folder), str(events)))
-        print(f"drawn: {events:,} events in {sample.seconds:.0f} s, {sample.megabytes:.0f} MB", file=sys.stderr)
+        print(f"simulated: {events:,} events in {sample.seconds:.0f} s, {sample.megabytes:.0f} MB", file=sys.stderr)
         done_file.write_text(sample.output, encoding="utf-8")
     return folder
 
@@ -124,7 +124,7 @@ def _check_agreement(name: str, actual: dict[str, Any], expected: dict[str, Any]
             if value is None or (math.isnan(value) and math.isnan(expected_value)):
                 continue
             if not math.isclose(value, expected_value, rel_tol=_TOLERANCE):
-                sys.exit(f"{key}: the {field} is {value} by {name}, and {expected_value} by judged")
+                sys.exit(f"{key}: the {field} is {value} in {name}, but {expected_value} in judged")
 
 
 def _report(results: dict[str, JobResult], outputs: dict[str, Any], load: float) -> list[str]:
@@ -159,7 +159,7 @@ def _report(results: dict[str, JobResult], outputs: dict[str, Any], load: float)
         "",
         *("| " + " | ".join(row) + " |" for row in (heads, ("---", *("---:",) * (len(heads) - 1)), *rows)),
         "",
-        "| wanted | at most | found |",
+        "| target | at most | result |",
         "| --- | ---: | ---: |",
         *(
             f"| {name} | {limit:g} | {value:.2f}{'' if value <= limit else ', missed'} |"

@@ -1,6 +1,6 @@
 """Ten metrics of a UBI log by device in plain SQL, without intervals: see bench/online.py.
 
-Written as an analyst would who trusts the log: no checks, no deduplication, no warnings.
+The query trusts the log, as an analyst might: it has no checks, no deduplication, and no warnings.
 """
 
 from __future__ import annotations

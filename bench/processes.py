@@ -46,7 +46,7 @@ class Job:
         Number of runs.
     own_cache
         Whether each run starts with an empty cache of compiled functions. Later jobs without it use the cache of the
-        last such run.
+        last job with it.
     """
 
     name: str
@@ -105,12 +105,12 @@ def measure_jobs(jobs: Sequence[Job], title: str) -> dict[str, JobResult]:
 
 
 def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Sample:
-    """Run a process until it ends, and measure it.
+    """Run a process to its end, and measure it.
 
     Raises
     ------
     RuntimeError
-        If it fails; the message has its error output.
+        If the process fails; the message contains its error output.
     """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = perf_counter()
@@ -121,11 +121,11 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Sample:
         output.seek(0)
         errors.seek(0)
         if process.returncode:
-            raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{errors.read()}")
+            raise RuntimeError(f"{' '.join(command)}: exit code {process.returncode}\n{errors.read()}")
         return Sample(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _UNIT / _MB, output.read())
 
 
 def _environment(added: Mapping[str, str]) -> dict[str, str]:
-    """Return our environment with additions, without the setting that prevents bytecode caching."""
+    """Return the environment of this process with additions, without the setting that prevents bytecode caching."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**inherited, **added}

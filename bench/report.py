@@ -1,4 +1,4 @@
-"""The benchmark page: tables of medians and ratios, targets, machine, and versions."""
+"""Format the benchmark page: tables of medians and ratios, targets, machine, and versions."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def page(results: Results) -> str:
     large, small = results.sizes["large"], results.sizes["small"]
     files = {
         f"large: 6,980 topics x 1000 documents ({large:.0f} MB), one to three judged": results.large,
-        "large, a fifth of the rows tied with the one above": results.ties,
-        "large, the rows in any order": results.shuffled,
+        "large, a fifth of the rows tied with the row above": results.ties,
+        "large, rows in random order": results.shuffled,
         f"small: 50 topics x 1000 documents ({small:.1f} MB), 400 judged": results.small,
         "20 small runs in one process, with ties": results.many,
     }
@@ -101,20 +101,20 @@ def _targets(results: Results) -> str:
         _at_least("large file, times pytrec_eval", 7, _times(large, "pytrec_eval")),
         _at_least("large file, times ir_measures", 10, _times(large, "ir_measures")),
         _at_least("large file, times ranx, first call", 35, _times(large, FIRST)),
-        _at_most("large file, of the floor", 2.5, 1 / _times(large, FLOOR), "x"),
+        _at_most("large file, relative to the floor", 2.5, 1 / _times(large, FLOOR), "x"),
         _at_most("large file, peak memory", 150, large["judged"].megabytes, " MB"),
         _at_least("large file with ties, times pytrec_eval", 3, _times(results.ties, "pytrec_eval")),
         _at_least("large file, shuffled, times pytrec_eval", 3, _times(results.shuffled, "pytrec_eval")),
-        _at_most("small file, of pytrec_eval", 1.3, 1 / _times(small, "pytrec_eval"), "x"),
+        _at_most("small file, relative to pytrec_eval", 1.3, 1 / _times(small, "pytrec_eval"), "x"),
         _at_least("large dicts, times `RelevanceEvaluator.evaluate`", 12, results.times_judged_in_memory("large")),
-        _at_most("small dicts with ties, of `RelevanceEvaluator.evaluate`", 1.2, small_ties, "x"),
+        _at_most("small dicts with ties, relative to `RelevanceEvaluator.evaluate`", 1.2, small_ties, "x"),
         _at_most("32 x 10, `judged.arrays`, ties by position", 0.15, calls["judged.arrays, ties by position"], " ms"),
         _at_most("32 x 10, `judged.arrays`, ties averaged", 0.35, calls["judged.arrays, ties averaged"], " ms"),
         _at_most("32 x 10, `evaluate`, prepared qrels", 0.4, calls["judged.evaluate, prepared qrels"], " ms"),
         _at_most("`import judged`", 60, results.import_seconds * 1e3, " ms"),
         _at_most("`judged --help`", 150, start["judged --help"].seconds * 1e3, " ms"),
     ]
-    return _table(("target", "wanted", "this run", ""), rows)
+    return _table(("target", "limit", "this run", ""), rows)
 
 
 def _times(results_by_tool: dict[str, JobResult], tool: str) -> float:
@@ -180,7 +180,7 @@ def _start(results: Results) -> str:
 def _machine(load: float) -> str:
     versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
     return (
-        f"JobResult on {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
+        f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}; load average before the run {load:.1f}.\n"
         f"{versions}."
     )
@@ -190,7 +190,7 @@ def _processor() -> str:
     facts = Path("/proc/cpuinfo")
     lines = facts.read_text(encoding="utf-8").splitlines() if facts.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "an unnamed processor"
+    return names[0] if names else platform.processor() or "an unknown processor"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

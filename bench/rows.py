@@ -1,4 +1,4 @@
-"""Time and memory against the number of rows, from 10^4 to 10^8 in random order, for docs/any-size.md.
+"""Measure time and memory by number of rows, from 10^4 to 10^8 in random order, for docs/any-size.md.
 
 `python bench/rows.py [--folder F] [--most 100000000] [--spark sc://HOST:PORT]` generates missing data, evaluates each
 format in a separate process, and writes the table and the figure. Earlier measurements in the folder are reused. The
@@ -41,11 +41,11 @@ print(scores.values.sum(axis=2).tolist())
 
 
 def main() -> None:
-    """Generate, measure, and write."""
+    """Generate the runs, measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "judged-rows")
     parser.add_argument("--most", type=int, default=10**8)
-    parser.add_argument("--spark", help="the address of a server: sc://HOST:PORT")
+    parser.add_argument("--spark", help="URL of a Spark server: sc://HOST:PORT")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     cells_file = options.folder / "cells.json"
@@ -53,7 +53,7 @@ def main() -> None:
     for rows in (size for size in SIZES if size <= options.most):
         folder = options.folder / str(rows)
         folder.mkdir(exist_ok=True)
-        run([sys.executable, __file__, "make", str(rows), str(folder)])
+        run([sys.executable, __file__, "generate", str(rows), str(folder)])
         forms = {name: str(folder / file) for name, file in FORMS.items()}
         if options.spark:
             table = f"judged_rows_{rows}"
@@ -90,8 +90,8 @@ def _page(cells: Iterable[Cell]) -> str:
     return "\n".join((introduction, "", "![Rows against time and memory](images/rows.svg)", "", heads, *lines))
 
 
-def make(rows: str, folder: str) -> None:
-    """Write the qrels, and one shuffled run in every format, unless they exist."""
+def generate(rows: str, folder: str) -> None:
+    """Write the qrels, and one shuffled run in each format, if they are missing."""
     import gzip
     import shutil
 
@@ -101,7 +101,7 @@ def make(rows: str, folder: str) -> None:
     from pyarrow import csv, parquet
 
     count, folder_path = int(rows), Path(folder)
-    if (folder_path / "made").exists():
+    if (folder_path / "complete").exists():
         return
 
     def doc(index: object) -> object:
@@ -133,7 +133,7 @@ def make(rows: str, folder: str) -> None:
     with duckdb.connect(folder_path / "runs.duckdb") as con:
         con.sql("SET memory_limit = '2GB'")
         con.sql(f"CREATE TABLE run AS FROM '{folder_path / 'run.parquet'}'")
-    (folder_path / "made").touch()
+    (folder_path / "complete").touch()
 
 
 def spark(address: str, table: str, path: str) -> None:
@@ -157,7 +157,7 @@ def draw(cells: str) -> None:
         alt.Chart(alt.InlineData(values=values), width=300, height=240)
         .mark_line(point=True)
         .encode(
-            x=alt.X("rows:Q", title="rows, in any order", scale=alt.Scale(type="log"), axis=ticks),
+            x=alt.X("rows:Q", title="rows in random order", scale=alt.Scale(type="log"), axis=ticks),
             y=alt.Y(f"{name}:Q", title=title, scale=alt.Scale(type=kind)),
             color=alt.Color("form:N", title=None, scale=alt.Scale(domain=forms, range=PALETTE[: len(forms)])),
             strokeDash=alt.StrokeDash("form:N", title=None, scale=alt.Scale(domain=forms)),
@@ -167,7 +167,7 @@ def draw(cells: str) -> None:
     save_chart(apply_theme(alt.hconcat(*panels)), FIGURE)
 
 
-JOBS: dict[str, Callable[..., None]] = {"make": make, "spark": spark, "draw": draw}
+JOBS: dict[str, Callable[..., None]] = {"generate": generate, "spark": spark, "draw": draw}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1] in JOBS:

@@ -39,7 +39,7 @@ class _Rounds(NamedTuple):
 
 
 def main() -> None:
-    """Measure everything, and write the page."""
+    """Measure all tools, and write the page."""
     load = os.getloadavg()[0]
     run([sys.executable, str(HERE / "data.py")])
     large, small, large_ties, small_ties = (_files(name) for name in ("large", "small", "large-ties", "small-ties"))
@@ -78,7 +78,7 @@ def _from_file(name: str, qrels: str, *runs: str, rounds: _Rounds) -> dict[str, 
     judged = [JUDGED, "evaluate", qrels, *runs, *measure_options, "--format", "json"]
     for path in runs:
         _read(path)
-    run(judged)  # so that no measured run writes bytecode
+    run(judged)  # writes the bytecode, so that measured runs do not
     jobs = [
         Job("judged", [*judged, "--ci", "none"], rounds.judged),
         Job("judged, with intervals", judged, rounds.judged),
@@ -99,7 +99,7 @@ def _from_file(name: str, qrels: str, *runs: str, rounds: _Rounds) -> dict[str, 
 
 
 def _in_memory(rounds: str, measure_set: str, qrels: str, run_file: str) -> dict[str, list[float]]:
-    """Time calls on dicts, in turns within one process."""
+    """Time alternating calls on dicts in one process."""
     result = json.loads(run(_worker("in-memory", rounds, measure_set, qrels, run_file)).output)
     _check_agreement(result["means"])
     return result["seconds"]
@@ -114,7 +114,7 @@ def _start_up() -> dict[str, JobResult]:
         *(Job(f"import {tool}", [*python, f"import {tool}"], 4) for tool in ("pytrec_eval", "ir_measures", "ranx")),
     ]
     for job in jobs:
-        run(job.command)  # so that no measured run writes bytecode
+        run(job.command)  # writes the bytecode, so that measured runs do not
     return measure_jobs(jobs, "start")
 
 
@@ -137,7 +137,7 @@ def _check_agreement(means: dict[str, dict[str, float]]) -> None:
     for tool, tool_means in means.items():
         for measure in expected:
             if not abs(tool_means[measure] - expected[measure]) <= _TOLERANCE:
-                sys.exit(f"{measure}: {tool} says {tool_means[measure]}, pytrec_eval {expected[measure]}")
+                sys.exit(f"{measure}: {tool} has {tool_means[measure]}, but pytrec_eval has {expected[measure]}")
 
 
 def _read(path: str) -> None:

@@ -49,9 +49,9 @@ def _record(path: Path, total: int) -> None:
         with recorder.query(f"q{i}", "some words") as trace:
             trace.stage("bm25", "candidates", documents)
     microseconds = 1e6 * (time.perf_counter() - start)
-    each = microseconds / total
+    per_document = microseconds / total
     size = DOCUMENTS_PER_TRACE
-    print(f"recorded: {each:.2f} microseconds a document, {size * each:.0f} a trace of {size}")
+    print(f"recorded: {per_document:.2f} microseconds per document, {size * per_document:.0f} per trace of {size}")
 
 
 def _spans(traces: int, attributes: Callable[[int], dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -85,7 +85,7 @@ def _structured(traces: int) -> Iterator[dict[str, Any]]:
 
 
 def _otlp(traces: int) -> Iterator[dict[str, Any]]:
-    """Yield one batch per line, as the collector writes files."""
+    """Yield one batch per line, like files of the OpenTelemetry collector."""
     for row in _flat(traces):
         typed_values = ((key, "doubleValue" if isinstance(value, float) else "stringValue", value)
                   for key, value in row["attributes"].items())  # fmt: skip

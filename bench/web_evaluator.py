@@ -26,61 +26,62 @@ from browser import chromium
 GRADES = (3, 0, 2, 1, 0, 3, 1, 0, 0, 2, 1, 0, 3, 0, 0, 1, 2, 0, 0, 1)
 PAUSE = 120  # milliseconds
 
-# The page dispatches the key events itself, because driving the browser from outside takes CPU time from it.
+# The page dispatches the key events itself, because remote control of the browser would use CPU time.
 PRESS = """async ({ changes, seed, pause, rows }) => {
-  const times = { whole: [], server: [], shown: [] };
-  let drawn = seed;
-  const random = (below) => {
-    drawn = (drawn * 1103515245 + 12345) % 2147483648;
-    return Math.floor((drawn / 2147483648) * below);
+  const times = { total: [], server: [], paint: [] };
+  let state = seed;
+  const random = (limit) => {
+    state = (state * 1103515245 + 12345) % 2147483648;
+    return Math.floor((state / 2147483648) * limit);
   };
-  const wait = (time) => new Promise((done) => setTimeout(done, time));
-  const behind = () => new Promise((done) => requestAnimationFrame(() => {
+  const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
+  const afterFrame = () => new Promise((resolve) => requestAnimationFrame(() => {
     const channel = new MessageChannel();
-    channel.port1.onmessage = done;
+    channel.port1.onmessage = resolve;
     channel.port2.postMessage(0);
   }));
-  const press = (key, more = {}) =>
+  const press = (key, options = {}) =>
     document.activeElement.dispatchEvent(
-      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...options }));
   const change = () => {
     if (random(2)) {
       const keys = ["0", "1", "2", "3"].filter((key) => key !== document.activeElement.dataset.grade);
       return press(keys[random(keys.length)]);
     }
-    const at = [...document.querySelectorAll("#list .row")].indexOf(document.activeElement.closest(".row"));
-    const down = at === 0 || (at < rows - 1 && random(2));
+    const index = [...document.querySelectorAll("#list .row")].indexOf(document.activeElement.closest(".row"));
+    const down = index === 0 || (index < rows - 1 && random(2));
     return press(down ? "ArrowDown" : "ArrowUp", { altKey: true });
   };
   document.querySelector("#list [role=radio][aria-checked=true]").focus();
-  for (let done = 0; done < changes; done += 1) {
+  for (let count = 0; count < changes; count += 1) {
     for (let moves = random(4); moves > 0; moves -= 1) {
       press(random(2) ? "ArrowUp" : "ArrowDown");
       await wait(pause / 2);
     }
     await wait(pause / 2 + random(pause));
     performance.clearResourceTimings();
-    const shown = new Promise((told) => document.addEventListener("evaluated", told, { once: true }));
-    const pressed = performance.now();
+    const evaluated = new Promise((resolve) => document.addEventListener("evaluated", resolve, { once: true }));
+    const pressTime = performance.now();
     change();
-    await shown;
-    const changed = performance.now();
-    await behind();
-    times.whole.push(performance.now() - pressed);
-    times.shown.push(performance.now() - changed);
-    const asked = performance.getEntriesByType("resource").find((one) => /\\/evaluator(\\/numbers)?\\?/.test(one.name));
-    times.server.push(asked.responseEnd - (asked.requestStart || asked.startTime));
+    await evaluated;
+    const evaluationTime = performance.now();
+    await afterFrame();
+    times.total.push(performance.now() - pressTime);
+    times.paint.push(performance.now() - evaluationTime);
+    const request = performance.getEntriesByType("resource")
+      .find((entry) => /\\/evaluator(\\/numbers)?\\?/.test(entry.name));
+    times.server.push(request.responseEnd - (request.requestStart || request.startTime));
   }
   return times;
 }"""
 
 
 def main() -> None:
-    """Serve, press keys, and print."""
+    """Measure the times of key presses, and print them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--second", action="store_true", help="with a second list beside the first")
+    parser.add_argument("--second", action="store_true", help="with a second list")
     options = parser.parse_args()
     query = "list=" + ",".join(map(str, GRADES)) + "&cutoff=10"
     if options.second:
@@ -91,16 +92,16 @@ def main() -> None:
             page = browser.new_page(viewport=size, bypass_csp=True)  # playwright waits by eval
             page.goto(f"{address}/evaluator?{query}")
             times = _press(page, options.changes, number)
-            print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {len(times['whole'])} changes by key")
+            print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {len(times['total'])} changes")
             for name, label in _LABELS.items():
                 print(f"  {label:34} {_summary(times[name])}")
             page.close()
 
 
 _LABELS = {
-    "whole": "from key to screen",
-    "server": "of it: request and answer",
-    "shown": "of it: layout and paint",
+    "total": "from key to screen",
+    "server": "part: request and response",
+    "paint": "part: layout and paint",
 }
 
 
@@ -131,7 +132,7 @@ def _answers(address: str) -> bool:
 
 
 def _press(page: Any, changes: int, seed: int) -> dict[str, list[float]]:
-    """Change grades and move rows, each after the previous change is visible and a pause is over."""
+    """Change grades and move rows, each after the previous change is visible and a pause has passed."""
     page.wait_for_selector("html[data-ready]")
     return page.evaluate(PRESS, {"changes": changes, "seed": seed + 1, "pause": PAUSE, "rows": len(GRADES)})
 

@@ -30,10 +30,12 @@ from browser import chromium
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-AGAIN = 5
-_PAINT = "performance.getEntriesByType('paint').find((one) => one.name === 'first-contentful-paint')?.startTime ?? NaN"
+REPEATS = 5
+_PAINT = (
+    "performance.getEntriesByType('paint').find((entry) => entry.name === 'first-contentful-paint')?.startTime ?? NaN"
+)
 _FETCHED = """performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
-  .map((one) => [new URL(one.name).pathname, one.encodedBodySize])"""
+  .map((entry) => [new URL(entry.name).pathname, entry.encodedBodySize])"""
 
 
 class Server(NamedTuple):
@@ -111,9 +113,9 @@ def write_simulated_runs(folder: Path, topics: int, runs: int, depth: int, seed:
 
 
 def main() -> None:
-    """Serve, measure, and print."""
+    """Serve the files, measure the pages, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", help="QRELS RUN..., as for judged serve; drawn ones without.")
+    parser.add_argument("files", nargs="*", help="QRELS RUN..., as for judged serve (default: simulated files)")
     parser.add_argument("--topics", type=int, default=7000)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--depth", type=int, default=100)
@@ -131,18 +133,18 @@ def _measure(browser: Any, server: Server) -> None:
     page.goto(f"{server.address}/leaderboard", wait_until="commit")
     page.wait_for_selector(".chart svg")
     chart = time.perf_counter() - start
-    print(f"load {os.getloadavg()[0]:.1f}; address after {server.seconds:.2f} s, first chart {chart:.2f} s after that")
+    print(f"load {os.getloadavg()[0]:.1f}; address after {server.seconds:.2f} s, first chart {chart:.2f} s later")
     data = [page.request.get(f"{server.address}/api/v1/{name}").json() for name in ("open", "topics")]
     names = [row["name"] for row in data[0]["runs"]], [row["query_id"] for row in data[1]["topics"]]
     print(f"{len(names[0])} runs, {data[0]['n']} topics; first paint, seconds:")
     sizes: dict[str, int] = {}
     for path in pages(*names):
-        first, *later = (_first_paint(browser, server.address + path, sizes) for _ in range(1 + AGAIN))
+        first, *later = (_first_paint(browser, server.address + path, sizes) for _ in range(1 + REPEATS))
         median, maximum = statistics.median(later), max(later)
-        print(f"{path:60.60} first {first:6.2f}, again {median:6.2f}, at most {maximum:6.2f}", flush=True)
-    print(f"memory of the server: {server.memory('VmHWM'):.0f} MB at most, {server.memory('VmRSS'):.0f} MB now")
+        print(f"{path:60.60} first {first:6.2f}, later {median:6.2f}, maximum {maximum:6.2f}", flush=True)
+    print(f"server memory: peak {server.memory('VmHWM'):.0f} MB, now {server.memory('VmRSS'):.0f} MB")
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])
-    print("fetched, packed, the largest of each address:")
+    print("largest responses, compressed:")
     for name, size in largest[:8]:
         print(f"{size / 1000:8.0f} kB {name}")
 

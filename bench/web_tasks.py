@@ -1,4 +1,4 @@
-"""Do ten tasks of new users in a browser, and count their cost: clicks, fields, keys, seconds, screens of scrolling.
+"""Run tasks of new users in a browser, and count clicks, fields, keys, seconds, and screens of scrolling.
 
 Each task has the shortest steps that new users found; if a page changes, update its steps here. Seconds are those of
 the pages, from the first action until the answer is visible, without time for thinking or reading. ``web_tasks.py
@@ -27,7 +27,7 @@ HEIGHT = 900
 
 @dataclass(frozen=True)
 class Task:
-    """A question of a user, the steps from the first page to its answer, and where the answer is."""
+    """Question of a user, the steps from the first page to its answer, and the place of the answer."""
 
     role: str
     question: str
@@ -48,13 +48,13 @@ def paste(text: str) -> tuple[tuple[str, ...], ...]:
 TASKS = (
     Task(
         "engineer",
-        "Which run is best, and is it sure?",
+        "Which run is best, and is the difference significant?",
         (menu("Leaderboard"),),
         ".lead:has-text('not shown to differ')",
     ),
     Task(
         "engineer",
-        "Show a topic that fusing bm25 with tfidf_char broke.",
+        "Show a topic on which the fusion of bm25 and tfidf_char is worse.",
         (("click", ".conclusion a >> text=but bm25 is better"), ("click", "table.topics tbody tr >> nth=0 >> a")),
         "#lists",
     ),
@@ -71,7 +71,7 @@ TASKS = (
     ),
     Task(
         "engineer",
-        "If only grade 2 and above is relevant, is the order of the runs by AP another?",
+        "If only grades from 2 are relevant, does the order of the runs by AP change?",
         (
             menu("Leaderboard"),
             ("fill", "input[name=rel]", "2"),
@@ -82,7 +82,7 @@ TASKS = (
     ),
     Task(
         "engineer",
-        "The table of the runs for a paper, in LaTeX.",
+        "Export the table of the runs in LaTeX for a paper.",
         (
             menu("Leaderboard"),
             ("click", "[data-table=board] + details summary"),
@@ -98,7 +98,7 @@ TASKS = (
     ),
     Task(
         "teacher",
-        "Show how AP of R N R N R comes about, one relevant document being missed.",
+        "Show the computation of AP of R N R N R, with one missed relevant document.",
         (
             menu("Evaluator"),
             *paste("R N R N R"),
@@ -109,7 +109,7 @@ TASKS = (
     ),
     Task(
         "student",
-        "What is MRR, does it look at grades, and what is it for my list 0 0 1 0?",
+        "Find the definition of MRR, whether it uses grades, and its value for the list 0 0 1 0.",
         (
             ("keys", "/", "m", "r", "r"),
             ("wait", "#places [aria-selected=true] >> text=RR"),
@@ -122,7 +122,7 @@ TASKS = (
     ),
     Task(
         "student",
-        "Precision and recall at 1, 2, 3, 4 and 5 of a list, to draw a curve.",
+        "Find precision and recall at ranks 1 to 5 of a list, for a curve.",
         (
             menu("Evaluator"),
             ("click", "#pinned .measure[data-name='P@10'] .name, #pinned .measure[data-name='P@5'] .name"),
@@ -131,7 +131,7 @@ TASKS = (
     ),
     Task(
         "judge",
-        "Grade five documents of a topic, and say what that changes.",
+        "Grade five documents of a topic, and find the effect on the scores.",
         (
             menu("Topics"),
             ("click", "table.topics tbody tr >> nth=0 >> a"),
@@ -143,7 +143,7 @@ TASKS = (
     ),
     Task(
         "judge",
-        "Grade five documents, and keep the grades.",
+        "Grade five documents, and save the grades.",
         (
             menu("Judging"),
             ("click", "text=Try judging"),
@@ -158,7 +158,7 @@ TASKS = (
 
 
 def run_task(page: Any, address: str, task: Task) -> list[str]:
-    """Do a task, and return its row."""
+    """Run a task, and return its row."""
     page.goto(address)
     page.wait_for_load_state("networkidle")
     counts: Counter[str] = Counter()
@@ -173,7 +173,7 @@ def run_task(page: Any, address: str, task: Task) -> list[str]:
                 element.click()
                 page.wait_for_load_state()
                 if page.locator("#evaluator").count():
-                    page.wait_for_selector("html[data-ready]")  # buttons do not work earlier
+                    page.wait_for_selector("html[data-ready]")  # buttons do not work before
             case "fill":
                 element.fill(arguments[1])
             case "choose":
@@ -205,8 +205,8 @@ def main() -> None:
 
 
 def print_tasks(browser: Any, address: str) -> None:
-    """Do all tasks, each in a new browser context, and print their rows."""
-    print("| who | wants to know | clicks | fields | keys | seconds | screens down |\n|---|---|---|---|---|---|---|")
+    """Run each task in a new browser context, and print its row."""
+    print("| role | question | clicks | fields | keys | seconds | screens down |\n|---|---|---|---|---|---|---|")
     for task in TASKS:
         context = browser.new_context(viewport={"width": 1280, "height": HEIGHT})
         context.set_default_timeout(120_000)

@@ -1,8 +1,8 @@
-"""Workers of the benchmark: each subcommand runs one job of one tool, and prints its result as JSON.
+"""Run one job of one tool per subcommand, and print its result as JSON.
 
-`python workers.py TOOL QRELS RUN` is a whole process: it reads both files, computes the five measures, and prints their
-means. judged is not here, because its own command does the same. `python workers.py in-memory ROUNDS five|all QRELS
-RUN` times calls on dicts in memory, and `python workers.py small-calls ROUNDS` calls for a batch of a training loop.
+`python workers.py TOOL QRELS RUN` reads both files, computes the five measures, and prints their means. There is no
+subcommand for judged, because its own command does the same. `python workers.py in-memory ROUNDS five|all QRELS RUN`
+times calls on dicts in memory, and `python workers.py small-calls ROUNDS` times calls for a batch of a training loop.
 
 Imports are inside the functions, so that a process imports only its own tool.
 """
@@ -39,7 +39,7 @@ def pytrec_eval(qrels: str, *runs: str) -> dict[str, float]:
 
 
 def trec_eval(qrels: str, run: str) -> dict[str, float]:
-    """Call the C code of trec_eval 9.0.8, which pytrec_eval contains, as its main program does."""
+    """Call the C code of trec_eval 9.0.8, which pytrec_eval contains, like its main program."""
     import ctypes
     from pathlib import Path
 
@@ -53,7 +53,7 @@ def trec_eval(qrels: str, run: str) -> dict[str, float]:
 
 
 def floor(_: str, run: str) -> dict[str, float]:
-    """Parse the three columns that any evaluation needs, in threads, and nothing else."""
+    """Parse the three columns that each evaluation needs, with threads. This is the lower bound of all tools."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -84,13 +84,13 @@ def ranx(qrels: str, run: str) -> dict[str, float]:
 
     judgments = tool.Qrels.from_file(qrels, kind="trec")
     means: Any = tool.evaluate(judgments, tool.Run.from_file(run, kind="trec"), list(_RANX))
-    return {ours: float(means[theirs]) for ours, theirs in zip(MEASURES, _RANX, strict=True)}
+    return {judged_names: float(means[peer_names]) for judged_names, peer_names in zip(MEASURES, _RANX, strict=True)}
 
 
 def in_memory(rounds: str, measure_set: str, qrels: str, run: str) -> dict[str, Any]:
-    """Time pytrec_eval and judged in turns on the same dicts; the means are taken outside the time.
+    """Time alternating calls of pytrec_eval and judged on the same dicts, without the computation of means.
 
-    `which` is ``five`` measures, or ``all`` that pytrec_eval supports (the numbers among trec_eval 9's all_trec).
+    `measure_set` is ``five``, or ``all`` for each measure of trec_eval 9's all_trec that pytrec_eval supports.
     """
     import pytrec_eval as tool
 
@@ -100,12 +100,12 @@ def in_memory(rounds: str, measure_set: str, qrels: str, run: str) -> dict[str, 
         grades = tool.parse_qrel(file)
     with open(run) as file:  # noqa: PTH123
         rankings = tool.parse_run(file)
-    ours, theirs = dict(zip(MEASURES, _TREC_EVAL, strict=True)), set(_TREC_EVAL)
+    judged_names, peer_names = dict(zip(MEASURES, _TREC_EVAL, strict=True)), set(_TREC_EVAL)
     if measure_set == "all":
-        ours, theirs = _all_measures()
-    evaluator, judgments = tool.RelevanceEvaluator(grades, theirs), judged.Qrels.of(grades)
+        judged_names, peer_names = _all_measures()
+    evaluator, judgments = tool.RelevanceEvaluator(grades, peer_names), judged.Qrels.of(grades)
     calls: dict[str, Callable[[], Any]] = {
-        "judged": partial(judged.evaluate, judgments, rankings, list(ours)),
+        "judged": partial(judged.evaluate, judgments, rankings, list(judged_names)),
         "pytrec_eval": partial(evaluator.evaluate, rankings),
     }
     seconds: dict[str, list[float]] = {name: [] for name in calls}
@@ -117,12 +117,12 @@ def in_memory(rounds: str, measure_set: str, qrels: str, run: str) -> dict[str, 
             seconds[name].append(perf_counter() - start)
     aggregates = results["judged"].aggregate()["run"]
     topics = results["pytrec_eval"].values()
-    mean = [name for name in ours if judged.measures.parse(name).entry.aggregate == "mean"]
+    mean = [name for name in judged_names if judged.measures.parse(name).entry.aggregate == "mean"]
     means = {
         "judged": {name: aggregates[name] for name in mean},
-        "pytrec_eval": {name: fmean(scores[ours[name]] for scores in topics) for name in mean},
+        "pytrec_eval": {name: fmean(scores[judged_names[name]] for scores in topics) for name in mean},
     }
-    return {"seconds": seconds, "means": means, "measures": len(ours)}
+    return {"seconds": seconds, "means": means, "measures": len(judged_names)}
 
 
 def small_calls(rounds: str) -> dict[str, list[float]]:
@@ -162,14 +162,14 @@ def _all_measures() -> tuple[dict[str, str], set[str]]:
     from judged.scoring.peers.trec_eval import expand
 
     lines = [line for line in expand("all_trec", dialect="trec_eval-9") if line.measure is not None]
-    ours = {str(line.measure): line.name for line in lines if line.root in tool.supported_measures}
-    return ours, {line.root for line in lines} & set(tool.supported_measures)
+    judged_names = {str(line.measure): line.name for line in lines if line.root in tool.supported_measures}
+    return judged_names, {line.root for line in lines} & set(tool.supported_measures)
 
 
 def _means(topics: dict[str, dict[str, float]]) -> dict[str, float]:
     return {
-        ours: fmean(scores[theirs] for scores in topics.values())
-        for ours, theirs in zip(MEASURES, _TREC_EVAL, strict=True)
+        judged_names: fmean(scores[peer_names] for scores in topics.values())
+        for judged_names, peer_names in zip(MEASURES, _TREC_EVAL, strict=True)
     }
 
 

@@ -1,12 +1,12 @@
-"""Two simple extractive answerers: they quote the passages that a search returned, with citations.
+"""Answer questions by quoting the passages that a search returned, with citations.
 
     python examples/answerer.py FOLDER     # answers the sample's topics; FOLDER gets answers.jsonl and other tables
 
-Both are functions `generate(query, passages)`, the interface of a generator: they return the sentences of an answer, in
-which [2] cites the second passage, or nothing if they have no answer. Both name the function that a passage documents,
-quote the passage, and abstain if no passage covers 30% of the query. `lead` quotes the first sentences of the first
-three passages. `overlap` selects the sentence of each passage that is closest to the query, and quotes the best three.
-answerer.toml tries both with two searches.
+Two generators, `lead` and `overlap`, have the interface `generate(query, passages)`. They return the sentences of an
+answer, in which [2] cites the second passage, or no sentences. They name the function that a passage documents, quote
+the passage, and abstain if no passage covers 30% of the query. `lead` quotes the first sentences of the first three
+passages. `overlap` selects the sentence of each passage that is closest to the query, and quotes the best three.
+answerer.toml compares both with two searches.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def lead(query: str, passages: list[Passage]) -> list[str]:
 
 
 def overlap(query: str, passages: list[Passage]) -> list[str]:
-    """Quote the best sentence of each passage, of the passages whose best is closest to the query."""
+    """Quote the sentence of each passage that is closest to the query, for the best passages."""
     best: dict[int, tuple[float, str]] = {}
     for rank, passage in enumerate(passages, 1):
         scored = [
@@ -57,7 +57,7 @@ def overlap(query: str, passages: list[Passage]) -> list[str]:
 
 
 def has_relevant_passage(query: str, passages: list[Passage]) -> bool:
-    """Return whether some passage covers enough of the query."""
+    """Return whether any passage covers enough of the query."""
     return (
         max((query_overlap(query, f"{passage.title} {passage.text}") for passage in passages), default=0.0) >= MIN_SHARE
     )

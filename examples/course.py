@@ -1,9 +1,9 @@
-"""A course on classic evaluation measures, with common errors of teaching material.
+"""Print a course on classic evaluation measures, with common errors of teaching material.
 
     python examples/course.py          all lessons, with their numbers
     python examples/course.py 3        one lesson, each number step by step
 
-All numbers are computed. The program fails if a number differs from the one in the lesson.
+All numbers are computed. The program fails if a number differs from the number in the lesson.
 """
 
 from __future__ import annotations
@@ -57,33 +57,33 @@ ORIGINAL = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0]  # the list of Järvelin and Kekäläi
 
 LESSONS = (
     Lesson(
-        "What recall divides by",
+        "The denominator of recall",
         "Recall is the number of relevant results over the number of results.",
-        "That is precision. Recall divides by the number of relevant documents, found or not.",
+        "That is precision. Recall divides by the number of all relevant documents, retrieved or not.",
         (Score("P@4", CATS[0], "0.5"), Score("R@4", CATS[0], "0.5"), Score("R@4", CATS[0], "0.25", (1, 1, 1, 1))),
     ),
     Lesson(
-        "What average precision averages",
-        "The precision at ranks 5 and 7 of the first list is 0.4 and 0.43; the AP of the third is 0.22, or 0.23.",
-        "Three of the first 5 are relevant, and four of the first 7: 0.6 and 0.571. The third AP is 0.225 exactly, so"
-        " that both roundings circulate. The mean of the three, MAP, is 0.4786.",
+        "The precisions in average precision",
+        "The precision at ranks 5 and 7 of the first list is 0.4 and 0.43. The AP of the third is 0.22 or 0.23.",
+        "Three of the first 5 results are relevant, and four of the first 7, so the precision is 0.6 and 0.571. The"
+        " third AP is exactly 0.225, so both roundings occur. MAP, the mean of the three, is 0.4786.",
         (
             *(Score(f"P@{rank}", CATS[0], value) for rank, value in ((2, "0.5"), (4, "0.5"), (5, "0.6"), (7, "0.571"))),
             *(Score("AP@8", cats, value) for cats, value in zip(CATS, ("0.5429", "0.6679", "0.225"), strict=True)),
         ),
     ),
     Lesson(
-        "What average precision divides by",
-        "AP is the mean of the precisions at the relevant documents that were found.",
-        "It is divided by the number of relevant documents. One that was not found counts as precision 0; otherwise a"
-        " system would gain by returning less.",
+        "The denominator of average precision",
+        "AP is the mean of the precisions at the relevant documents that were retrieved.",
+        "AP divides by the number of all relevant documents. A relevant document that was not retrieved counts as"
+        " precision 0. Otherwise, a system could improve its AP by returning fewer documents.",
         (Score("AP", [1, 0, 1, 0, 1], "0.567", (1,)), Score("AP", [1, 0, 1, 0, 1], "0.756")),
     ),
     Lesson(
-        "What the ideal of nDCG is",
+        "The ideal ranking of nDCG",
         "The list 3, 2, 0, 1, 2 has an nDCG of 1.00.",
-        "The ideal order is 3, 2, 2, 1, 0. With exponential gain the list has 10.484 of 10.823. And nDCG is DCG over"
-        " ideal DCG; some formulas are printed upside down.",
+        "The ideal order is 3, 2, 2, 1, 0. With exponential gain, the DCG of the list is 10.484, and the ideal DCG is"
+        " 10.823. nDCG is DCG divided by ideal DCG; some printed formulas have the inverse.",
         (
             Score("DCG(gain=exp2)@5", GRADED, "10.484"),
             Score("DCG(gain=exp2)@5", [3, 2, 2, 1, 0], "10.823"),
@@ -91,24 +91,24 @@ LESSONS = (
         ),
     ),
     Lesson(
-        "Whether nDCG needs grades",
+        "nDCG with binary judgments",
         "nDCG needs graded judgments.",
-        "Relevant or not is a scale with two grades, and nDCG is defined on it: three of four relevant documents, at"
-        " ranks 1, 3 and 5.",
+        "Binary relevance is a scale with two grades, and nDCG is defined on it. The example has three of four relevant"
+        " documents, at ranks 1, 3, and 5.",
         (Score("nDCG", [1, 0, 1, 0, 1], "0.7366", (1,)),),
     ),
     Lesson(
-        "Two numbers, two lists",
+        "The ideal ranking of a short list",
         "nDCG@2 of the list is 0.39. nDCG@2 of the list is 0.41.",
-        "Both are right, of two lists. The ideal is made of all judged documents: in the first list a 4 was not"
-        " returned at all, in the second a 7 and a 6 could have been first.",
+        "Both values are correct, but for different lists. The ideal ranking contains all judged documents. A document"
+        " with grade 4 is missing in the first list. In the second list, documents with grades 7 and 6 could be first.",
         (Score("nDCG@2", [0, 4], "0.387", (4,)), Score("nDCG@2", [0, 7, 2, 4, 6, 1, 4, 3], "0.409")),
     ),
     Lesson(
-        "How fast ranks lose weight",
-        "In nDCG positions matter exponentially.",
-        "The discount is a logarithm: rank 10 still counts 0.29 of rank 1. Exponential is rank-biased precision: with"
-        " p = 0.8, rank 10 counts 0.13 of rank 1.",
+        "The discount of ranks",
+        "The weight of ranks in nDCG decreases exponentially.",
+        "The discount is logarithmic: rank 10 has 0.29 of the weight of rank 1. Rank-biased precision is exponential:"
+        " with p = 0.8, rank 10 has 0.13 of the weight of rank 1.",
         (
             Score("DCG", [1], "1.00"),
             Score("DCG", [0] * 9 + [1], "0.29"),
@@ -117,10 +117,10 @@ LESSONS = (
         ),
     ),
     Lesson(
-        "Which base the logarithm has",
+        "The base of the logarithm",
         "The base of the logarithm changes nDCG.",
-        "It changes DCG, by one factor for all ranks, and the ideal by the same: nDCG stays. Only the original discount"
-        " depends on it, because it leaves the ranks up to the base undiscounted.",
+        "The base multiplies DCG and the ideal DCG by the same factor, so nDCG does not change. Only the original"
+        " discount depends on the base, because it does not discount ranks up to the base.",
         (
             Score("DCG@5", GRADED, "5.466"),
             Score("DCG(discount=ln)@5", GRADED, "7.886"),
@@ -129,17 +129,17 @@ LESSONS = (
         ),
     ),
     Lesson(
-        "Two discounts of one name",
+        "Two discounts of DCG",
         "DCG divides the gain at rank r by log2(r).",
-        "The first paper did, from rank 2 on, so that ranks 1 and 2 count alike. Nearly all programs today divide by"
-        " log2(r + 1). The numbers cannot be compared.",
+        "The first paper did this from rank 2, so ranks 1 and 2 have the same weight. Nearly all current programs"
+        " divide by log2(r + 1). The values are not comparable.",
         (Score("DCG(discount=original)@10", ORIGINAL, "9.61"), Score("DCG@10", ORIGINAL, "8.32")),
     ),
 )
 
 
 def main() -> None:
-    """Print all lessons, or one with every step."""
+    """Print all lessons, or selected lessons with each step."""
     selected = [int(number) for number in sys.argv[1:]]
     for number, lesson in enumerate(LESSONS, 1):
         if selected and number not in selected:

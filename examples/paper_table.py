@@ -28,7 +28,9 @@ def main() -> None:
     for table in comparison.measures:
         for pair in table.pairs:
             if not pair.significant:
-                print(f"{table.measure}, {pair.second} against {pair.first}: not shown to differ", file=sys.stderr)
+                print(
+                    f"{table.measure}, {pair.second} against {pair.first}: no significant difference", file=sys.stderr
+                )
 
 
 if __name__ == "__main__":

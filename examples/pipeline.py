@@ -1,12 +1,13 @@
-"""A search pipeline that writes traces: BM25 and dense retrieval, fusion, a reranker, and the first page.
+"""Run a search pipeline that writes traces: BM25 and dense retrieval, fusion, a reranker, and the first page.
 
     pip install judged bm25s PyStemmer wordllama lightgbm
     python examples/pipeline.py DOCS QUERIES QRELS FOLDER
 
 FOLDER gets traces.jsonl; then, for example: judged traces funnel QRELS FOLDER/traces.jsonl
 
-Nothing is downloaded: the weights of WordLlama's vectors are in its package. The reranker (LambdaMART) is trained on
-judgments by cross-validation: the model of each topic is trained on the other four fifths of the topics.
+The example downloads no files, because WordLlama's package contains the weights of its vectors. The reranker
+(LambdaMART) is trained on judgments by cross-validation: the model of each topic is trained on the other four fifths
+of the topics.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FEATURES = ("bm25", "bm25_rank", "cosine", "dense_rank", "fused", "title_overlap
 
 
 class Sources(NamedTuple):
-    """Two indexes of the same documents. Documents are referred to by their row."""
+    """Two indexes of the same documents. Rows identify documents."""
 
     ids: list[str]
     words: list[set[str]]  # by document

@@ -1,4 +1,4 @@
-"""A release gate: compare a candidate with the production system, decide, and write a report.
+"""Compare a release candidate with the production system, decide, and write a report.
 
     python examples/release_gate.py CANDIDATE FOLDER
 

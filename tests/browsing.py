@@ -1,4 +1,4 @@
-"""Chromium for tests that open pages: a skip where it is missing, and a failure where all must run."""
+"""Start Chromium for tests; if it is missing, skip the test, or fail if all tests must run."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-import browser as installed
+import browser as tools_browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-served = installed.served
+served = tools_browser.served
 
 
-def lacking(reason: str) -> None:
-    """Skip with a reason; where the whole suite must run, fail."""
+def skip_or_fail(reason: str) -> None:
+    """Skip the test with a reason, or fail if the complete suite must run."""
     if os.environ.get("CI") == "true":
-        pytest.fail(f"{reason}, and CI=true wants this test")
+        pytest.fail(f"{reason}, but CI=true requires this test")
     pytest.skip(reason)
 
 
 def chromium() -> Iterator[Any]:
-    """Start a browser, and close it in the end."""
+    """Start a browser, and close it at the end."""
     if importlib.util.find_spec("playwright") is None:
-        lacking("playwright is not installed")
-    if installed.program() is None:
-        lacking("no chromium is installed")
-    with installed.chromium() as found:
-        yield found
+        skip_or_fail("playwright is not installed")
+    if tools_browser.program() is None:
+        skip_or_fail("no chromium is installed")
+    with tools_browser.chromium() as browser:
+        yield browser

@@ -37,7 +37,7 @@ def needs_all(measure: Measure) -> bool:
     return measure.entry.name in NEED_ALL or getattr(measure, "costs", None) == "column"
 
 
-def made(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:
+def generate_runs(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:
     """Return runs with odd ids and many ties, and judgments; some topics are in only one of the two."""
     rng = random.Random(seed)  # noqa: S311
     rows = [
@@ -51,9 +51,9 @@ def made(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:
     return qrels, pa.Table.from_pylist(rows)
 
 
-def same(frame_of: Any) -> None:
+def assert_same_results(frame_of: Any) -> None:
     """Compare rows on an engine with rows in memory: hits, scores, and errors."""
-    qrels, table = made()
+    qrels, table = generate_runs()
     frame = frame_of(table)
     assert differences(qrels, table, frame) == []
     documents = facts({"": dict.fromkeys(IDS)})
@@ -94,23 +94,23 @@ REFUSED = {
 }
 
 
-def refused(query: Any, words: dict[str, str]) -> None:
+def assert_errors(query: Any, words: dict[str, str]) -> None:
     for sql, problem in words.items():
         with pytest.raises(InputError, match=problem):
             judged.evaluate({"q1": {"a": 1}}, query(sql))
 
 
-def on_a_cluster(session: Any, address: str) -> None:
+def check_cluster(session: Any, address: str) -> None:
     """Compare the results of a Spark Connect session with local ones."""
-    same(session.createDataFrame)
-    refused(session.sql, REFUSED)
+    assert_same_results(session.createDataFrame)
+    assert_errors(session.sql, REFUSED)
     with pytest.raises(InputError, match="this needs every returned document"):
         runs_of(session.sql(ROW))[0].table  # noqa: B018
     with pytest.raises(InputError, match=rf"{address}/nowhere: Spark says: .*nowhere"):
         judged.evaluate({"q1": {"a": 1}}, f"{address}/nowhere")
 
 
-def moved(log: InteractionLog, session: Any) -> InteractionLog:
+def move_to_spark(log: InteractionLog, session: Any) -> InteractionLog:
     """Return the log with its tables in Spark."""
     engine = SparkEngine(session)
     tables = {}
@@ -123,7 +123,7 @@ def moved(log: InteractionLog, session: Any) -> InteractionLog:
     return replace(log, **tables)
 
 
-def equal(log: InteractionLog, remote_log: InteractionLog, by: str | None = None) -> int:
+def assert_equal_metrics(log: InteractionLog, remote_log: InteractionLog, by: str | None = None) -> int:
     """Compare each number of a log on two engines to the last digit; return the number of estimates."""
     mismatches, count = log_differences(log, remote_log, by)
     assert mismatches == []

@@ -1,4 +1,4 @@
-"""The command `judged` as a function of the test's process, and as a process of its own."""
+"""Run the command `judged` in the process of the test, or in a separate process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ended:
 
 
 def process(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Ended:
-    """Run the command as its users do."""
+    """Run the command in a separate process."""
     done = subprocess.run(
         [sys.executable, "-m", "judged", *arguments],
         input=stdin, capture_output=True, text=True, encoding="utf-8", check=False, timeout=60,
@@ -39,7 +39,7 @@ def process(*arguments: str, stdin: str = "", env: dict[str, str] | None = None)
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """Give the command as a function of this process, which starts in no time."""
+    """Return a function that runs the command in this process, without start-up time."""
 
     monkeypatch.delenv("COLUMNS", raising=False)  # a test that wants a width sets it
 

@@ -1,4 +1,4 @@
-"""Make what tests share importable, and let hypothesis find the same examples every time."""
+"""Add shared modules to the path, and make the examples of hypothesis reproducible."""
 
 import sys
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ from command_line import run  # noqa: F401  a fixture
 from marked import is_left_out, marks_of
 from workbench import sample, serve, tab  # noqa: F401  fixtures
 
-# One for a worker: two would need an event loop each.
+# One browser per worker, because two would need separate event loops.
 browser = pytest.fixture(scope="session")(chromium)
 
 settings.register_profile(
@@ -25,12 +25,12 @@ settings.load_profile("ci")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name bytes by their kind alone: packed ones carry the time, and parallel workers must name tests alike."""
+    """Return a fixed name for bytes: compressed bytes contain the time, and parallel workers need equal test names."""
     return "bytes" if isinstance(val, bytes) else None
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file whose tests are all left out: that takes longer than many tests that are not."""
+    """Skip the import of files without selected tests, because imports take longer than many tests."""
     path = collection_path.relative_to(Path(__file__).parent).as_posix()
     if "/pages/" in f"/{path}/" and find_spec("judged.web") is None:  # the workbench shows them
         return True

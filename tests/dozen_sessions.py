@@ -47,29 +47,29 @@ SESSIONS: list[tuple[str, str, list[tuple[Any, ...]]]] = [
 
 
 def pages_and_events() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Give the rows of `serp` and `event`."""
+    """Return the rows of `serp` and `event`."""
     pages: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
     for session, (user, device, steps) in enumerate(SESSIONS):
-        for action, seconds, *rest in steps:
-            more = rest.pop() if rest and isinstance(rest[-1], dict) else {}
+        for action, seconds, *arguments in steps:
+            extra_fields = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
             row = {
                 "session": session,
                 "user": ord(user) - ord("A"),
                 "time_ms": DAY + session * 86_400_000 + seconds * 1000,
             }
             if action == "P":
-                text, shown = rest
-                found = {"query": text, "n_shown": shown, "n_returned": shown, "zero_results": shown == 0}
+                text, n_shown = arguments
+                row |= {"query": text, "n_shown": n_shown, "n_returned": n_shown, "zero_results": n_shown == 0}
                 pages.append(
-                    {"serp": len(pages), **row, **found, "device": device, "latency_ms": 100.0 + len(pages), **more}
+                    {"serp": len(pages), **row, "device": device, "latency_ms": 100.0 + len(pages), **extra_fields}
                 )
                 continue
             last = pages[-1]
-            rank = rest[0] if action == "click" else None
-            value = rest[0] if action in {"add_to_cart", "purchase", "rating"} else None
+            rank = arguments[0] if action == "click" else None
+            value = arguments[0] if action in {"add_to_cart", "purchase", "rating"} else None
             target = {"object_id": f"{last['query']}-{rank}"} if rank else {}
             events.append(
-                {"serp": last["serp"], **row, "action": action, "rank": rank, "value": value, **target, **more}
+                {"serp": last["serp"], **row, "action": action, "rank": rank, "value": value, **target, **extra_fields}
             )
     return pages, events

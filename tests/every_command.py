@@ -126,7 +126,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def write_files(folder: Path) -> None:
-    """Write what the arguments name, made once a process and copied from then on."""
+    """Write the files that the arguments name. They are created once per process, and copied afterwards."""
     shutil.copytree(_written(), folder, dirs_exist_ok=True)
 
 
@@ -146,13 +146,13 @@ def _written() -> Path:
     labels = [f"q{q},d{d},{judge},{grade}" for (q, d), grade in _GRADES.items() for judge in ("ann", "bob")]
     (folder / "labels.csv").write_text("\n".join(["query_id,doc_id,judge,grade", *labels]) + "\n")
     (folder / "asked.csv").write_text("query,count\n" + "".join(f"words of {q},{q * q}\n" for q in _TOPICS))
-    drawn = "".join(f"q{q},d{d},1-10,0.5,1,3\n" for q in _TOPICS for d in range(1, 5))
-    (folder / "pool.csv").write_text(f"query_id,doc_id,stratum,probability,best_rank,runs\n{drawn}")
+    rows = "".join(f"q{q},d{d},1-10,0.5,1,3\n" for q in _TOPICS for d in range(1, 5))
+    (folder / "pool.csv").write_text(f"query_id,doc_id,stratum,probability,best_rank,runs\n{rows}")
     (folder / "gate.toml").write_text('[[check]]\nmeasure = "nDCG@5"\nmargin = 0.5\n')
     stages = [{"query_id": f"q{q}", "stage": "bm25", "documents": [f"d{d}" for d in range(1, 9)]} for q in _TOPICS]
     stages += [
-        one | {"stage": "shown", "kind": "shown", "parents": ["bm25"], "documents": one["documents"][::-2]}
-        for one in stages
+        stage | {"stage": "shown", "kind": "shown", "parents": ["bm25"], "documents": stage["documents"][::-2]}
+        for stage in stages
     ]
     (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
     shutil.copytree(_experiment(), folder / "results")
@@ -160,32 +160,32 @@ def _written() -> Path:
     store.add_topics(folder / "queries.jsonl")
     import_labels(store, folder / "qrels.txt", judge="ann")
     store.close()
-    shutil.copy(_asked(), folder / "asked.db")
+    shutil.copy(_store_with_replies(), folder / "asked.db")
     for name, nuggets in (("answers", True), ("bare", False)):
-        shutil.copytree(_answered(nuggets), folder / name)
+        shutil.copytree(_answers_with_replies(nuggets), folder / name)
     (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
-    (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
-    swapped = [record for at in range(36) for record in _visit(at, swapped=at < 12)]
+    (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for i in range(24) for record in _visit(i)))
+    swapped = [record for i in range(36) for record in _visit(i, swapped=i < 12)]
     (folder / "swapped.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in swapped))
-    days = "".join(f"2026-03-{1 + at:02},{10 + at % 3},100\n" for at in range(31))
+    days = "".join(f"2026-03-{1 + i:02},{10 + i % 3},100\n" for i in range(31))
     (folder / "review.csv").write_text(f"date,numerator,denominator\n{days}")
     watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n"
     (folder / "watch.toml").write_text(f'{watched}[[series]]\nname = "bad"\ntable = "review.csv"\nbetter = "less"\n')
     (folder / "study.toml").write_text(first_design("study.toml"))
     study_records(people=6, topics=4).write(folder / "study")
     StudyStore.open(folder / "study.db", hash_of(str(folder / "study.toml")), new=True).close()
-    known = [
+    records = [
         {
-            **one,
+            **event,
             "query_attributes": {"propensities": [0.5, 0.5], "propensity_convention": "marginal"},
         }
-        if "user_query" in one
-        else one
-        for at in range(60)
-        for one in _visit(at, swapped=bool(at % 2))
-        if at % 3 or "user_query" in one  # a third of the users do not click: the number of clicks varies
+        if "user_query" in event
+        else event
+        for i in range(60)
+        for event in _visit(i, swapped=bool(i % 2))
+        if i % 3 or "user_query" in event  # a third of the users do not click: the number of clicks varies
     ]
-    (folder / "propensities.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in known))
+    (folder / "propensities.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     (folder / "other.csv").write_text("rank,doc_id,probability\n1,d1,0.5\n1,d2,0.5\n2,d1,0.5\n2,d2,0.5\n")
     (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
     measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]
@@ -194,17 +194,17 @@ def _written() -> Path:
 
 
 def _write_responses(folder: Path) -> None:
-    """Write what two systems answered, and what is known of it."""
+    """Write the answers of two systems, with their verdicts."""
     folder.mkdir()
     pairs = [(f"q{q}", run) for q in _TOPICS for run in ("old", "new")]
-    said = {topic: "support" if at % 3 else "not" for at, (topic, _) in enumerate(pairs)}
+    verdicts = {topic: "support" if i % 3 else "not" for i, (topic, _) in enumerate(pairs)}
     tables = {
         "answers": [(topic, run, "It is so.") for topic, run in pairs],
         "nuggets": [(f"q{q}", "n", "it is so") for q in _TOPICS],
         "context": [(topic, run, f"d{d}") for topic, run in pairs for d in (1, 2, 3)],
         "citations": [(topic, run, 1, "d1") for topic, run in pairs],
-        "support": [(topic, run, 1, "d1", said[topic]) for topic, run in pairs],
-        "assignments": [(topic, run, "n", said[topic]) for topic, run in pairs],
+        "support": [(topic, run, 1, "d1", verdicts[topic]) for topic, run in pairs],
+        "assignments": [(topic, run, "n", verdicts[topic]) for topic, run in pairs],
     }
     columns = {
         "answers": "query_id,run_id,text",
@@ -232,7 +232,7 @@ stemmer = ["none", "english"]
 
 @cache
 def _experiment() -> Path:
-    """Give the results of the plan: it is run once, as results do not depend on where its files are."""
+    """Return the results of the plan, which runs once, because results do not depend on the folder of its files."""
     place = Path(tempfile.mkdtemp(prefix="experiment"))
     atexit.register(shutil.rmtree, place)
     _write_collection(place)
@@ -241,8 +241,8 @@ def _experiment() -> Path:
 
 
 @cache
-def _asked() -> Path:
-    """Give a store in which a model has answered all that it will be asked: nothing is sent."""
+def _store_with_replies() -> Path:
+    """Return a store with all replies of a model, so that no request is sent."""
     from judged.labels import LabelStore, NewTask
     from judged.labels.asking import Endpoint, prepare, prepare_questions
     from judged.labels.asking.asking import save_reply
@@ -255,28 +255,28 @@ def _asked() -> Path:
     store.add_topics({"q1": "words"})
     store.add_documents(str(place / "docs.jsonl"))
     store.add_tasks([NewTask("q1", "d1"), NewTask("q1", "d2")])
-    for said, prepared in (
+    for reply, prepared in (
         ("1", prepare(store, endpoint)),
         ("NONE", prepare_questions(store, endpoint, str(place / "docs.jsonl"), limit=2)),
     ):
         for key in prepared.requests:
-            save_reply(store, key, Reply(said))
+            save_reply(store, key, Reply(reply))
     store.close()
     return place / "asked.db"
 
 
 @cache
-def _answered(nuggets: bool) -> Path:
-    """Give answers of which a model has said all that it will be asked: nothing is sent."""
+def _answers_with_replies(nuggets: bool) -> Path:
+    """Return answers of systems and a store with all replies of a model, so that no request is sent."""
     from judged.labels.asking import Endpoint
     from judged.labels.asking.asking import save_reply
     from judged.labels.asking.client import Reply
     from judged.pipelines.rag import filling
     from judged.pipelines.rag.readers import read_responses
 
-    place = Path(tempfile.mkdtemp(prefix="answered"))
-    atexit.register(shutil.rmtree, place)
-    _write_collection(place)
+    path = Path(tempfile.mkdtemp(prefix="answered"))
+    atexit.register(shutil.rmtree, path)
+    _write_collection(path)
     tables: dict[str, list[dict[str, object]]] = {"answers": [{"text": "words 1"}]}
     if nuggets:
         judged_by = [{"nugget_id": "1", "judge": judge, "verdict": "support"} for judge in ("ann", "other")]
@@ -287,19 +287,20 @@ def _answered(nuggets: bool) -> Path:
         }  # fmt: skip
     for name, rows in tables.items():
         lines = [json.dumps({"query_id": f"q{q}", **row}) for q in _TOPICS for row in rows]
-        (place / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    given, model = read_responses(place), Endpoint("http://127.0.0.1:9/v1", "m")
-    how = {"store": str(place / "asked.db"), "queries": str(place / "queries.jsonl")}
+        (path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    responses, model = read_responses(path), Endpoint("http://127.0.0.1:9/v1", "m")
+    options = {"store": str(path / "asked.db"), "queries": str(path / "queries.jsonl")}
     if nuggets:
-        asked = [filling.prepare_table(name, given, model, **how) for name in ("assignments", "correctness", "support")]
+        names = ("assignments", "correctness", "support")
+        prepared_tables = [filling.prepare_table(name, responses, model, **options) for name in names]
     else:
-        texts, qrels = str(place / "docs.jsonl"), str(place / "qrels.txt")
-        asked = [filling.prepare_table("nuggets", given, model, qrels=qrels, texts=texts, **how)]
-    for prepared in asked:
+        texts, qrels = str(path / "docs.jsonl"), str(path / "qrels.txt")
+        prepared_tables = [filling.prepare_table("nuggets", responses, model, qrels=qrels, texts=texts, **options)]
+    for prepared in prepared_tables:
         for key in prepared.requests:
             save_reply(prepared.store, key, Reply("support"))
         prepared.store.close()
-    return place
+    return path
 
 
 def _write_collection(folder: Path) -> None:
@@ -313,20 +314,21 @@ def _write_collection(folder: Path) -> None:
     (folder / "experiment.toml").write_text(_PLAN)
 
 
-def _visit(at: int, *, swapped: bool = False) -> tuple[dict[str, object], ...]:
-    """Make a page and a click on it, and a later page that ends the reading; swapped: of the other result, second."""
-    start, who = f"2026-01-0{1 + at % 7}T10:{at:02}", {"client_id": f"u{at}", "user_query": f"words of {1 + at % 12}"}
+def _visit(i: int, *, swapped: bool = False) -> tuple[dict[str, object], ...]:
+    """Return a page with a click and a later page. With `swapped`, the click is on the other result, at rank 2."""
+    start = f"2026-01-0{1 + i % 7}T10:{i:02}"
+    user_fields = {"client_id": f"u{i}", "user_query": f"words of {1 + i % 12}"}
     page = {
-        **who,
-        "query_id": f"p{at}",
+        **user_fields,
+        "query_id": f"p{i}",
         "timestamp": f"{start}:00Z",
         "query_response_hit_ids": ["d2", "d1"] if swapped else ["d1", "d2"],
     }
     return (
         page,
-        {"action_name": "click", "query_id": f"p{at}", "client_id": f"u{at}", "timestamp": f"{start}:10Z",
+        {"action_name": "click", "query_id": f"p{i}", "client_id": f"u{i}", "timestamp": f"{start}:10Z",
          "event_attributes": {"object": {"object_id": "d1"}, "position": {"ordinal": 1 + swapped}}},
-        {**page, "query_id": f"s{at}", "timestamp": f"{start}:50Z"},
+        {**page, "query_id": f"s{i}", "timestamp": f"{start}:50Z"},
     )  # fmt: skip
 
 

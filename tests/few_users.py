@@ -1,4 +1,4 @@
-"""Verdicts that are given to few users, participants, or days; see `test_few_units`."""
+"""Verdicts for few users, participants, or days; see `test_few_units`."""
 
 from __future__ import annotations
 
@@ -80,16 +80,16 @@ def outcomes(n: int) -> Verdicts:
         "ab": lambda position: ["a"] if position % 5 else [],  # what is relevant stands first, and is mostly clicked
         "ba": lambda position: [] if position % 3 else ["b", "a"],
     }
-    pages = [{"topic": "t", "shown": [*shown], "user": user, "clicks": clicks[shown](user + page_index)}
-             for user in range(n) for page_index in range(4) for shown in clicks]  # fmt: skip
+    pages = [{"topic": "t", "shown": [*order], "user": user, "clicks": clicks[order](user + page_index)}
+             for user in range(n) for page_index in range(4) for order in clicks]  # fmt: skip
     result = against_qrels(log_of(pages), {"t": {"a": 2, "b": 0}}, measures="RR", outcomes=["clicked"])
     return [": it predicts it" in " ".join(result.sentences)]
 
 
 def clicks_preferred(n: int) -> Verdicts:
     pages = [
-        {"topic": "t", "shown": [*shown], "user": user, "clicks": ["b" if user % 3 == 0 and page_index == 0 else "a"]}
-        for user in range(n) for page_index in range(4) for shown in ("ab", "ba")
+        {"topic": "t", "shown": [*order], "user": user, "clicks": ["b" if user % 3 == 0 and page_index == 0 else "a"]}
+        for user in range(n) for page_index in range(4) for order in ("ab", "ba")
     ]  # fmt: skip
     sentences = preference_agreement(log_of(pages), {"t": {"a": 2, "b": 0}}, rules=["above"]).sentences
     return [": the clicks say more" in " ".join(sentences)]

@@ -18,23 +18,23 @@ RUNS = {"mine": {"q1": {"d2": 2.0, "d1": 1.0}, "q2": {"d3": 1.0}}, "other": {"q1
 
 
 def store_of(path: Path, n: int = 6, scale: str = "0-3") -> LabelStore:
-    """Make a store of one topic and n documents, each a task of everybody's."""
+    """Create a store with one topic and n documents, each of which is a task of all judges."""
     store = LabelStore.open(path, scale=scale)
     narrative = "A relevant document says who wrote it."
     store.add_topics(
         [{"query_id": "q1", "text": "who wrote Faust", "description": "The author.", "narrative": narrative}]
     )
-    store.add_documents({f"d{at}": {"title": f"Number {at}", "text": f"Fausts, {HOSTILE} & more"} for at in range(n)})
-    store.add_tasks([NewTask("q1", f"d{at}") for at in range(n)])
+    store.add_documents({f"d{i}": {"title": f"Number {i}", "text": f"Fausts, {HOSTILE} & more"} for i in range(n)})
+    store.add_tasks([NewTask("q1", f"d{i}") for i in range(n)])
     return store
 
 
 def workspace_of(store: LabelStore | None) -> Any:
-    """Open the store beside judgments and runs."""
+    """Open the store with judgments and runs."""
     return replace(open_workspace(QRELS, RUNS), labels=store)
 
 
 def counted(store: LabelStore, judge: str) -> dict[str, float | None]:
-    """Give the grade that counts of each document, of what is valid and not repeated."""
+    """Return the grade of each document from valid labels, without repetitions."""
     last = Labels.of(store).last.to_pylist()
     return {row["doc_id"]: row["grade"] for row in last if row["judge"] == judge and row["valid"] and not row["repeat"]}

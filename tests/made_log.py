@@ -1,4 +1,4 @@
-"""What tests of making share: logs made and looked at in one line, and databases that are closed."""
+"""Shared code of tests of log preparation: create and query logs in one line, and close databases."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def closed_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr("judged.online.storage.Database", Kept)
     yield
-    for one in opened:
-        one.con.close()
+    for database in opened:
+        database.con.close()
 
 
 _SHARED: list[Any] = []
 
 
 def shared_database() -> Iterator[None]:
-    """Make one database for the tests of a module: making one takes longer than making a log."""
+    """Create one database for the tests of a module, since this takes longer than preparing a log."""
     _SHARED.append(raw_made.Database(threads=1))
     yield
     engine = _SHARED.pop()

@@ -57,23 +57,23 @@ ORACLE = (
 
 
 def is_page(path: str) -> bool:
-    """Whether a file computes the numbers of one page of the documentation anew: `make check` runs these."""
+    """Return whether a file recomputes the numbers of a page of the documentation; `make check` runs these tests."""
     return path.startswith("docs/") and path.partition("::")[0].endswith("_page.py")
 
 
 def is_left_out(path: str, expression: str) -> bool:
-    """Whether an expression of marks leaves out all tests of a file or folder, which then need not be imported."""
-    wanted = [part.strip() for part in expression.split(" and ")]
+    """Return whether an expression of marks excludes all tests of a file or folder, which then need no import."""
+    parts = [part.strip() for part in expression.split(" and ")]
     left_out = (
         ("not slow", path.startswith(SLOW)),
         ("not oracle", path.startswith(ORACLE)),
         ("not page", is_page(path)),
     )
-    return any(mark in wanted and applies for mark, applies in left_out)
+    return any(mark in parts and applies for mark, applies in left_out)
 
 
 def marks_of(item: pytest.Item) -> Iterator[str]:
-    """Tell the marks of a test; single tests, in files that are quick otherwise, bear theirs themselves."""
+    """Return the marks of a test by its file. Single tests in quick files have their own marks."""
     path = item.nodeid.removeprefix("tests/")
     if path.startswith(SLOW) or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         yield "slow"

@@ -1,4 +1,4 @@
-"""Metrics of a log made by hand: numbers that a reader of a test can check in his head."""
+"""Metrics of a hand-written log, with numbers that are easy to check."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ WEIRD = "<script>alert(1)</script> | *b*"
 
 
 def estimate(of: OnlineMetric, top: float, bottom: float, half: float, **more: Any) -> OnlineEstimate:
-    """Make an estimate: a ratio of two sums, and half the width of its interval."""
+    """Create an estimate from two sums and half the width of its interval."""
     value = more.pop("value", top / bottom if bottom else NAN)
-    known = {"slice": None, "error": half / 1.96, "units": 40, "method": "delta", **more}
+    fields = {"slice": None, "error": half / 1.96, "units": 40, "method": "delta", **more}
     return OnlineEstimate(
-        of, value=value, low=value - half, high=value + half, numerator=top, denominator=bottom, **known
+        of, value=value, low=value - half, high=value + half, numerator=top, denominator=bottom, **fields
     )
 
 
 def ranks(*values: float) -> tuple[OnlineEstimate, ...]:
-    """Make CTR by rank, of 1,000 pages each."""
+    """Create CTR by rank, with 1,000 pages each."""
     return tuple(
-        estimate(online_metric("ImpressionCTR"), 1000 * one, 1000, 0.02, rank=at) for at, one in enumerate(values, 1)
+        estimate(online_metric("ImpressionCTR"), 1000 * value, 1000, 0.02, rank=i) for i, value in enumerate(values, 1)
     )
 
 
@@ -49,8 +49,8 @@ DOUBT = "60 of 1,060 query rows (5.7%) are excluded or lost, more than 5%: facet
 
 
 def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None = None, **more: Any) -> OnlineScores:
-    """Make a result of four metrics, by device where it is to be sliced."""
-    whole = (
+    """Create a result with four metrics, by device if `sliced`."""
+    overall = (
         estimate(CTR, 381, 1000, 0.0123),
         estimate(ZERO, 6, 84, NAN, units=1, method="none"),
         estimate(DWELL, 60, 120, 2.4, value=41.25, method="greenwood"),
@@ -58,10 +58,10 @@ def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None
     )
     by = tuple(estimate(CTR, top, 500, 0.02, slice=name) for name, top in (("desktop", 200), (WEIRD, 181)))
     facets = ("facet requests are no searches", "do not log them as searches")
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "log": "ubi.ndjson",
         "layout": "ubi",
-        "estimates": (whole[0], *by, *whole[1:]) if sliced else whole,
+        "estimates": (overall[0], *by, *overall[1:]) if sliced else overall,
         "by": "device" if sliced else None,
         "slices": (("desktop", 500), (WEIRD, 500)) if sliced else (),
         "unit": "user",
@@ -77,31 +77,29 @@ def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None
         ),
     }
     if estimates is not None:
-        known["estimates"] = estimates
-    told = [one.metric for one in known["estimates"]]
-    known["notes"] = (
+        fields["estimates"] = estimates
+    metrics = [estimate.metric for estimate in fields["estimates"]]
+    fields["notes"] = (
         *(() if "findings" in more else unfit_log_notes("ubi.ndjson", [DOUBT])),
-        *position_bias_notes(told),
+        *position_bias_notes(metrics),
     )
-    return OnlineScores(**{**known, **more})
+    return OnlineScores(**{**fields, **more})
 
 
 def dwell() -> DwellTimes:
     """Half of 100 visits last longer than 30 s; the upper end of that time is not reached."""
-    known = tuple(estimate(online_metric(f"SatisfiedClicks(t={t})"), 90 - t, 100, 0.02) for t in THRESHOLDS)
-    curve = tuple(
-        SurvivalEstimate(None, 1000 * at - 1, 1 / (1 + at / 30), 0.1, 0.9, 0.05, 40, 80, 20) for at in SECONDS
-    )
+    estimates = tuple(estimate(online_metric(f"SatisfiedClicks(t={t})"), 90 - t, 100, 0.02) for t in THRESHOLDS)
+    curve = tuple(SurvivalEstimate(None, 1000 * i - 1, 1 / (1 + i / 30), 0.1, 0.9, 0.05, 40, 80, 20) for i in SECONDS)
     median = SurvivalEstimate(None, 30_000, 30_000.0, 25_500.0, math.inf, 0.05, 40, 80, 20)
-    made = scores(estimates=known, ranks=(), refused=())
-    return DwellTimes(made, curve, median, made.notes)
+    result = scores(estimates=estimates, ranks=(), refused=())
+    return DwellTimes(result, curve, median, result.notes)
 
 
 def series() -> OverTime:
     """CTR of 30 days of which the tenth is low, and the last eight are, for good; the last of them is cut off."""
     wobble = (0.004, -0.004, 0.001, -0.001, 0.002, -0.002)
-    level = [(0.2 if at == 9 else 0.3 if at >= 22 else 0.4) + wobble[at % 6] for at in range(30)]
-    points = [(_DAY * (20_000 + at), estimate(CTR, 1000 * one, 1000, 0.01)) for at, one in enumerate(level)]
-    found = build_series(points, period="day", covered=(points[0][0], points[-1][0] + _DAY // 2), warm_up=9)
-    made = scores(estimates=(estimate(CTR, 370, 1000, 0.01),), refused=())
-    return OverTime(made, (found,), made.notes)
+    level = [(0.2 if i == 9 else 0.3 if i >= 22 else 0.4) + wobble[i % 6] for i in range(30)]
+    points = [(_DAY * (20_000 + i), estimate(CTR, 1000 * value, 1000, 0.01)) for i, value in enumerate(level)]
+    series = build_series(points, period="day", covered=(points[0][0], points[-1][0] + _DAY // 2), warm_up=9)
+    result = scores(estimates=(estimate(CTR, 370, 1000, 0.01),), refused=())
+    return OverTime(result, (series,), result.notes)

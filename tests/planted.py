@@ -1,7 +1,7 @@
-"""A collection and runs made to order: a good run, the same again by luck, and runs damaged in known topics.
+"""Create a collection and runs: a good run, an equally good run, and runs with known losses on known topics.
 
-Every document has a latent quality; a run is an order by quality and noise. Two draws of the noise are exchangeable:
-neither is better on any topic. Damage is done to a draw, so that what was lost, where and how is known.
+Each document has a latent quality, and a run orders documents by quality and noise. Two samples of the noise are
+exchangeable, so neither run is better on any topic. Losses are added to a sample, so their topics and kinds are known.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class Planted:
     def run(self, draw: int, noise: float = 0.4) -> Lists:
         """Order the documents of each topic by quality and noise; each draw is as good as any other."""
         rng = np.random.default_rng([self.seed, draw])
-        made: Lists = {}
+        planted: Lists = {}
         for topic, merits in self.merit.items():
             docs = list(merits)
             scores = np.array([merits[doc] for doc in docs]) + noise * rng.standard_normal(len(docs))
-            made[topic] = [docs[at] for at in np.argsort(-scores)[:LENGTH]]
-        return made
+            planted[topic] = [docs[i] for i in np.argsort(-scores)[:LENGTH]]
+        return planted
 
 
 def planted(seed: int, topics: int = 200) -> Planted:
-    """Make a collection: 4 to 12 relevant documents a topic, grades 1 to 3, most of them on the first page."""
+    """Create a collection: 4 to 12 relevant documents per topic with grades 1 to 3, most of them on the first page."""
     rng = np.random.default_rng(seed)
     qrels: dict[str, dict[str, int]] = {}
     merit: dict[str, dict[str, float]] = {}
     attributes: dict[str, dict[str, str]] = {}
-    for at in range(topics):
-        topic = f"q{at:03}"
+    for i in range(topics):
+        topic = f"q{i:03}"
         grades = rng.integers(1, 4, size=rng.integers(4, 13))
         judged = {f"{topic}r{n}": int(grade) for n, grade in enumerate(grades)}
         judged |= {f"{topic}n{n}": 0 for n in range(12)}
@@ -61,20 +61,20 @@ def planted(seed: int, topics: int = 200) -> Planted:
         qrels[topic] = judged
         merit[topic] = {doc: _MERIT[judged.get(doc, 0)] + rng.standard_normal() for doc in [*judged, *others]}
         attributes[topic] = {
-            "domain": ("law", "news", "code", "shop")[at % 4],
-            "size": "rare" if at % 10 == 0 else "usual",
+            "domain": ("law", "news", "code", "shop")[i % 4],
+            "size": "rare" if i % 10 == 0 else "usual",
             "luck": f"g{rng.integers(6)}",
         }
     return Planted(qrels, merit, attributes, seed)
 
 
-def damaged(made: Planted, run: Lists, topics: Iterable[str], kind: Kind, severity: float, seed: int = 0) -> Lists:
+def damaged(planted: Planted, run: Lists, topics: Iterable[str], kind: Kind, severity: float, seed: int = 0) -> Lists:
     """Damage these topics: take relevant documents away, push them below the page, or half of each.
 
     ``severity`` is the share of relevant documents that are hit, at least one.
     """
-    rng = np.random.default_rng([made.seed, seed, 7])
-    hit = {topic: _damaged(run[topic], made.qrels[topic], kind, severity, rng) for topic in topics}
+    rng = np.random.default_rng([planted.seed, seed, 7])
+    hit = {topic: _damaged(run[topic], planted.qrels[topic], kind, severity, rng) for topic in topics}
     return {topic: hit.get(topic, docs) for topic, docs in run.items()}
 
 
@@ -86,14 +86,14 @@ def _damaged(
     half = len(relevant) // 2 if kind == "both" else len(relevant)
     gone = _some(relevant[:half], severity) if kind != "ranking" else []
     low = _some(relevant[half:] if kind == "both" else relevant, severity) if kind != "candidates" else []
-    kept = [doc for doc in docs if doc not in gone]
+    remaining = [doc for doc in docs if doc not in gone]
     for doc in low:
-        at = kept.index(doc)
-        if at < PAGE:
-            below = [place for place in range(PAGE, DEPTH - 4) if judged.get(kept[place], 0) == 0]
+        i = remaining.index(doc)
+        if i < PAGE:
+            below = [place for place in range(PAGE, DEPTH - 4) if judged.get(remaining[place], 0) == 0]
             to = int(rng.choice(below))
-            kept[at], kept[to] = kept[to], kept[at]
-    return kept
+            remaining[i], remaining[to] = remaining[to], remaining[i]
+    return remaining
 
 
 def _some(docs: list[str], severity: float) -> list[str]:
@@ -101,7 +101,7 @@ def _some(docs: list[str], severity: float) -> list[str]:
 
 
 def ndcg(grades: list[int], judged: dict[str, int]) -> float:
-    """nDCG@10 written out once more, so that what was planted is known without the library."""
+    """Compute nDCG@10 independently of the library."""
     ideal = sorted((grade for grade in judged.values() if grade > 0), reverse=True)[:PAGE]
     best = sum(grade / np.log2(rank + 1) for rank, grade in enumerate(ideal, 1))
     return sum(grade / np.log2(rank + 1) for rank, grade in enumerate(grades[:PAGE], 1)) / best

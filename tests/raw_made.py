@@ -1,4 +1,4 @@
-"""Hand-made raw logs: rows as dictionaries, registered in an engine as a reader does it."""
+"""Hand-written raw logs: rows as dictionaries, which are registered in an engine like rows of a reader."""
 
 from __future__ import annotations
 
@@ -64,21 +64,19 @@ def raw_log(
 
 
 def query(
-    query_id: str | None, at: float = 0, hits: Sequence[str] | None = ("a", "b", "c"), **more: Any
+    query_id: str | None, i: float = 0, hits: Sequence[str] | None = ("a", "b", "c"), **more: Any
 ) -> dict[str, Any]:
     """Return a query, `at` seconds after NOW, of user u in session s."""
     hit_ids = None if hits is None else list(hits)
     return {
-        "query_id": query_id, "user_id": "u", "session_id": "s", "query": "cats", "time_ms": NOW + round(at * 1000),
+        "query_id": query_id, "user_id": "u", "session_id": "s", "query": "cats", "time_ms": NOW + round(i * 1000),
         "hit_ids": hit_ids, **more,
     }  # fmt: skip
 
 
-def event(
-    query_id: str | None, action: str, at: float = 1, object_id: str | None = None, **more: Any
-) -> dict[str, Any]:
+def event(query_id: str | None, action: str, i: float = 1, object_id: str | None = None, **more: Any) -> dict[str, Any]:
     """Return an event, `at` seconds after NOW, of user u in session s."""
     return {
         "query_id": query_id, "user_id": "u", "session_id": "s", "action": action, "object_id": object_id,
-        "time_ms": NOW + round(at * 1000), **more,
+        "time_ms": NOW + round(i * 1000), **more,
     }  # fmt: skip

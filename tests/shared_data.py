@@ -1,4 +1,4 @@
-"""Where the real test data lies, if it is there: ``shared/data`` beside the checkout."""
+"""Folder of the real test data, if it exists: ``shared/data`` next to the checkout."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import pytest
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared test data is not beside this checkout")
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared test data is not next to this checkout")
 
 _NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 
 
-def agree(made: str, page: str, tolerance: float = 0.01) -> bool:
-    """Whether two texts have the same words, and numbers that differ by at most this share, or by one last digit.
+def agree(text: str, page: str, tolerance: float = 0.01) -> bool:
+    """Return whether two texts have equal words, and numbers that differ by at most this share, or by one last digit.
 
-    Processors round exponentials and sums differently: a random draw, or the order of nearly equal scores, may change.
+    Processors round exponentials and sums differently, so a random sample or the order of nearly equal scores can
+    differ.
     """
-    numbers, others = _NUMBER.findall(made), _NUMBER.findall(page)
-    if _NUMBER.sub("#", made) != _NUMBER.sub("#", page) or len(numbers) != len(others):
+    numbers, others = _NUMBER.findall(text), _NUMBER.findall(page)
+    if _NUMBER.sub("#", text) != _NUMBER.sub("#", page) or len(numbers) != len(others):
         return False
     for number, other in zip(numbers, others, strict=True):
         first, second = (float(text.replace(",", "")) for text in (number, other))

@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 
 
 def scores_of(values: Mapping[str, Sequence[float] | np.ndarray], *measures: str) -> Scores:
-    """Make scores: of each run, (T,), or (M, T) for several measures."""
+    """Create scores from arrays of each run, of shape (T,), or (M, T) for several measures."""
     names = measures or ("nDCG@10",)
-    tables = {run: np.asarray(one, dtype=np.float64).reshape(len(names), -1) for run, one in values.items()}
+    tables = {
+        run: np.asarray(run_scores, dtype=np.float64).reshape(len(names), -1) for run, run_scores in values.items()
+    }
     topics = next(iter(tables.values())).shape[1]
-    query_ids = [f"q{at:04}" for at in range(topics)]
-    made = evaluate(
+    query_ids = [f"q{i:04}" for i in range(topics)]
+    evaluation = evaluate(
         {query: {"d": 1} for query in query_ids}, {run: {q: ["d"] for q in query_ids} for run in tables}, names
     )
-    return replace(made, values=np.stack(list(tables.values())))
+    return replace(evaluation, values=np.stack(list(tables.values())))
 
 
 def slicing_of(groups: Sequence[str], min_topics: int = 10) -> Slicing:
-    """Make one slice of each name; ``""``: the topic is in none."""
-    known = {f"q{at:04}": ({"group": name} if name else {}) for at, name in enumerate(groups)}
-    found = slice_topics(known, "group", min_topics=min_topics)
-    return found.select([at for at, name in enumerate(found.names) if "missing" not in name])
+    """Create one slice per name. Topics with the name ``""`` are in no slice."""
+    attributes = {f"q{i:04}": ({"group": name} if name else {}) for i, name in enumerate(groups)}
+    slicing = slice_topics(attributes, "group", min_topics=min_topics)
+    return slicing.select([i for i, name in enumerate(slicing.names) if "missing" not in name])

@@ -23,15 +23,15 @@ def documents(path: str, ids: str, *, nested: bool = False) -> Row:
     rows = [
         {
             DocumentAttributes.DOCUMENT_ID: doc,
-            DocumentAttributes.DOCUMENT_SCORE: 0.9 - at / 10,
+            DocumentAttributes.DOCUMENT_SCORE: 0.9 - i / 10,
             DocumentAttributes.DOCUMENT_CONTENT: f"text of {doc}",
             DocumentAttributes.DOCUMENT_METADATA: json.dumps({"source": f"file-{doc}"}),
         }
-        for at, doc in enumerate(ids)
+        for i, doc in enumerate(ids)
     ]
     if nested:
         return {path: rows}
-    return {f"{path}.{at}.{name}": value for at, row in enumerate(rows) for name, value in row.items()}
+    return {f"{path}.{i}.{name}": value for i, row in enumerate(rows) for name, value in row.items()}
 
 
 def retriever(ids: str, query: str = "Cheap  Flights", *, nested: bool = False) -> Row:
@@ -43,21 +43,21 @@ def retriever(ids: str, query: str = "Cheap  Flights", *, nested: bool = False) 
     }
 
 
-def reranker(given: str, ids: str, *, nested: bool = False) -> Row:
+def reranker(input_ids: str, ids: str, *, nested: bool = False) -> Row:
     return {
         SpanAttributes.OPENINFERENCE_SPAN_KIND: OpenInferenceSpanKindValues.RERANKER.value,
         RerankerAttributes.RERANKER_QUERY: "Cheap  Flights",
         RerankerAttributes.RERANKER_MODEL_NAME: "cross",
         RerankerAttributes.RERANKER_TOP_K: 2,
-        **documents(RerankerAttributes.RERANKER_INPUT_DOCUMENTS, given, nested=nested),
+        **documents(RerankerAttributes.RERANKER_INPUT_DOCUMENTS, input_ids, nested=nested),
         **documents(RerankerAttributes.RERANKER_OUTPUT_DOCUMENTS, ids, nested=nested),
     }
 
 
 def chain(query: str = "Cheap  Flights") -> Row:
     name, score, by = (
-        f"{SpanAttributes.TRACE_ANNOTATIONS}.0.{one}"
-        for one in (
+        f"{SpanAttributes.TRACE_ANNOTATIONS}.0.{name}"
+        for name in (
             AnnotationAttributes.ANNOTATION_NAME,
             AnnotationAttributes.ANNOTATION_SCORE,
             AnnotationAttributes.ANNOTATION_ANNOTATOR_KIND,
@@ -98,16 +98,18 @@ def pipeline(*, nested: bool = False) -> list[Row]:
 
 
 def otlp(rows: list[Row]) -> Row:
-    """Write spans as a collector does."""
+    """Convert spans to the format of a collector."""
 
-    def value(given: Any) -> Row:
-        if isinstance(given, list):
-            return {"arrayValue": {"values": [value(one) for one in given]}}
-        if isinstance(given, dict):
-            return {"kvlistValue": {"values": [{"key": key, "value": value(one)} for key, one in given.items()]}}
-        if isinstance(given, int):
-            return {"intValue": str(given)}
-        return {"doubleValue": given} if isinstance(given, float) else {"stringValue": given}
+    def typed_value(value: Any) -> Row:
+        if isinstance(value, list):
+            return {"arrayValue": {"values": [typed_value(item) for item in value]}}
+        if isinstance(value, dict):
+            return {
+                "kvlistValue": {"values": [{"key": key, "value": typed_value(item)} for key, item in value.items()]}
+            }
+        if isinstance(value, int):
+            return {"intValue": str(value)}
+        return {"doubleValue": value} if isinstance(value, float) else {"stringValue": value}
 
     spans = [
         {
@@ -117,7 +119,7 @@ def otlp(rows: list[Row]) -> Row:
             "name": row["name"],
             "startTimeUnixNano": str(round((START + float(row["start_time"][17:-1]) - 52) * 1e9)),
             "endTimeUnixNano": str(round((START + float(row["end_time"][17:-1]) - 52) * 1e9)),
-            "attributes": [{"key": key, "value": value(one)} for key, one in row["attributes"].items()],
+            "attributes": [{"key": key, "value": typed_value(item)} for key, item in row["attributes"].items()],
         }
         for row in rows
     ]
@@ -125,12 +127,12 @@ def otlp(rows: list[Row]) -> Row:
 
 
 def javascript(rows: list[Row]) -> list[Row]:
-    """Write spans as the SDK for JavaScript does."""
+    """Convert spans to the format of the JavaScript SDK."""
     ids = ("trace_id", "span_id")
     return [
         {
             "name": row["name"],
-            "spanContext": dict(zip(("traceId", "spanId"), (row["context"][one] for one in ids), strict=True)),
+            "spanContext": dict(zip(("traceId", "spanId"), (row["context"][name] for name in ids), strict=True)),
             **({"parentSpanContext": {"spanId": row["parent_id"]}} if row["parent_id"] else {}),
             "startTime": [START, round((float(row["start_time"][17:-1]) - 52) * 1e9)],
             "endTime": [START, round((float(row["end_time"][17:-1]) - 52) * 1e9)],

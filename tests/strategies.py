@@ -1,7 +1,7 @@
-"""Generated judgments and runs: small, and full of what goes wrong in practice.
+"""Generate small judgments and runs with problems that are common in practice.
 
-Ties are everywhere, ids need byte order and look like numbers or quotes, topics are missing on either
-side, grades are negative or fractional, and many returned documents have no judgment.
+They have many ties, ids that need byte order and look like numbers or quotes, topics that are missing from the run or
+the judgments, negative or fractional grades, and many returned documents without a judgment.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ def collections(
 
 
 def untied() -> st.SearchStrategy[tuple[Qrels, Run]]:
-    """Give collections in which no two documents of a topic have the same score."""
+    """Return a strategy for collections without equal scores within a topic."""
     return collections().map(lambda pair: (pair[0], {topic: without_ties(docs) for topic, docs in pair[1].items()}))
 
 
 def without_ties(ranking: dict[str, float]) -> dict[str, float]:
-    """Give each document a score of its own, in the order of the present ranking."""
-    return {doc: float(-at) for at, doc in enumerate(ranked(ranking))}
+    """Return distinct scores in the order of the ranking."""
+    return {doc: float(-i) for i, doc in enumerate(ranked(ranking))}
 
 
 def ranked(ranking: dict[str, float]) -> list[str]:
-    """Rank a topic's documents the plain way: score falling, then id bytes falling."""
+    """Rank the documents of a topic by decreasing score, then by decreasing bytes of the id."""
     return sorted(sorted(ranking, key=str.encode, reverse=True), key=lambda doc: -ranking[doc])
 
 
 def with_integers(mapping: dict[str, dict[str, float]]) -> dict[str | int, dict[str | int, float]]:
-    """Write every id that is the text of an integer as that integer."""
+    """Replace each id that is the text of an integer by the integer."""
     return {_id(topic): {_id(doc): value for doc, value in docs.items()} for topic, docs in mapping.items()}
 
 
@@ -81,20 +81,20 @@ def _id(text: str) -> str | int:
 
 
 def rows_of(run: Run) -> list[tuple[str, str, float]]:
-    """Give a run as rows."""
+    """Return the rows of a run."""
     return [(topic, doc, score) for topic, docs in run.items() for doc, score in docs.items()]
 
 
 def facts(*sides: Any) -> dict[str, dict[str, Any]]:
-    """Know something of every document of judgments and runs, and of some others: it follows from its id alone."""
+    """Return length, cost, and group of each document of judgments and runs, and of some others, by its id."""
     topics = [topic for side in sides if isinstance(side, dict) for topic in side.values()]
-    named = {str(doc) for topic in topics for doc in topic}
-    listed = {f"{kind}{at}" for kind in "dm" for at in range(10)}  # as judge_list calls them
+    documents = {str(doc) for topic in topics for doc in topic}
+    listed = {f"{kind}{i}" for kind in "dm" for i in range(10)}  # as judge_list calls them
     return {
         doc: {
             "length": 50.0 + zlib.crc32(doc.encode()) % 400,
             "cost": 1.0 + len(doc),
             "group": "abc"[zlib.crc32(doc.encode()) // 3 % 3],
         }
-        for doc in sorted({*named, *listed, *DOCS, "missing", "new0", "new1", "new2", "new3"})
+        for doc in sorted({*documents, *listed, *DOCS, "missing", "new0", "new1", "new2", "new3"})
     }

@@ -10,7 +10,7 @@ from judged.studies.records import StudyRecords
 
 
 def crossed(people: int, topics: int, systems: int = 2, *, between: bool = False) -> dict[str, Any]:
-    """Give persons, topics, positions and systems of a study in which everybody tries every topic once."""
+    """Return persons, topics, positions, and systems of a study in which each person has each topic once."""
     person = np.repeat(np.arange(people), topics)
     position = np.tile(np.arange(topics), people)
     topic = (person // systems + position) % topics
@@ -18,35 +18,37 @@ def crossed(people: int, topics: int, systems: int = 2, *, between: bool = False
     return {"person": person, "topic": topic, "position": position, "system": system}
 
 
-def drawn(rng: np.random.Generator, where: dict[str, Any], effect: float = 0.0, *, own: float = 0.0) -> Any:
-    """Draw values in which people, topics and order matter; `own`: what systems are to each person and topic."""
-    people, topics, systems = (int(where[name].max()) + 1 for name in ("person", "topic", "system"))
+def sample_values(
+    rng: np.random.Generator, design: dict[str, Any], effect: float = 0.0, *, interaction: float = 0.0
+) -> Any:
+    """Sample values with effects of people, topics, order, and system; `interaction` scales system interactions."""
+    people, topics, systems = (int(design[name].max()) + 1 for name in ("person", "topic", "system"))
     return (
-        rng.normal(size=people)[where["person"]]
-        + rng.normal(size=topics)[where["topic"]]
-        + 0.3 * where["position"]
-        + own * rng.normal(size=(people, systems))[where["person"], where["system"]]
-        + own * rng.normal(size=(topics, systems))[where["topic"], where["system"]]
-        + rng.normal(size=len(where["person"]))
-        + effect * where["system"]
+        rng.normal(size=people)[design["person"]]
+        + rng.normal(size=topics)[design["topic"]]
+        + 0.3 * design["position"]
+        + interaction * rng.normal(size=(people, systems))[design["person"], design["system"]]
+        + interaction * rng.normal(size=(topics, systems))[design["topic"], design["system"]]
+        + rng.normal(size=len(design["person"]))
+        + effect * design["system"]
     )
 
 
 def records(seed: int = 0, people: int = 12, topics: int = 8, effect: float = 1.0) -> StudyRecords:
-    """Make the records of a study of the systems a and b with satisfaction, times, actions and preferences."""
-    rng, where = np.random.default_rng(seed), crossed(people, topics)
-    liked = drawn(rng, where, effect)
+    """Create records of a study of systems a and b, with satisfaction, times, actions, and preferences."""
+    rng, design = np.random.default_rng(seed), crossed(people, topics)
+    satisfaction = sample_values(rng, design, effect)
     trials, answers, events, saved = (list[dict[str, Any]]() for _ in range(4))
-    columns = (where[name].tolist() for name in ("person", "topic", "position", "system"))
-    for at, (person, topic, position, system) in enumerate(zip(*columns, strict=True)):
-        of = {"participant": f"p{person:02}", "position": position + 1}
-        start, query = 1_700_000_000_000 + at * 600_000, f"words of {topic}"
-        ended = start + 60_000 * (1 + at % 5)
-        trials.append({**of, "query_id": f"t{topic}", "system": "ab"[system], "started": start, "ended": ended})
-        answers.append({**of, "questionnaire": "satisfaction", "item": "1", "value": float(liked[at])})
-        events.append({**of, "time": start, "action": "query", "query": query, "page": 1, "shown": ["d1", "d2"]})
-        for rank in range(1, at % 3 + 1):
-            click = {**of, "time": start + rank * 1000, "query": query, "doc_id": f"d{rank}", "rank": rank}
+    columns = (design[name].tolist() for name in ("person", "topic", "position", "system"))
+    for i, (person, topic, position, system) in enumerate(zip(*columns, strict=True)):
+        key = {"participant": f"p{person:02}", "position": position + 1}
+        start, query = 1_700_000_000_000 + i * 600_000, f"words of {topic}"
+        ended = start + 60_000 * (1 + i % 5)
+        trials.append({**key, "query_id": f"t{topic}", "system": "ab"[system], "started": start, "ended": ended})
+        answers.append({**key, "questionnaire": "satisfaction", "item": "1", "value": float(satisfaction[i])})
+        events.append({**key, "time": start, "action": "query", "query": query, "page": 1, "shown": ["d1", "d2"]})
+        for rank in range(1, i % 3 + 1):
+            click = {**key, "time": start + rank * 1000, "query": query, "doc_id": f"d{rank}", "rank": rank}
             events.append({**click, "action": "click"})
             saved.append(click)
     names = [f"p{person:02}" for person in range(people)]

@@ -12,7 +12,7 @@ from judged.studies.design import Design, read_design
 from judged.studies.storage import StudyStore
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-DOCS = [f"d{at:02}" for at in range(24)]
+DOCS = [f"d{i:02}" for i in range(24)]
 TOPICS = ("q1", "q2", "q3", "q4")
 DESIGN = """
 [study]
@@ -60,24 +60,24 @@ open = true
 def design_in(folder: Path, text: str = DESIGN) -> Design:
     """Write a design and its files into a folder, and read it."""
     text_of = "Faust, a play. " + "It was written by hand, and nobody knows when. " * 8 + f"{HOSTILE} & Fausts."
-    docs = [{"doc_id": doc, "title": f"Number {at}", "text": text_of} for at, doc in enumerate(DOCS)]
+    docs = [{"doc_id": doc, "title": f"Number {i}", "text": text_of} for i, doc in enumerate(DOCS)]
     queries = [{"query_id": topic, "text": f"who wrote Faust, part {topic[1:]}"} for topic in ("q0", *TOPICS)]
     for name, rows in (("docs", docs), ("queries", queries)):
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     for name, step in (("alpha", 1), ("beta", -1)):
-        lines = [f"{topic} Q0 {doc} 0 {step * at} {name}" for topic in ("q0", *TOPICS) for at, doc in enumerate(DOCS)]
+        lines = [f"{topic} Q0 {doc} 0 {step * i} {name}" for topic in ("q0", *TOPICS) for i, doc in enumerate(DOCS)]
         (folder / f"{name}.run").write_text("\n".join(lines) + "\n")
     (folder / "study.toml").write_text(text)
     return read_design(folder / "study.toml")
 
 
 def store_of(design: Design, where: Any, count: int = 12) -> StudyStore:
-    """Make the store of a study with so many participants: p1, p2..."""
+    """Create the store of a study with this number of participants: p1, p2, ..."""
     store = StudyStore.open(where, hashed(design), new=True)
-    store.enroll(assignments(design, {f"p{at}": "" for at in range(1, count + 1)}).to_pylist())
+    store.enroll(assignments(design, {f"p{i}": "" for i in range(1, count + 1)}).to_pylist())
     return store
 
 
 def hashed(design: Design) -> str:
-    """Give the hash by which a store knows its design."""
+    """Return the hash that identifies the design of a store."""
     return sha256(Path(design.path).read_bytes()).hexdigest()

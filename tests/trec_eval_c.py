@@ -82,7 +82,7 @@ _CALCULATE = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p, c_void_p, c_void
 
 @cache
 def _library() -> Any:
-    import pytest  # the benchmark, which needs nothing skipped, does without
+    import pytest  # the benchmark does not need pytest
 
     extension = pytest.importorskip("pytrec_eval_ext")
     library = ctypes.CDLL(extension.__file__)
@@ -92,7 +92,7 @@ def _library() -> Any:
 
 
 def topic_name(topic: str) -> str:
-    """Give a topic a name that the C code has not seen."""
+    """Return a topic name that the C code has not seen."""
     return f"{next(_TOPICS)}.{topic}"
 
 
@@ -133,19 +133,19 @@ def evaluated(
         assert (
             _START(measure.start)(ctypes.addressof(settings), ctypes.addressof(measure), ctypes.addressof(values)) == 1
         )
-    judged = {rels.each[at].qid: rels.each[at] for at in range(rels.number)}
-    found: dict[str, dict[str, float]] = {}
-    for at in range(results.number):
-        topic = results.each[at].qid
+    judged = {rels.each[i].qid: rels.each[i] for i in range(rels.number)}
+    scores: dict[str, dict[str, float]] = {}
+    for i in range(results.number):
+        topic = results.each[i].qid
         if topic not in judged:
             continue
-        for place in range(values.used):
-            values.values[place].value = 0.0
-        given = [settings, judged[topic], results.each[at]]
+        for index in range(values.used):
+            values.values[index].value = 0.0
+        inputs = [settings, judged[topic], results.each[i]]
         for measure in measures:
-            where = [ctypes.addressof(part) for part in (*given, measure, values)]
-            assert _CALCULATE(measure.calculate)(*where) == 1, (topic, measure.name)
-        found[topic.decode()] = {
-            values.values[place].name.decode(): values.values[place].value for place in range(values.used)
+            addresses = [ctypes.addressof(part) for part in (*inputs, measure, values)]
+            assert _CALCULATE(measure.calculate)(*addresses) == 1, (topic, measure.name)
+        scores[topic.decode()] = {
+            values.values[index].name.decode(): values.values[index].value for index in range(values.used)
         }
-    return found
+    return scores

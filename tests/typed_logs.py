@@ -1,4 +1,4 @@
-"""Typed logs made by hand."""
+"""Hand-written typed logs."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ EVERYTHING = frozenset(
 )
 
 
-def table_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[LogColumn], more: Sequence[str] = ()) -> pa.Table:
-    """Make a typed table; what a row does not name is null."""
+def table_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[LogColumn], options: Sequence[str] = ()) -> pa.Table:
+    """Create a typed table; missing values of a row are null."""
     rows = list(rows)
     fields = [pa.field(column.name, TYPES[column.type]) for column in columns]
-    fields += [pa.field(name, pa.string()) for name in more]
+    fields += [pa.field(name, pa.string()) for name in options]
     return pa.Table.from_pylist([{f.name: row.get(f.name) for f in fields} for row in rows], schema=pa.schema(fields))
 
 
@@ -62,38 +62,48 @@ def typed_log(
     attributes: Sequence[str] = (),
     has: frozenset[str] = EVERYTHING,
     shown: Sequence[Mapping[str, Any]] | None = None,
-    **more: Any,
+    **options: Any,
 ) -> InteractionLog:
-    """Make a log of pages and events: keys, ranks and times as given, the rest as plain as it can be."""
+    """Create a log from pages and events with keys, ranks, and times; other columns have simple defaults."""
     usual = {"filtered": False, "page": 1, "first_rank": 1, "zero_results": False}
     serps = [{**usual, "query_norm": page.get("query"), "query_id": f"p{page['serp']}", **page} for page in pages]
     results = shown or [
-        {"serp": one["serp"], "rank": one["first_rank"] + at, "object_id": f"{one['query']}-{one['first_rank'] + at}"}
-        for one in serps
-        for at in range(one["n_shown"])
+        {"serp": page["serp"], "rank": page["first_rank"] + i, "object_id": f"{page['query']}-{page['first_rank'] + i}"}
+        for page in serps
+        for i in range(page["n_shown"])
     ]
-    done = [{"event": at, **event} for at, event in enumerate(events)]
+    numbered_events = [{"event": i, **event} for i, event in enumerate(events)]
     by_session: dict[Any, list[dict[str, Any]]] = {}
-    for row in [*serps, *done]:
+    for row in [*serps, *numbered_events]:
         by_session.setdefault(row["session"], []).append(row)
     sessions = []
-    for session, own in by_session.items():
-        times = [row["time_ms"] for row in own]
-        n_serps = sum("n_shown" in row for row in own)
+    for session, session_rows in by_session.items():
+        times = [row["time_ms"] for row in session_rows]
+        n_serps = sum("n_shown" in row for row in session_rows)
         sessions.append(
-            {"session": session, "session_id": f"s{session}", "user": own[0]["user"], "user_id": f"u{own[0]['user']}"}
-            | {"start_ms": min(times), "end_ms": max(times), "n_serps": n_serps, "n_events": len(own) - n_serps}
+            {
+                "session": session,
+                "session_id": f"s{session}",
+                "user": session_rows[0]["user"],
+                "user_id": f"u{session_rows[0]['user']}",
+            }
+            | {
+                "start_ms": min(times),
+                "end_ms": max(times),
+                "n_serps": n_serps,
+                "n_events": len(session_rows) - n_serps,
+            }
         )
     engine = Database()
-    made = {
+    tables = {
         "serp": table_of(serps, SERP, attributes),
         "shown": table_of(results, SHOWN),
-        "event": table_of(done, EVENT),
+        "event": table_of(numbered_events, EVENT),
         "session": table_of(sessions, SESSION),
     }
     return InteractionLog(
-        **{name: engine.register(table, name) for name, table in made.items()},
+        **{name: engine.register(table, name) for name, table in tables.items()},
         has=has,
         attributes=tuple(attributes),
-        **more,
+        **options,
     )

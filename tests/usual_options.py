@@ -13,9 +13,9 @@ USUAL: Mapping[str, Any] = {"level": 0.95, "alpha": 0.05, "power": 0.8, "seed": 
 
 
 def unusual(modules: Iterable[ModuleType], **more: Any) -> list[tuple[str, str, Any]]:
-    """List the functions and methods of modules with another default: their name, the option, and its default.
+    """Return the functions and methods with an unusual default: their name, the option, and its default.
 
-    `more`: options with their usual defaults, beside those of `USUAL`.
+    `more` has options with their usual defaults, in addition to `USUAL`.
     """
     usual = {**USUAL, **more}
     return [

@@ -34,7 +34,7 @@ def default(name: str) -> Measure:
 
 
 def variants(name: str) -> list[Measure]:
-    """Give the measure with its defaults, and with each of its parameters varied."""
+    """Return the measure with its defaults, and with other values of each parameter."""
     base = default(name)
     varied = [
         base.replace(**{p.name: value}, **WITH.get(f"{name}.{p.name}", WITH.get(p.name, {})))
@@ -46,13 +46,13 @@ def variants(name: str) -> list[Measure]:
 
 OF_RANKINGS = [name for name, entry in REGISTRY.items() if not entry.properties.reads_answers]
 """The others read what systems answered: tests/scoring/measures/test_answers.py."""
-ALL = [one for name in OF_RANKINGS for one in variants(name)]
-SCORED = [one for one in ALL if getattr(one, "undefined", 0.0) == 0.0]
+ALL = [measure for name in OF_RANKINGS for measure in variants(name)]
+SCORED = [measure for measure in ALL if getattr(measure, "undefined", 0.0) == 0.0]
 """Those whose topics without a relevant document score 0, as the declared range has it."""
 
 SHARES = 8
 shares = st.integers(0, SHARES - 1)
-"""Generated examples look at an eighth of the measures each: all of them at every example would take an hour."""
+"""Each generated example tests an eighth of the measures, since all measures would take an hour."""
 
 
 def some(measures: list[Measure], share: int) -> list[Measure]:

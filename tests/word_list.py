@@ -15,7 +15,7 @@ class Word(NamedTuple):
 
 
 def listed() -> tuple[dict[str, Word], dict[str, str]]:
-    """Read the list: words with their types, and what they are never called."""
+    """Read the list: words with their types, and with names that are not allowed."""
     words, never = dict[str, Word](), dict[str, str]()
     rows = (Path(__file__).parent / "words" / "parameters.md").read_text().split("| name |")[1].splitlines()[2:]
     for row in rows:

@@ -1,4 +1,4 @@
-"""A running workbench and a browser, for tests, screenshots, and timings."""
+"""Run a workbench and a browser for tests, screenshots, and timings."""
 
 from __future__ import annotations
 

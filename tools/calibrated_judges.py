@@ -1,8 +1,8 @@
-"""Write docs/calibrated-judges.md, about five model judges of TREC Deep Learning 2019: ``calibrated_judges.py DATA``.
+"""Write docs/calibrated-judges.md, on five model judges of TREC DL 2019: ``calibrated_judges.py DATA``.
 
-DATA is a folder with ``dl19_passage`` and in it ``qrels``, ``runs``, and ``alt_qrels/llm``. Random halves of the topics
-are used as judged by people, the others as judged by models only; the people's labels of the others show the error of
-each kind of mean. If the data is available, the tests compare the page with the output.
+DATA is a folder with ``dl19_passage`` and in it ``qrels``, ``runs``, and ``alt_qrels/llm``. In each split, a random
+part of the topics counts as labeled by people, and the rest as labeled by models only. The people's labels of all
+topics show the error of each kind of mean. If the data is available, the tests compare the page with the output.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MODELS = {
     "Llama 3.2 (binary)": "binary_llama3.2_dl19",
     "EXAM (mean of self-rated grades)": "qrels.mean.exam_selfrate_graded_dl19",
 }
-SHOWN = "GPT-4 (UMBRELA, graded)"
+MODEL = "GPT-4 (UMBRELA, graded)"
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def page(data: Path) -> str:
         models = {name: judged.Qrels.read(folder / f"{stem}.txt.gz") for name, stem in MODELS.items()}
         topics = np.random.default_rng(0).permutation(len(people.topics))[:LABELED]
         labeled = [people.topics[topic_index] for topic_index in sorted(topics)]
-        parts = [HEAD, judges(people, models, runs, labeled), means(people, models[SHOWN], runs, labeled)]
+        parts = [HEAD, judges(people, models, runs, labeled), means(people, models[MODEL], runs, labeled)]
         parts.append(errors(people, models, runs))
     return "\n\n".join([*parts, TAIL]) + "\n"
 
@@ -59,12 +59,12 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
     rows: list[tuple[str, ...]] = []
     for judge_row in calibration.judges:
         low, high = judge_row.added_topics_ci or (0.0, 0.0)
-        worth = f"{judge_row.added_topics:.1f} [{low:.1f}, {high:.1f}]" + ("" if low > 0 else " (n.s.)")
+        value_text = f"{judge_row.added_topics:.1f} [{low:.1f}, {high:.1f}]" + ("" if low > 0 else " (n.s.)")
         kappa = "" if np.isnan(judge_row.kappa) else f"{judge_row.kappa:.3f}"
         agreement_cells = (f"{judge_row.same:.0%}", kappa, f"{judge_row.quadratic:.3f}", f"{judge_row.shift:+.2f}")
         systems = (f"{judge_row.tau:.3f}", f"{judge_row.within_topics:.3f}", f"{judge_row.largest_error:.3f}")
         rows.append(
-            (judge_row.judge, str(judge_row.missing), str(judge_row.invalid), *agreement_cells, *systems, worth)
+            (judge_row.judge, str(judge_row.missing), str(judge_row.invalid), *agreement_cells, *systems, value_text)
         )
     head = ("judge", "missing", "invalid", "same grade", "kappa", "quadratic kappa", "shift")
     head += ("tau", "within topics", "largest error", "value, topics")
@@ -80,7 +80,7 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
 
 def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labeled: list[str]) -> str:
     """Compare means by people, by a model, and by both with the means over all topics."""
-    calibration = calibrate(people, {SHOWN: model}, runs, MEASURE, labeled=labeled)
+    calibration = calibrate(people, {MODEL: model}, runs, MEASURE, labeled=labeled)
     exact_means = judged.evaluate(people, runs, MEASURE).aggregate()
     rows: list[tuple[str, ...]] = []
     for mean_row in sorted(calibration.means, key=lambda mean_row: -exact_means[mean_row.run][MEASURE])[::4]:
@@ -94,13 +94,13 @@ def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labeled: 
         )
     head = ("run", "people, 43 topics", f"people, {len(labeled)} topics", "model, 43 topics", "corrected", "weight")
     introduction = (
-        f"{MEASURE} of every fourth run, with {SHOWN} as the judge, and 95% intervals for the population of topics."
+        f"{MEASURE} of every fourth run, with {MODEL} as the judge, and 95% intervals for the population of topics."
     )
     return f"## Means of systems\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path]) -> str:
-    """Measure the error of each kind of mean, over random choices of labeled topics."""
+    """Report the error of each kind of mean, over random choices of labeled topics."""
     people_scores = judged.evaluate(people, runs, MEASURE)
     y, names = people_scores.values[:, 0], people_scores.query_ids
     true_means, rng, rows = y.mean(axis=1), np.random.default_rng(1), list[tuple[str, ...]]()
@@ -108,20 +108,20 @@ def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
     for judge, qrels in models.items():
         scores = judged.evaluate(qrels, runs, MEASURE)
         row_of_topic = {name: i for i, name in enumerate(scores.query_ids)}
-        f = scores.values[:, 0][:, [row_of_topic[name] for name in names]]
+        model_scores = scores.values[:, 0][:, [row_of_topic[name] for name in names]]
         errors = {"people": list[float](), "corrected": list[float]()}
         widths: list[float] = []
         for split in splits:
             labeled_rows, other_rows = split[:LABELED], split[LABELED:]
             for run in range(len(runs)):
                 estimate = prediction_powered(
-                    y[run, labeled_rows], f[run, labeled_rows], f[run, other_rows], resamples=100
+                    y[run, labeled_rows], model_scores[run, labeled_rows], model_scores[run, other_rows], resamples=100
                 )
                 errors["people"].append(abs(estimate.known_mean - true_means[run]))
                 errors["corrected"].append(abs(estimate.value - true_means[run]))
                 width, people_width = (high - low for low, high in (estimate.interval, estimate.known_interval))
                 widths.append(width / people_width)
-        model = np.abs(f.mean(axis=1) - true_means).mean()
+        model = np.abs(model_scores.mean(axis=1) - true_means).mean()
         mean_errors = (float(np.mean(errors["people"])), float(model), float(np.mean(errors["corrected"])))
         rows.append((judge, *(f"{value:.4f}" for value in mean_errors), f"{np.mean(widths):.2f}"))
     head = ("judge", "people only", "model only", "corrected", "relative width of the interval")

@@ -37,7 +37,7 @@ def row(count: Counter[str]) -> list[float]:
 
 
 def by_package(root: Path) -> defaultdict[str, Counter[str]]:
-    """Count each package of a tree, and the total."""
+    """Count the lines of each package of a tree, and of all packages."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for path in root.rglob("*.py"):
         parts = path.relative_to(root).parts
@@ -48,7 +48,7 @@ def by_package(root: Path) -> defaultdict[str, Counter[str]]:
 
 
 def of_source(source: str) -> Counter[str]:
-    """Count one file."""
+    """Count the lines of one file."""
     lines = source.splitlines()
     docstrings, code, comments = set[int](), set[int](), set[int]()
     ends = {number: len(line) for number, line in enumerate(lines, 1)}

@@ -1,7 +1,7 @@
 """Write the table of docs/pooling.md on decisive labels: ``deciding.py DATA [--pairs N]``.
 
-DATA is a folder of TREC DL 2019 passages, with qrels and runs. All labels are hidden, and revealed one by one on
-request, until it is decided which of two runs has the higher mean. Passages that NIST did not judge have grade 0.
+DATA is a folder of TREC DL 2019 passages, with qrels and runs. All labels are hidden, and revealed individually on
+request, until the labels decide which of two runs has the higher mean. Passages that NIST did not judge have grade 0.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ORDERS = ("by priority", "by rank", "random")
 
 
 def main(data: Path, pairs: int) -> None:
-    """Measure, and write the table."""
+    """Compute the shares of labels for each order, and write the table."""
     qrels, runs = Qrels.read(data / "qrels" / "qrels.dl19-passage.txt"), sorted((data / "runs").glob("*.run.gz"))
     all_pairs = list(itertools.combinations(runs, 2))
     selected_pairs = [all_pairs[i] for i in np.sort(np.random.default_rng(0).permutation(len(all_pairs))[:pairs])]
     lines = [
-        "| measure | pairs | order | decided after, median | quartiles | fewer labels than both others |",
+        "| measure | pairs | order | labels to decide, median | quartiles | fewer labels than other orders |",
         "|---|--:|---|--:|--:|--:|",
     ]
     for measure in MEASURES:

@@ -47,7 +47,7 @@ def page(data: Path) -> str:
 
 
 def order(scores: judged.Scores) -> str:
-    """List the systems with intervals, and the systems that do not differ significantly."""
+    """Report the ranking with intervals, and the last rank without a significant difference."""
     values, names = scores.values[:, 0, :], scores.run_names
     tests = judged.stats.randomized_tukey(values, resamples=100_000, seed=0)
     estimates = scores.estimates()
@@ -79,7 +79,7 @@ def order(scores: judged.Scores) -> str:
 
 
 def sureness(scores: judged.Scores) -> str:
-    """Report the detectable differences, and the reliability of the order."""
+    """Report the detectable difference, and the reliability of the ranking."""
     values = scores.values[:, 0, :]
     results = [
         judged.stats.plan(values),
@@ -91,7 +91,7 @@ def sureness(scores: judged.Scores) -> str:
 
 
 def judges(data: Path, runs: list[Path]) -> str:
-    """Replace the official judgments by those of others, on the pairs that both judged."""
+    """Compare rankings by the official judgments with rankings by other judges, on pairs that both judged."""
     folder = data / "dl19_passage" / "alt_qrels"
     official = judged.Qrels.read(data / QRELS)
     official = judged.Qrels(official.table, "NIST", official.where)

@@ -1,14 +1,13 @@
-"""Write the generated parts of the documentation by running the program; ``--check`` only compares.
+"""Write the generated parts of the documentation; ``--check`` only reports parts that are out of date.
 
-Five kinds of generated text:
+Generated parts:
 
-* in README.md and docs/*.md, a ``console`` block is a list of commands (lines that begin with ``$``), each
-  followed by its output; the commands run in a folder that has the sample as ``sample/``;
-* ``python`` blocks with ``>>>`` are run as doctests in the same folder;
-* docs/measures.md and docs/cli.md are generated from the registry and from ``--help``, docs/choosing.md from the rules
-  of advice, docs/api.md from the OpenAPI description of the workbench;
-* between ``<!-- settings of engines -->`` and ``<!-- end -->`` are the settings of experiment engines;
-* an __init__.pyi declares the lazily imported names of a package for type checkers.
+* in README.md and docs/*.md, the output of the commands in ``console`` blocks (lines that begin with ``$``); they run
+  in a folder with the sample in ``sample/``, and ``python`` blocks with ``>>>`` are tested there as doctests;
+* docs/measures.md and docs/online-metrics.md, from the registries; docs/cli.md, from ``--help``; docs/choosing.md, from
+  the rules of advice; docs/api.md, from the OpenAPI description of the workbench; docs/json.md, from example answers;
+* the settings of experiment engines, between ``<!-- settings of engines -->`` and ``<!-- end -->``;
+* each __init__.pyi, which declares the lazily imported names of a package for type checkers.
 """
 
 from __future__ import annotations
@@ -69,18 +68,17 @@ _COMMANDS = (
 _API = """\
 # The workbench's API
 
-Generated from the OpenAPI description that `judged serve` serves at `/api/v1/openapi.json`; its page `/api` shows the
-same with addresses to click. Every page has a twin here, made from the same data. A number that does not exist is
-null. An error is `{"problem": ..., "fix": ...}` with status 400 or 422."""
+Generated from the OpenAPI description at `/api/v1/openapi.json`. The page `/api` of the workbench shows the same routes
+with links. Each page of the workbench has a route that returns its data. Missing numbers are null. An error is
+`{"problem": ..., "fix": ...}` with status 400 or 422."""
 
 _JSON = """\
 # The JSON of answers
 
-Generated from one example of each answer. What a command writes with `--format json`, what `to_dict()` returns and
-what a page's twin under `/api/v1/` sends are one and the same document. `schema` names its kind and version: within a
-version keys are only added. Numbers are in full precision; null means unknown. `notes` say what you should know
-before using the numbers, each with a rule whose name does not change; `[low, high]` under `ci` or `<name>_ci` is an
-interval."""
+Generated from one example of each answer. `--format json`, `to_dict()`, and `/api/v1/` return the same document.
+`schema` is its type and version; a version may gain keys, but loses none. Numbers have full precision, and null means
+unknown. `notes` explain limits of the numbers, and each note has a stable rule name. `ci` and `<name>_ci` are
+confidence intervals `[low, high]`."""
 
 
 def main() -> int:
@@ -138,7 +136,7 @@ STUBBED = tuple(
 def stub(package: str) -> str:
     """Return the stub of a package for type checkers, with signatures of functions that `of_runs` created."""
     module = importlib.import_module(package)
-    head = f"# Written by tools/docs.py: what `{package}` exports; it is imported at its first use."
+    head = f"# Written by tools/docs.py: names that `{package}` exports and imports at first use."
     imports, definitions = set[str](), list[str]()
     for name in module.__all__:
         value = getattr(module, name)
@@ -162,7 +160,7 @@ def stub(package: str) -> str:
 
 
 def _home(package: Any, name: str) -> str:
-    """Return the module that a package names as the home of a constant."""
+    """Return the module that a package declares for a constant."""
     tree = ast.parse(inspect.getsource(package))
     (homes,) = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
     return next(module for module, names in ast.literal_eval(homes).items() if name in names)
@@ -212,7 +210,7 @@ def engine_settings() -> str:
         for engine, engine_options in settings.items()
         for name, setting in engine_options.items()
     )  # fmt: skip
-    return markdown_table(("engine", "setting", "default", "values", "what it says"), rows)
+    return markdown_table(("engine", "setting", "default", "values", "description"), rows)
 
 
 def _toml(value: Any) -> str:
@@ -291,7 +289,7 @@ def api() -> str:
         for route in routes:
             parts.append("### {method} {path}\n\n{summary}. {meaning}".format(**route).rstrip())
             if parameters := route["parameter_table"].records():
-                head = ("parameter", "is", "default", "means")
+                head = ("parameter", "type", "default", "description")
                 rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in parameters]
                 parts.append(markdown_table(head, rows))
     return "\n\n".join(parts) + "\n"
@@ -304,8 +302,8 @@ def documents() -> str:
     schemas: dict[str, dict[str, set[str]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for make in examples.values():
-            document = json.loads(make().json())
+        for build_answer in examples.values():
+            document = json.loads(build_answer().json())
             key_types = schemas.setdefault(document.pop("schema"), {})
             for key, value in document.items():
                 key_types.setdefault(f"`{key}`", set()).add(_kind(value))
@@ -315,7 +313,7 @@ def documents() -> str:
     parts = [_JSON]
     for schema, key_types in sorted(schemas.items()):
         rows = ((key, ", ".join(sorted(kinds))) for key, kinds in key_types.items())
-        parts += [f"## {schema}", markdown_table(("key", "is"), rows)]
+        parts += [f"## {schema}", markdown_table(("key", "type"), rows)]
     return "\n\n".join(parts) + "\n"
 
 

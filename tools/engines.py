@@ -4,7 +4,7 @@ python tools/engines.py duckdb                  every shared run, in DuckDB
 python tools/engines.py sail                    the same behind Sail
 SPARK_HOME=... python tools/engines.py spark    behind Spark Connect, local[2]; SPARK_HOME has its jars
 SPARK_HOME=... python tools/engines.py logs     metrics of the sample's log and of every shared log, behind Spark
-SPARK_HOME=... python tools/engines.py lost     behind two workers, one of which is killed meanwhile
+SPARK_HOME=... python tools/engines.py lost     behind two Spark workers, one of which is killed during the join
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ RANKINGS: tuple[dict[str, Any], ...] = (
     {}, {"ties": "docid-rising", "precision": "single", "depth": 10}, {"ties": "rank"},
 )  # fmt: skip
 FIELDS = ("returned", "present", "topic", "rank", "grade", "row", "score", "tie_first", "tie_last", "extra_returned")
-QUICKLY = ("--driver-java-options", "-XX:TieredStopAtLevel=1")
-"""For short-lived servers, which would spend half of their time compiling."""
+FAST_START = ("--driver-java-options", "-XX:TieredStopAtLevel=1")
+"""Options of short-lived servers, which would otherwise spend half of their time compiling."""
 _WAIT = 300  # seconds until a server has started, on a busy machine
 
 
@@ -78,7 +78,7 @@ def collection(name: str, limit: int | None = None) -> tuple[Qrels, Table]:
 def differences(
     qrels: Any, local_runs: Any, remote_runs: Any, rankings: tuple[dict[str, Any], ...] = RANKINGS
 ) -> list[str]:
-    """Return every column of hits that differs, byte by byte, between local and remote runs."""
+    """Return the columns of hits whose bytes differ between local and remote runs."""
     qrels = Qrels.of(qrels)
     different: list[str] = []
     local, remote = ({run.name: run for run in runs_of(runs)} for runs in (local_runs, remote_runs))
@@ -95,7 +95,7 @@ def differences(
 
 
 def read_published_log(name: str) -> InteractionLog:
-    """Read one of the logs."""
+    """Read one of the published logs."""
     return read_log(sample.LOG if name == "sample" else DATA / "logs" / name, now_ms=1_798_761_600_000)
 
 
@@ -109,10 +109,10 @@ def store_in_spark(log: InteractionLog, spark_session: Any, folder: Path) -> Int
 
 
 def log_differences(
-    local_log: InteractionLog, remote_log: InteractionLog, by: str | None = None
+    local_log: InteractionLog, remote_log: InteractionLog, attribute: str | None = None
 ) -> tuple[list[str], int]:
     """Return the fields with different metrics between local and remote log, and the number of estimates."""
-    local_metrics, remote_metrics = (online_metrics(log, by=by) for log in (local_log, remote_log))
+    local_metrics, remote_metrics = (online_metrics(log, by=attribute) for log in (local_log, remote_log))
     fields = ("estimates", "ranks", "counts", "slices", "refused")
     different = [
         field for field in fields if repr(getattr(local_metrics, field)) != repr(getattr(remote_metrics, field))
@@ -146,7 +146,7 @@ def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> G
     """Start a Spark Connect server, with more options of spark-submit, and yield its URL."""
     home = spark_home()
     if home is None:
-        raise FileNotFoundError("a Spark with its jars, and Java")
+        raise FileNotFoundError("Spark with its jars, or Java, is missing. Fix: set SPARK_HOME, and install Java.")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -196,7 +196,7 @@ def session(address: str) -> Generator[Any]:
 
 
 def _scores(judged: Any) -> dict[str, Any]:
-    """Return the scores of every measure that needs only judgments and judged documents."""
+    """Return the scores of each measure without required parameters that the judged run supports."""
     entries = [
         entry for entry in REGISTRY.values() if not any(parameter.required for parameter in entry.all_parameters)
     ]
@@ -245,7 +245,7 @@ def _compare_logs(spark_session: Any) -> None:
         log, start = read_published_log(name), time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             different, count = log_differences(log, store_in_spark(log, spark_session, Path(folder) / "log"), attribute)
-        result = different or ("the same" if count else "nothing to compare")
+        result = different or ("the same" if count else "no estimates to compare")
         print(f"{name}: {count} estimates, {time.perf_counter() - start:.0f} s: {result}", flush=True)
 
 
@@ -272,7 +272,7 @@ def _compare_with_lost_worker(rows: int = 200_000) -> None:
     judged_rows = table.take(rng.choice(rows, rows // 10, replace=False))
     grades = pa.array(rng.integers(-1, 4, judged_rows.num_rows))
     qrels = Qrels.of(judged_rows.select(["query_id", "doc_id"]).append_column("relevance", grades))
-    options = (*QUICKLY, "--conf", f"spark.executor.extraJavaOptions={QUICKLY[1]}")
+    options = (*FAST_START, "--conf", f"spark.executor.extraJavaOptions={FAST_START[1]}")
     with (
         tempfile.TemporaryDirectory() as folder,
         spark("local-cluster[2,1,1024]", *options, log=Path(folder) / "log") as address,
@@ -297,7 +297,7 @@ def _compare_with_lost_worker(rows: int = 200_000) -> None:
         start = time.perf_counter()
         different = differences(qrels, table, run, ({},))
         print(f"{rows} rows, joined in {time.perf_counter() - start:.0f} s;", end=" ")
-        print(f"of {executors} there were killed on the way {killed}; then {_executors()}")
+        print(f"executors {executors}, killed {killed}, afterwards {_executors()}")
         log_lines = [line for line in log.read_text().splitlines() if " Lost " in line or "esubmi" in line]
         print(*log_lines[:20], different or "the same", sep="\n")
 

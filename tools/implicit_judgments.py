@@ -1,7 +1,7 @@
-"""Write docs/implicit-judgments.md, how near clicks come to people's judgments: ``implicit_judgments.py DATA``.
+"""Write docs/implicit-judgments.md, about the agreement of clicks with human judgments: ``implicit_judgments.py DATA``.
 
-DATA is a folder with ``logs/trec_session`` and ``logs/session2014_graphcm``. The third log is of simulated users, and
-ships with judged. The tests compare the page with the output where the data is available.
+DATA is a folder with ``logs/trec_session`` and ``logs/session2014_graphcm``. The third log has simulated users and
+ships with judged. If the data is available, the tests compare the page with the output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from offline_online import labeled, wrapped
+from offline_online import read_labeled_log, wrapped
 
 from judged.data import Qrels, sample
 from judged.errors import InputError, JudgedWarning
@@ -25,7 +25,7 @@ from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "implicit-judgments.md"
 MODELS = ("PBM", "DBN") if find_spec("judged.online.clicks.model_fit") else ()
-LEAST = 2  # impressions of a pair of the real logs, of which most have one
+MIN_SHOWN = 2  # impressions of a pair of the real logs; most pairs have one
 
 
 def main() -> int:
@@ -35,68 +35,89 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Make the page."""
+    """Build the page."""
     folder = data / "logs" / "trec_session"
     first = read_log(folder / "sessiontrack2012.xml.gz", name="TREC Session 2012", bots="keep")
-    second, labels = labeled(data / "logs" / "session2014_graphcm" / "normalized_with_labels.jsonl.gz")
+    second, labels = read_labeled_log(data / "logs" / "session2014_graphcm" / "normalized_with_labels.jsonl.gz")
     second = replace(second, name="TREC Session 2014", has=frozenset({"shown", "clicks", "ranks", "unclicked"}))
     simulated = replace(read_log(sample.LOG), name="sample (simulated)")
     people = Qrels.read(folder / "qrels" / "session2012.qrels")
-    logs = ((first, people, LEAST), (second, labels, LEAST), (simulated, sample.qrels(), 10))
+    logs = ((first, people, MIN_SHOWN), (second, labels, MIN_SHOWN), (simulated, sample.qrels(), 10))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        parts = [HEAD, evidence(logs), orders(logs), curves(logs), systems(simulated)]
+        parts = [
+            HEAD,
+            data_section(logs),
+            agreement_section(logs),
+            examination_section(logs),
+            system_section(simulated),
+        ]
     return "\n\n".join([*parts, TAIL]) + "\n"
 
 
-def evidence(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Say how much there is to learn from."""
+def data_section(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
+    """Report the size of each log, and the evidence of its pairs."""
     rows: list[tuple[str, ...]] = []
-    for log, _, least in logs:
-        every, kept = judge_clicks(log, min_shown=1), judge_clicks(log, min_shown=least)
+    for log, _, min_shown in logs:
+        all_judgments, judgments = judge_clicks(log, min_shown=1), judge_clicks(log, min_shown=min_shown)
         pages = log.engine.rows(f"SELECT count(*) AS n FROM {log.serp}")[0]["n"]  # noqa: S608
-        shown, clicks = (int(getattr(every.values, name).sum()) for name in ("impressions", "clicks"))
-        own = f"{float(every.values.weight.mean()):.0%}"
-        pairs = f"{len(every.grade):,}"
-        rows.append((log.name, f"{pages:,}", f"{shown:,}", f"{clicks:,}", pairs, f"{len(kept.grade):,}", own))
-    head = ("log", "pages", "results", "clicks", "pairs", "shown often enough", "own evidence")
-    said = (
+        impressions, clicks = (int(getattr(all_judgments.values, name).sum()) for name in ("impressions", "clicks"))
+        evidence_weight = f"{float(all_judgments.values.weight.mean()):.0%}"
+        pairs = f"{len(all_judgments.grade):,}"
+        rows.append(
+            (
+                log.name,
+                f"{pages:,}",
+                f"{impressions:,}",
+                f"{clicks:,}",
+                pairs,
+                f"{len(judgments.grade):,}",
+                evidence_weight,
+            )
+        )
+    head = ("log", "pages", "results", "clicks", "pairs", "pairs with enough impressions", "own evidence")
+    introduction = (
         "*Own evidence* is the mean weight of a pair's own clicks in its shrunk COEC. At 0%, documents differ in clicks"
         " no more than by chance: every COEC is 1, and the log gives no judgments. The tables below exclude pairs shown"
         " fewer than twice (in the sample, ten times)."
     )
-    return f"## Data\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## Data\n\n{wrapped(introduction)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
-def sources(log: InteractionLog, people: Qrels, least: int) -> list[tuple[str, Any]]:
-    """Make judgments of a log in every way, and set them against people's."""
-    ways: list[tuple[str, dict[str, Any]]] = [("COEC", {})]
+def compare_with_people(log: InteractionLog, people: Qrels, min_shown: int) -> list[tuple[str, Any]]:
+    """Compare each kind of judgments from a log with human judgments."""
+    configurations: list[tuple[str, dict[str, Any]]] = [("COEC", {})]
     if log.has_time:
-        ways.append(("COEC of satisfied clicks", {"by": "sat"}))
-    with suppress(InputError):  # of ranks that nothing joins: the page says so
-        ways.append(("COEC with propensities", {"propensities": propensities(log)}))
-    ways += [(name, {"by": name}) for name in MODELS]
-    made: list[tuple[str, Any]] = []
-    for name, how in ways:
-        with suppress(InputError):  # of a model whose ranks nothing joins
-            made.append((name, against_people(judge_clicks(log, min_shown=least, **how), people)))
-    return made
+        configurations.append(("COEC of satisfied clicks", {"by": "sat"}))
+    with suppress(InputError):  # if no clicked documents connect the ranks; the page states this
+        configurations.append(("COEC with propensities", {"propensities": propensities(log)}))
+    configurations += [(name, {"by": name}) for name in MODELS]
+    results: list[tuple[str, Any]] = []
+    for name, options in configurations:
+        with suppress(InputError):  # if no clicked documents connect the ranks of the model
+            results.append((name, against_people(judge_clicks(log, min_shown=min_shown, **options), people)))
+    return results
 
 
-def orders(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Compare orders of documents, and report the position bias that remains."""
+def agreement_section(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
+    """Report the agreement of document orders, and the remaining position bias."""
     rows: list[tuple[str, ...]] = []
-    for log, people, least in logs:
-        made = sources(log, people, least)
-        _, raw, rank = made[0][1].orders
-        named = [("rank only", rank, None), ("clicks per impression", raw, made[0][1].feedback[1])]
-        for name, row, bias in [*named, *((name, one.orders[0], one.feedback[0]) for name, one in made)]:
-            share, gain = (interval(*two) for two in ((row.value, row.ci, ""), (row.gain, row.gain_ci, "+")))
-            tau = "" if bias is None else interval(bias.partial, bias.ci, "+")
+    for log, people, min_shown in logs:
+        results = compare_with_people(log, people, min_shown)
+        _, raw, rank = results[0][1].orders
+        baselines = [("rank only", rank, None), ("clicks per impression", raw, results[0][1].feedback[1])]
+        for name, row, bias in [
+            *baselines,
+            *((name, result.orders[0], result.feedback[0]) for name, result in results),
+        ]:
+            share, gain = (
+                format_interval(*estimate) for estimate in ((row.value, row.ci, ""), (row.gain, row.gain_ci, "+"))
+            )
+            tau = "" if bias is None else format_interval(bias.partial, bias.ci, "+")
             gain = "" if name.startswith("clicks") else gain
             rows.append((log.name, name, share, gain, tau))
     head = ("log", "source", "agreement", "gain over clicks per impression", "partial tau")
-    said = (
+    introduction = (
         "*Agreement*: of two documents of a topic with different human grades, the share that the source orders"
         " correctly (0.5 is chance; ties count half). *Partial tau*: Kendall's tau with the logged rank within topics,"
         " given the human grades. Above 0, position bias remains; below 0, the correction is too strong. Shrinkage"
@@ -104,55 +125,56 @@ def orders(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
         " jackknife over topics."
     )
     return (
-        f"## Agreement with human judgments\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
+        f"## Agreement with human judgments\n\n{wrapped(introduction)}\n\n"
+        + TextTable(head, tuple(rows), labels=2).markdown()
     )
 
 
-def curves(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Report how often users examine each rank, or why it cannot be estimated."""
-    said: list[str] = []
+def examination_section(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
+    """Report how often users examine each rank, or the reason why it cannot be estimated."""
+    lines: list[str] = []
     for log, *_ in logs:
         try:
-            made = propensities(log)
+            estimates = propensities(log)
         except InputError:
-            said.append(f"- {log.name}: refused, because no chain of clicked documents connects all ranks.")
+            lines.append(f"- {log.name}: refused, because no chain of clicked documents connects all ranks.")
         else:
-            known = ", ".join(interval(row.value, row.ci, "") for row in made.ranks[1:5])
-            said.append(f"- {log.name}: users examine ranks 2 to 5 {known} times as often as rank 1.")
-    listed = "\n".join(wrapped(one).replace("\n", "\n  ") for one in said)
-    return f"## Examination by rank\n\n{listed}"
+            values = ", ".join(format_interval(row.value, row.ci, "") for row in estimates.ranks[1:5])
+            lines.append(f"- {log.name}: users examine ranks 2 to 5 {values} times as often as rank 1.")
+    text = "\n".join(wrapped(line).replace("\n", "\n  ") for line in lines)
+    return f"## Examination by rank\n\n{text}"
 
 
-def systems(log: InteractionLog) -> str:
-    """Score the sample's runs by both."""
+def system_section(log: InteractionLog) -> str:
+    """Report scores of the sample's runs by human grades and by clicks."""
     people, runs = sample.qrels(), sample.runs()
     judgments = judge_clicks(log, propensities=propensities(log))
-    shown = set(judgments.pairs["query_id"].to_pylist())
-    by_people = evaluate_means(people.over(shown), runs)
-    found, agreed = evaluate_uncertain(judgments, runs, "nDCG@10"), against_people(judgments, people, runs)
+    topics = set(judgments.pairs["query_id"].to_pylist())
+    human_means = evaluate_means(people.over(topics), runs)
+    corrected, agreement = evaluate_uncertain(judgments, runs, "nDCG@10"), against_people(judgments, people, runs)
     rows = tuple(
-        (row.run, f"{by_people[row.run]:.3f}", f"{row.plain:.3f}", interval(row.value, row.ci, ""))
-        for row in found.rows
+        (row.run, f"{human_means[row.run]:.3f}", f"{row.plain:.3f}", format_interval(row.value, row.ci, ""))
+        for row in corrected.rows
     )
     head = ("run", "human grades", "clicks, shrunk grades", "clicks, corrected")
-    said = (
+    introduction = (
         "nDCG@10 of the sample's runs on the searched topics, by human grades and by COEC of simulated clicks."
-        f" Kendall's tau of both orders is {agreed.tau:.3f}. The means are on different scales, because attraction is"
-        " not a grade. Shrunk grades make runs look similar and good. The corrected means and their intervals allow for"
-        " noise in the judgments and for the choice of topics."
+        f" Kendall's tau of both orders is {agreement.tau:.3f}. The means are on different scales, because attraction"
+        " is not a grade. Shrunk grades make runs look similar and good. The corrected means and their intervals allow"
+        " for noise in the judgments and for the choice of topics."
     )
-    return f"## Scores of systems\n\n{wrapped(said)}\n\n" + TextTable(head, rows, labels=1).markdown()
+    return f"## Scores of systems\n\n{wrapped(introduction)}\n\n" + TextTable(head, rows, labels=1).markdown()
 
 
 def evaluate_means(qrels: Qrels, runs: Any) -> dict[str, float]:
-    """Give the mean of each run."""
+    """Return the mean of each run."""
     from judged import evaluate
 
     return {run: means["nDCG@10"] for run, means in evaluate(qrels, runs, "nDCG@10").aggregate().items()}
 
 
-def interval(value: float, ci: tuple[float, float] | None, sign: str) -> str:
-    """Write a value with its interval."""
+def format_interval(value: float, ci: tuple[float, float] | None, sign: str) -> str:
+    """Format a value with its interval."""
     if math.isnan(value):
         return "-"
     return f"{value:{sign}.3f}" + ("" if ci is None else f" [{ci[0]:{sign}.3f}, {ci[1]:{sign}.3f}]")
@@ -178,11 +200,11 @@ TAIL = """## Conclusions
 ## Error rates in simulations
 
 With 300,000 pages of three rankers, estimated propensities have a root mean square error of at most 0.005; that of
-click rates is above 0.1. Their 95% intervals hold the truth in 92% to 98.5% of cases. Noisy judgments make the ideal
-ranking look better: a mean nDCG is wrong by up to 0.14 with two expected clicks per pair, and by 0.04 with eight. The
-correction reduces this to 0.03 and 0.001 ([decision 022](decisions/022-clicks.md)). Intervals of corrected means held
-the truth in 93 to 97% of 240 logs. Calibration has the rates for [COEC](calibration.md#clicks-over-expected-clicks)
-and [IPS](calibration.md#values-by-inverse-propensities).
+click rates is above 0.1. Their 95% intervals contain the true value in 92% to 98.5% of cases. Noisy judgments make the
+ideal ranking look better: a mean nDCG is wrong by up to 0.14 with two expected clicks per pair, and by 0.04 with eight.
+The correction reduces this to 0.03 and 0.001 ([decision 022](decisions/022-clicks.md)). Intervals of corrected means
+contained the true value in 93 to 97% of 240 logs. Calibration has the rates for
+[COEC](calibration.md#clicks-over-expected-clicks) and [IPS](calibration.md#values-by-inverse-propensities).
 
 ## Repeat
 

@@ -1,7 +1,7 @@
-"""Install each extra into a separate folder, and write the tables of docs/install.md: packages and their sizes.
+"""Install each extra into a separate folder, and write the tables of package sizes in docs/install.md.
 
 Sizes depend on platform and date, so tests do not check them; `tests/docs/test_install.py` checks the names against the
-requirements in pyproject.toml. Takes some minutes; needs pip and a package index.
+requirements in pyproject.toml. The tool needs some minutes, pip, and a package index.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tabled import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "install.md"
-_TABLES = re.compile(r"(?<=<!-- made by tools/install_sizes.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_TABLES = re.compile(r"(?<=<!-- written by tools/install_sizes.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def main() -> None:
-    """Install, measure, and write."""
+    """Measure the installed packages, and write the tables."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     base = installed("")
     rows = [

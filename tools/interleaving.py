@@ -1,4 +1,4 @@
-"""Print the numbers of docs/interleaving.md: users needed by it and by A/B tests, and coverage on simulated logs.
+"""Print the numbers of docs/interleaving.md: sample sizes, also of A/B tests, and coverage on simulated logs.
 
 ``python tools/interleaving.py [--groups N] [--users N]``; as committed, some ten minutes on one core.
 """
@@ -37,7 +37,7 @@ def arms(first: float, second: float) -> tuple[SimulatedArm, SimulatedArm]:
 
 
 def error_rates(groups: int) -> None:
-    """Split a log into groups of 300 users with clicks, and count how often intervals of a group hold the truth."""
+    """Report the coverage of intervals over groups of 300 users with clicks."""
     print("\n| situation | method | truth | one day | any day | mean |\n| :-- | :-- | --: | --: | --: | --: |")
     once, always = Inference(any_day=False), Inference(expected=GROUP)
     for situation, (first, second, attractiveness) in SITUATIONS.items():
@@ -62,13 +62,15 @@ def error_rates(groups: int) -> None:
                 ratio = UnitRatio.of_rows(outcomes.unit[in_group], outcome[in_group])
                 values.append(ratio.value)
                 ts.append(abs(ratio.t(truth)))
-            rates = " | ".join(f"{sum(t < looks.critical(GROUP) for t in ts) / groups:.1%}" for looks in (once, always))
+            rates = " | ".join(
+                f"{sum(t < inference.critical(GROUP) for t in ts) / groups:.1%}" for inference in (once, always)
+            )
             cells = f"{100 * truth:+.2f} pp | {rates} | {100 * sum(values) / groups:+.2f} pp"
             print(f"| {situation} | {method} | {cells} |", flush=True)
 
 
 def sensitivity(users: int) -> None:
-    """Report how many users are needed to distinguish two rankers, by interleaving and by an A/B test."""
+    """Report the number of users that interleaving and an A/B test need to distinguish two rankers."""
     print(f"\n| noise of grades | {' | '.join(METHODS)} | A/B, {METRIC} |\n| :-- | --: | --: | --: | --: |")
     for second in (0.7, 0.6, 0.4):
         plan = SimulationPlan(arms=arms(0.8, second), users=Users(number=users))

@@ -13,7 +13,7 @@ _LOWEST = re.compile(r"^(?P<name>[\w.-]+(\[[\w,-]+\])?)>=(?P<version>[\w.]+)")
 
 
 def pinned(requirement: str) -> str:
-    """Pin a requirement to its lowest version; one without a lower bound is unchanged.
+    """Pin a requirement to its lowest version. A requirement without a lower bound is unchanged.
 
     >>> pinned("duckdb>=1.1,<2"), pinned("uvloop>=0.19; sys_platform != 'win32'"), pinned("sqlglot<30")
     ('duckdb==1.1', "uvloop==0.19; sys_platform != 'win32'", 'sqlglot<30')

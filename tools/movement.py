@@ -38,13 +38,13 @@ GRADED = ("nDCG@10", "AP(rel=2)", "R(rel=2)@100")
 
 
 def main() -> int:
-    """Write the page."""
+    """Update the page."""
     PAGE.write_text(page(Path(sys.argv[1])), encoding="utf-8")
     return 0
 
 
 def page(data: Path) -> str:
-    """Return the page with its part on real runs rewritten."""
+    """Return the page with an updated part on real runs."""
     text = PAGE.read_text(encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
@@ -53,7 +53,7 @@ def page(data: Path) -> str:
 
 
 def ties(data: Path) -> str:
-    """Report how far the order of ties could change scores of some runs."""
+    """Report how much the order of ties can change the scores of some runs."""
     rows: list[tuple[str, ...]] = []
     shares: list[str] = []
     for name, (qrels, run) in TIED.items():
@@ -77,7 +77,7 @@ def ties(data: Path) -> str:
 
 
 def unjudged(data: Path) -> str:
-    """Report how little of a run is judged, and the effect on scores."""
+    """Report the share of judged documents, and the effect of unjudged documents on scores."""
     shares: list[tuple[str, ...]] = []
     rows: list[tuple[str, ...]] = []
     for run, path in UNJUDGED.items():

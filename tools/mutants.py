@@ -1,8 +1,8 @@
 """Mutation testing: change the sources at random places, and report changes that no test detects.
 
 ``mutants.py --packages clicks stats/cusum.py --sample 100`` samples places uniformly from these packages, mutates each
-in a copy of the sources, and runs the related tests that execute its lines. An equivalent mutant counts as a survivor.
-Which tests execute a line is traced once and saved in build/mutants. After Ctrl-C, the outcomes so far are reported.
+in a copy of the sources, and runs related tests that execute its lines. An equivalent mutant counts as a survivor. The
+lines that each test executes are traced once and saved in build/mutants. Ctrl-C ends the run with a report.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 _SURVIVED = {"survived", "not executed"}
-_NOT_BESIDE = {"web", "cli", "docs", "fuzz", "words"}  # folders whose tests run the whole product
+_PRODUCT_TESTS = {"web", "cli", "docs", "fuzz", "words"}  # folders whose tests run the whole product
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ class Runner:
         self.traces = root / "build" / "mutants"
 
     def run(self, mutants: Sequence[Mutant], traced: Sequence[str], jobs: int) -> list[Outcome]:
-        """Return the outcome of each mutant, where the lines of the traced sources choose the tests."""
-        beside = {source: self.tests_beside(source) for source in {mutant.source for mutant in mutants}}
-        files = sorted({file for tests in beside.values() for file in tests})
+        """Return the outcome of each mutant from tests that execute its lines, by traces of the sources."""
+        related_files = {source: self.related_tests(source) for source in {mutant.source for mutant in mutants}}
+        files = sorted({file for tests in related_files.values() for file in tests})
         context = multiprocessing.get_context("fork")
         with context.Pool(jobs, _create_copy, (self.root, self.folder, self.sources.name)) as pool:
             untraced = [file for file in files if not self._is_traced(file, traced)]
@@ -126,9 +126,10 @@ class Runner:
             traces = {file: Trace.load(self._saved(file)) for file in files}
             for file, trace in traces.items():
                 for test in trace.failed:
-                    print(f"{file}: {test} fails without a mutation, and is left out", file=sys.stderr)
+                    print(f"{file}: {test} fails without a mutation, and is excluded", file=sys.stderr)
             work = [
-                (mutant, *self._tests(mutant, [traces[file] for file in beside[mutant.source]])) for mutant in mutants
+                (mutant, *self._tests(mutant, [traces[file] for file in related_files[mutant.source]]))
+                for mutant in mutants
             ]
             outcomes: list[Outcome] = []
             try:
@@ -150,7 +151,7 @@ class Runner:
         return saved.exists() and Trace.load(saved).is_valid(self.root, self.sources, traced)
 
     def _tests(self, mutant: Mutant, traces: Iterable[Trace]) -> tuple[list[str], float]:
-        """Return the tests to run, those first that execute the line, and the CPU seconds that they need."""
+        """Return the tests to run, those that execute the line first, and their CPU seconds."""
         place = mutant.place
         lines = range(place.first, place.last + 1) if place.in_function else None
         executing: dict[str, float] = {}
@@ -169,14 +170,14 @@ class Runner:
 
     @functools.cached_property
     def _test_files(self) -> dict[str, set[str]]:
-        """Modules and names that each test file imports."""
+        """Modules and names that are imported by each test file."""
         files = sorted((self.root / "tests").rglob("test_*.py"))
         return {file.relative_to(self.root).as_posix(): self._imports(file) for file in files}
 
     @functools.cached_property
     def _exported(self) -> dict[str, str]:
         """Module of each name that a package exports."""
-        homes: dict[str, str] = {}
+        modules: dict[str, str] = {}
         for file in self.sources.rglob("__init__.py"):
             package = _dotted(file.parent.relative_to(self.sources.parent))
             for node in ast.walk(ast.parse(file.read_text())):
@@ -184,8 +185,8 @@ class Runner:
                     for key, names in zip(node.keys, node.values, strict=True):
                         module = getattr(key, "value", None)
                         for name in getattr(names, "elts", ()):
-                            homes[f"{package}.{getattr(name, 'value', '')}"] = str(module)
-        return homes
+                            modules[f"{package}.{getattr(name, 'value', '')}"] = str(module)
+        return modules
 
     @functools.cache  # noqa: B019 - a runner lives as long as the program
     def _imports(self, file: Path) -> set[str]:
@@ -198,10 +199,10 @@ class Runner:
                 imported.update([node.module, *names, *(self._exported.get(name, name) for name in names)])
         return imported
 
-    def tests_beside(self, source: str) -> list[str]:
-        """Return the test files in the folder that bears the name of the source's package, and those that import it.
+    def related_tests(self, source: str) -> list[str]:
+        """Return the test files in the folder of the source's package, and test files that import the source.
 
-        A module of statistics has the tests of the packages that import it, not all tests of statistics.
+        For a module of statistics, these are the tests of the packages that import it, not all tests of statistics.
         """
         path = Path(source)
         module = _dotted(
@@ -211,23 +212,23 @@ class Runner:
         if path.parts[0] == "stats":
             importers = [file for file in self.sources.rglob("*.py") if module in self._imports(file)]
             users = {file.relative_to(self.sources).parent.as_posix() for file in importers}
-            folders = {user for user in users if user.partition("/")[0] not in {*_NOT_BESIDE, "stats"}}
+            folders = {user for user in users if user.partition("/")[0] not in {*_PRODUCT_TESTS, "stats"}}
         return [
             file
             for file, imported in self._test_files.items()
-            if (folder := file.removeprefix("tests/")).partition("/")[0] not in _NOT_BESIDE
-            or path.parts[0] in _NOT_BESIDE
+            if (folder := file.removeprefix("tests/")).partition("/")[0] not in _PRODUCT_TESTS
+            or path.parts[0] in _PRODUCT_TESTS
             if module in imported or any(folder.startswith(f"{name}/") for name in folders)
         ]
 
     def _folder(self, package: Path) -> str:
-        """Return the deepest folder of tests that bears the name of a package or of what it is in."""
+        """Return the deepest folder of tests that has the name of the package or of one of its parents."""
         while package.parts and not any((self.root / "tests" / package).rglob("test_*.py")):
             package = package.parent
         return package.as_posix()
 
 
-_copies: list[Copy] = []  # that of this process
+_copies: list[Copy] = []  # the copy of this process
 
 
 def _create_copy(root: Path, folder: Path, package: str) -> None:
@@ -263,7 +264,7 @@ def wilson(successes: int, n: int) -> tuple[float, float]:
 
 
 def report(outcomes: Sequence[Outcome], packages: Sequence[str]) -> str:
-    """Return the rates of killed mutants, of all and by package, and the survivors."""
+    """Return the rates of killed mutants, in total and by package, and the survivors."""
     lines = [
         f"{'package':32} {'mutants':>7} {'killed':>6} {'timeout':>7} {'not executed':>12} {'rate':>6}  95% interval"
     ]
@@ -279,7 +280,7 @@ def report(outcomes: Sequence[Outcome], packages: Sequence[str]) -> str:
 
 
 def describe(outcome: Outcome) -> str:
-    """Return the place of a mutant, how many tests ran, and its line before and after."""
+    """Return the place of a mutant, the number of tests, and its line before and after the change."""
     note = "not executed" if outcome.outcome == "not executed" else f"{outcome.tests} tests"
     return f"{outcome.where} ({note})\n  - {outcome.old}\n  + {outcome.new}"
 

@@ -1,4 +1,4 @@
-"""Write docs/offline-online.md, whether judgments predict user behavior, on real logs: ``offline_online.py DATA``.
+"""Write docs/offline-online.md, about predicting user behavior from judgments: ``offline_online.py DATA``.
 
 DATA is a folder with ``logs/trec_session`` (the log of the TREC 2012 Session track with its judgments) and
 ``logs/session2014_graphcm`` (pages of the 2014 track with a label for each result). If the data is available, the tests
@@ -64,17 +64,17 @@ def session_2012(folder: Path) -> list[str]:
     return [
         "## TREC 2012 Session: searchers with a topic",
         wrapped(introduction),
-        relations(pages).markdown(),
-        wrapped(verdict(pages)),
-        wrapped(means(pages)),
+        relation_table(pages).markdown(),
+        wrapped(describe_relations(pages)),
+        wrapped(describe_topic_means(pages)),
         "Preferences between results:",
-        agreements(preferences).markdown(),
+        agreement_table(preferences).markdown(),
     ]
 
 
 def session_2014(folder: Path) -> list[str]:
     """Return the section on a larger log, with judgments of displayed results only, and without times."""
-    log, qrels = labeled(folder / "normalized_with_labels.jsonl.gz")
+    log, qrels = read_labeled_log(folder / "normalized_with_labels.jsonl.gz")
     measures = ("P@10", "DCG@10", "ERR(max=4)@10", "nDCG@10")
     pages = against_qrels(log, qrels, measures=measures, outcomes=["clicked"], unit="session")
     preferences = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
@@ -88,19 +88,19 @@ def session_2014(folder: Path) -> list[str]:
     return [
         "## TREC 2014 Session: labels of displayed results",
         wrapped(introduction),
-        relations(pages).markdown(),
-        wrapped(verdict(pages)),
+        relation_table(pages).markdown(),
+        wrapped(describe_relations(pages)),
         "Preferences between results:",
-        agreements(preferences).markdown(),
+        agreement_table(preferences).markdown(),
     ]
 
 
-def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
-    """Create a log, and the highest label of each result by query."""
+def read_labeled_log(path: Path) -> tuple[InteractionLog, Qrels]:
+    """Read a log with labels; return it with the highest label of each result by query."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     serps: list[dict[str, Any]] = []
-    shown: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
     grades: dict[str, dict[str, float]] = {}
     for i, row in enumerate(rows):
@@ -109,7 +109,7 @@ def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
                       "query": row["query"], "query_norm": row["query"], "filtered": False, "page": 1, "first_rank": 1,
                       "n_shown": len(row["results"]), "topic": row["query_id"]})  # fmt: skip
         for rank, (doc, grade) in enumerate(zip(row["results"], row["relevance"], strict=True), 1):
-            shown.append({"serp": i, "rank": rank, "object_id": doc})
+            results.append({"serp": i, "rank": rank, "object_id": doc})
             query_grades[doc] = max(grade, query_grades.get(doc, grade))
         events += [{"event": 100 * i + rank, "serp": i, "session": session, "user": session, "time_ms": i * 1000,
                     "action": "click", "object_id": row["results"][rank - 1], "rank": rank}
@@ -118,22 +118,22 @@ def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
                 for session_id in sorted({row["session"] for row in serps})]  # fmt: skip
     engine = Database()
     tables = [
-        engine.register(typed(rows_of_table, columns), name)
-        for name, rows_of_table, columns in (("serp", serps, SERP), ("shown", shown, SHOWN), ("event", events, EVENT),
+        engine.register(build_table(rows_of_table, columns), name)
+        for name, rows_of_table, columns in (("serp", serps, SERP), ("shown", results, SHOWN), ("event", events, EVENT),
                                     ("session", sessions, SESSION))
     ]  # fmt: skip
     log = InteractionLog(*tables, name="TREC 2014 Session", has_time=False, attributes=("topic",))
     return log, Qrels.of(grades, name="its labels")
 
 
-def typed(rows: list[dict[str, Any]], columns: Any) -> Any:
+def build_table(rows: list[dict[str, Any]], columns: Any) -> Any:
     """Create an Arrow table of rows."""
     fields = [pa.field(column.name, TYPES[column.type]) for column in columns]
     return pa.Table.from_pylist(rows, schema=pa.schema([*fields, *([pa.field("topic", pa.string())]
                                                                     if "topic" in rows[0] else [])]))  # fmt: skip
 
 
-def relations(result: OfflineOnline) -> Table:
+def relation_table(result: OfflineOnline) -> Table:
     """Return the table of relations over all pages."""
     rows = [row for row, relation in enumerate(result.relations) if relation.slice is None]
     return replace(result.table("relations").take(rows), labels=2).showing(
@@ -141,27 +141,27 @@ def relations(result: OfflineOnline) -> Table:
     )
 
 
-def agreements(result: PreferenceAgreement) -> Table:
+def agreement_table(result: PreferenceAgreement) -> Table:
     """Return the table of agreement by rule."""
     return result.table().showing("rule", "decided", "units", "agreement", "expected", "gain")
 
 
-def verdict(result: OfflineOnline) -> str:
+def describe_relations(result: OfflineOnline) -> str:
     """Describe which measures predict which outcomes."""
     sentences: list[str] = []
     for outcome in result.outcomes:
-        over_all, within = (
+        overall, within = (
             sum(getattr(result.of(measure, outcome), column).excludes(0.5) for measure in result.measures)
             for column in ("probability", "within")
         )
         sentences.append(
-            f"For *{outcome}*, {over_all} of {len(result.measures)} intervals exclude chance, within topics {within}."
+            f"For *{outcome}*, {overall} of {len(result.measures)} intervals exclude chance, within topics {within}."
         )
     tests = 2 * len(result.measures) * len(result.outcomes)
     return " ".join([*sentences, f"The {tests} intervals of {result.level:.0%} are not corrected for their number."])
 
 
-def means(result: OfflineOnline) -> str:
+def describe_topic_means(result: OfflineOnline) -> str:
     """Describe the correlation of topic means."""
     rho_texts = [
         f"{topic_row.rho} for *{topic_row.outcome}*" for topic_row in result.topics if topic_row.measure == "nDCG@10"

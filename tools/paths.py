@@ -1,7 +1,7 @@
 """Count the files of judged that a call executes, and list them: ``python tools/paths.py``.
 
-Files are in the order of their first call, in any thread. Imports do not count: each call is made once before it is
-traced.
+Files are in the order of their first call, in any thread. Imports do not count, since each call runs once before the
+traced run.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run_quietly(words: list[str]) -> None:
 
 
 def traced_files(call: Callable[[], object]) -> list[str]:
-    """Make a call twice, and return the files with functions that ran the second time, in order of first calls."""
+    """Run a call twice, and return the files with functions that the second run executed, in order of first calls."""
     files: dict[str, None] = {}
 
     def profile(frame: Any, event: str, _: object) -> None:

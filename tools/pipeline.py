@@ -1,7 +1,7 @@
-"""Write docs/pipeline.md, about a real pipeline over two collections, followed with traces: ``pipeline.py DATA``.
+"""Write docs/pipeline.md, about traces of a real pipeline over two collections: ``pipeline.py DATA``.
 
 The pipeline is examples/pipeline.py. DATA is a folder with ``cranfield`` (docs.jsonl.gz, queries.tsv, qrels); the other
-collection is the sample. The tests compare the stages before the reranker with the page where the data is at hand: the
+collection is the sample. If the data is available, the tests compare the stages before the reranker with the page. The
 reranker's trees may differ between processors.
 """
 
@@ -41,7 +41,7 @@ judged traces failures qrels.txt traces/traces.jsonl
 judged traces explain traces/traces.jsonl --topic 143 --doc 1043 --qrels qrels.txt
 ```
 """
-FOLLOWED = {
+CASES = {
     "cranfield": {
         ("116", "922"): """
             Correct: no source returned it. The document is about *slender bodies of revolution* and shares only *lift*
@@ -75,8 +75,8 @@ The stage is not yet the cause. To find the cause, read the query, the document,
 """
 
 
-class Followed(NamedTuple):
-    """One collection, its traces, and the ranks that the sources give to documents in their whole lists."""
+class TracedCollection(NamedTuple):
+    """Collection with its traces, and the ranks of the cases in the complete lists of both sources."""
 
     qrels: Qrels
     traces: Traces
@@ -92,7 +92,7 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Make the page."""
+    """Build the page."""
     cranfield = data / "cranfield"
     files = {
         "cranfield": (
@@ -110,54 +110,61 @@ def page(data: Path) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         for name, paths in files.items():
-            followed = follow(name, *paths)
-            parts += [f"## {titles[name]}", stages(followed), kinds(followed), cases(name, followed)]
+            collection = trace_collection(name, *paths)
+            parts += [
+                f"## {titles[name]}",
+                funnel_section(collection),
+                failure_section(collection),
+                case_section(name, collection),
+            ]
     return "\n\n".join(part.strip() for part in (*parts, TAIL)) + "\n"
 
 
-def follow(name: str, docs: Path, queries: Path, judgments: Path) -> Followed:
-    """Run the pipeline over a collection, and ask its sources for whole lists of the topics that are followed."""
+def trace_collection(name: str, docs: Path, queries: Path, judgments: Path) -> TracedCollection:
+    """Run the pipeline over a collection, and rank the documents of the cases in the complete lists of its sources."""
     pipeline = _example()
     texts, topics, qrels = dict(Texts.read(docs).documents), Topics.read(queries), Qrels.read(judgments)
     with tempfile.TemporaryDirectory() as folder:
-        asked = {row["query_id"]: row["text"] for row in topics.table.to_pylist()}
-        traces = read_traces(pipeline.run(texts, asked, qrels, Path(folder) / "traces.jsonl").path, name=name)
+        query_texts = {row["query_id"]: row["text"] for row in topics.table.to_pylist()}
+        traces = read_traces(pipeline.run(texts, query_texts, qrels, Path(folder) / "traces.jsonl").path, name=name)
     sources = pipeline.Sources.of(texts)
     pipeline.CANDIDATES = len(texts)
     ranks: dict[tuple[str, str], tuple[int | None, int | None]] = {}
-    for topic, doc in FOLLOWED[name]:
-        place, query = sources.ids.index(doc), topics.text(topic)
+    for topic, doc in CASES[name]:
+        index, query = sources.ids.index(doc), topics.text(topic)
         lists = [list(sources.lexical(query)), list(sources.dense(query))]
-        first, second = (one.index(place) + 1 if place in one else None for one in lists)
+        first, second = (ranking.index(index) + 1 if index in ranking else None for ranking in lists)
         ranks[topic, doc] = first, second
-    return Followed(qrels, traces, topics, ranks, list(texts))
+    return TracedCollection(qrels, traces, topics, ranks, list(texts))
 
 
-def stages(followed: Followed) -> str:
-    """Show the funnel."""
-    return "\n\n".join(_blocks(funnel(followed.qrels, followed.traces, corpus=followed.corpus), "stages"))
+def funnel_section(collection: TracedCollection) -> str:
+    """Report the funnel."""
+    return "\n\n".join(
+        _markdown_blocks(funnel(collection.qrels, collection.traces, corpus=collection.corpus), "stages")
+    )
 
 
-def kinds(followed: Followed) -> str:
-    """Show the main kind of failure and the tests."""
-    return "\n".join(failures(followed.qrels, followed.traces, corpus=followed.corpus).sentences[:2])
+def failure_section(collection: TracedCollection) -> str:
+    """Report the main kind of failure and the tests."""
+    return "\n".join(failures(collection.qrels, collection.traces, corpus=collection.corpus).sentences[:2])
 
 
-def cases(name: str, followed: Followed) -> str:
-    """Follow documents, and say by hand whether the tool was right."""
+def case_section(name: str, collection: TracedCollection) -> str:
+    """Report the explanation of each case, and whether it is correct."""
     parts: list[str] = []
-    for (topic, doc), verdict in FOLLOWED[name].items():
-        (told,) = explain_document(followed.traces, topic, doc, qrels=followed.qrels).sentences
-        lexical, dense = (rank or "none" for rank in followed.ranks[topic, doc])
+    for (topic, doc), verdict in CASES[name].items():
+        (explanation,) = explain_document(collection.traces, topic, doc, qrels=collection.qrels).sentences
+        lexical, dense = (rank or "none" for rank in collection.ranks[topic, doc])
         parts.append(
-            f"**Topic {topic}:** {followed.queries.text(topic)}\n\n> {told}\n\nRanks in the complete lists:"
+            f"**Topic {topic}:** {collection.queries.text(topic)}\n\n> {explanation}\n\nRanks in the complete lists:"
             f" bm25 {lexical}, dense {dense}. {' '.join(verdict.split())}"
         )
     return "\n\n".join(parts)
 
 
-def _blocks(answer: Any, *tables: str) -> list[str]:
-    """Give the sentences and some tables of an answer in Markdown."""
+def _markdown_blocks(answer: Any, *tables: str) -> list[str]:
+    """Format the sentences and some tables of an answer in Markdown."""
     return ["\n".join(answer.sentences), *(answer.table(name).markdown() for name in tables)]
 
 

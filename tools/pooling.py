@@ -1,6 +1,6 @@
 """Write the measured part of docs/pooling.md from two TREC collections: ``pooling.py DATA [--times N]``.
 
-DATA is a folder with ``robust03`` and ``dl19_passage``. Text above the line `MARK` is written by hand and unchanged.
+DATA is a folder with ``robust03`` and ``dl19_passage``. The tool does not change text above the line `MARK`.
 The tests compare one line of each table with the code.
 """
 
@@ -32,11 +32,11 @@ SIZES = (10, 20, 50, 100)
 STRATA, RATES = (10, 30), (4.0, 2.0, 1.0)
 MEASURES = ("P@10", "DCG@10", "RBP(p=0.8)", "NumRelRet", "NumRel", "R@100", "AP")
 SHOWN_SIZES, SHOWN_MEASURES = (10, 50), ("P@10", "RBP(p=0.8)", "NumRel", "R@100", "AP")
-RUNS = ("InexpC2", "SABIR03BASE", "UIUC03Rd1", "pircRBa1", "rutcor03100")  # of various ranks among the 17
+RUNS = ("InexpC2", "SABIR03BASE", "UIUC03Rd1", "pircRBa1", "rutcor03100")  # of different quality
 
 
 class Collection(NamedTuple):
-    """A collection whose pool counts as fully judged: unjudged documents are not relevant."""
+    """Collection whose pool counts as fully judged: unjudged documents are not relevant."""
 
     name: str
     runs: list[str]
@@ -65,7 +65,7 @@ def maxmean_order(
     retention: float = 1.0,
     seed: int = 0,
 ) -> list[list[str]]:
-    """Return the order in which MaxMean judges each topic's pool, given all answers."""
+    """Return the order in which MaxMean judges the pool of each topic."""
     pool, orders = candidates(runs, depth, queries=queries), list[list[str]]()
     for query_id, arms in zip(pool.query_ids, topic_bandits(pool.lists, retention, seed), strict=True):
         order, row = list[str](), next(arms, None)
@@ -80,17 +80,19 @@ def pool_rows(source: Collection, depths: Sequence[int] = DEPTHS) -> Iterator[li
     """Yield rows that compare depth pools with MaxMean at the same number of labels per topic."""
     judged_topics = {topic for topic, _ in source.grades}
     queries = dict.fromkeys(sorted(judged_topics), "")
-    full_pool = candidates(source.runs, 100, queries=queries)
+    judged_pool = candidates(source.runs, 100, queries=queries)
     relevant = lambda topic, doc: source.grades.get((topic, doc), 0) >= source.rel  # noqa: E731
     by_topic: defaultdict[str, list[tuple[int, bool]]] = defaultdict(list)
-    for code, doc, best_rank in zip(full_pool.topic.tolist(), full_pool.doc, full_pool.best_rank.tolist(), strict=True):
-        topic = full_pool.query_ids[code]
+    for code, doc, best_rank in zip(
+        judged_pool.topic.tolist(), judged_pool.doc, judged_pool.best_rank.tolist(), strict=True
+    ):
+        topic = judged_pool.query_ids[code]
         by_topic[topic].append((best_rank, relevant(topic, doc)))
     n_relevant = sum(is_relevant for rows in by_topic.values() for _, is_relevant in rows)
     orders = {
         retention: dict(
             zip(
-                full_pool.query_ids,
+                judged_pool.query_ids,
                 maxmean_order(source.runs, relevant, queries=queries, retention=retention),
                 strict=True,
             )
@@ -109,16 +111,16 @@ def pool_rows(source: Collection, depths: Sequence[int] = DEPTHS) -> Iterator[li
         yield [source.name, str(depth), f"{labels:,}", *cells, f"{counts[1] / counts[0]:.2f}"]
 
 
-class Full(NamedTuple):
-    """The fully judged pool of Robust03."""
+class JudgedPool(NamedTuple):
+    """Fully judged pool of Robust03."""
 
     pool: Candidates
     lists: dict[str, Any]  # by run
-    pool_row: Any  # (L,): the position in the pool of each judged pair
+    pool_row: Any  # position of each judged pair in the pool, of shape (L,)
 
 
-def full(source: Collection, topics: int | None = None, runs: Sequence[str] = RUNS) -> Full:
-    """Judge every document of the pool; `topics` selects topics at even distances."""
+def judge_pool(source: Collection, topics: int | None = None, runs: Sequence[str] = RUNS) -> JudgedPool:
+    """Judge each document of the pool; `topics` is the number of evenly spaced topics."""
     names = sorted({topic for topic, _ in source.grades})
     selected_topics = names if topics is None else names[:: len(names) // topics][:topics]
     pool = candidates(source.runs, 100, queries=dict.fromkeys(selected_topics, ""))
@@ -134,11 +136,11 @@ def full(source: Collection, topics: int | None = None, runs: Sequence[str] = RU
     }
     pairs = zip(first_list.label_topic.tolist(), first_list.label_row.tolist(), strict=True)
     pair_rows = [row_of[first_list.query_ids[topic], first_list.qrels.index.row_names[row]] for topic, row in pairs]
-    return Full(pool, {name: lists[name] for name in runs}, np.array(pair_rows))
+    return JudgedPool(pool, {name: lists[name] for name in runs}, np.array(pair_rows))
 
 
-class Simulated(NamedTuple):
-    """Estimates of a measure from many samples, (runs, times) each, and the true values, (runs,)."""
+class SimulatedEstimates(NamedTuple):
+    """Estimates of a measure from many samples, of shape (runs, times), and the true values, of shape (runs,)."""
 
     truth: Any
     values: Any
@@ -147,32 +149,32 @@ class Simulated(NamedTuple):
 
 
 def simulate(
-    full_pool: Full,
+    judged_pool: JudgedPool,
     size: int,
     measures: Sequence[str],
     times: int,
     strata: Sequence[int] = STRATA,
     rates: Sequence[float] = RATES,
     seed: int = 0,
-) -> dict[str, Simulated]:
-    """Sample `size` documents per topic many times, and estimate each time."""
-    bands, stratum, sizes = assign_strata(full_pool.pool, (*strata, 100))
+) -> dict[str, SimulatedEstimates]:
+    """Sample `size` documents per topic many times, and estimate the measures from each sample."""
+    bands, stratum, sizes = assign_strata(judged_pool.pool, (*strata, 100))
     first_rows = np.unique(stratum, return_index=True)[1]
-    sample_sizes = allocate(size * len(full_pool.pool.query_ids), sizes, np.array(rates)[bands])
-    rng, topic = np.random.default_rng(seed), full_pool.pool.topic[first_rows]
+    sample_sizes = allocate(size * len(judged_pool.pool.query_ids), sizes, np.array(rates)[bands])
+    rng, topic = np.random.default_rng(seed), judged_pool.pool.topic[first_rows]
     parsed = {name: parse(name) for name in measures}
-    results = {name: np.zeros((3, len(full_pool.lists), times)) for name in measures}
+    results = {name: np.zeros((3, len(judged_pool.lists), times)) for name in measures}
     truth = {
-        name: [truth_of(measure, judged) for judged in full_pool.lists.values()] for name, measure in parsed.items()
+        name: [true_value(measure, judged) for judged in judged_pool.lists.values()] for name, measure in parsed.items()
     }
     for trial in range(times):
         is_sampled = np.zeros(len(stratum), dtype=np.bool_)
         is_sampled[draw(stratum, sample_sizes, rng)] = True
-        is_label_sampled = is_sampled[full_pool.pool_row]
+        is_label_sampled = is_sampled[judged_pool.pool_row]
         design = StratifiedSample(
-            stratum[full_pool.pool_row[is_label_sampled]], sizes, topic, len(full_pool.pool.query_ids)
+            stratum[judged_pool.pool_row[is_label_sampled]], sizes, topic, len(judged_pool.pool.query_ids)
         )
-        for run_index, judged in enumerate(full_pool.lists.values()):
+        for run_index, judged in enumerate(judged_pool.lists.values()):
             visible = select_labels(judged, is_label_sampled)
             for name, measure in parsed.items():
                 if name == "InfAP":
@@ -184,29 +186,29 @@ def simulate(
                 limits = estimate.limits
                 is_covered = np.nan if limits is None else limits[0] <= truth[name][run_index] <= limits[1]
                 results[name][:, run_index, trial] = estimate.value, estimate.error, is_covered
-    return {name: Simulated(np.array(truth[name]), *values) for name, values in results.items()}
+    return {name: SimulatedEstimates(np.array(truth[name]), *values) for name, values in results.items()}
 
 
-def truth_of(measure: Any, judged: Any) -> float:
-    """Return the aggregate over the fully judged pool; for InfAP, that of AP."""
+def true_value(measure: Any, judged: Any) -> float:
+    """Return the aggregate over the fully judged pool; for InfAP, the aggregate of AP."""
     scores = (parse("AP") if measure.entry.name == "InfAP" else measure)(judged)
     return float(scores.sum() if measure.entry.aggregate == "sum" else scores.mean())
 
 
 def simulated_rows(
-    full_pool: Full,
+    judged_pool: JudgedPool,
     size: int,
     measures: Sequence[str],
     times: int,
-    ends: Sequence[int] = STRATA,
+    strata: Sequence[int] = STRATA,
     rates: Sequence[float] = RATES,
 ) -> Iterator[list[str]]:
-    """Yield bias and coverage of each measure, of the mean and the worst run."""
-    for name, result in simulate(full_pool, size, measures, times, ends, rates).items():
+    """Yield bias and coverage of each measure, for the mean over runs and for the worst run."""
+    for name, result in simulate(judged_pool, size, measures, times, strata, rates).items():
         bias = result.values.mean(axis=1) - result.truth
         noise = result.values.std(axis=1, ddof=1) / np.sqrt(times)
         worst = int(np.abs(bias / result.truth).argmax())
-        has_interval = ~np.isnan(result.covered)  # of the samples that have an interval
+        has_interval = ~np.isnan(result.covered)
         covered = np.nansum(result.covered, axis=1) / np.maximum(has_interval.sum(axis=1), 1)
         form = "ratio" if name == "InfAP" else estimator_of(parse(name))
         coverage_texts = (
@@ -216,7 +218,7 @@ def simulated_rows(
         )
         spread = result.values.std(axis=1, ddof=1) / result.truth
         yield [
-            str(len(full_pool.pool.query_ids)), str(size), name, form, f"{bias[worst] / result.truth[worst]:+.2%}",
+            str(len(judged_pool.pool.query_ids)), str(size), name, form, f"{bias[worst] / result.truth[worst]:+.2%}",
             f"{np.abs(bias / noise).max():.1f}", f"{spread.mean():.1%}", *coverage_texts,
         ]  # fmt: skip
 
@@ -229,33 +231,33 @@ def main() -> int:
     options = parser.parse_args()
     head = PAGE.read_text(encoding="utf-8").partition(MARK)[0].rstrip()
     PAGE.write_text(
-        f"{head}\n\n{MARK}\n\n" + "\n\n".join(measured(options.data, options.times)) + "\n", encoding="utf-8"
+        f"{head}\n\n{MARK}\n\n" + "\n\n".join(measured_part(options.data, options.times)) + "\n", encoding="utf-8"
     )
     return 0
 
 
-def measured(data: Path, times: int) -> Iterator[str]:
+def measured_part(data: Path, times: int) -> Iterator[str]:
     """Yield the measured part of the page."""
     robust, dl19 = (collection(name, data) for name in ("Robust03", "DL19"))
     yield "## Measured: MaxMean and pools by depth"
-    yield FOUND
+    yield MAXMEAN_TEXT
     header = ("collection", "depth", "labels", "pool by depth", "MaxMean, retention 1", "MaxMean, retention 0", "ratio")
     yield markdown_table(header, [row for source in (robust, dl19) for row in pool_rows(source)])
     yield "## Measured: estimates from samples"
-    yield ESTIMATED.format(times=f"{times:,}", noise=f"{1.96 * (0.95 * 0.05 / times) ** 0.5:.1%}")
+    yield ESTIMATES_TEXT.format(times=f"{times:,}", noise=f"{1.96 * (0.95 * 0.05 / times) ** 0.5:.1%}")
     rows: list[list[str]] = []
     for topics in (None, 10):
-        full_pool = full(robust, topics)
+        judged_pool = judge_pool(robust, topics)
         for size in SIZES:
-            rows += simulated_rows(full_pool, size, MEASURES, times)
+            rows += simulated_rows(judged_pool, size, MEASURES, times)
     yield estimates_table(row for row in rows if int(row[1]) in SHOWN_SIZES and row[2] in SHOWN_MEASURES)
-    yield COVERED
+    yield COVERAGE_TEXT
     yield coverage_table(rows)
     yield "## Measured: AP and InfAP from uniform samples"
-    yield INFERRED
-    full_pool = full(robust)
+    yield INFAP_TEXT
+    judged_pool = judge_pool(robust)
     yield estimates_table(
-        row for size in SHOWN_SIZES for row in simulated_rows(full_pool, size, ("AP", "InfAP"), times, (), (1.0,))
+        row for size in SHOWN_SIZES for row in simulated_rows(judged_pool, size, ("AP", "InfAP"), times, (), (1.0,))
     )
 
 
@@ -275,10 +277,12 @@ def coverage_table(rows: Sequence[Sequence[str]]) -> str:
     return markdown_table(header, [[topics, *cells] for topics, cells in ranges.items()])
 
 
-FOUND = """Relevant documents found, and their share of those in the depth-100 pool, with the same number of labels per
+MAXMEAN_TEXT = """\
+Relevant documents found, and their share of those in the depth-100 pool, with the same number of labels per
 topic as the pool by depth. Robust03 has 17 runs, 100 topics, and relevant grades from 1; DL19 has 37 runs, 43 topics,
 and relevant grades from 2. The ratio compares MaxMean with retention 1 and the pool by depth."""
-ESTIMATED = """The depth-100 pool of Robust03 (17 runs, about 495 documents per topic) counts as fully judged. {times}
+ESTIMATES_TEXT = """\
+The depth-100 pool of Robust03 (17 runs, about 495 documents per topic) counts as fully judged. {times}
 samples were drawn, for all 100 topics and for 10 of them, and five runs were estimated. Strata are best ranks 1-10,
 11-30, and 31-100, sampled at rates 4, 2, and 1. All rows use the same random numbers, so their errors are correlated.
 
@@ -286,9 +290,11 @@ Bias is the relative error of the mean estimate, for the run with the largest on
 the estimates relative to the true value. Coverage is the share of 95% intervals that contain the true value, for the
 run furthest from 95%; its own 95% margin is {noise}. For recall and AP, the coverage is so low that `estimate` shows no
 interval."""
-COVERED = """Lowest and highest coverage over five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per
+COVERAGE_TEXT = """\
+Lowest and highest coverage over five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per
 topic:"""
-INFERRED = """The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative
+INFAP_TEXT = """\
+The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative
 grades; it has no interval here."""
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Write docs/real-logs.md, what four published logs can tell and what is wrong with them: ``real_logs.py DATA``.
+"""Write docs/real-logs.md, about metrics and problems of four published logs: ``real_logs.py DATA``.
 
-DATA is a folder with ``logs``: ``ubi_esci``, ``ubi_chorus``, ``trec_session`` and ``session2014_graphcm``. The tests
-compare the page with the output where the data is available.
+DATA is a folder with ``logs``: ``ubi_esci``, ``ubi_chorus``, ``trec_session``, and ``session2014_graphcm``. If the data
+is available, the tests compare the page with the output.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 from judged.online import InteractionLog, OnlineEstimate, OnlineScores, check_log, online_metrics, read_log
 from judged.online.findings import unfit_reasons
 from judged.online.layout import format_amount as amount
-from judged.online.layout import format_estimate as value_of
-from judged.online.layout import format_interval as span_of
+from judged.online.layout import format_estimate as value
+from judged.online.layout import format_interval as interval
 from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-logs.md"
-NOW = 1_767_225_600_000  # 2026-01-01: nothing in these logs is later, whenever this runs
+NOW = 1_767_225_600_000  # 2026-01-01, after all rows of these logs; a fixed time keeps the page reproducible
 SHARED_NAMES = ("PageCTR", "SatisfiedClicks", "Abandonment", "ZeroResults")
 NAMES = (
     SHARED_NAMES,
@@ -33,7 +33,7 @@ NAMES = (
     (*SHARED_NAMES, "SessionSuccess"),
     SHARED_NAMES,
 )
-LEAST_SHARE = 0.05  # of the rows that a rule applies to, for a row in the table of problems
+MIN_SHARE = 0.05  # of the rows that a rule applies to, for the table of problems
 Rows = list[dict[str, Any]]
 
 
@@ -52,31 +52,31 @@ def page(data: Path) -> str:
     graphcm = read_log(
         logs / "session2014_graphcm" / "normalized_with_labels.jsonl.gz", mapping="graphcm", name="TREC Session 2014"
     )
-    every = (esci, chorus, trec, graphcm)
-    scores = [online_metrics(log, list(names)) for log, names in zip(every, NAMES, strict=True)]
+    all_logs = (esci, chorus, trec, graphcm)
+    scores = [online_metrics(log, list(names)) for log, names in zip(all_logs, NAMES, strict=True)]
     parts = [
         HEAD,
-        overview(every),
+        overview_table(all_logs),
         "## Problems",
         wrapped("Rules that apply to at least 5% of the rows ([log checks](log-checks.md) describes them):"),
-        problems(every),
+        problem_table(all_logs),
         "## Metrics",
         wrapped(
             "Intervals are over users, or over sessions for logs without user IDs"
             " ([definitions](online-metrics.md)). `-`: the log does not support the metric."
         ),
-        metrics(every, scores),
-        *of_esci(esci, scores[0], records(logs / "ubi_esci" / "ubi_queries_events.ndjson.gz")),
-        *of_chorus(chorus, scores[1], records(logs / "ubi_chorus" / "log_events.zip")),
-        *of_trec(trec, scores[2]),
-        *of_graphcm(scores[3]),
+        metric_table(all_logs, scores),
+        *esci_section(esci, scores[0], read_records(logs / "ubi_esci" / "ubi_queries_events.ndjson.gz")),
+        *chorus_section(chorus, scores[1], read_records(logs / "ubi_chorus" / "log_events.zip")),
+        *trec_section(trec, scores[2]),
+        *graphcm_section(scores[3]),
         TAIL,
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def overview(logs: tuple[InteractionLog, ...]) -> str:
-    """Return the table of sizes of each log and whether it passes the check."""
+def overview_table(logs: tuple[InteractionLog, ...]) -> str:
+    """Return the table of log sizes, and whether each log passes the check."""
     rows: list[tuple[str, ...]] = []
     for log in logs:
         units = len(log.serp.to_arrow("user")["user"].unique())
@@ -87,41 +87,48 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
     return TextTable(("log", "layout", "pages", "events", "intervals over", "check"), tuple(rows), labels=2).markdown()
 
 
-def problems(logs: tuple[InteractionLog, ...]) -> str:
+def problem_table(logs: tuple[InteractionLog, ...]) -> str:
     """Return the table of the rules that apply to many rows."""
     rows = tuple(
-        (log.name, found.rule, found.action, f"{found.rows:,}", f"{found.share:.1%}")
+        (log.name, finding.rule, finding.action, f"{finding.rows:,}", f"{finding.share:.1%}")
         for log in logs
-        for found in log.findings
-        if found.share >= LEAST_SHARE
+        for finding in log.findings
+        if finding.share >= MIN_SHARE
     )
     return TextTable(("log", "rule", "action", "rows", "share"), rows, labels=3).markdown()
 
 
-def metrics(logs: tuple[InteractionLog, ...], scores: list[OnlineScores]) -> str:
+def metric_table(logs: tuple[InteractionLog, ...], scores: list[OnlineScores]) -> str:
     """Return the table of metrics that at least three logs support."""
     rows = tuple(
-        (name, *(valued(log_scores.of(name)) if name in supported(log_scores) else "-" for log_scores in scores))
+        (
+            name,
+            *(
+                format_with_interval(log_scores.of(name)) if name in supported_metrics(log_scores) else "-"
+                for log_scores in scores
+            ),
+        )
         for name in SHARED_NAMES
     )
     return TextTable(("metric", *(log.name for log in logs)), rows).markdown()
 
 
-def supported(scores: OnlineScores) -> set[str]:
+def supported_metrics(scores: OnlineScores) -> set[str]:
     """Return the names of the metrics that have an estimate."""
     return {str(estimate.metric) for estimate in scores.estimates}
 
 
-def of_esci(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
+def esci_section(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
     """Return the section on the UBI sample, in which three front ends are mixed."""
     queries = [row for row in raw if "action_name" not in row]
-    listed = [row["query_response_hit_ids"] for row in queries if row.get("query_response_hit_ids") is not None]
+    num_facet_requests = count_rows(log, "facet-request")
+    hit_lists = [row["query_response_hit_ids"] for row in queries if row.get("query_response_hit_ids") is not None]
     clicks = Counter(row.get("client_id") for row in raw if row.get("action_name") == "click")
     max_clicks = clicks.most_common(1)[0][1]
     scores_by_application = online_metrics(log, ["PageCTR", "SatisfiedClicks", "ObservedVisits"], by="application")
-    zero, naive = scores.of("ZeroResults"), sum(not hit_ids for hit_ids in listed)
+    zero, num_empty = scores.of("ZeroResults"), sum(not hit_ids for hit_ids in hit_lists)
     satisfied = scores.of("SatisfiedClicks")
-    num_unknown_ids, application = finding(log, "unknown-query-id"), "esci_ubi_sample"
+    num_unknown_ids, application = count_rows(log, "unknown-query-id"), "esci_ubi_sample"
     observed_visits = scores_by_application.of("ObservedVisits", application)
     return [
         "## UBI sample: three front ends in one file",
@@ -131,21 +138,21 @@ def of_esci(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
             " lists."
         ),
         wrapped(
-            f"**Zero results.** {naive} of the {len(listed)} query records with a list have an empty one:"
-            f" {naive / len(listed):.1%}. But {finding(log, 'facet-request')} of the {len(queries)} query records are"
+            f"**Zero results.** {num_empty} of the {len(hit_lists)} query records with a list have an empty one:"
+            f" {num_empty / len(hit_lists):.1%}. But {num_facet_requests} of the {len(queries)} query records are"
             f" facet requests. Of the pages with a list, {amount(zero.numerator)} of {amount(zero.denominator)} were"
-            f" empty: {value_of(zero)} {span_of(zero)}. The interval is wide, because these pages are from"
+            f" empty: {value(zero)} {interval(zero)}. The interval is wide, because these pages are from"
             f" {zero.units} users."
         ),
         wrapped(
             f"**Clicks.** One user made {max_clicks} of the {clicks.total()} `click` events"
-            f" ({max_clicks / clicks.total():.0%}). Therefore the interval of SatisfiedClicks, {value_of(satisfied)}"
-            f" {span_of(satisfied)}, is wide. An interval over clicks would be narrow and describe one person. The"
+            f" ({max_clicks / clicks.total():.0%}). Therefore the interval of SatisfiedClicks, {value(satisfied)}"
+            f" {interval(satisfied)}, is wide. An interval over clicks would be narrow and describe one person. The"
             " applications differ:"
         ),
-        sliced(scores_by_application),
+        slice_table(scores_by_application),
         wrapped(
-            f"Only {value_of(observed_visits)} of the visits of `{application}` have an observed end. The others are"
+            f"Only {value(observed_visits)} of the visits of `{application}` have an observed end. The others are"
             " the last of their session, and count as satisfied."
         ),
         wrapped(
@@ -155,28 +162,29 @@ def of_esci(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
     ]
 
 
-def of_chorus(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
-    """Return the section on Chorus, the log of a program."""
+def chorus_section(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
+    """Return the section on Chorus, a generated log."""
     queries = [row for row in raw if "action_name" not in row]
     events = [row for row in raw if "action_name" in row]
-    empty = {row["query_id"]: not row["query_response_object_ids"] for row in queries}
-    texts: dict[str, set[bool]] = {}
+    is_empty = {row["query_id"]: not row["query_response_object_ids"] for row in queries}
+    emptiness_by_query: dict[str, set[bool]] = {}
     for row in queries:
-        texts.setdefault(row["user_query"], set()).add(empty[row["query_id"]])
+        emptiness_by_query.setdefault(row["user_query"], set()).add(is_empty[row["query_id"]])
     sizes = Counter(json.loads(row["query"])["size"] for row in queries)
     search_events = [row for row in events if row["action_name"] == "on_search"]
-    agree = sum((row["event_attributes"]["result_count"] == 0) == empty[row["query_id"]] for row in search_events)
+    agree = sum((row["event_attributes"]["result_count"] == 0) == is_empty[row["query_id"]] for row in search_events)
     times = sorted(row["timestamp"] for row in raw)
     minutes, users = (times[-1] - times[0]) / 60_000, len({row["client_id"] for row in raw})
     sessions = log.session.to_arrow("session").num_rows
     num_always_empty, num_varying = (
-        sum(emptiness == {True} for emptiness in texts.values()),
-        sum(len(emptiness) == 2 for emptiness in texts.values()),
+        sum(emptiness == {True} for emptiness in emptiness_by_query.values()),
+        sum(len(emptiness) == 2 for emptiness in emptiness_by_query.values()),
     )
     mixed = f", except for {num_varying}" if num_varying else ""
+    num_queries = len(emptiness_by_query)
     zero, first_click = scores.of("ZeroResults"), scores.of("TimeToFirstClick")
     satisfied, over = scores.of("SatisfiedClicks"), scores.of("DwellOver")
-    num_beyond_list = finding(log, "rank-beyond-list")
+    num_beyond_list = count_rows(log, "rank-beyond-list")
     return [
         "## Chorus: a generated log",
         wrapped(
@@ -184,18 +192,18 @@ def of_chorus(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]
             f" {minutes:.1f} minutes. The check passes, because a check cannot detect generated rows."
         ),
         wrapped(
-            f"**Zero results.** {value_of(zero)} of the pages are empty. Facet requests are not the reason: all"
+            f"**Zero results.** {value(zero)} of the pages are empty. Facet requests are not the reason: all"
             f" {len(queries):,} requests ask for {' or '.join(str(size) for size in sizes)} results, and"
-            f" {agree:,} of {len(search_events):,} search events agree. Of {len(texts):,} different queries,"
-            f" {num_always_empty:,} never found anything, and {len(texts) - num_always_empty - num_varying} always"
+            f" {agree:,} of {len(search_events):,} search events agree. Of {num_queries:,} different queries,"
+            f" {num_always_empty:,} never found anything, and {num_queries - num_always_empty - num_varying} always"
             f" did{mixed}. The former are generated phrases such as “syndicate visionary niches”, in a catalog of"
             " electronics."
         ),
         wrapped(
-            f"**Clicks.** The mean time to the first click is {value_of(first_click)} {span_of(first_click)}, too fast"
+            f"**Clicks.** The mean time to the first click is {value(first_click)} {interval(first_click)}, too fast"
             f" for a person. {num_beyond_list:,} positions are after the end of the page's list."
             f" {amount(satisfied.numerator)} of {amount(satisfied.denominator)} clicks count as satisfied because they"
-            f" are the last of their session, although {value_of(over)} of the visits last 30 seconds."
+            f" are the last of their session, although {value(over)} of the visits last 30 seconds."
         ),
         wrapped(
             "**Conclusion.** Use it to test that a pipeline runs. A narrow interval does not show that the rows are"
@@ -204,10 +212,10 @@ def of_chorus(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]
     ]
 
 
-def of_trec(log: InteractionLog, scores: OnlineScores) -> list[str]:
+def trec_section(log: InteractionLog, scores: OnlineScores) -> list[str]:
     """Return the section on TREC Session 2012, a log of few people."""
     zero, session = scores.of("ZeroResults"), scores.of("SessionSuccess")
-    lost = finding(log, "current-query")
+    num_current = count_rows(log, "current-query")
     return [
         "## TREC Session 2012: people with a task",
         wrapped(
@@ -215,21 +223,22 @@ def of_trec(log: InteractionLog, scores: OnlineScores) -> list[str]:
             " reading times: every visit has a beginning and an end."
         ),
         wrapped(
-            f"**Details.** {lost} queries are not pages, because each session ends with a query for the participants"
-            " of the track. Sessions have no user IDs, so intervals are too narrow if one person had several. A page"
-            f" counts as empty if its list is empty: {amount(zero.numerator)} of {amount(zero.denominator)} pages."
+            f"**Details.** {num_current} queries are not pages, because each session ends with a query for the"
+            " participants of the track. Sessions have no user IDs, so intervals are too narrow if one person had"
+            " several. A page counts as empty if its list is empty:"
+            f" {amount(zero.numerator)} of {amount(zero.denominator)} pages."
         ),
         wrapped(
-            f"**Conclusion.** {session.units} sessions estimate rates to within ten points: {value_of(session)}"
-            f" {span_of(session)} of the sessions had a visit of 30 seconds. A change of five points is not detectable."
-            " [Another study](offline-online.md) compares these people's clicks with judgments."
+            f"**Conclusion.** {session.units} sessions estimate rates to within ten points: {value(session)}"
+            f" {interval(session)} of the sessions had a visit of 30 seconds. A change of five points is not"
+            " detectable. [Another study](offline-online.md) compares these people's clicks with judgments."
         ),
     ]
 
 
-def of_graphcm(scores: OnlineScores) -> list[str]:
-    """Return the section on TREC Session 2014: pages with labels, without a clock."""
-    empty = scores.of("ZeroResults")
+def graphcm_section(scores: OnlineScores) -> list[str]:
+    """Return the section on TREC Session 2014: pages with labels, without times."""
+    zero = scores.of("ZeroResults")
     return [
         "## TREC Session 2014: labeled pages without a clock",
         wrapped(
@@ -238,42 +247,41 @@ def of_graphcm(scores: OnlineScores) -> list[str]:
         ),
         wrapped(
             "**Conclusion.** The log shows clicks and reformulations, but not dwell times, so SatisfiedClicks is"
-            f" refused. {amount(empty.numerator)} of {amount(empty.denominator)} pages are empty, because pages without"
+            f" refused. {amount(zero.numerator)} of {amount(zero.denominator)} pages are empty, because pages without"
             " results have no labels and were not published. Half as many pages have a click as in 2012, but pages,"
             " topics, and engine differ."
         ),
     ]
 
 
-def records(path: Path) -> Rows:
+def read_records(path: Path) -> Rows:
     """Read the JSON record of each line, without the index lines of bulk files."""
     if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as packed:
-            text = packed.read(packed.namelist()[0]).decode()
+        with zipfile.ZipFile(path) as archive:
+            text = archive.read(archive.namelist()[0]).decode()
     else:
         text = gzip.decompress(path.read_bytes()).decode()
     rows = (json.loads(line[line.index("{") :]) for line in io.StringIO(text) if "{" in line)
     return [row for row in rows if "index" not in row]
 
 
-def finding(log: InteractionLog, rule: str) -> int:
+def count_rows(log: InteractionLog, rule: str) -> int:
     """Return the number of rows to which a rule applies."""
-    return sum(one.rows for one in log.findings if one.rule == rule)
+    return sum(finding.rows for finding in log.findings if finding.rule == rule)
 
 
-def sliced(scores: OnlineScores) -> str:
+def slice_table(scores: OnlineScores) -> str:
     """Return the table of metrics by slice."""
     slices = [name for name, _ in scores.slices]
     rows = tuple(
-        (str(metric), *(valued(one) for one in (scores.of(metric, name) for name in slices)))
-        for metric in scores.metrics
+        (str(metric), *(format_with_interval(scores.of(metric, name)) for name in slices)) for metric in scores.metrics
     )
     return TextTable((f"metric, by {scores.by}", *slices), rows).markdown()
 
 
-def valued(one: OnlineEstimate) -> str:
+def format_with_interval(estimate: OnlineEstimate) -> str:
     """Format an estimate with its interval; '-' if there is no value."""
-    return "-" if math.isnan(one.value) else f"{value_of(one)} {span_of(one)}"
+    return "-" if math.isnan(estimate.value) else f"{value(estimate)} {interval(estimate)}"
 
 
 def wrapped(text: str) -> str:

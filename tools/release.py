@@ -1,7 +1,7 @@
-"""Build wheel and source distribution, check them, and try both on every Python of this machine.
+"""Build the wheel and the source distribution, check them, and run both with each Python of this machine.
 
 `make release` calls it. It fails if `twine check` fails, the wheel is too large, or an installed distribution does not
-run. It lists the missing versions of Python. Nothing is uploaded.
+run. It lists the missing versions of Python. It uploads nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST_WHEEL = 2_500_000  # bytes
 
 
 def main() -> int:
-    """Build, check, and try; return 1 if something fails."""
+    """Build, check, and run the distributions; return 1 if a step fails."""
     shutil.rmtree(BUILT, ignore_errors=True)
     run(sys.executable, "-m", "build", "--outdir", str(BUILT), str(ROOT))
     (wheel,), (source_archive,) = BUILT.glob("*.whl"), BUILT.glob("*.tar.gz")
@@ -29,14 +29,14 @@ def main() -> int:
     size = wheel.stat().st_size
     print(f"{wheel.name}: {size:,} bytes; {source_archive.name}: {source_archive.stat().st_size:,} bytes", flush=True)
     if size > LARGEST_WHEEL:
-        print(f"the wheel is over {LARGEST_WHEEL:,} bytes")
+        print(f"The wheel has {size:,} bytes: expected at most {LARGEST_WHEEL:,}.")
         return 1
     pythons = {version: python_of(version) for version in versions()}
     for version, python in pythons.items():
         for distribution, extra in ((wheel, "[web]"), (source_archive, "")) if python else ():
             print(f"Python {version}, {distribution.name}{extra}", flush=True)
-            try_out(python, f"{distribution}{extra}")
-    for title, is_available in (("tried", True), ("not on this machine", False)):
+            run_installed(python, f"{distribution}{extra}")
+    for title, is_available in (("tested", True), ("not available", False)):
         print(
             f"{title}:", ", ".join(version for version in pythons if bool(pythons[version]) is is_available) or "none"
         )
@@ -59,7 +59,7 @@ def python_of(version: str) -> str:
     return ""
 
 
-def try_out(python: str, requirement: str) -> None:
+def run_installed(python: str, requirement: str) -> None:
     """Install a distribution into a new environment, and run it."""
     with tempfile.TemporaryDirectory() as folder:
         run(python, "-m", "venv", folder)
@@ -71,7 +71,7 @@ def try_out(python: str, requirement: str) -> None:
 def run(*command: str) -> None:
     """Run a program, and exit if it fails."""
     if exit_code := subprocess.run(command, cwd=ROOT, check=False).returncode:
-        sys.exit(f"{' '.join(command)}: ended with {exit_code}")
+        sys.exit(f"{' '.join(command)}: exit code {exit_code}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ DATA = ROOT.parent / "shared" / "data"
 
 
 def commands() -> list[list[str]]:
-    """Return the arguments of each command, with folder names for S and D."""
+    """Return the arguments of each command, with S and D replaced by folder names."""
     lines = (ROOT / "tools" / "same_numbers.txt").read_text(encoding="utf-8").splitlines()
     all_commands = [shlex.split(line) for line in lines if line and not line.startswith("#")]
     available = [words for words in all_commands if DATA.is_dir() or not any(word.startswith("D/") for word in words)]

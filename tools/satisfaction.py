@@ -100,7 +100,7 @@ def _r(value: float, ci: tuple[float, float] | None) -> str:
 
 
 def _layouts(study_report: StudyReport) -> str:
-    """Format the pairs of layouts, for new people with these topics, and for new people and topics."""
+    """Format pairs of layouts, with intervals for new people, and for new people and topics."""
     rows = list[str]()
     for pair in sorted(study_report.primary_effects, key=lambda pair: pair.p)[:N_PAIRS]:
         limits = [f"[{low:+.2f}, {high:+.2f}]" for low, high in (pair.people_ci, pair.ci)]

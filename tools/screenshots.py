@@ -1,4 +1,4 @@
-"""Take the screenshots of the workbench that the documentation shows, check them, or take others for a review.
+"""Write the screenshots of the workbench for the documentation, check them, or write others for a review.
 
 python tools/screenshots.py
 python tools/screenshots.py --check
@@ -77,12 +77,12 @@ def take_screenshot(
 
 
 def outdated_pictures(browser: Any, folder: Path = IMAGES) -> list[str]:
-    """Return the pictures in ``folder`` that no longer show the product, each with its largest difference of tiles."""
+    """Return the outdated pictures in ``folder``, each with its largest difference between tiles."""
     outdated = []
     page = browser.new_page()
-    with tempfile.TemporaryDirectory() as taken, served(make_app(open_sample())) as address:
+    with tempfile.TemporaryDirectory() as new_pictures, served(make_app(open_sample())) as address:
         for name, path in IN_DOCS.items():
-            new, old = Path(taken) / f"{name}.png", folder / f"{name}.png"
+            new, old = Path(new_pictures) / f"{name}.png", folder / f"{name}.png"
             take_screenshot(browser, address + path, new, 1280, "light", is_full_page=False)
             sources = [f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}" for file in (old, new)]
             difference = page.evaluate(_LARGEST_DIFFERENCE, sources)
@@ -93,7 +93,7 @@ def outdated_pictures(browser: Any, folder: Path = IMAGES) -> list[str]:
 
 
 def main() -> int:
-    """Take screenshots, or check those of the documentation."""
+    """Write screenshots, or check the screenshots of the documentation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--to", type=Path)

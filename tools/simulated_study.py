@@ -33,7 +33,7 @@ TEXT = """\
 # Case study: a simulated user study
 
 **Question**: does a user study recover the differences that are put into it? **Data**: two rankers of the sample and
-{people} simulated participants in two groups. The results say nothing about these rankers or about people.
+{people} simulated participants in two groups. The results are not evidence about these rankers or about people.
 
 **Method**: `tools/simulated_study.py` takes part through the forms of the study's pages. A simulated participant reads
 down the list, opens fewer documents at lower ranks, and saves most relevant documents and a few others. Satisfaction
@@ -70,20 +70,20 @@ simulated. [User studies](user-studies.md) describes each step.
 
 
 class Participant:
-    """Somebody who reads, opens, saves and answers."""
+    """Simulated participant, who reads results, saves documents, and answers questions."""
 
     def __init__(
         self, study: Study, name: str, grades: dict[str, dict[str, float]], clock: list[int], seed: int
     ) -> None:
         app = make_study_app(study, Rules(LOOPBACK))
-        # the page that follows an answer is asked for below, once
+        # `take_part` requests the page that follows an answer
         self.client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
         self.study, self.home, self.grades, self.clock = study, f"/s/{study.store.token(name)}", grades, clock
         self.rng = np.random.default_rng(seed)
         self.level, self.pleased = float(self.rng.normal(0, 0.6)), 0.0
 
     def take_part(self) -> None:
-        """Go through all pages."""
+        """Complete all pages of the study."""
         while (step := self.client.get(self.home).headers["location"].rpartition("/")[2]) != "thanks":
             self.clock[0] += 15_000
             if step.startswith("search"):
@@ -91,7 +91,7 @@ class Participant:
             self.client.post(f"{self.home}/{step}", data=self.answers(self.client.get(f"{self.home}/{step}").text))
 
     def search(self, step: str) -> None:
-        """Read down the first page of results, and save what seems to help."""
+        """Examine the first page of results, and save documents."""
         text = self.client.get(f"{self.home}/{step}").text
         page = int(re.findall(r"document\?page=(\d+)", text)[0])
         topic = next(
@@ -115,7 +115,7 @@ class Participant:
         self.pleased = relevant - 1 + self.level + float(self.rng.normal(0, 0.5))
 
     def answers(self, text: str) -> dict[str, str]:
-        """Answer each question on a page: the better the last task went, the higher."""
+        """Answer each question on a page, with higher values after a successful task."""
         form = dict(re.findall(r'<textarea id="[^"]+" name="([^"]+)"()', text))
         for name in dict.fromkeys(re.findall(r'type="radio" name="([^"]+)"', text)):
             values = re.findall(rf'type="radio" name="{name}" value="([^"]+)"', text)
@@ -125,24 +125,26 @@ class Participant:
 
 
 def page() -> str:
-    """Make the page."""
+    """Build the page."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "study.toml"
-        place.write_text(
+        design_path = Path(folder) / "study.toml"
+        design_path.write_text(
             re.sub(r"participants = 12", f"participants = {PEOPLE // 2}", first_design()), encoding="utf-8"
         )
-        run(place, Path(folder))
-        check = _said(folder, "study", "check", "study.toml")
-        report = _said(folder, "study", "report", "recorded", "--design", "study.toml", "--outcome", "satisfaction")
+        run(design_path, Path(folder))
+        check = _run_command(folder, "study", "check", "study.toml")
+        report = _run_command(
+            folder, "study", "report", "recorded", "--design", "study.toml", "--outcome", "satisfaction"
+        )
         return TEXT.format(people=PEOPLE, check=check, report=report)
 
 
-def run(place: Path, folder: Path) -> None:
-    """Let everybody take part, one after the other, and export what was recorded."""
-    design, clock = read_design(place), [1_767_225_600_000]
-    store = StudyStore.open(str(folder / "study.db"), sha256(place.read_bytes()).hexdigest(), new=True)
+def run(design_path: Path, folder: Path) -> None:
+    """Run the study with all participants in sequence, and export the records."""
+    design, clock = read_design(design_path), [1_767_225_600_000]
+    store = StudyStore.open(str(folder / "study.db"), sha256(design_path.read_bytes()).hexdigest(), new=True)
     groups = [group.name for group in design.groups for _ in range(group.participants)]
-    people = {f"p{at}": name for at, name in enumerate(groups, 1)}
+    people = {f"p{index}": name for index, name in enumerate(groups, 1)}
     store.enroll(assignments(design, people).to_pylist())
     study = Study(design, store, StudyLists.of(design))
     grades: dict[str, dict[str, float]] = {}
@@ -155,10 +157,10 @@ def run(place: Path, folder: Path) -> None:
         for seed, name in enumerate(people):
             Participant(study, name, grades, clock, seed).take_part()
     store.close()
-    _said(folder, "study", "export", "study.db", "-o", "recorded")
+    _run_command(folder, "study", "export", "study.db", "-o", "recorded")
 
 
-def _said(folder: str | Path, *arguments: str) -> str:
+def _run_command(folder: str | Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "judged", *arguments]
     width = {**os.environ, "COLUMNS": "100"}
     return subprocess.run(command, cwd=folder, env=width, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,7 +1,7 @@
 """Write docs/stemming.md, about two questions and three collections: ``stemming.py DATA [--dsn DSN] [--to FOLDER]``.
 
 DATA is a folder with ``cranfield``, ``cisi``, and ``cacm`` (docs.jsonl.gz, queries.tsv, qrels). Results are saved in
-FOLDER, and not run again. With DSN, a PostgreSQL server is included. The tests compare results of engines with the
+FOLDER and reused. With DSN, a PostgreSQL server is included. The tests compare results of engines with the
 page; times depend on the machine.
 """
 
@@ -51,7 +51,7 @@ EARLIER = {
     ("bm25s", "stop words and stemmer"): ({}, "title once", 0.3650, 0.735),
     ("dense", "WordLlama, 256"): ({}, "title twice", 0.3279, 0.697),
 }
-"""Results on Cranfield of scripts that called each library directly, before the adapters: nDCG@10, R@100."""
+"""Results on Cranfield of earlier scripts that called each library directly: nDCG@10, R@100."""
 
 HEAD = """# Case study: stemming and hybrid retrieval
 
@@ -67,7 +67,7 @@ topics; tests are paired randomization tests."""
 
 
 class Collection(NamedTuple):
-    """A collection and its experiments."""
+    """Collection with its experiments."""
 
     name: str
     files: dict[str, str]
@@ -105,7 +105,7 @@ def page(data: Path, folder: Path, dsn: str) -> str:
 
 
 def collection(name: str, data: Path, folder: Path, dsn: str) -> Collection:
-    """Run the missing experiments on a collection."""
+    """Run the experiments on a collection that have no saved results."""
     files = {"documents": "docs.jsonl.gz", "queries": "queries.tsv", "qrels": f"qrels/{QRELS[name]}"}
     files = {key: str(data / file) for key, file in files.items()}
 
@@ -148,7 +148,7 @@ def stages_of(traces: Traces) -> dict[str, float]:
 
 
 def stemming(collections: list[Collection]) -> list[str]:
-    """Return the section on the effect of stemming by engine, over all three, and by topic."""
+    """Return the section on the effect of stemming: by engine, over engines, and for one topic."""
     lines: list[tuple[Any, ...]] = []
     items: list[str] = []
     for data_set in collections:
@@ -158,7 +158,7 @@ def stemming(collections: list[Collection]) -> list[str]:
             means = [row.value for row in results.scores.estimates(ci="none") if row.measure == MEASURES[0]]
             lines.append((data_set.name, engine, *means, effect, p))
         pooled = effect_of(conclude(data_set.stemming))
-        lines.append((data_set.name, "the three with BM25", None, None, pooled, pooled.estimate.p))
+        lines.append((data_set.name, "all three with BM25", None, None, pooled, pooled.estimate.p))
         low, high = pooled.estimate.interval
         is_significant = low > 0 or high < 0
         items.append(
@@ -181,17 +181,17 @@ def stemming(collections: list[Collection]) -> list[str]:
         " each collection, p of the three together is of one test"
     ))  # fmt: skip
     return [
-        ON_STEMMING[0],
+        STEMMING_TEXTS[0],
         "\n".join(wrapped(item, "  ") for item in items),
         table.markdown(),
-        ON_STEMMING[1],
+        STEMMING_TEXTS[1],
         wrapped(conflated(collections[1])),
-        ON_STEMMING[2],
+        STEMMING_TEXTS[2],
     ]
 
 
 def conflated(corpus: Collection, topic: str = "101") -> str:
-    """Describe the topic where conflation hurts most."""
+    """Describe the topic with the largest loss by conflation."""
     unstemmed, stemmed = (corpus.stemming.run(name) for name in ("bm25s", f"bm25s {STEMMED}"))
     sides = diff(corpus.files["qrels"], unstemmed, stemmed, topic, cutoff=DEPTH)
     (relevant_row,) = (row for row in sides.topics[0].rows if (row.grade or 0) > 0)
@@ -211,7 +211,7 @@ def effect_of(conclusions: Conclusions) -> Any:
 
 
 def hybrid(collections: list[Collection]) -> list[str]:
-    """Compare effectiveness and cost of the hybrid with its components."""
+    """Return the section on effectiveness and cost of the hybrid and its components."""
     lines: list[tuple[Any, ...]] = []
     for data_set in collections:
         conclusions_by_measure = {measure: conclude(data_set.hybrid, measure=measure) for measure in MEASURES}
@@ -265,27 +265,27 @@ def hybrid(collections: list[Collection]) -> list[str]:
         " fuses itself would need little more time than its parts."
     )
     return [
-        ON_HYBRIDS[0],
+        HYBRID_TEXTS[0],
         table_with_note(Table("hybrid", tuple(columns), labels=2, note=note)),
         wrapped(latency_text),
-        ON_HYBRIDS[1],
+        HYBRID_TEXTS[1],
     ]
 
 
 def rows(data: Path) -> list[str]:
-    """Search engines directly on Cranfield, as adapters and as earlier scripts do, and compare the scores."""
+    """Return the section that compares engines on Cranfield with the fields of adapters and of earlier scripts."""
     qrels, queries = Qrels.read(data / "qrels" / QRELS["cranfield"]), Topics.read(data / "queries.tsv")
     query_texts = {query: queries.text(query) for query in queries.table["query_id"].to_pylist()}
     documents = Texts.read(data / "docs.jsonl.gz").documents
-    texts_by_way = {
+    texts_by_title = {
         "title once": {doc: Text("", title_and_text(text)) for doc, text in documents.items()},
         "title twice": {doc: Text("", f"{text.title} {text.text}") for doc, text in documents.items()},
     }
     lines: list[tuple[Any, ...]] = []
-    for (name, setting_label), (settings, title_way, *earlier) in EARLIER.items():
+    for (name, setting_label), (settings, title_mode, *earlier) in EARLIER.items():
         scores = [
-            measured(name, settings, indexed_texts, query_texts, qrels)
-            for indexed_texts in (documents, texts_by_way[title_way])
+            score_engine(name, settings, indexed_texts, query_texts, qrels)
+            for indexed_texts in (documents, texts_by_title[title_mode])
         ]
         lines.append((name, setting_label, *earlier, *scores[1], *scores[0]))
     titles = ("engine", "setting", "earlier nDCG@10", "earlier R@100", "same text nDCG@10", "same text R@100",
@@ -294,10 +294,10 @@ def rows(data: Path) -> list[str]:
         Column(title, [line[column] for line in lines], TEXT if column < 2 else number(3) if column % 2 else NUMBER)
         for column, title in enumerate(titles)
     )
-    return [ON_ROWS[0], Table("rows", columns, labels=2).markdown(), ON_ROWS[1]]
+    return [FIELDS_TEXTS[0], Table("rows", columns, labels=2).markdown(), FIELDS_TEXTS[1]]
 
 
-def measured(
+def score_engine(
     name: str, settings: dict[str, Any], documents: Any, query_texts: dict[str, str], qrels: Qrels
 ) -> tuple[float, float]:
     """Build an engine, run every query, and return nDCG@10 and R@100."""
@@ -311,7 +311,7 @@ def measured(
     return means[MEASURES[0]], means[MEASURES[1]]
 
 
-ON_STEMMING = (
+STEMMING_TEXTS = (
     """The control has no stemmer. The other level uses Porter's stemmer in SQLite and Snowball's English stemmer in
 the other engines. Change of nDCG@10 over the three engines with BM25:""",
     """PostgreSQL's `ts_rank` uses term frequencies without inverse document frequencies. Its results say little about
@@ -320,14 +320,14 @@ the other engines.""",
 but the intervals include relevant losses and gains, so the effect is not significant. Each collection has
 topics that lose.""",
 )
-ON_HYBRIDS = (
+HYBRID_TEXTS = (
     """The control is bm25s with a stemmer. `dense` uses WordLlama's static vectors with 256 dimensions and exact
 search. The hybrid is reciprocal rank fusion of both (k = 60, equal weights, no tuning).""",
     """**Conclusion.** The hybrid has no significant gain in nDCG@10 on any collection. On CISI and CACM, it improves
 R@100 by 0.036 to 0.044, even though the vectors have a much lower nDCG@10 than BM25 on CACM. This can help a
 reranker of 100 documents. The costs are memory, indexing time, and latency.""",
 )
-ON_ROWS = (
+FIELDS_TEXTS = (
     """Earlier scripts called each library directly on Cranfield. With the same text, the engines reproduce their
 scores exactly. The adapters index other fields. In Cranfield, the text of an abstract starts with its title.
 The scripts used one field with the title once, and for WordLlama the title twice. The adapters of SQLite and

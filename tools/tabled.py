@@ -1,4 +1,4 @@
-"""Tables of generated pages, whose cells are Markdown."""
+"""Format tables of generated pages; cells are Markdown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Run an installed distribution without the source tree, as users do: the demo, and pages of the workbench.
+"""Run the demo of an installed distribution without the source tree, and request pages of its workbench.
 
-`make wheel` and `make release` call it with the folder of the programs and the Python of that folder.
+`make wheel` and `make release` call it with the folder of the installed programs, by the Python of that folder.
 """
 
 from __future__ import annotations

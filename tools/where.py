@@ -1,4 +1,4 @@
-"""Write docs/where.md, four studies of where systems fail, on real runs: ``where.py DATA``.
+"""Write docs/where.md, four studies of failures in real runs: ``where.py DATA``.
 
 DATA is a folder with ``robust03``, ``codec``, ``dl19_passage``, and ``web2012``: qrels, runs, topics. If the data is
 available, the tests compare the page with the output.
@@ -37,7 +37,7 @@ def page(data: Path) -> str:
 
 
 def robust(folder: Path) -> str:
-    """Compare old, hard topics with new ones, for every run, and the two orders of runs."""
+    """Compare scores of each run, and the rankings of runs, on old hard topics and on new topics."""
     qrels, runs = folder / "qrels" / "robust03_qrels.txt", sorted((folder / "runs_d100").glob("*.gz"))
     scores = judged.evaluate(qrels, runs, ["AP", "nDCG@10"])
     slicing = judged.slice_topics(folder / "topics" / "slices.tsv", "topic_set")
@@ -76,7 +76,7 @@ def wrapped(text: str) -> str:
 
 
 def codec(folder: Path) -> str:
-    """Compare three domains, and find the stage that the reranker improves."""
+    """Compare three domains, and the two stages that the reranker can improve."""
     first, second = (
         judged.Run.scan(folder / "runs_d100" / f"document_{stem}.run.gz", name=name)
         for stem, name in (("bm25-tuned", "BM25"), ("bm25-tuned+t5-maxp", "BM25+T5"))
@@ -95,7 +95,7 @@ def codec(folder: Path) -> str:
 
 
 def dl19(folder: Path) -> str:
-    """Check whether each of eight assessors sees the same difference."""
+    """Compare the difference of two runs by the grades of each of eight assessors."""
     first, second = (folder / "runs" / f"{name}.run.gz" for name in ("bm25base_p", "idst_bert_p1"))
     rows: list[tuple[str, ...]] = []
     tests: list[judged.stats.Difference] = []

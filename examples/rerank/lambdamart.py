@@ -1,4 +1,4 @@
-"""A reranker for `judged experiment`: LambdaMART (pip install lightgbm), trained on the sample's judgments.
+"""Rerank candidates in `judged experiment` with LambdaMART (pip install lightgbm), trained on the sample's judgments.
 
 Each topic is ranked by a model that was trained on the other four fifths of the topics, without its own judgments. The
 first query waits for the training, which affects only the cold latency.
@@ -28,7 +28,7 @@ OPTIONS = {
 
 
 def score(query: str, candidates: list[Candidate]) -> list[float]:
-    """Score candidates, which are in the order of the engine: the interface of a reranker."""
+    """Score candidates, which are in the order of the engine (interface of a reranker)."""
     models, fold = _train_models()
     return models[fold.get(query, 0)].predict(_features(query, candidates)).tolist()
 

@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged` exports and imports at first use.
 
 from collections.abc import Callable
 from collections.abc import Iterable

@@ -25,7 +25,7 @@ def test_maxmean_finds_more_relevant_documents_with_the_same_labels_than_depth(n
 
 @needs_shared
 def test_sums_are_unbiased_on_robust03_and_their_intervals_cover() -> None:
-    whole, times = pooling.full(pooling.collection("Robust03", SHARED)), 400
+    whole, times = pooling.judge_pool(pooling.collection("Robust03", SHARED)), 400
     found = pooling.simulate(whole, 50, ("P@10", "RBP(p=0.8)", "NumRel"), times, seed=1)
     for name, one in found.items():
         apart = one.values - one.truth[:, None]
@@ -37,7 +37,7 @@ def test_sums_are_unbiased_on_robust03_and_their_intervals_cover() -> None:
 
 @needs_shared
 def test_ratios_are_measured_to_be_biased_less_than_infap() -> None:
-    whole = pooling.full(pooling.collection("Robust03", SHARED), 20)
+    whole = pooling.judge_pool(pooling.collection("Robust03", SHARED), 20)
     found = pooling.simulate(whole, 50, ("AP", "InfAP"), 60, (), (1.0,))
     bias = {name: np.abs(one.values.mean(axis=1) - one.truth).mean() for name, one in found.items()}
     assert bias["AP"] < bias["InfAP"]

@@ -14,7 +14,7 @@ import pytest
 from website.check import find_faults
 from website.pages import MODULES, anchor, is_measure, public
 
-from browsing import lacking
+from browsing import skip_or_fail
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("mkdocs") is None:
-        lacking("mkdocs is not installed")
+        skip_or_fail("mkdocs is not installed")
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],

@@ -1,8 +1,8 @@
-"""Run examples of the documentation, each in a process of its own that has imported nothing of judged before.
+"""Run each example of the documentation in a separate process that has not imported judged before.
 
-The program reads a JSON list of examples from standard input, and forks for each from a process that has imported only
-the standard library, NumPy, and pyarrow: a fork costs milliseconds, where a new interpreter costs half a second. It
-writes a JSON list of what went wrong, in the same order; an empty text where nothing did.
+The program reads a JSON list of examples from standard input. Each process is a fork of a process that has imported
+only the standard library, NumPy, and pyarrow: a fork takes milliseconds, and a new interpreter half a second. The
+output is a JSON list of errors in the same order, with an empty text for each example without an error.
 """
 
 from __future__ import annotations
@@ -29,53 +29,53 @@ def main() -> None:
 
 
 def in_own_process(example: dict[str, Any]) -> str:
-    """Fork, run an example, and return what went wrong."""
+    """Run an example in a fork, and return the error, or an empty text."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         try:
-            wrong = run(example)
-        except BaseException:  # noqa: BLE001 - whatever it is, the test reports it
-            wrong = traceback.format_exc()
+            problem = run(example)
+        except BaseException:  # noqa: BLE001 - the test reports any error
+            problem = traceback.format_exc()
         with os.fdopen(writing, "w") as pipe:
-            pipe.write(wrong)
+            pipe.write(problem)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        wrong = pipe.read()
+        problem = pipe.read()
     status = os.waitpid(child, 0)[1]
-    return wrong if status == 0 else f"the process ended with status {status}"
+    return problem if status == 0 else f"the process ended with status {status}"
 
 
 def run(example: dict[str, Any]) -> str:
-    """Run a doctest, a program, or the look-up of a dotted name; return what went wrong."""
+    """Run a doctest, a program, or the lookup of a dotted name; return the error, or an empty text."""
     os.chdir(example["folder"])
-    sys.stdout = sys.stderr  # what a program prints does not belong into the results
+    sys.stdout = sys.stderr  # output of programs must not be in the results
     if name := example.get("name"):
         return look_up(name)
     if program := example.get("program"):
         exec(compile(program, example["title"], "exec"), {"__name__": "__main__"})  # noqa: S102
         return ""
-    shown: list[str] = []
+    failures: list[str] = []
     warnings.simplefilter("ignore")
     for source in example["doctests"]:
         test = doctest.DocTestParser().get_doctest(source, {}, example["title"], example["title"], 0)
-        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=shown.append)
-    return "".join(shown)
+        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=failures.append)
+    return "".join(failures)
 
 
 def look_up(name: str) -> str:
-    """Look a dotted name up: its first part after nothing but ``import judged``, modules below it by their import."""
-    found: Any = importlib.import_module("judged")
+    """Look up a dotted name: its first attribute after only ``import judged``, and submodules after their import."""
+    value: Any = importlib.import_module("judged")
     parts = name.split(".")
     for last, part in enumerate(parts[1:], 2):
-        if last > 2 and not hasattr(found, part):
+        if last > 2 and not hasattr(value, part):
             with contextlib.suppress(ImportError):
                 importlib.import_module(".".join(parts[:last]))
-        if not hasattr(found, part):
-            return f"{found!r} has no {part}"
-        found = getattr(found, part)
+        if not hasattr(value, part):
+            return f"{value!r} has no {part}"
+        value = getattr(value, part)
     return ""
 
 

@@ -1,15 +1,15 @@
-"""What the tests of all measures need to know of each: one module a family, put together here.
+"""Test data of all measures, with one module per family of measures.
 
-A module may define these tables, and need not define all:
+Each module can define these tables:
 
 ORACLE
     ``name: (written, grades in rank order, grades of judged documents not returned, value, where it is from)``,
-    one for each measure. What else `Measure.of_list` takes may follow as a dict.
+    one for each measure. A dict with further arguments of `Measure.of_list` can follow.
 NEEDED, VARIED, VALUES, WITH
-    By parameter, or by ``Measure.parameter`` where a parameter means different things: a value for one that has
-    no default; values to vary it by; a strategy for any value; what else must be given with it.
+    By parameter, or by ``Measure.parameter`` if the parameter differs between measures: a value, if there is no
+    default; other values; a strategy for any value; other required arguments.
 SETS
-    By measure that needs no ranking: its score where ``a`` and ``z`` are relevant, ``c`` is judged not relevant,
+    By measure that needs no ranking: its score if ``a`` and ``z`` are relevant, ``c`` is judged not relevant,
     and the run is the set of ``a``, ``b`` and ``c``.
 """
 
@@ -22,20 +22,22 @@ from typing import Any
 _MODULES = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
 
 
-def _together(table: str) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _merged_tables(table: str) -> dict[str, Any]:
+    tables: dict[str, Any] = {}
     for module in _MODULES:
         for key, value in getattr(module, table, {}).items():
-            if key in made and repr(made[key]) != repr(value):
+            if key in tables and repr(tables[key]) != repr(value):
                 raise ValueError(f"{module.__name__}.{table} says something else of {key} than another family")
-            made[key] = value
-    return made
+            tables[key] = value
+    return tables
 
 
-ORACLE, NEEDED, VARIED, VALUES, WITH, SETS = map(_together, ("ORACLE", "NEEDED", "VARIED", "VALUES", "WITH", "SETS"))
+ORACLE, NEEDED, VARIED, VALUES, WITH, SETS = map(
+    _merged_tables, ("ORACLE", "NEEDED", "VARIED", "VALUES", "WITH", "SETS")
+)
 
 
 def lookup(table: dict[str, Any], measure: str, parameter: str) -> Any:
-    """Find what a table says of a measure's parameter."""
+    """Return the entry of a table for a measure's parameter."""
     key = f"{measure}.{parameter}"
     return table[key if key in table else parameter]

@@ -1,4 +1,4 @@
-"""Measures over answers: what the tests of all measures need to know of them; parts stand in the place of grades."""
+"""Test data of measures over answers, with parts instead of grades."""
 
 from __future__ import annotations
 

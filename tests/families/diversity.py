@@ -1,4 +1,4 @@
-"""Measures over subtopics: what the tests of all measures need to know of them."""
+"""Test data of measures over subtopics."""
 
 from __future__ import annotations
 

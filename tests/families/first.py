@@ -1,4 +1,4 @@
-"""The measures that the project began with: what the tests of all measures need to know of them."""
+"""Test data of the first measures of the project."""
 
 from __future__ import annotations
 

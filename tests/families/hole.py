@@ -1,4 +1,4 @@
-"""Hole@k: what the tests of all measures need to know of it."""
+"""Test data of Hole@k."""
 
 from __future__ import annotations
 

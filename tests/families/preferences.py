@@ -1,4 +1,4 @@
-"""Preferences and assessors: what the tests of all measures need to know of them."""
+"""Test data of measures over preferences and assessors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORACLE = {
         [1, 0, 2],
         [],
         (1 + 2 * 1) / (3 + 2 * 1),
-        "by hand: one of three kept; two relevant, one not: one more of grade 0, which both stand above",
+        "by hand: one of three pairs is correct; two relevant, one not, one more of grade 0 below both",
     ),
     "APjg": ("APjg", [(1, 0), (0, 1), (1, 1)], [(0, 1)], ((1 + 2 / 3) / 2 + (1 / 2 + 2 / 3) / 3) / 2, "by hand"),
     "Pjg": ("Pjg@2", [(1, 0), (1, 1)], [(0, 1)], (1 + 1 / 2) / 2, "by hand"),

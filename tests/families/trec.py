@@ -1,4 +1,4 @@
-"""What trec_eval computes beside the measures that the project began with."""
+"""Test data of measures of trec_eval that were added later."""
 
 from __future__ import annotations
 

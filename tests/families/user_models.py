@@ -1,7 +1,7 @@
-"""The C/W/L user models, ERR, TBG and U-measure: what the tests of all measures need to know of them.
+"""Test data of the C/W/L user models, ERR, TBG, and U-measure.
 
-What a user model declares is true of its EU with unit costs: the gain for each document read. The other
-expectations and the costs have tests of their own, in tests/scoring/measures/test_user_models.py.
+The values of a user model are for EU with unit costs: the gain for each examined document. Separate tests of the other
+expectations and of costs are in tests/scoring/measures/test_user_models.py.
 """
 
 from __future__ import annotations

@@ -96,9 +96,9 @@ def main() -> int:
         inputs.mkdir()
         write_inputs(inputs)
         writers.write_inputs(inputs)
-        chosen = [command for command in COMMANDS if options.only is None or command.name in options.only]
+        selected = [command for command in COMMANDS if options.only is None or command.name in options.only]
         with ThreadPoolExecutor(options.processes) as pool:
-            rows = list(pool.map(lambda command: examine(command, inputs, Path(folder), options), chosen))
+            rows = list(pool.map(lambda command: examine(command, inputs, Path(folder), options), selected))
         for name in writers.GROUPS:
             row = Row(f"{writers.WRITERS} x {name}")
             for _ in range(options.rounds if options.only is None or f"writers {name}" in options.only else 0):

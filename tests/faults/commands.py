@@ -1,4 +1,4 @@
-"""The commands, their input files, and what each may leave behind."""
+"""Commands, their input files, and the files that each may leave."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _SAMPLE_RUNS = tuple(str(path) for path in sorted((sample.FOLDER / "runs").glob(
 
 @dataclass(frozen=True)
 class Command:
-    """A command that writes into the folder ``{out}``, and starts in the folder of its input files.
+    """Command that writes into the folder ``{out}``, and starts in the folder of its input files.
 
     Attributes
     ----------
     unit
-        What is replaced as a whole: the ``folder``, or each of its ``files`` by itself.
+        Unit of atomic replacement: the ``folder``, or each of its ``files``.
     rows
-        What of a store is added as a whole: the ``store``, each ``table``, or each ``row``.
+        Unit of atomic insertion into a store: the ``store``, each ``table``, or each ``row``.
     old
-        What is in the folder before: input files or folders by their names in it. None: any bytes, of every file that
-        the command writes.
+        Earlier content of the folder: input files or folders by their names in it. If None, each file that the command
+        writes has arbitrary bytes.
     empty, full
-        Whether the command is also run in an empty folder, and in one with old content.
+        Whether the command also runs in an empty folder, and in a folder with earlier content.
     adds
-        Whether each run adds rows, also those of an earlier run.
+        Whether each run adds rows, even if an earlier run added the same rows.
     timed
-        Whether the content differs from one run to the next, as measured times do: it must be complete.
+        Whether the content differs between runs, such as measured times. It must be complete.
     """
 
     name: str

@@ -30,7 +30,7 @@ def _disk(place: Path, size: int) -> Generator[None]:
 
 
 def _fill(place: Path, room: int) -> None:
-    """Fill a disk up to so many bytes."""
+    """Fill a disk, except for this number of bytes."""
     disk = os.statvfs(place)
     with (place / "filling").open("wb", buffering=0) as file:
         for _ in range(disk.f_bavail - room // _PAGE):
@@ -38,7 +38,7 @@ def _fill(place: Path, room: int) -> None:
 
 
 def rooms(measured: Measured) -> list[int]:
-    """Return how much room is left: none, one page, half of what the command writes, and more for stores."""
+    """Return the free space of the disks: none, one page, half of the output of the command, and more for stores."""
     half = sum(map(_size, measured.new.values())) // 2
     more = (16 * _PAGE, 40 * _PAGE) if any(name.endswith(".db") for name in measured.new) else ()
     return sorted({0, _PAGE, half // _PAGE * _PAGE, *more})
@@ -51,7 +51,7 @@ def _size(content: Any) -> int:
 def fill_target(
     command: Command, start: str, measured: Measured, inputs: Path, place: Path, room: int
 ) -> tuple[str, list[str]]:
-    """Run a command whose folder is on a disk with so much room."""
+    """Run a command with its folder on a disk with this free space."""
     with folders(place) as (unused, temporary):
         disk = unused.parent / "disk"
         out = disk / "out"
@@ -69,7 +69,7 @@ def fill_target(
 def fill_temporary(
     command: Command, start: str, measured: Measured, inputs: Path, place: Path, room: int
 ) -> tuple[str, list[str]]:
-    """Run a command whose temporary files go to a disk with so much room."""
+    """Run a command with its temporary files on a disk with this free space."""
     with folders(place) as (out, temporary):
         prepare(command, start, inputs, out, tuple(measured.new))
         with _disk(temporary, 64 << 20):

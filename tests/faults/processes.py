@@ -105,7 +105,7 @@ def _wait(started: subprocess.Popen[bytes], seconds: float) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """A command that was run to its end: how long it takes, and what is in its folder before and afterwards."""
+    """Completed run of a command: its duration, and the content of its folder before and after."""
 
     seconds: float
     writing: float  # seconds from the first change to the end
@@ -146,10 +146,10 @@ def measure(command: Command, start: str, inputs: Path, place: Path) -> Measured
 
 @contextmanager
 def folders(place: Path) -> Generator[tuple[Path, Path]]:
-    """Make a folder of its own for temporary files, and name one for the results; both are removed in the end."""
-    own = Path(tempfile.mkdtemp(dir=place))
-    (own / "tmp").mkdir()
+    """Create a folder for temporary files, and yield it with a path for results; remove both at the end."""
+    temporary_folder = Path(tempfile.mkdtemp(dir=place))
+    (temporary_folder / "tmp").mkdir()
     try:
-        yield own / "out", own / "tmp"
+        yield temporary_folder / "out", temporary_folder / "tmp"
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(temporary_folder, ignore_errors=True)

@@ -24,7 +24,7 @@ _CODES = {signal.SIGINT: (130, -signal.SIGINT), signal.SIGTERM: (143, -signal.SI
 def send(
     command: Command, start: str, measured: Measured, inputs: Path, place: Path, number: signal.Signals, chance: Random
 ) -> tuple[str, list[str]]:
-    """Run a command, send it a signal at a random moment, and return the outcome and what is wrong.
+    """Run a command, send it a signal at a random moment, and return the outcome and the errors.
 
     Half of the moments are after the first change in the folder, the others in the last 60% of the running time.
     """
@@ -56,7 +56,7 @@ def send(
 def _wrong_end(ended: Ended, number: signal.Signals, measured: Measured, *, new: bool) -> list[str]:
     if ended.code == measured.code:
         swallowed = [f"it goes on: {ended.err.strip()[-300:]}"] if "KeyboardInterrupt" in ended.err else []
-        return swallowed if new else [f"it ends with {ended.code}, and what it writes is not there"]
+        return swallowed if new else [f"it ends with {ended.code} without its output"]
     wrong = [] if ended.code in _CODES[number] else [f"it ends with {ended.code}: {ended.err.strip()[-300:]}"]
     if ended.code > 0 and ("Traceback" in ended.err or "Exception ignored" in ended.err or "bug" in ended.err):
         wrong.append(f"it prints {ended.err.strip()[-300:]}")
@@ -64,7 +64,7 @@ def _wrong_end(ended: Ended, number: signal.Signals, measured: Measured, *, new:
 
 
 def _again(command: Command, measured: Measured, inputs: Path, out: Path, temporary: Path) -> list[str]:
-    """Run a command once more, where it was killed: nothing may disturb it."""
+    """Run a command again after it was killed, and check that it succeeds."""
     ended = run(command, inputs, out, temporary)
     if ended.code not in command.codes:
         return [f"it ends with {ended.code} when it is run again: {ended.err.strip()[-300:]}"]

@@ -1,4 +1,4 @@
-"""What a folder holds, and whether it is what it held before or what it should hold, whole."""
+"""Compare the content of a folder with its earlier content and with the complete output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OLD = b"old content of this file\n"
 
 
 def prepare(command: Command, start: str, inputs: Path, out: Path, names: tuple[str, ...] = ()) -> None:
-    """Make the folder with the content that a command finds; `names` are the files that it will write."""
+    """Create the folder with the content before a command; `names` are the files that the command writes."""
     out.mkdir(parents=True)
     if start == "empty":
         return
@@ -36,7 +36,7 @@ def prepare(command: Command, start: str, inputs: Path, out: Path, names: tuple[
 
 
 def snapshot(command: Command, out: Path) -> dict[str, Any]:
-    """Return the content of every file; what cannot be read is the error."""
+    """Return the content of each file, or the error if it is unreadable."""
     contents: dict[str, Any] = {}
     for path in sorted(out.rglob("*")) if out.exists() else ():
         name = path.relative_to(out).as_posix()
@@ -88,7 +88,7 @@ def _rows(path: Path, volatile: tuple[str, ...]) -> dict[str, list[str]] | str:
 def problems(
     command: Command, out: Path, old: dict[str, Any], new: dict[str, Any], *, killed: bool = False
 ) -> list[str]:
-    """Say what is wrong with a folder: it should hold what it held before, or what the command writes."""
+    """Return the errors of a folder, which must have its earlier content or the output of the command."""
     paths = [path.relative_to(out).as_posix() for path in out.rglob("*")] if out.exists() and not killed else []
     wrong = [f"left behind: {path}" for path in paths if _LEFT.search(path)]
     now = {name: content for name, content in snapshot(command, out).items() if not _LEFT.search(name)}
@@ -107,7 +107,7 @@ def problems(
 
 
 def is_new(command: Command, out: Path, new: dict[str, Any]) -> bool:
-    """Whether a folder holds all that a command writes."""
+    """Return whether a folder has all output of a command."""
     return {name: rows for name, rows in snapshot(command, out).items() if not _LEFT.search(name)} == new
 
 

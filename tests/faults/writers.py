@@ -83,7 +83,7 @@ def write_inputs(inputs: Path) -> None:
 
 
 def write_at_once(name: str, inputs: Path, place: Path) -> tuple[dict[str, int], list[str]]:
-    """Run all commands of a group at once, and return how many ended how, and what is wrong."""
+    """Run all commands of a group concurrently, and return the counts of exit codes and the errors."""
     group, old = GROUPS[name]
     with folders(place) as (out, temporary):
         out.mkdir()
@@ -104,12 +104,13 @@ def write_at_once(name: str, inputs: Path, place: Path) -> tuple[dict[str, int],
         wrong += [f"left behind: {path.name}" for path in out.rglob("*") if path.name.endswith(".part")]
         succeeded = [command for command, code in zip(group, codes, strict=True) if code == 0]
         wrong += _wrong_content(name, snapshot(group[0], out), succeeded, inputs, place)
-        wrong += _wrong_links(out, [said for said, _, code in ended if code == 0]) if name == "study links" else []
+        if name == "study links":
+            wrong += _wrong_links(out, [output for output, _, code in ended if code == 0])
     return {str(code): codes.count(code) for code in sorted(set(codes))}, [f"{name}: {text}" for text in wrong]
 
 
 def _wrong_content(name: str, now: dict[str, Any], succeeded: list[Command], inputs: Path, place: Path) -> list[str]:
-    """Compare with what those that succeeded leave one after another; of a log, with what one of them leaves."""
+    """Compare with the content after sequential runs of the successful commands; for a log, after one of them."""
     alone = [[command] for command in succeeded] if name.startswith("logs convert") else [succeeded]
     expected: list[dict[str, Any]] = []
     for commands in alone:
@@ -140,21 +141,21 @@ def _difference(now: Any, expected: Any) -> str:
     return f"{str(now)[:60]!r} for {str(expected)[:60]!r}"
 
 
-def _wrong_links(out: Path, said: list[str]) -> list[str]:
-    """Find links that were printed to people who are not in the store, or are in another group."""
+def _wrong_links(out: Path, outputs: list[str]) -> list[str]:
+    """Return printed links of participants that are not in the store, or are in another group."""
     from judged.studies.storage import StudyStore
 
     store = StudyStore.open(out / "study.db")
     people, wrong = store.participants(), list[str]()
-    for line in (line for text in said for line in text.splitlines()):
-        who, group, link = line.split("\t")
-        if who != "observer" and (who not in people or people[who].group != group):
-            wrong.append(f"a link was printed for {who} of group {group!r}, who is {people.get(who)}")
-        if store.find_participant(link.rpartition("/")[2]) != who:
-            wrong.append(f"the link of {who} does not let them in")
+    for line in (line for text in outputs for line in text.splitlines()):
+        participant, group, link = line.split("\t")
+        if participant != "observer" and (participant not in people or people[participant].group != group):
+            wrong.append(f"a link was printed for {participant} of group {group!r}, who is {people.get(participant)}")
+        if store.find_participant(link.rpartition("/")[2]) != participant:
+            wrong.append(f"the link of {participant} does not let them in")
     numbers = sorted(people.values())
     if len(set(numbers)) < len(numbers):
         wrong.append(f"participants share places: {numbers}")
-    lacking = [who for who in people if not store.trials(who)]
+    without_trials = [participant for participant in people if not store.trials(participant)]
     store.close()
-    return wrong + [f"{who} has no trials" for who in lacking]
+    return wrong + [f"{participant} has no trials" for participant in without_trials]

@@ -1,4 +1,4 @@
-"""One case: a reader, and a damaged file for it, made from a number."""
+"""Derive a reader and a damaged file from the number of a case, and read the file."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     from fuzz.readers import Reader
 
-LONGEST = 1500  # characters of what is said of a failure
+LONGEST = 1500  # characters of the description of a failure
 
 
 class Outcome(NamedTuple):
-    """How a case ended: in a ``result``, ``refused``, or as it must not; then `why` says how."""
+    """Outcome of a case: ``result``, ``refused``, or ``wrong`` with a `reason`."""
 
     kind: str
-    why: str = ""
+    reason: str = ""
 
 
 def damaged(seed: int, readers: list[Reader]) -> tuple[Reader, str, bytes]:
-    """Choose a reader, and damage a file for it; with the ending of the file's name."""
+    """Select a reader, and return it with the ending and the bytes of a damaged file."""
     random = Random(seed)
     reader = readers[seed % len(readers)]
     if reader.make is not None:
@@ -42,7 +42,7 @@ def damaged(seed: int, readers: list[Reader]) -> tuple[Reader, str, bytes]:
 
 
 def run(reader: Reader, path: Path) -> Outcome:
-    """Read a file; every error that is not one of ours, or does not name the file, is wrong."""
+    """Read a file. Errors must be of class `JudgedError`, and name the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -53,13 +53,13 @@ def run(reader: Reader, path: Path) -> Outcome:
         if len(str(error).splitlines()) > 1:
             return Outcome("wrong", f"a message of several lines: {str(error)!r}"[-LONGEST:])
         return Outcome("refused")
-    except BaseException as error:  # noqa: BLE001 - every other is what is looked for
+    except BaseException as error:  # noqa: BLE001 - the tests search for any other error
         return Outcome("wrong", f"{type(error).__name__}: {error}"[-LONGEST:])
     return Outcome("result")
 
 
 def _other_facts(data: bytes, random: Random) -> bytes:
-    """Change what a file of scores says of itself: as a whole file, so that no checksum or length gives it away."""
+    """Change the metadata of a file of scores, and write a valid file, so that checksums and lengths agree."""
     import io
     import json
 
@@ -69,16 +69,16 @@ def _other_facts(data: bytes, random: Random) -> bytes:
     facts = json.loads(table.schema.metadata[b"judged"])
     for _ in range(random.choice((1, 1, 2, 5))):
         facts = changed(facts, random, depth_chance=0.95)
-    what = random.random()
-    if what < 0.3 and table.num_columns:
-        at = random.randrange(table.num_columns)
+    share = random.random()
+    if share < 0.3 and table.num_columns:
+        i = random.randrange(table.num_columns)
         odd = random.choice(
-            (pa.nulls(table.num_rows), pa.array([at] * table.num_rows), pa.array(["x"] * table.num_rows))
+            (pa.nulls(table.num_rows), pa.array([i] * table.num_rows), pa.array(["x"] * table.num_rows))
         )
-        table = table.set_column(at, table.column_names[at], odd)
-    elif what < 0.4:
+        table = table.set_column(i, table.column_names[i], odd)
+    elif share < 0.4:
         table = table.drop_columns([random.choice(table.column_names)])
-    elif what < 0.5:
+    elif share < 0.5:
         table = pa.concat_tables([table, table.slice(0, 1)])
     text = json.dumps(facts) if random.random() < 0.95 else "[" * 100_000
     parquet.write_table(table.replace_schema_metadata({b"judged": text}), sink := io.BytesIO())

@@ -1,11 +1,11 @@
-"""Commands drawn at random from the command tree, over files of which some are damaged, run in this process.
+"""Run random commands of the command tree in this process, on files of which some are damaged.
 
-A case is a JSON document: the arguments, the files that are damaged, and what comes from standard input. It must end
-with an exit code for results, wrong input, or output that cannot be written, say what is wrong in one line, show no
-traceback, and write nothing outside of its folder.
+A case is a JSON document: the arguments, the damaged files, and the standard input. Its exit code must mean results,
+wrong input, or output that cannot be written. An error must be one line without a traceback, and the command must not
+write outside its folder.
 
-Left out: ``serve`` and ``study run``, which wait for requests, and ``experiment run`` in most cases, which starts
-processes. ``demo`` and ``watch`` end at once. Models and engines over HTTP are refused their connection at once.
+Excluded are ``serve`` and ``study run``, which wait for requests, and most cases of ``experiment run``, which starts
+processes. ``demo`` and ``watch`` end immediately, and connections to models and engines over HTTP fail immediately.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class _Workplace:
         return state
 
     def restore(self, damaged: dict[str, bytes]) -> None:
-        """Restore the files as they were before the last command, except those to be damaged."""
+        """Restore the files before the last command, except files to be damaged."""
         state = self._state()
         for name in state.keys() - self.files.keys():
             (self.cwd / name).unlink()
@@ -281,7 +281,7 @@ class _Workplace:
             raise InputError(f"ended with {code}", path=str(path))
 
     def run_main(self, arguments: list[str], stdin: bytes) -> tuple[Any, str, str]:
-        """Run the command line in this process and return its exit code and what it printed."""
+        """Run the command line in this process, and return its exit code and output."""
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in range(2))
         before = sys.argv, list(sys.meta_path), (sys.stdin, sys.stdout, sys.stderr), os.getcwd()  # noqa: PTH109
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
@@ -303,7 +303,7 @@ class _Workplace:
 
 
 def _check_message(code: object, err: str, description: str) -> None:
-    """Check that the last line, and no other, says what is wrong."""
+    """Check that only the last line describes the error."""
     message_lines = [number for number, line in enumerate(err.split("\n")) if line.startswith("error: ")]
     if code in {2, 74} and not message_lines and "Usage:" not in err:
         raise WrongError(f"no error message: {description}")

@@ -21,7 +21,7 @@ from judged.labels.pooling import Pool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TOPICS = {f"q{at}": f"red shoe {at}" for at in range(4)}
+_TOPICS = {f"q{i}": f"red shoe {i}" for i in range(4)}
 
 
 def label_readers(folder: Path) -> list[Reader]:

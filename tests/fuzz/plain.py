@@ -1,4 +1,4 @@
-"""The rows of a text in TREC's form and of files of labels, by a few lines that know nothing of judged."""
+"""Read TREC files and files of labels by a few lines that are independent of judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = {  # where topic, document and number stand, and the numbers of field
 
 
 def rows(data: bytes, kind: str) -> Iterator[list[Row]]:
-    """Give the rows as each layout reads them; a layout that cannot read some line gives nothing."""
+    """Return the rows by layout, without layouts that cannot read each line."""
     text = data.removeprefix(b"\xef\xbb\xbf")
     lines = [
         line.split() for line in re.split(rb"\r\n|\n|\r", text) if line.strip() and not line.strip().startswith(b"#")
@@ -33,20 +33,20 @@ def rows(data: bytes, kind: str) -> Iterator[list[Row]]:
                 numbers = [line[number].decode() for line in lines]
                 grades = [_TRUTHS.get(text.lower()) if kind == "qrels" else None for text in numbers]
                 values = [float(text) if grade is None else grade for text, grade in zip(numbers, grades, strict=True)]
-                made = [
+                rows = [
                     (line[topic].decode(), line[doc].decode(), sign * value)
                     for line, value in zip(lines, values, strict=True)
                 ]
             except (ValueError, IndexError):
                 continue
             if max(counts) >= 6 or all(len(line) in counts for line in lines):
-                yield made
+                yield rows
 
 
 def labels(data: bytes, judge: str) -> Iterator[list[Label]]:
-    """Give the labels of JSON Lines or of a table with our names of columns; nothing of what is neither.
+    """Return the labels of JSON Lines, or of a table with judged's column names, or no labels.
 
-    `judge` is who gave those of whom nothing is said.
+    `judge` is the judge of rows without a judge.
     """
     text = data.decode("utf-8-sig")
     if text.lstrip()[:1] == "{":
@@ -70,12 +70,12 @@ def labels(data: bytes, judge: str) -> Iterator[list[Label]]:
         ]
 
 
-def _judge(given: Any, otherwise: str) -> str:
-    return otherwise if given is None or given == "" else str(given)
+def _judge(value: Any, otherwise: str) -> str:
+    return otherwise if value is None or value == "" else str(value)
 
 
-def _grade(given: Any) -> float | None:
-    if given is None or given == "":
+def _grade(value: Any) -> float | None:
+    if value is None or value == "":
         return None
-    truth = _TRUTHS.get(str(given).strip().lower())
-    return float(given) if truth is None else truth
+    truth = _TRUTHS.get(str(value).strip().lower())
+    return float(value) if truth is None else truth

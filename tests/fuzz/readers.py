@@ -1,4 +1,4 @@
-"""What is read: each reader with the files that it is given damaged."""
+"""Readers, each with the intact files that are damaged for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Reader(NamedTuple):
-    """What reads a file and looks at all that it gives, and intact files for it."""
+    """Function that reads a file and uses its complete content, with intact files."""
 
     name: str
     read: Callable[[Path], object]
@@ -34,15 +34,15 @@ class Reader(NamedTuple):
 
 
 class WrongError(Exception):
-    """What was read is not what is there."""
+    """Raised if the result of a reader differs from the content of the file."""
 
 
 def readers(folder: Path) -> list[Reader]:
-    """Give every reader; `folder` is a place for files made in passing."""
+    """Return all readers; `folder` is for temporary files."""
     judged_sample = sample.qrels()
     some = judged_sample.over(set(judged_sample.topics[:8]))
-    known = Attributes.of(
-        {f"t{at:02}": {"words": at, "class": "howto", "fresh": at > 4, "length": 2.5, "text": "how"} for at in range(9)}
+    attributes = Attributes.of(
+        {f"t{i:02}": {"words": i, "class": "howto", "fresh": i > 4, "length": 2.5, "text": "how"} for i in range(9)}
     )
     trec_qrels, trec_runs, attributes = (
         originals.trec_qrels(),
@@ -74,19 +74,19 @@ def readers(folder: Path) -> list[Reader]:
         Reader("numbers by run", lambda path: numbers_by_run(path, "latency_ms"), originals.costs()),
         Reader("reviewed list", partial(apply_review, judged_sample), originals.reviews()),
         Reader("gate", read_config, originals.gates()),
-        Reader("slices", lambda path: repr(slice_topics(known, slices=path)), originals.slices()),
+        Reader("slices", lambda path: repr(slice_topics(attributes, slices=path)), originals.slices()),
     ]  # fmt: skip
 
 
 def _same_rows(kind: str, path: Path) -> None:
-    """Read text in TREC's form; a parser that knows nothing of ours must find the same rows."""
+    """Read a TREC file; an independent parser must return the same rows."""
     table = Qrels.read(path).table if kind == "qrels" else Run.read(path).table
     name = "relevance" if kind == "qrels" else "score"
     if path.read_bytes()[:2] in {b"\x1f\x8b", b"BZ"} or name not in table.column_names:
         return
-    found = list(zip(*(table[column].to_pylist() for column in ("query_id", "doc_id", name)), strict=True))
-    if not any(found == rows for rows in plain.rows(path.read_bytes(), kind)):
-        raise WrongError(f"{len(found)} rows, which are not those of the file")
+    expected = list(zip(*(table[column].to_pylist() for column in ("query_id", "doc_id", name)), strict=True))
+    if not any(expected == rows for rows in plain.rows(path.read_bytes(), kind)):
+        raise WrongError(f"{len(expected)} rows, which are not those of the file")
 
 
 def _qrels(path: Path) -> None:

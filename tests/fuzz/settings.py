@@ -1,4 +1,4 @@
-"""Configurations, designs of studies and saved results, and what reads them again."""
+"""Readers of configurations, designs of studies, and saved results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ deploy = true
 
 
 def setting_readers(folder: Path) -> list[Reader]:
-    """Give a reader for each configuration; their other files are intact."""
+    """Return a reader for each configuration, with intact other files."""
     every_command.write_files(folder)
     plans = [Original(".toml", plan.encode()) for plan in (every_command._PLAN, _PLAN)]
     return [
@@ -83,7 +83,7 @@ def setting_readers(folder: Path) -> list[Reader]:
 
 
 def study_readers(folder: Path) -> list[Reader]:
-    """Give a reader for designs, and one for what studies record."""
+    """Return a reader for designs, and a reader for records of studies."""
     designed, recorded = folder / "designed", folder / "recorded"
     designed.mkdir()
     study_made.design_in(designed)
@@ -102,15 +102,15 @@ def study_readers(folder: Path) -> list[Reader]:
 
 
 def saved_readers(folder: Path) -> list[Reader]:
-    """Give a reader for each result that is loaded again."""
-    made = folder / "made"
-    every_command.write_files(made)
-    results = made / "results"
+    """Return a reader for each saved result."""
+    base = folder / "made"
+    every_command.write_files(base)
+    results = base / "results"
     read = {".json", ".parquet"}
     files = [file for file in sorted(results.rglob("*")) if file.suffix in read and file.name != "job.json"]
     state = folder / "state.json"
     write_state(state, [DayPoint("bad", "", f"2026-03-0{day}", 0.1, 0.01, 10.0, 100.0) for day in range(1, 9)])
-    ranks = [{"rank": at, "value": 1.0 / at, "stratum": ""} for at in range(1, 6)]
+    ranks = [{"rank": i, "value": 1.0 / i, "stratum": ""} for i in range(1, 6)]
     curves = [
         Original(".csv", b"rank,value\n1,1\n2,0.5\n3,0.25\n"),
         Original(".json", json.dumps({"ranks": ranks}).encode()),
@@ -129,7 +129,7 @@ def saved_readers(folder: Path) -> list[Reader]:
 
 
 def _beside(folder: Path, read: Callable[[Path], object], path: Path) -> None:
-    """Read a configuration where its files are; one of them may be named by what refuses it."""
+    """Read a configuration in the folder of its files; an error may name any of them."""
     place = folder / f"damaged{path.suffix}"
     shutil.copyfile(path, place)
     try:
@@ -158,7 +158,7 @@ def _designed(path: Path) -> None:
 
 
 def _recorded(intact: Path, folder: Path, path: Path) -> None:
-    """Put a damaged table into the place of one of a study."""
+    """Replace a table of a study by a damaged one."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(intact.parent, folder)
     shutil.copyfile(path, folder / intact.name)
@@ -168,23 +168,23 @@ def _recorded(intact: Path, folder: Path, path: Path) -> None:
             warnings.simplefilter("ignore")
             report(records).text(width=80)
     except InputError as error:
-        _named(error, path)
+        _error_naming(error, path)
 
 
-def _loaded(whole: Path, folder: Path, name: Path, path: Path) -> None:
-    """Put a damaged file into the place of one of an experiment's results."""
+def _loaded(intact_folder: Path, folder: Path, name: Path, path: Path) -> None:
+    """Replace a file of the results of an experiment by a damaged one."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(whole, folder)
+    shutil.copytree(intact_folder, folder)
     shutil.copyfile(path, folder / name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             load(folder).scores.aggregate()
     except InputError as error:
-        _named(error, path)
+        _error_naming(error, path)
 
 
-def _named(error: InputError, path: Path) -> Any:
+def _error_naming(error: InputError, path: Path) -> Any:
     if not error.path:  # else it is the folder, or a file that is named in what is damaged
         raise error
     raise InputError(error.problem, fix=error.fix, path=str(path)) from None

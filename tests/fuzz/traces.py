@@ -1,4 +1,4 @@
-"""Traces and answers of RAG systems in every layout, and what reads them: checked, measured, written again."""
+"""Readers of traces and answers of RAG systems in each layout: they check, evaluate, and write them."""
 
 from __future__ import annotations
 
@@ -132,21 +132,21 @@ def _ubi() -> list[dict[str, Any]]:
 
 _ANSWERS: dict[str, list[dict[str, Any]]] = {
     "trec rag": [
-        {"metadata": {"narrative_id": f"{at}", "run_id": "r"}, "references": ["d7", "d8"],
+        {"metadata": {"narrative_id": f"{i}", "run_id": "r"}, "references": ["d7", "d8"],
          "answer": [{"text": "Cats sleep.", "citations": [1, 0, "d9"]}, {"text": "A lot.", "citations": []}]}
-        for at in range(3)
+        for i in range(3)
     ],
     "nuggets": [
-        {"query": "cats?", "qid": f"{at}", "run_id": "r", "answer_text": "Cats sleep.", "nuggets": [
+        {"query": "cats?", "qid": f"{i}", "run_id": "r", "answer_text": "Cats sleep.", "nuggets": [
             {"text": "cats purr", "importance": "okay", "assignment": "not_support"},
             {"text": "cats sleep", "importance": "vital", "assignment": "partial_support"}]}
-        for at in range(3)
+        for i in range(3)
     ],
     "support": [
-        {"topic_id": f"{at}", "run_id": "r", "sentences": [
+        {"topic_id": f"{i}", "run_id": "r", "sentences": [
             {"sentenceID": 0, "text": "Cats sleep.", "citations": [{"reference": "d8", "support": "2"}]},
             {"sentenceID": 1, "text": "A lot.", "citations": []}]}
-        for at in range(3)
+        for i in range(3)
     ],
     "ragas": [
         {"user_input": "Do  cats sleep?", "retrieved_contexts": ["Cats sleep.", "Dogs bark."],

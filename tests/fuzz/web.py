@@ -1,8 +1,8 @@
-"""``python -m fuzz.web [REQUESTS [UPLOADS]] [--seed N]``: what nobody should send to a workbench.
+"""Send invalid requests to a workbench: ``python -m fuzz.web [REQUESTS [UPLOADS]] [--seed N]``.
 
-The server is a process of its own, and somebody looks at a page meanwhile. Requests name pages, twins and tables with
-parameters that they know and values that make no sense; uploads are damaged files. It ends 1 where an answer is the
-server's fault, or none comes.
+The server is a separate process, and another client requests a page at the same time. Requests are for pages, their
+JSON versions, and tables, with valid parameters and invalid values; uploads are damaged files. The exit code is 1 if a
+response is a server error, or is missing.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def originals() -> dict[str, list[Any]]:
 
 
 def upload(random: Random, intact: dict[str, list[Any]]) -> tuple[str, str, bytes, dict[str, str]]:
-    """Draw damaged files in the roles of judgments, runs and what else can be opened."""
+    """Generate damaged files as judgments, runs, and other files that can be opened."""
     parts: list[bytes] = []
     for role in ("qrels", "runs", "runs", *random.sample(("queries", "attributes", "documents"), random.randrange(3))):
         original = random.choice(intact[role])

@@ -1,4 +1,4 @@
-"""Worker processes that run cases, and the outcome when one of them dies."""
+"""Run cases in worker processes, and report cases that end a worker."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class _Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can run another case."""
+        """Return whether the worker can run another case."""
         return self._process.is_alive()
 
     def run(self, seed: int) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import pytest
 from engines import LOGS, read_published_log, sail, store_in_spark
 from engines import session as opened_session
 
-from clusters import equal, moved
+from clusters import assert_equal_metrics, move_to_spark
 from dozen_sessions import pages_and_events
 from judged import InputError
 from judged.online import read_log
@@ -27,19 +27,19 @@ def session() -> Iterator[Any]:
 
 def test_a_dozen_sessions(session: Any) -> None:
     log = typed_log(*pages_and_events())
-    assert equal(log, moved(log, session), "device") > 150
+    assert assert_equal_metrics(log, move_to_spark(log, session), "device") > 150
 
 
 def test_tables_of_a_stored_log(session: Any, tmp_path: Path) -> None:
     log = typed_log(*pages_and_events())
-    assert equal(log, store_in_spark(log, session, tmp_path / "log")) > 60
+    assert assert_equal_metrics(log, store_in_spark(log, session, tmp_path / "log")) > 60
 
 
 def test_tables_at_an_address(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = typed_log(*pages_and_events())
     store_in_spark(log, session, tmp_path / "log")  # Sail shows them to this session alone
     monkeypatch.setattr("judged.data.spark.connect", lambda address: (session, address.rpartition("/")[2]))
-    assert equal(log, read_log(tmp_path / "log", tables="sc://host/logs")) > 60
+    assert assert_equal_metrics(log, read_log(tmp_path / "log", tables="sc://host/logs")) > 60
     with pytest.raises(InputError, match="convert the log again"):
         read_log(tmp_path / "log", tables="sc://host/logs", bots="keep")
 
@@ -48,4 +48,4 @@ def test_tables_at_an_address(session: Any, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("name", LOGS)
 def test_published_logs(session: Any, name: str) -> None:
     log = read_published_log(name)
-    assert equal(log, moved(log, session), LOGS[name]) > 10
+    assert assert_equal_metrics(log, move_to_spark(log, session), LOGS[name]) > 10

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from engines import QUICKLY, session, spark, spark_home, store_in_spark
+from engines import FAST_START, session, spark, spark_home, store_in_spark
 
 import judged
-from clusters import ROW, equal, made, on_a_cluster
+from clusters import ROW, assert_equal_metrics, check_cluster, generate_runs
 from dozen_sessions import pages_and_events
 from judged import InputError
 from judged.online import read_log
@@ -29,11 +29,11 @@ UNFIT = {
 
 
 def test_spark(tmp_path: Path) -> None:
-    qrels, table = made()
+    qrels, table = generate_runs()
     with ExitStack() as server, ExitStack() as client:
-        address = server.enter_context(spark("local[2]", *QUICKLY))
+        address = server.enter_context(spark("local[2]", *FAST_START))
         spark_session = client.enter_context(session(address))
-        on_a_cluster(spark_session, address)
+        check_cluster(spark_session, address)
         for column, problem in UNFIT.items():
             with pytest.raises(InputError, match=problem):
                 judged.judge({"q1": {"a": 1}}, spark_session.sql(ROW.replace("'a'", column)))
@@ -47,7 +47,7 @@ def test_spark(tmp_path: Path) -> None:
 
         log = typed_log(*pages_and_events())
         store_in_spark(log, spark_session, tmp_path / "log")
-        assert equal(log, read_log(tmp_path / "log", tables=f"{address}/logs")) > 60
+        assert assert_equal_metrics(log, read_log(tmp_path / "log", tables=f"{address}/logs")) > 60
 
         threading.Timer(2, server.close).start()
         for policy in spark_session.client.get_retry_policies():

@@ -23,7 +23,7 @@ def ids() -> list[str]:
 
 @pytest.fixture(scope="session")
 def report_input() -> dict[str, Any]:
-    """Give everything that a report takes: ``old`` has the best document at ranks 1 to 6, the third at 1 or nowhere."""
+    """Return all inputs of a report: ``old`` has the best document at ranks 1 to 6, the third at 1 or missing."""
     qrels = {q: {"good": 2, "fair": 1, "bad": 0} for q in ids()}
     old: dict[str, list[str]] = {}
     new: dict[str, list[str]] = {}
@@ -43,7 +43,7 @@ def report_input() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def make(report_input: dict[str, Any]) -> Callable[..., Report]:
-    """Give a function that reports on the collection; what is None is left out, the rest replaces or adds."""
+    """Return a function that reports on the collection. Options replace inputs, and None removes an input."""
 
     def make_report(**changes: Any) -> Report:
         options = {name: value for name, value in (report_input | changes).items() if value is not None}

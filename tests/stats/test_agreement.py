@@ -186,7 +186,7 @@ def test_intervals_of_few_things_hold_the_truth(method: str, situation: str, n: 
 
     Of topics that differ in size, intervals of all topics alike held it in 88 to 92 %.
     """
-    assert agreement.held(method, situation, n, 300) >= least
+    assert agreement.coverage(method, situation, n, 300) >= least
 
 
 def test_why_there_is_no_interval() -> None:

@@ -23,13 +23,13 @@ def _within(rate: float, over: float = 0.0) -> bool:
 @pytest.mark.parametrize("n", [3, 6, 10, 25])
 def test_what_is_offered_holds_its_level(situation: str, n: int) -> None:
     """Below 40 topics with a difference resampling rejects true nulls in up to half of all samples."""
-    assert all(_within(rate) for rate in paired.rates(situation, n, TRIALS).offered.values())
+    assert all(_within(rate) for rate in paired.rates(situation, n, TRIALS).tests.values())
 
 
-@pytest.mark.parametrize(("situation", "n"), [("normal", 50), ("85 % ties", 200), ("50 % ties", 100), ("RR", 60)])
+@pytest.mark.parametrize(("situation", "n"), [("normal", 50), ("85% ties", 200), ("50% ties", 100), ("RR", 60)])
 def test_where_it_is_believed_it_holds_its_level_nearly(situation: str, n: int) -> None:
     found = paired.rates(situation, n, TRIALS, BOOTSTRAPS)
-    assert all(_within(rate, 0.025) for rate in found.offered.values())
+    assert all(_within(rate, 0.025) for rate in found.tests.values())
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "bca"])
@@ -70,7 +70,7 @@ def test_t_is_not_believed_where_few_of_many_topics_have_one_difference() -> Non
 
 def test_tests_of_signs_and_ranks_find_what_is_no_difference_of_means() -> None:
     """Skewed differences of mean 0: signs and ranks find them, and are right to; tests of means do not."""
-    found = paired.rates("skewed", 100, TRIALS, ("sign", "wilcoxon", "t", "randomization")).offered
+    found = paired.rates("skewed", 100, TRIALS, ("sign", "wilcoxon", "t", "randomization")).tests
     assert min(found["sign"], found["wilcoxon"]) > 0.3
     assert max(found["t"], found["randomization"]) < 0.12
 

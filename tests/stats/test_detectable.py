@@ -20,10 +20,10 @@ TRIALS = 400
 def test_it_is_found_four_times_out_of_five_where_gains_are_sparse(test: str, n: int) -> None:
     """Normal theory states what is found in 65 to 76 % of samples."""
     error = 2 * math.sqrt(0.8 * 0.2 / TRIALS)
-    harder, easier = simulation.found("RR, 25 % gain", n, TRIALS, test)
+    harder, easier = simulation.power("RR, 25% gain", n, TRIALS, test)
     assert 0.75 - error <= harder <= 0.85
     assert easier >= harder
-    assert simulation.found("RR, 12 % gain", n, TRIALS, test)[0] >= 0.75 - error
+    assert simulation.power("RR, 12% gain", n, TRIALS, test)[0] >= 0.75 - error
 
 
 def test_for_normal_differences_it_is_that_of_the_formula() -> None:

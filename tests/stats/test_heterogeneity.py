@@ -109,7 +109,7 @@ def test_it_errs_seldom_where_groups_vary_alike_or_not(
 
 def test_a_small_group_that_varies_much_is_seldom_taken_for_different() -> None:
     """Groups of 5, 20 and 40 topics, of which the smallest varies ten times as much: permutations alone err in 17 %."""
-    share = slices.heterogeneous(5, "normal", (10, 1, 1), 300)
+    share = slices.heterogeneity_rate(5, "normal", (10, 1, 1), 300)
     assert share <= 0.07 + 3.3 * math.sqrt(0.07 * 0.93 / 300)
 
 

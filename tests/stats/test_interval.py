@@ -276,11 +276,11 @@ def test_without_bounds_and_skewness_the_adjusted_interval_is_students() -> None
 
 def test_intervals_cover_where_few_topics_pile_up_at_a_bound() -> None:
     """Scores of the sample's runs by 23 measures, resampled: the promise of docs/calibration.md, where t breaks it."""
-    drawn_from = intervals.populations(list(intervals.BOUNDED), shared=False)
+    drawn_from = intervals.score_populations(list(intervals.BOUNDED), shared=False)
     promised = {5: 0.90, 10: 0.93, 50: 0.92}
     for n, least in promised.items():
-        shares, widths = intervals.covered(drawn_from, "adjusted", n, 400, (0, 1))
-        plain, student = intervals.covered(drawn_from, "t", n, 400, (0, 1))
+        shares, widths = intervals.coverage_and_widths(drawn_from, "adjusted", n, 400, (0, 1))
+        plain, student = intervals.coverage_and_widths(drawn_from, "t", n, 400, (0, 1))
         median, worst = intervals.summary(shares)
         assert median >= 0.94
         assert worst >= least > intervals.summary(plain)[1]
@@ -288,10 +288,10 @@ def test_intervals_cover_where_few_topics_pile_up_at_a_bound() -> None:
 
 
 def test_without_bounds_the_adjusted_interval_covers_no_less_than_students() -> None:
-    drawn_from = intervals.populations(list(intervals.UNBOUNDED), shared=False)
+    drawn_from = intervals.score_populations(list(intervals.UNBOUNDED), shared=False)
     for n in (5, 10, 25):
         adjusted, student = (
-            intervals.summary(intervals.covered(drawn_from, method, n, 1000, (0, math.nan))[0])
+            intervals.summary(intervals.coverage_and_widths(drawn_from, method, n, 1000, (0, math.nan))[0])
             for method in ("adjusted", "t")
         )
         assert adjusted[0] >= student[0] - 0.005

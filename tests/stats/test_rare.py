@@ -21,7 +21,7 @@ def test_false_verdicts(name: str, n: int) -> None:
 def test_false_verdicts_with_a_rare_topic_in_the_sample_are_labeled() -> None:
     """At least 95 % of those where up to one topic in ten is of the rare kind, from 50 topics on."""
     labeled = of = 0
-    for name in ("5 % lose 0.6", "10 % gain 0.45", "8 % lose 0.5", "6 % gain 0.3"):
+    for name in ("5% lose 0.6", "10% gain 0.45", "8% lose 0.5", "6% gain 0.3"):
         for n in (50, 100):
             told, holds = rare.false_verdicts(name, n, TRIALS)
             labeled, of = labeled + told.labeled[told.significant & holds].sum(), of + (told.significant & holds).sum()

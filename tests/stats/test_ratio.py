@@ -251,27 +251,27 @@ SAMPLES = 1000
 @pytest.mark.parametrize("world", [name for name, (kind, _) in few.WORLDS.items() if kind == "amount"])
 def test_amounts_over_few_users_are_covered(world: str, users: int) -> None:
     """With the logarithmic interval of counts, the same logs are covered in 83 to 93 %."""
-    assert few.of_ratio(world, users, SAMPLES)["held"] >= 0.93 - 0.01  # 0.01: the spread of 1000 samples
+    assert few.ratio_coverage(world, users, SAMPLES)["coverage"] >= 0.93 - 0.01  # 0.01: the spread of 1000 samples
 
 
 @pytest.mark.parametrize("users", [5, 20, 50, 200])
 @pytest.mark.parametrize(
-    "world", ["share of 30 %", "share of 90 %", "share of 3 %", "1 event a page", "1 event in 20 pages"]
+    "world", ["share of 30%", "share of 90%", "share of 3%", "1 event a page", "1 event in 20 pages"]
 )
 def test_shares_and_counts_over_few_users_are_covered(world: str, users: int) -> None:
-    measured = few.of_ratio(world, users, SAMPLES)
-    assert measured["held"] >= 0.93 - 0.01
+    measured = few.ratio_coverage(world, users, SAMPLES)
+    assert measured["coverage"] >= 0.93 - 0.01
     # samples in which activity leaves fewer than three effective users have no interval
     assert measured["none"] <= {5: 0.25, 20: 0.05}.get(users, 0.0)
 
 
 @pytest.mark.parametrize(("q", "users"), [(0.5, 20), (0.5, 200), (0.9, 50), (0.95, 200)])
 def test_quantiles_over_few_users_are_covered(q: float, users: int) -> None:
-    assert few.of_quantile(q, users, 400)["held"] >= 0.93 - 0.02
+    assert few.quantile_coverage(q, users, 400)["coverage"] >= 0.93 - 0.02
 
 
 def test_a_high_quantile_of_few_users_has_no_interval() -> None:
-    assert few.of_quantile(0.95, 20, 100)["none"] > 0.9
+    assert few.quantile_coverage(0.95, 20, 100)["none"] > 0.9
 
 
 def clicks(rng: np.random.Generator, users: int, mean: float, alike: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -44,11 +44,11 @@ def test_the_nested_choice_by_hand() -> None:
 )
 def test_the_honest_number_has_a_fifth_of_the_bias_at_most(systems: int, spread: float, topic: float) -> None:
     """What is estimated: the true mean of what this procedure picks, over draws of 50 topics; intervals hold it."""
-    result = choices.picked(systems, spread, topic, 50, 400)
-    assert abs(result.honest) <= result.naive / 5
-    assert abs(result.one_deal) <= result.naive / 5
-    assert result.held > 0.95 - 3 * 0.011
-    assert systems > 12 or result.best > 0.95 - 3 * 0.011
+    result = choices.selection_rates(systems, spread, topic, 50, 400)
+    assert abs(result.bias) <= result.naive_bias / 5
+    assert abs(result.select_bias) <= result.naive_bias / 5
+    assert result.coverage > 0.95 - 3 * 0.011
+    assert systems > 12 or result.best_included > 0.95 - 3 * 0.011
 
 
 def test_folds_are_even_and_hang_on_the_seed() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from judged.errors import InputError
 from judged.studies.crossed import CrossedEffect, TrialArrays
-from studies_made import crossed, drawn
+from studies_made import crossed, sample_values
 
 if TYPE_CHECKING:
     from judged.results.types import Floats
@@ -101,7 +101,7 @@ def test_differences(
     people: int, topics: int, systems: int, between: bool, interaction: float, missing: float, level: float
 ) -> None:
     rng, where = np.random.default_rng(people * topics), crossed(people, topics, systems, between=between)
-    values = drawn(rng, where, 0.6, own=interaction)
+    values = sample_values(rng, where, 0.6, interaction=interaction)
     trials = trials_of(where, values, rng.random(len(values)) >= missing)
     effects = trials.differences(level)
     assert list(effects) == [(row, other) for row in range(systems) for other in range(row + 1, systems)]
@@ -121,7 +121,7 @@ def test_differences(
 @pytest.mark.parametrize(("systems", "missing", "level"), [(2, 0.0, 0.95), (1, 0.2, 0.9)])
 def test_practice(systems: int, missing: float, level: float) -> None:
     rng, where = np.random.default_rng(7), crossed(8, 6, 2)
-    values = drawn(rng, where, 0.6)
+    values = sample_values(rng, where, 0.6)
     is_used = (rng.random(len(values)) >= missing) & (where["system"] < systems)
     trials = trials_of(where, values, is_used)
     effect = trials.learning(level)
@@ -141,7 +141,7 @@ def test_practice(systems: int, missing: float, level: float) -> None:
 
 def test_an_interval_is_asked_for_with_a_level_between_0_and_1() -> None:
     where = crossed(4, 4)
-    trials = trials_of(where, drawn(np.random.default_rng(1), where))
+    trials = trials_of(where, sample_values(np.random.default_rng(1), where))
     for level in (0.0, 1.0, 95.0):
         with pytest.raises(InputError, match="level"):
             trials.differences(level)
@@ -184,7 +184,7 @@ def test_topics_that_do_not_differ_where_people_do() -> None:
 
 def test_people_of_systems_that_more_and_fewer_used() -> None:
     where = crossed(18, 6, 3, between=True)
-    trials = trials_of(where, drawn(np.random.default_rng(1), where), ~np.isin(where["person"], [1, 2, 5, 8]))
+    trials = trials_of(where, sample_values(np.random.default_rng(1), where), ~np.isin(where["person"], [1, 2, 5, 8]))
     effects = trials.differences()
     assert {pair: (row.fewest_people, row.people) for pair, row in effects.items()} == {
         (0, 1): (5, 6 + 5), (0, 2): (3, 6 + 3), (1, 2): (3, 5 + 3),
@@ -196,7 +196,7 @@ def test_people_of_systems_that_more_and_fewer_used() -> None:
 
 def test_who_tried_one_topic_alone_has_no_part() -> None:
     where = crossed(6, 6)
-    values = drawn(np.random.default_rng(1), where)
+    values = sample_values(np.random.default_rng(1), where)
     more = {"person": 6, "topic": 6, "position": 0, "system": 1}
     trials = trials_of({name: np.append(of, more[name]) for name, of in where.items()}, np.append(values, 99.0))
     effect, effect_without = trials.differences()[0, 1], trials_of(where, values).differences()[0, 1]
@@ -208,7 +208,7 @@ def test_who_tried_one_topic_alone_has_no_part() -> None:
 
 def whole(people: int, topics: int, *, between: bool = False) -> CrossedEffect:
     where = crossed(people, topics, between=between)
-    return trials_of(where, drawn(np.random.default_rng(people), where)).differences()[0, 1]
+    return trials_of(where, sample_values(np.random.default_rng(people), where)).differences()[0, 1]
 
 
 def reasons(effect: CrossedEffect) -> list[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ import pytest
 from judged.studies.crossed import TrialArrays, dummies, mixed_model
 from judged.studies.effects import learning_effects, system_effects, variance_components
 from judged.studies.outcomes import Outcome, TrialValue, find_outcome, outcomes
-from studies_made import crossed, drawn, records
+from studies_made import crossed, records, sample_values
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_intervals_cover_what_is_true_of_other_people_and_topics(people, topics,
     rng, where, count = np.random.default_rng(people + topics), crossed(people, topics, systems, between=between), 300
     covered = 0
     for _ in range(count):
-        values = drawn(rng, where, 0.4, own=interaction)
+        values = sample_values(rng, where, 0.4, interaction=interaction)
         trials = TrialArrays(values, *(where[name] for name in ("system", "person", "topic", "position")))
         ci = trials.differences()[0, 1].over_both.ci
         covered += ci[0] <= 0.4 <= ci[1]
@@ -38,7 +38,7 @@ def test_permutations_hold_their_level_and_trials_taken_as_independent_do_not():
     permuted = naive = 0
     where = crossed(people, 6, between=True)
     for _ in range(count):
-        values = drawn(rng, where)
+        values = sample_values(rng, where)
         (effect,) = system_effects(_outcome(values, where))
         permuted += effect.people_p <= 0.05
         a, b = (values[where["system"] == code] for code in (0, 1))
@@ -51,7 +51,7 @@ def test_permutations_hold_their_level_and_trials_taken_as_independent_do_not():
 def test_a_difference_within_people_is_the_paired_t_test_of_their_means():
     """Where topics are all alike and order does nothing."""
     where, none = crossed(8, 4), np.zeros(32, int)
-    values = drawn(np.random.default_rng(1), where, 1.0)
+    values = sample_values(np.random.default_rng(1), where, 1.0)
     effect = TrialArrays(values, where["system"], where["person"], none, none).differences()[0, 1]
     means = [[values[(where["person"] == p) & (where["system"] == s)].mean() for s in (0, 1)] for p in range(8)]
     differences = np.diff(means).ravel()
@@ -98,7 +98,7 @@ def test_practice_is_found_and_is_free_of_topics():
 
 def test_parts_of_the_variance_are_those_that_were_put_in():
     where = crossed(40, 16)
-    components = variance_components(_outcome(drawn(np.random.default_rng(2), where), where))
+    components = variance_components(_outcome(sample_values(np.random.default_rng(2), where), where))
     assert components is not None
     assert components.trials == pytest.approx(1, abs=0.1)
     assert components.by_person == pytest.approx(1, abs=0.3)

@@ -15,7 +15,7 @@ from judged.studies import effects as module
 from judged.studies.crossed import TrialArrays, mixed_model
 from judged.studies.effects import SystemEffect, learning_effects, system_effects, variance_components
 from judged.studies.outcomes import Outcome, TrialValue
-from studies_made import crossed, drawn
+from studies_made import crossed, sample_values
 
 
 def outcome_from(values: Any, where: Any, better: Any = "more", variant: str = "") -> Outcome:
@@ -51,7 +51,7 @@ def p_of_groups(of: Any, means: Any) -> float:
 
 def test_every_column_of_three_systems_within_people() -> None:
     where = crossed(9, 6, 3)
-    values = drawn(np.random.default_rng(4), where, 0.4, own=0.3)
+    values = sample_values(np.random.default_rng(4), where, 0.4, interaction=0.3)
     rows = system_effects(outcome_from(values, where, "less"), level=0.9)
     effects = trials_of(where, values).differences(0.9)
     adjusted = multipletests([effect.over_both.p for effect in effects.values()], method="holm")[1]
@@ -116,7 +116,7 @@ def test_permutations_of_people_count_the_observed_one() -> None:
 
 def within(people: int, topics: int) -> SystemEffect:
     where = crossed(people, topics)
-    (row,) = system_effects(outcome_from(drawn(np.random.default_rng(2), where, 0.5, own=0.5), where))
+    (row,) = system_effects(outcome_from(sample_values(np.random.default_rng(2), where, 0.5, interaction=0.5), where))
     return row
 
 
@@ -136,7 +136,7 @@ def test_permutations_need_six_people_or_topics() -> None:
         assert not row.has_verdict
     # an interval for other topics takes three of them
     where = crossed(8, 3)
-    values = drawn(np.random.default_rng(2), where, 0.5, own=0.5)
+    values = sample_values(np.random.default_rng(2), where, 0.5, interaction=0.5)
     three, both = within(8, 3), trials_of(where, values).differences()[0, 1].over_both
     assert (three.p, three.ci) == (both.p, both.ci)
     pair = within(8, 2)
@@ -204,7 +204,7 @@ def test_pairs_without_an_estimate_say_why() -> None:
 
 def test_variants_are_compared_by_their_own_names() -> None:
     where = crossed(6, 6)
-    outcome = outcome_from(drawn(np.random.default_rng(2), where, 0.5), where, variant="wv")
+    outcome = outcome_from(sample_values(np.random.default_rng(2), where, 0.5), where, variant="wv")
     (row,) = system_effects(outcome, by="variant")
     plain = within_of(where, 0.5)
     assert (row.first, row.second) == ("v", "w")  # in the order of names: the difference changes its sign
@@ -221,13 +221,13 @@ def test_variants_are_compared_by_their_own_names() -> None:
 
 
 def within_of(where: Any, effect: float) -> SystemEffect:
-    (row,) = system_effects(outcome_from(drawn(np.random.default_rng(2), where, effect), where))
+    (row,) = system_effects(outcome_from(sample_values(np.random.default_rng(2), where, effect), where))
     return row
 
 
 def test_practice_with_all_systems_and_with_each() -> None:
     where = crossed(6, 6)
-    values = drawn(np.random.default_rng(6), where, 0.5)
+    values = sample_values(np.random.default_rng(6), where, 0.5)
     rows = learning_effects(outcome_from(values, where), level=0.8)
     assert [(row.outcome, row.system) for row in rows] == [("made", ""), ("made", "a"), ("made", "b")]
     for row, mask in zip(rows, (where["system"] >= 0, where["system"] == 0, where["system"] == 1), strict=True):
@@ -251,7 +251,7 @@ def test_practice_with_all_systems_and_with_each() -> None:
 def test_practice_of_two_positions() -> None:
     """The second less the first of each of eight people, with topics and systems in the model."""
     where = crossed(8, 2)
-    values = drawn(np.random.default_rng(6), where, 0.5)
+    values = sample_values(np.random.default_rng(6), where, 0.5)
     rows = learning_effects(outcome_from(values, where))[0]
     columns = [where[name][:, None] == np.arange(1, where[name].max() + 1) for name in ("topic", "system", "person")]
     model = np.column_stack([where["position"], np.ones(16), *columns]) * 1.0
@@ -263,7 +263,7 @@ def test_practice_of_people_and_topics_with_gaps_in_their_codes() -> None:
     """The first person and the first topic have system a alone."""
     where = crossed(6, 6)
     where["system"] = np.where((where["person"] == 0) | (where["topic"] == 0), 0, where["system"])
-    values = drawn(np.random.default_rng(6), where, 0.5)
+    values = sample_values(np.random.default_rng(6), where, 0.5)
     mask = where["system"] == 1
     some = {name: codes[mask] for name, codes in where.items()}
     some |= {name: some[name] - 1 for name in ("person", "topic", "system")}
@@ -310,7 +310,7 @@ def test_a_mixed_model_leaves_some_of_the_variance_to_single_trials(share: float
 
 def test_parts_of_people_with_one_system_each() -> None:
     where = crossed(8, 6, between=True)
-    values = drawn(np.random.default_rng(5), where, 1.0, own=1.0)
+    values = sample_values(np.random.default_rng(5), where, 1.0, interaction=1.0)
     components = variance_components(outcome_from(values, where))
     assert components is not None
     assert math.isnan(components.people_by_system)
@@ -325,7 +325,7 @@ def test_trials_that_are_all_at_one_position() -> None:
     """The position is then no column of the model."""
     where = crossed(8, 6)
     where["position"] = np.zeros(48, int)
-    values = drawn(np.random.default_rng(5), where, 1.0)
+    values = sample_values(np.random.default_rng(5), where, 1.0)
     (row,) = system_effects(outcome_from(values, where))
     fixed = np.column_stack([where["system"] == 0, where["system"] == 1]) * 1.0
     by = [where[name] * 2 + where["system"] for name in ("topic", "person")]

@@ -21,7 +21,7 @@ from judged.studies.preference import (
 )
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import effect_verdict, report
-from studies_made import crossed, drawn, records
+from studies_made import crossed, records, sample_values
 
 
 def outcome_from(values: Any, design: Any) -> Outcome:
@@ -82,7 +82,7 @@ def test_three_people_have_an_interval_and_six_a_verdict(people: int, interval: 
 @pytest.mark.parametrize(("topics", "interval", "verdict"), [(2, False, False), (4, True, False), (6, True, True)])
 def test_topics_are_counted_as_people_are(topics: int, interval: bool, verdict: bool) -> None:
     design = crossed(12, topics)
-    (effect,) = system_effects(outcome_from(drawn(np.random.default_rng(1), design, 9.0), design))
+    (effect,) = system_effects(outcome_from(sample_values(np.random.default_rng(1), design, 9.0), design))
     assert has_interval(effect.people_ci)
     assert has_interval(effect.ci) is interval
     assert effect_verdict(effect, 0.95) == ("better" if verdict else "no verdict")
@@ -94,7 +94,7 @@ def test_topics_are_counted_as_people_are(topics: int, interval: bool, verdict: 
 @pytest.mark.parametrize(("people", "interval", "verdict"), [(4, False, False), (6, True, False), (12, True, True)])
 def test_where_people_are_compared_the_smaller_group_counts(people: int, interval: bool, verdict: bool) -> None:
     design = crossed(people, 8, between=True)
-    values = drawn(np.random.default_rng(2), design, 9.0)
+    values = sample_values(np.random.default_rng(2), design, 9.0)
     trials = TrialArrays(values, *(design[name] for name in ("system", "person", "topic", "position")))
     effects = trials.differences()[0, 1]
     assert (effects.design, effects.people, effects.fewest_people) == ("between", people, people // 2)
@@ -176,7 +176,7 @@ def test_values_that_are_all_the_same_have_means_and_no_test() -> None:
 
 def test_learning_of_two_people_has_no_interval() -> None:
     design = crossed(4, 8)
-    four = outcome_from(drawn(np.random.default_rng(3), design), design)
+    four = outcome_from(sample_values(np.random.default_rng(3), design), design)
     two = Outcome("made", "more", tuple(trial for trial in four.values if trial.participant in {"p00", "p02"}))
     for outcome, interval in ((two, False), (four, True)):
         row = learning_effects(outcome)[0]
@@ -188,7 +188,7 @@ def test_learning_of_two_people_has_no_interval() -> None:
 @pytest.mark.parametrize(("people", "interval"), [(1, False), (2, False), (3, True)])
 def test_a_correlation_has_an_interval_from_three_people_on(people: int, interval: bool) -> None:
     design = crossed(people, 6)
-    outcome = outcome_from(drawn(np.random.default_rng(4), design), design)
+    outcome = outcome_from(sample_values(np.random.default_rng(4), design), design)
     lists = {(row.participant, row.position): row.value + i % 5 for i, row in enumerate(outcome.values)}
     agreement = measure_agreement(outcome, lists, "made")
     assert -1 <= agreement.pooled <= 1
@@ -199,7 +199,7 @@ def test_a_correlation_has_an_interval_from_three_people_on(people: int, interva
 
 def test_a_perfect_correlation_has_no_interval() -> None:
     design = crossed(8, 6)
-    outcome = outcome_from(drawn(np.random.default_rng(5), design), design)
+    outcome = outcome_from(sample_values(np.random.default_rng(5), design), design)
     agreement = measure_agreement(
         outcome, {(trial.participant, trial.position): trial.value for trial in outcome.values}, "same"
     )

@@ -28,7 +28,7 @@ from judged.studies.preference import (
 from judged.studies.questionnaires import item_agreement
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import effect_verdict
-from studies_made import crossed, drawn
+from studies_made import crossed, sample_values
 
 
 def outcome_from(values: Any, where: Any, better: Any = "more") -> Outcome:
@@ -43,7 +43,7 @@ def outcome_from(values: Any, where: Any, better: Any = "more") -> Outcome:
 def test_a_mixed_model_of_crossed_factors_is_that_of_statsmodels(seed: int) -> None:
     """Unbalanced: an eighth of the trials is missing. Factors are variance components of one group."""
     where, rng = crossed(12, 6), np.random.default_rng(seed)
-    values = 2 * drawn(rng, where, 0.5)
+    values = 2 * sample_values(rng, where, 0.5)
     is_used = rng.random(len(values)) > 0.125
     values, person, topic, system = (of[is_used] for of in (values, where["person"], where["topic"], where["system"]))
     fixed = np.column_stack([np.ones(len(values)), system])
@@ -333,7 +333,7 @@ def test_what_is_said_of_a_difference(row: SystemEffect, expected: str) -> None:
 def test_estimates_of_effects_and_practice_are_least_squares(seed: int) -> None:
     """Ordinary least squares of statsmodels with people, topics, positions, and systems."""
     where = crossed(12, 6)
-    values = drawn(np.random.default_rng(seed), where, 1.0)
+    values = sample_values(np.random.default_rng(seed), where, 1.0)
     (effect,) = system_effects(outcome_from(values, where))
     position = where["position"]
 
@@ -355,7 +355,7 @@ def test_estimates_of_effects_and_practice_are_least_squares(seed: int) -> None:
 
 def test_parts_are_standard_deviations_of_the_mixed_model() -> None:
     where = crossed(12, 6)
-    values = drawn(np.random.default_rng(5), where, 1.0, own=1.0)
+    values = sample_values(np.random.default_rng(5), where, 1.0, interaction=1.0)
     components = variance_components(outcome_from(values, where))
     assert components is not None
     person, topic, system = where["person"], where["topic"], where["system"]

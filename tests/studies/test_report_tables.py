@@ -18,7 +18,7 @@ from judged.studies.planning import Contrast, Spreads, plan_study
 from judged.studies.preference import SideBias
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import StudyReport, report
-from studies_made import crossed, drawn, records
+from studies_made import crossed, records, sample_values
 
 
 @cache
@@ -223,7 +223,7 @@ def test_tables_name_their_rows_by_outcome_and_systems() -> None:
 
 def test_intervals_are_of_95_percent_if_no_level_is_given() -> None:
     where = crossed(8, 6)
-    values = drawn(np.random.default_rng(1), where)
+    values = sample_values(np.random.default_rng(1), where)
     trials = TrialArrays(values, *(where[name] for name in ("system", "person", "topic", "position")))
     default, usual, narrow = (trials.learning(*level) for level in ((), (0.95,), (0.9,)))
     assert default is not None

@@ -34,7 +34,7 @@ from judged.studies.preference import (
 from judged.studies.questionnaires import Questionnaire
 from judged.studies.records import StudyRecords, ubi_records, write_log
 from studies.study_designs import make_design
-from studies_made import crossed, drawn
+from studies_made import crossed, sample_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,7 +248,7 @@ def test_sides_count_people_and_leave_out_who_prefers_neither() -> None:
 
 def rated(people: int = 4, trials: int = 4) -> tuple[Outcome, dict[tuple[str, int], float]]:
     where = crossed(people, trials)
-    values = drawn(np.random.default_rng(4), where).round(1)
+    values = sample_values(np.random.default_rng(4), where).round(1)
     rows = tuple(TrialValue(f"p{person}", position + 1, f"t{topic}", "ab"[system], "", float(value))
                  for person, position, topic, system, value in zip(
                      *(where[name].tolist() for name in ("person", "position", "topic", "system")), values,

@@ -1,4 +1,4 @@
-"""Every component of the pages in one place: for those who change one, and see at once what becomes of the others."""
+"""Show all components of the pages on one page, to check the effect of changes on other components."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ _CUTOFFS = (1, 5, 10, 20)
 
 
 class Look(PageAnswer):
-    """One of each block that an answer can hold; the numbers are made up."""
+    """Answer with one block of each kind; the numbers are invented."""
 
     kind: ClassVar[str] = "look"
 
 
 def example() -> Look:
-    """Make an answer of every block."""
+    """Create an answer with all blocks."""
     sentences = Sentences(("The difference is -0.0338 [-0.081, 0.012].", f"`{_LONG}` is a command or a name as typed."))
     notes = (
         Note("ties", "another order of equal scores moves AP by -0.0004", "dense"),
-        Note("no-ranking", "the run is a set: nDCG@10 says nothing of it", _RUNS[3], severity="error"),
+        Note("no-ranking", "the run is a set, so nDCG@10 is not defined", _RUNS[3], severity="error"),
     )
     commands = Code(("judged compare qrels.txt bm25.run dense.run",), title="A command")
     return Look({}, (sentences, _table(), *_empty(), *_charts(), _lists(), commands), notes)
@@ -157,7 +157,7 @@ def _lists() -> RankedLists:
 
 
 def with_look(workspace: Any) -> FastAPI:
-    """Make the workbench with this page in it."""
+    """Create a workbench with this page."""
     here, templates = Path(__file__).parent, answers._TEMPLATES
     templates.loader = ChoiceLoader([FileSystemLoader(here), *filter(None, [templates.loader])])
     app = make_app(workspace)
@@ -167,7 +167,7 @@ def with_look(workspace: Any) -> FastAPI:
 
 @router.get("/look.css")
 def style() -> FileResponse:
-    """Give what only this page has."""
+    """Return the content that only this page has."""
     return FileResponse(Path(__file__).with_name("look.css"))
 
 

@@ -1,4 +1,4 @@
-"""One small example of every answer, by name: what the contract of all forms is tried on."""
+"""One small example of each answer, by name, for tests of all output formats."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ if TYPE_CHECKING:
     from judged.online import InteractionLog
     from judged.results import Answer
 
-TOPICS = [f"q{at}" for at in range(1, 13)]
-QRELS = {topic: {f"d{doc}": (at * doc) % 4 for doc in range(1, 9)} for at, topic in enumerate(TOPICS, 1)}
+TOPICS = [f"q{i}" for i in range(1, 13)]
+QRELS = {topic: {f"d{doc}": (i * doc) % 4 for doc in range(1, 9)} for i, topic in enumerate(TOPICS, 1)}
 RUNS = {
     name: {
-        topic: {f"d{doc}": float(-(doc * (at + shift) % 11)) for doc in range(1, 11)} for at, topic in enumerate(TOPICS)
+        topic: {f"d{doc}": float(-(doc * (i + shift) % 11)) for doc in range(1, 11)} for i, topic in enumerate(TOPICS)
     }
     for shift, name in enumerate(("old", "new", "third"))
 }
@@ -132,8 +132,8 @@ def plain_scores() -> Answer:
 
 
 def summary() -> Answer:
-    found = judged.evaluate(QRELS, RUNS, ("RR", "NumRet"), ties="bounds", unjudged=True)
-    return replace(found, queries={"q1": "cats"}).summary(ci="t", per_topic=True)
+    evaluation = judged.evaluate(QRELS, RUNS, ("RR", "NumRet"), ties="bounds", unjudged=True)
+    return replace(evaluation, queries={"q1": "cats"}).summary(ci="t", per_topic=True)
 
 
 def gate() -> Answer:
@@ -147,14 +147,12 @@ def diff() -> Answer:
 
 
 def disagreement() -> Answer:
-    kinds = judged.slice_topics(
-        {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}, "kind", min_topics=3
-    )
+    kinds = judged.slice_topics({topic: {"kind": "ab"[i % 2]} for i, topic in enumerate(TOPICS)}, "kind", min_topics=3)
     return judged.disagree(QRELS, RUNS, ["nDCG@5", "AP"], slicing=kinds, queries={"q1": "cats"})
 
 
 def needs() -> Answer:
-    mapping = {topic: f"n{at // 3}" for at, topic in enumerate(TOPICS)}
+    mapping = {topic: f"n{i // 3}" for i, topic in enumerate(TOPICS)}
     return judged.needs(QRELS, RUNS, mapping, ["nDCG@5", "AP"], queries={"q1": "cats"}, limit=2)
 
 
@@ -167,8 +165,8 @@ def stages(**options: Any) -> Stages:
 
 
 def kinds() -> Any:
-    known = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
-    return judged.slice_topics(known, "kind", min_topics=3)
+    attributes = {topic: {"kind": ("odd", "even", "few")[(i % 2, 2)[i > 9]]} for i, topic in enumerate(TOPICS)}
+    return judged.slice_topics(attributes, "kind", min_topics=3)
 
 
 def stages_against() -> Answer:
@@ -197,7 +195,7 @@ def compare_slices() -> Answer:
 
 
 def by_document() -> Answer:
-    sources = {f"d{at}": {"source": "web" if at % 3 else "mail"} for at in range(1, 8)}
+    sources = {f"d{i}": {"source": "web" if i % 3 else "mail"} for i in range(1, 8)}
     return judged.by_document(QRELS, RUNS, ("nDCG@5", "R@5"), sources, "source", min_topics=11)
 
 
@@ -280,20 +278,19 @@ def ab_test_plan() -> Answer:
 
 
 def off_policy() -> Answer:
-    pages = [
-        {"serp": at, "session": at, "user": at // 2, "time_ms": at, "query": "q", "n_shown": 2} for at in range(200)
-    ]
-    shown = [
-        {"serp": at, "rank": rank + 1, "object_id": "ab"[(at + rank) % 2], "propensity": 0.5}
-        for at in range(200)
+    pages = [{"serp": i, "session": i, "user": i // 2, "time_ms": i, "query": "q", "n_shown": 2} for i in range(200)]
+    documents = [
+        {"serp": i, "rank": rank + 1, "object_id": "ab"[(i + rank) % 2], "propensity": 0.5}
+        for i in range(200)
         for rank in (0, 1)
     ]
     clicks_ = [
-        {"serp": at, "session": at, "user": at // 2, "time_ms": at + 1, "action": "click", "object_id": "a", "rank": 1}
-        for at in range(0, 200, 6)
+        {"serp": i, "session": i, "user": i // 2, "time_ms": i + 1, "action": "click", "object_id": "a", "rank": 1}
+        for i in range(0, 200, 6)
     ]
     policy = [{"rank": 1, "doc_id": "a", "probability": 1.0}, {"rank": 2, "doc_id": "b", "probability": 1.0}]
-    return clicks.off_policy(typed_log(pages, clicks_, shown=shown, propensity_convention="marginal"), policy, depth=2)
+    log = typed_log(pages, clicks_, shown=documents, propensity_convention="marginal")
+    return clicks.off_policy(log, policy, depth=2)
 
 
 def change() -> Answer:
@@ -304,7 +301,7 @@ def change() -> Answer:
 def watched() -> Answer:
     with TemporaryDirectory() as folder:
         table = Path(folder, "review.csv")
-        days = [f"2026-03-{1 + at:02},{10 + at % 3 + 20 * (at > 20)},100" for at in range(31)]
+        days = [f"2026-03-{1 + i:02},{10 + i % 3 + 20 * (i > 20)},100" for i in range(31)]
         table.write_text("\n".join(["date,numerator,denominator", *days]), encoding="utf-8")
         deploy = Event(date(2026, 3, 22), "ranker 2", deploy=True)
         series = (TableSeries("false positives", str(table), "less"),)
@@ -350,16 +347,16 @@ def document_paths() -> Answer:
 
 
 def gaps() -> Answer:
-    made = traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]})
-    topics = {topic: {"about": ["law", "tax"][: at % 3]} for at, topic in enumerate(QRELS)}
-    return traces.gaps(QRELS, made, "nDCG@5", by="about", attributes=topics)
+    run_traces = traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]})
+    topics = {topic: {"about": ["law", "tax"][: i % 3]} for i, topic in enumerate(QRELS)}
+    return traces.gaps(QRELS, run_traces, "nDCG@5", by="about", attributes=topics)
 
 
 def conclusions() -> Answer:
     levels = {"old": {"stemmer": "none", "k1": 1.2}, "new": {"stemmer": "porter", "k1": 1.2}, "third": {"k1": 0.9}}
-    costs = {name: {"p50_ms": at + 1.0, "p50_ms_ci": (0.5, at + 2.0)} for at, name in enumerate(RUNS)}
+    costs = {name: {"p50_ms": i + 1.0, "p50_ms_ci": (0.5, i + 2.0)} for i, name in enumerate(RUNS)}
     measured = SimpleNamespace(scores=scores(), levels=levels, costs=costs, control="old")
-    about = {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}
+    about = {topic: {"kind": "ab"[i % 2]} for i, topic in enumerate(TOPICS)}
     return conclude(measured, attributes=about, by="kind", queries={"q1": "cats"}, resamples=200)
 
 
@@ -399,15 +396,15 @@ def label_status() -> Answer:
 
 def trial() -> Answer:
     trials = TrialEngines(Plan.read(sample.FOLDER / "experiment.toml"))
-    made = trials.attempt("t05", {"title_weight": "2"}, query="greatest divisor")
+    attempt = trials.attempt("t05", {"title_weight": "2"}, query="greatest divisor")
     trials.close()
-    return made
+    return attempt
 
 
-def _asked_before(prepared: Prepared, said: str) -> Prepared:
-    """Keep an answer to each request, so that none is sent."""
+def _asked_before(prepared: Prepared, reply: str) -> Prepared:
+    """Save a reply to each request, so that no request is sent."""
     for key in prepared.requests:
-        save_reply(prepared.store, key, Reply(said))
+        save_reply(prepared.store, key, Reply(reply))
     return prepared
 
 
@@ -446,11 +443,11 @@ def _answers() -> Responses:
             {"query_id": "q1", "run_id": "run", "text": "Cats sleep."},
             {"query_id": "q1", "run_id": "other", "text": "This answer is perfect."},
         ],
-        "nuggets": [{"query_id": "q1", "nugget_id": at, "text": f"fact {at}"} for at in "12"],
+        "nuggets": [{"query_id": "q1", "nugget_id": i, "text": f"fact {i}"} for i in "12"],
         "assignments": [
             {"query_id": "q1", "nugget_id": nugget, "verdict": verdict, "judge": judge}
-            for judge, said in verdicts.items()
-            for nugget, verdict in zip("12", said, strict=True)
+            for judge, judge_verdicts in verdicts.items()
+            for nugget, verdict in zip("12", judge_verdicts, strict=True)
         ],
     })  # fmt: skip
 
@@ -484,8 +481,8 @@ def chosen_topics() -> Answer:
 
 def label_quality() -> Answer:
     second = {topic: {d: max(grade - (d == "d3"), 0) for d, grade in docs.items()} for topic, docs in QRELS.items()}
-    known = {"q1": {"d1": 1, "d2": 2}}
-    return labels.quality({"ann": QRELS, "bob": second}, RUNS, "nDCG@5", gold=known, slicing=kinds())
+    qrels = {"q1": {"d1": 1, "d2": 2}}
+    return labels.quality({"ann": QRELS, "bob": second}, RUNS, "nDCG@5", gold=qrels, slicing=kinds())
 
 
 def calibration() -> Answer:
@@ -499,15 +496,15 @@ def clicked_log() -> InteractionLog:
     sides = {"phone": (("a", "b"), ("a",)), "desk": (("b", "a"), ("b", "a"))}
     kinds = ("phone", "desk", "desk", "phone", "phone")
     pages = [
-        {"query": f"words {at % 4}", "shown": list(shown), "clicks": [*clicks, "b"], "user": at, "topic": f"q{at % 4}"}
-        for at in range(60)
-        for shown, clicks in [sides[kinds[at % 5]]]
+        {"query": f"words {i % 4}", "shown": list(order), "clicks": [*clicks, "b"], "user": i, "topic": f"q{i % 4}"}
+        for i in range(60)
+        for order, clicks in [sides[kinds[i % 5]]]
     ]
     return log_of(pages, has=frozenset({"shown", "clicks", "ranks", "unclicked"}))
 
 
-CLICK_GRADES = {f"q{at}": {"a": 2 - at % 3, "b": 1} for at in range(4)}
-CLICK_RUNS = {"ab": {f"q{at}": ["a", "b"] for at in range(4)}, "ba": {f"q{at}": ["b", "a"] for at in range(4)}}
+CLICK_GRADES = {f"q{i}": {"a": 2 - i % 3, "b": 1} for i in range(4)}
+CLICK_RUNS = {"ab": {f"q{i}": ["a", "b"] for i in range(4)}, "ba": {f"q{i}": ["b", "a"] for i in range(4)}}
 
 
 def click_ratios() -> Answer:
@@ -536,7 +533,7 @@ def click_agreement() -> Answer:
 
 def rag_waterfall() -> Answer:
     answers = planted({"old": {"context": 0.3}, "new": {"cited": 0.3}}, topics=12)
-    halves = judged.slice_topics({topic: {"half": "ab"[at % 2]} for at, topic in enumerate(answers.qrels)}, "half")
+    halves = judged.slice_topics({topic: {"half": "ab"[i % 2]} for i, topic in enumerate(answers.qrels)}, "half")
     return waterfall(*answers[:2], runs=answers.runs, slicing=halves)
 
 
@@ -546,19 +543,19 @@ def one_answer() -> Answer:
 
 
 def _responses() -> dict[str, Any]:
-    """Give what two systems answered: one verdict in four failed."""
+    """Return answers of two systems, with one failed verdict in four."""
     verdicts = ("support", "partial", "not", "failed")
-    pairs = [(at, topic, run) for at, topic in enumerate(TOPICS) for run in ("old", "new")]
+    pairs = [(i, topic, run) for i, topic in enumerate(TOPICS) for run in ("old", "new")]
     of = [{"query_id": topic, "run_id": run} for _, topic, run in pairs]
     return {
-        "answers": [{**one, "text": "It is so."} for one in of],
+        "answers": [{**row, "text": "It is so."} for row in of],
         "nuggets": [{"query_id": topic, "nugget_id": n, "text": f"fact {n}"} for topic in TOPICS for n in "12"],
         "assignments": [
-            {"query_id": topic, "run_id": run, "nugget_id": n, "verdict": verdicts[(at + int(n) + (run == "new")) % 4]}
-            for at, topic, run in pairs
+            {"query_id": topic, "run_id": run, "nugget_id": n, "verdict": verdicts[(i + int(n) + (run == "new")) % 4]}
+            for i, topic, run in pairs
             for n in "12"
         ],
-        "context": [{**one, "doc_id": f"d{doc}"} for one in of for doc in (1, 2, 3)],
+        "context": [{**row, "doc_id": f"d{doc}"} for row in of for doc in (1, 2, 3)],
     }
 
 
@@ -572,7 +569,7 @@ def answer_explained() -> Answer:
 
 def support_by_period() -> Answer:
     answers = planted({"old": {"supported": 0.3}, "new": {"supported": 0.1}}, topics=12)
-    return support_over_time(answers.responses, {f"q{at:03}": f"2026-03-{at // 2 + 1:02}" for at in range(12)}, days=2)
+    return support_over_time(answers.responses, {f"q{i:03}": f"2026-03-{i // 2 + 1:02}" for i in range(12)}, days=2)
 
 
 def checked_study() -> Answer:
@@ -588,9 +585,9 @@ def planned_study() -> Answer:
 
 def reported_study() -> Answer:
     """Report a study with questionnaires, actions, preferences, and a measure of each list."""
-    made = study_records(people=6, topics=4)
-    lists = {(row["participant"], row["position"]): row["position"] / 4 for row in made["trials"].to_pylist()}
-    return report_study(made, measured=lists)
+    records = study_records(people=6, topics=4)
+    lists = {(row["participant"], row["position"]): row["position"] / 4 for row in records["trials"].to_pylist()}
+    return report_study(records, measured=lists)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

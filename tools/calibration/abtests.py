@@ -32,24 +32,24 @@ VERDICT_USERS = 200  # of an arm, by default
 
 
 def _normal(mean: float) -> Callable[[np.random.Generator, int, float], Users]:
-    def drawn(rng: np.random.Generator, users: int, level: float) -> Users:
+    def draw(rng: np.random.Generator, users: int, level: float) -> Users:
         return rng.normal(mean * level, 3.0, users), np.ones(users)
 
-    return drawn
+    return draw
 
 
 def _money(rng: np.random.Generator, users: int, level: float) -> Users:
-    spent = np.exp(rng.normal(3.0, 1.5, users)) * (rng.random(users) < 0.2 * level)
-    return spent, np.ones(users)
+    amounts = np.exp(rng.normal(3.0, 1.5, users)) * (rng.random(users) < 0.2 * level)
+    return amounts, np.ones(users)
 
 
 def _pages(activity: float) -> Callable[[np.random.Generator, int, float], Users]:
-    def drawn(rng: np.random.Generator, users: int, level: float) -> Users:
+    def draw(rng: np.random.Generator, users: int, level: float) -> Users:
         d = np.minimum(np.ceil(rng.pareto(1.6, users) + 1e-9), 100.0)
         chance = level * rng.beta(1.2, 2.8, users) * (1.0 - 0.5 * d**-activity if activity else 1.0)
         return rng.binomial(d.astype(np.int64), chance).astype(float), d
 
-    return drawn
+    return draw
 
 
 WORLDS: dict[str, Callable[[np.random.Generator, int, float], Users]] = {
@@ -71,15 +71,18 @@ def _df(first: RatioSums, second: RatioSums) -> float:
 
 
 def _rejects(first: Arm, second: Arm) -> bool:
-    made = adjusted_difference(first, second)
-    number = first.after.units + second.after.units
-    return abs(made.value) > Inference(any_day=False).critical(number, _df(first.after, second.after)) * made.error
+    difference = adjusted_difference(first, second)
+    num_users = first.after.units + second.after.units
+    return (
+        abs(difference.value)
+        > Inference(any_day=False).critical(num_users, _df(first.after, second.after)) * difference.error
+    )
 
 
 def differs(world: str, users: int, trials: int) -> dict[str, float]:
-    """Return how often equal arms differ on one day, plain and adjusted, and what relative intervals do not hold."""
-    rng, count = np.random.default_rng(users), dict.fromkeys(("differs", "verdict", "differs, CUPED", "relative"), 0)
-    known = enough = 0
+    """Return rates of significant differences of equal arms on one day, and of relative intervals without 0."""
+    rng, counts = np.random.default_rng(users), dict.fromkeys(("differs", "verdict", "differs, CUPED", "relative"), 0)
+    num_relative = enough = 0
     for _ in range(trials):
         arms: list[Arm] = []
         for _arm in range(2):
@@ -88,29 +91,29 @@ def differs(world: str, users: int, trials: int) -> dict[str, float]:
             before, after = sums(n0, d0), sums(n, d)
             products = (n0 * n).sum(), (n0 * d).sum(), (d0 * n).sum(), (d0 * d).sum()
             arms.append(Arm(after, before, correlation(before, after, *map(float, products))))
-        count["differs, CUPED"] += _rejects(*arms)
+        counts["differs, CUPED"] += _rejects(*arms)
         plain = Arm(arms[0].after), Arm(arms[1].after)
         rejected = _rejects(*plain)
-        count["differs"] += rejected
+        counts["differs"] += rejected
         if users >= VERDICT_USERS and min(arm.after.d**2 / arm.after.dd for arm in plain) >= EQUAL_USERS:
             enough += 1
-            count["verdict"] += rejected
-        made = adjusted_difference(*plain)
+            counts["verdict"] += rejected
+        difference = adjusted_difference(*plain)
         critical = Inference(any_day=False).critical(2 * users, _df(plain[0].after, plain[1].after))
-        relative = made.relative(critical)
-        known += not np.isnan(relative.value)
-        count["relative"] += not np.isnan(relative.value) and not relative.low <= 0.0 <= relative.high
-    rates = {name: number / trials for name, number in count.items()}
+        relative = difference.relative(critical)
+        num_relative += not np.isnan(relative.value)
+        counts["relative"] += not np.isnan(relative.value) and not relative.low <= 0.0 <= relative.high
+    rates = {name: count / trials for name, count in counts.items()}
     return rates | {
-        "verdict": count["verdict"] / enough if enough >= trials / 4 else np.nan,
-        "relative": count["relative"] / known if known else np.nan,
+        "verdict": counts["verdict"] / enough if enough >= trials / 4 else np.nan,
+        "relative": counts["relative"] / num_relative if num_relative else np.nan,
     }
 
 
 def any_day(world: str, users: int, trials: int) -> float:
-    """Return how often equal arms differ on any of 15 days, from the first tenth of the users on."""
-    rng, wrong = np.random.default_rng(users + 1), 0
-    looks = Inference(expected=2 * users)
+    """Return how often equal arms differ on any of 15 days, starting with a tenth of the users."""
+    rng, num_significant = np.random.default_rng(users + 1), 0
+    inference = Inference(expected=2 * users)
     ends = np.linspace(max(users // 10, 25), users, 15).astype(int)
     for _ in range(trials):
         parts = []
@@ -118,52 +121,56 @@ def any_day(world: str, users: int, trials: int) -> float:
             n, d = WORLDS[world](rng, users, 1.0)
             totals = [np.cumsum(part)[ends - 1] for part in (n, d, n * n, d * d, n * d)]
             parts.append([RatioSums(float(end), *map(float, row)) for end, *row in zip(ends, *totals, strict=True)])
-        made = [adjusted_difference(Arm(a), Arm(b)) for a, b in zip(*parts, strict=True)]
-        wrong += any(
-            one.error > 0 and abs(one.value) > looks.critical(2.0 * end) * one.error
-            for one, end in zip(made, ends.tolist(), strict=True)
+        differences = [adjusted_difference(Arm(a), Arm(b)) for a, b in zip(*parts, strict=True)]
+        num_significant += any(
+            difference.error > 0 and abs(difference.value) > inference.critical(2.0 * end) * difference.error
+            for difference, end in zip(differences, ends.tolist(), strict=True)
         )
-    return wrong / trials
+    return num_significant / trials
 
 
 def ramp_up(world: str, users: int, trials: int) -> dict[str, float]:
-    """Return how often equal arms differ in a ramp-up: `users` in all, in 14 days."""
+    """Return how often equal arms differ in a ramp-up of 14 days with `users` in all."""
     rng, pooled, split = np.random.default_rng(users + 2), 0, 0
-    looks = Inference(any_day=False)
+    inference = Inference(any_day=False)
     for _ in range(trials):
         day = np.sort(rng.integers(0, 14, users))
         late = day >= 7
-        second = rng.random(users) < np.where(late, 0.5, 0.1)
+        is_second = rng.random(users) < np.where(late, 0.5, 0.1)
         parts = [WORLDS[world](rng, int(side.sum()), level) for side, level in ((~late, 1.0), (late, 0.6))]
-        n, d = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
-        pooled += _rejects(*(Arm(sums(n[side], d[side])) for side in (~second, second)))
-        counts = np.stack([np.bincount(day[side], minlength=14) for side in (~second, second)], axis=1)
+        n, d = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        pooled += _rejects(*(Arm(sums(n[side], d[side])) for side in (~is_second, is_second)))
+        counts = np.stack([np.bincount(day[side], minlength=14) for side in (~is_second, is_second)], axis=1)
         starts = [*allocation_periods(counts).starts, 14]
-        split += _stratified_rejects(n, d, second, np.searchsorted(starts, day, side="right"), looks)
+        split += _stratified_rejects(n, d, is_second, np.searchsorted(starts, day, side="right"), inference)
     return {"ramp-up, pooled": pooled / trials, "ramp-up, stratified": split / trials}
 
 
-def _stratified_rejects(n: np.ndarray, d: np.ndarray, second: np.ndarray, period: np.ndarray, looks: Inference) -> bool:
-    """Return whether the mean of the differences within periods is significant, as `stratified` computes it."""
-    made: list[tuple[AdjustedDifference, float, float]] = []
+def _stratified_rejects(
+    n: np.ndarray, d: np.ndarray, is_second: np.ndarray, period: np.ndarray, inference: Inference
+) -> bool:
+    """Return whether the mean of the differences within periods is significant, by the method of `stratified`."""
+    strata: list[tuple[AdjustedDifference, float, float]] = []
     for part in np.unique(period).tolist():
-        arms = [sums(n[side & (period == part)], d[side & (period == part)]) for side in (~second, second)]
+        arms = [sums(n[side & (period == part)], d[side & (period == part)]) for side in (~is_second, is_second)]
         if min(arm.units for arm in arms) < _MIN_USERS:
             continue
-        one = adjusted_difference(Arm(arms[0]), Arm(arms[1]))
-        made.append((one, 1.0 / sum(1.0 / arm.d for arm in arms), min(arm.d**2 / arm.dd for arm in arms)))
-    if not made:
+        difference = adjusted_difference(Arm(arms[0]), Arm(arms[1]))
+        strata.append((difference, 1.0 / sum(1.0 / arm.d for arm in arms), min(arm.d**2 / arm.dd for arm in arms)))
+    if not strata:
         return False
-    weights = np.array([weight for _, weight, _ in made]) / sum(weight for _, weight, _ in made)
-    squares = np.array([weight**2 * one.error**2 for weight, (one, _, _) in zip(weights, made, strict=True)])
-    value = sum(weight * one.value for weight, (one, _, _) in zip(weights, made, strict=True))
+    weights = np.array([weight for _, weight, _ in strata]) / sum(weight for _, weight, _ in strata)
+    squares = np.array(
+        [weight**2 * difference.error**2 for weight, (difference, _, _) in zip(weights, strata, strict=True)]
+    )
+    value = sum(weight * difference.value for weight, (difference, _, _) in zip(weights, strata, strict=True))
     shares = squares / squares.sum()
-    effective = 1.0 / sum(share**2 / units for share, (_, _, units) in zip(shares, made, strict=True))
-    return bool(abs(value) > looks.critical(float(len(n)), 2.0 * effective - 2.0) * np.sqrt(squares.sum()))
+    effective = 1.0 / sum(share**2 / units for share, (_, _, units) in zip(shares, strata, strict=True))
+    return bool(abs(value) > inference.critical(float(len(n)), 2.0 * effective - 2.0) * np.sqrt(squares.sum()))
 
 
 def allocation(share: float, users: int, trials: int) -> dict[str, float]:
-    """Return how often a constant allocation of n users over 14 days is called changed, or its shares false."""
+    """Return rates of false changes of allocation, and of false sample ratio mismatches, over 14 days."""
     rng, changed, false = np.random.default_rng(users + 3), 0, 0
     for _ in range(trials):
         new = rng.multinomial(users, np.full(14, 1 / 14))
@@ -175,7 +182,7 @@ def allocation(share: float, users: int, trials: int) -> dict[str, float]:
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure tests world by world."""
+    """Yield error rates in each world and number of users."""
     for users in SIZES:
         for world in WORLDS:
             rates = differs(world, users, trials) | {"any day": any_day(world, users, trials)}

@@ -22,7 +22,7 @@ SIZES = (5, 10, 20, 50, 100)
 
 
 class Judging(NamedTuple):
-    """How often a judge copies the true grade, and how frequent each grade is."""
+    """Judges of a situation: probability of copying the true grade, and frequencies of grades."""
 
     copied: float
     shares: tuple[float, ...]
@@ -39,46 +39,48 @@ SITUATIONS = {
 }
 
 
-def judged(rng: np.random.Generator, how: Judging, n: int, judges: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Let judges grade n things, or those of n topics: (things, judges), and the topics."""
-    grades, topic, copied = len(how.shares), None, np.array(how.copied)
-    if how.topics:
+def sample_grades(
+    rng: np.random.Generator, judging: Judging, n: int, judges: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return grades of n documents, or of n topics, of shape (documents, judges), and the topics."""
+    grades, topic, copied = len(judging.shares), None, np.array(judging.copied)
+    if judging.topics:
         topic = np.repeat(np.arange(n), np.minimum(np.ceil(rng.pareto(1.2, n) + 1e-9), 30).astype(np.int64))
-        copied, n = rng.beta(2 * how.copied, 2 * (1 - how.copied), n)[topic][:, None], len(topic)
-    true = rng.choice(grades, size=(n, 1), p=how.shares)
-    own = rng.choice(grades, size=(n, judges), p=how.shares)
-    return np.where(rng.random((n, judges)) < copied, true, own).astype(np.float64), topic
+        copied, n = rng.beta(2 * judging.copied, 2 * (1 - judging.copied), n)[topic][:, None], len(topic)
+    true_grades = rng.choice(grades, size=(n, 1), p=judging.shares)
+    random_grades = rng.choice(grades, size=(n, judges), p=judging.shares)
+    return np.where(rng.random((n, judges)) < copied, true_grades, random_grades).astype(np.float64), topic
 
 
 def coefficient(method: str, table: np.ndarray, groups: np.ndarray | None = None) -> Agreement:
-    """Measure how far the judges agree."""
+    """Return the agreement of the judges."""
     if method == "kappa":
         return cohen_kappa(table[:, 0], table[:, 1], groups=groups)
     return krippendorff_alpha(table, groups=groups)
 
 
-def held(method: str, situation: str, n: int, trials: int) -> float:
-    """Give the share of samples whose interval holds the truth, which is read off 200,000 things."""
+def coverage(method: str, situation: str, n: int, trials: int) -> float:
+    """Return the coverage of the interval."""
     return rates(method, situation, n, trials)[0]
 
 
 def rates(method: str, situation: str, n: int, trials: int) -> tuple[float, float]:
-    """Give the same, and the share of samples without an interval."""
-    how, judges = SITUATIONS[situation], 2 if method == "kappa" else 3
+    """Return the coverage, with a true value from 200,000 documents, and the share of samples without an interval."""
+    judging, judges = SITUATIONS[situation], 2 if method == "kappa" else 3
     rng = np.random.default_rng(n)
-    many, _ = judged(rng, how, 200_000, judges)
-    truth = coefficient(method, many, np.zeros(len(many), dtype=np.int64)).value
-    intervals = [coefficient(method, *judged(rng, how, n, judges)).interval for _ in range(trials)]
-    holds = [ends[0] <= truth <= ends[1] for ends in intervals if ends is not None]
-    return float(np.mean(holds)) if len(holds) >= trials / 10 else np.nan, 1 - len(holds) / trials
+    large, _ = sample_grades(rng, judging, 200_000, judges)
+    truth = coefficient(method, large, np.zeros(len(large), dtype=np.int64)).value
+    intervals = [coefficient(method, *sample_grades(rng, judging, n, judges)).interval for _ in range(trials)]
+    is_covered = [interval[0] <= truth <= interval[1] for interval in intervals if interval is not None]
+    return float(np.mean(is_covered)) if len(is_covered) >= trials / 10 else np.nan, 1 - len(is_covered) / trials
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure how often intervals hold the truth."""
+    """Yield the coverage of each coefficient."""
     for method in ("kappa", "alpha"):
         for situation in SITUATIONS:
             for n in SIZES:
-                rate, none = rates(method, situation, n, trials)
+                rate, no_interval = rates(method, situation, n, trials)
                 if not np.isnan(rate):
                     yield CoverageCell(method, situation, n, rate, trials)
-                yield CoverageCell(f"{method}, none", situation, n, none, trials)
+                yield CoverageCell(f"{method}, none", situation, n, no_interval, trials)

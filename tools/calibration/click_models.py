@@ -31,103 +31,113 @@ SITUATIONS = {"equal queries": 300, "heavy-tailed queries": 1500, "two kinds": 1
 QUERIES, DOCS, DEPTH, RANKERS = 20, 8, 6, 6
 
 
-def patterns(pair: Ints, clicked: Bools, *, pairs: int | None = None) -> PagePatterns:
-    """Make patterns of pages, (N, K), of which each is by a user of its own; they are told apart in order."""
+def build_patterns(pair: Ints, clicked: Bools, *, pairs: int | None = None) -> PagePatterns:
+    """Build patterns of pages from arrays of shape (N, K). Each page has its own user."""
     count = int(pair.max()) + 1 if pairs is None else pairs
-    table = pa.table({"query": ["q"] * count, "doc_id": [f"d{at:06}" for at in range(count)]})
-    different, pattern = np.unique(np.where(clicked, pair + count + 1, pair), axis=0, return_inverse=True)
-    shown = np.where(different > count, different - count - 1, different)
-    return PagePatterns(table, shown, different > count, pattern.ravel(), np.arange(len(pair)), len(pair), "query_norm")
+    table = pa.table({"query": ["q"] * count, "doc_id": [f"d{index:06}" for index in range(count)]})
+    distinct, pattern = np.unique(np.where(clicked, pair + count + 1, pair), axis=0, return_inverse=True)
+    pair_index = np.where(distinct > count, distinct - count - 1, distinct)
+    return PagePatterns(
+        table, pair_index, distinct > count, pattern.ravel(), np.arange(len(pair)), len(pair), "query_norm"
+    )
 
 
-def truth_of(name: str, pairs: int, depth: int, rng: np.random.Generator) -> Parameters:
-    """Draw parameters of a model."""
+def sample_parameters(name: str, pairs: int, depth: int, rng: np.random.Generator) -> Parameters:
+    """Sample parameters of a model."""
     model = MODELS[name]
-    made: Parameters = {"attractiveness": rng.beta(1.5, 3.0, pairs)} if model.attractive else {}
+    parameters: Parameters = {"attractiveness": rng.beta(1.5, 3.0, pairs)} if model.attractive else {}
     if model.examined == "rank":
-        made["examination"] = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.2, 0.16, 0.13, 0.1, 0.08])[:depth]
-        made["examination"] *= 1.0 if model.attractive else 0.6
+        parameters["examination"] = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.2, 0.16, 0.13, 0.1, 0.08])[:depth]
+        parameters["examination"] *= 1.0 if model.attractive else 0.6
     if model.examined == "rank and last click":
         table = np.ones((depth, depth + 1))
         for rank in range(1, depth):
             table[rank, 0] = 0.75**rank
             table[rank, 1 : rank + 1] = 0.9 * 0.7 ** (rank - np.arange(1, rank + 1))
-        made["examination"] = table.ravel()
+        parameters["examination"] = table.ravel()
     if model.satisfied in {"pair", "rank"}:
-        made["satisfaction"] = rng.beta(3.0, 3.0, pairs if model.satisfied == "pair" else depth)
+        parameters["satisfaction"] = rng.beta(3.0, 3.0, pairs if model.satisfied == "pair" else depth)
     if model.continuation_names:
-        made["continuation"] = np.array({1: [0.85], 3: [0.9, 0.7, 0.3]}[len(model.continuation_names)])
-    return made
+        parameters["continuation"] = np.array({1: [0.85], 3: [0.9, 0.7, 0.3]}[len(model.continuation_names)])
+    return parameters
 
 
-def pages_of(pages: int, queries: int, docs: int, depth: int, rng: np.random.Generator, exponent: float = 1.0) -> Ints:
-    """Draw what pages show: queries by Zipf, and of each the results in an order of one of six rankers."""
+def sample_pages(
+    pages: int, queries: int, docs: int, depth: int, rng: np.random.Generator, exponent: float = 1.0
+) -> Ints:
+    """Sample pages: queries by Zipf's law, with results in the order of one of six rankers."""
     weight = 1 / np.arange(1, queries + 1) ** exponent
     query = rng.choice(queries, pages, p=weight / weight.sum())
     rankings = np.stack([[rng.permutation(docs)[:depth] for _ in range(queries)] for _ in range(RANKERS)])
     return query[:, None] * docs + rankings[rng.integers(RANKERS, size=pages), query]
 
 
-def clicks_of(name: str, pair: Ints, truth: Parameters, rng: np.random.Generator) -> Bools:
-    """Draw what users of a model click on pages, (N, K)."""
+def sample_clicks(name: str, pair: Ints, truth: Parameters, rng: np.random.Generator) -> Bools:
+    """Sample clicks on pages by users of a model, of shape (N, K)."""
     model, (pages, depth) = MODELS[name], pair.shape
     alpha = truth["attractiveness"][pair] if model.attractive else np.ones(pair.shape)
     attracted = rng.random(pair.shape) < alpha
     clicked = np.zeros(pair.shape, dtype=np.bool_)
-    last, looking = np.zeros(pages, dtype=np.int64), np.ones(pages, dtype=np.bool_)
-    go_on = [
+    last, is_examining = np.zeros(pages, dtype=np.int64), np.ones(pages, dtype=np.bool_)
+    continuation = [
         truth["continuation"][model.continuation_names.index(step)] if isinstance(step, str) else step
         for step in model.continuation_probabilities
     ]  # fmt: skip
-    for at in range(depth):
+    for rank in range(depth):
         if not model.continuation_probabilities:
-            node = {"": 0 * last, "rank": 0 * last + at, "rank and last click": at * (depth + 1) + last}[model.examined]
-            looking = rng.random(pages) < (truth["examination"][node] if model.examined else 1.0)
-        clicked[:, at] = looking & attracted[:, at]
-        last = np.where(clicked[:, at], at + 1, last)
+            node = {"": 0 * last, "rank": 0 * last + rank, "rank and last click": rank * (depth + 1) + last}[
+                model.examined
+            ]
+            is_examining = rng.random(pages) < (truth["examination"][node] if model.examined else 1.0)
+        clicked[:, rank] = is_examining & attracted[:, rank]
+        last = np.where(clicked[:, rank], rank + 1, last)
         if model.continuation_probabilities:
             if model.satisfied in {"always", "attractiveness"}:
-                sigma = alpha[:, at] if model.satisfied == "attractiveness" else np.ones(pages)
+                sigma = alpha[:, rank] if model.satisfied == "attractiveness" else np.ones(pages)
             else:
-                sigma = truth["satisfaction"][pair[:, at] if model.satisfied == "pair" else at]
-            content = rng.random(pages) < sigma
-            go = np.where(clicked[:, at], np.where(content, go_on[2], go_on[1]), go_on[0])
-            looking = looking & (rng.random(pages) < go)
+                sigma = truth["satisfaction"][pair[:, rank] if model.satisfied == "pair" else rank]
+            is_satisfied = rng.random(pages) < sigma
+            continues = np.where(
+                clicked[:, rank], np.where(is_satisfied, continuation[2], continuation[1]), continuation[0]
+            )
+            is_examining = is_examining & (rng.random(pages) < continues)
     return clicked
 
 
-def covered(name: str, situation: str, pages: int, shrink: Shrink, rng: np.random.Generator) -> dict[str, Bools]:
-    """Return which intervals of one log hold the truth, by the name of what they are of."""
-    truth = truth_of(name, QUERIES * DOCS, DEPTH, rng)
+def covered_parameters(
+    name: str, situation: str, pages: int, shrink: Shrink, rng: np.random.Generator
+) -> dict[str, Bools]:
+    """Return whether the intervals of one log contain the true values, by kind of parameter."""
+    truth = sample_parameters(name, QUERIES * DOCS, DEPTH, rng)
     if situation == "two kinds" and "attractiveness" in truth:
         truth["attractiveness"] = np.where(rng.random(QUERIES * DOCS) < 0.3, 0.6, 0.1)
-    pair = pages_of(pages, QUERIES, DOCS, DEPTH, rng, 1.2 if situation == "heavy-tailed queries" else 0.0)
-    made = patterns(pair, clicks_of(name, pair, truth, rng), pairs=QUERIES * DOCS)
-    data = build_data(MODELS[name], made, made.counts())
-    found = fit(data, shrink=shrink)
-    known = pair_posteriors(data, found, 0.95)
-    errors = data.information(found.parameters).standard_errors(found.parameters, found.priors)
-    held: dict[str, Bools] = {}
-    for kind, values in found.parameters.items():
-        own = known.get(kind)
-        low, high = (own.low, own.high) if own else logit_interval(values, errors[kind], 0.95)
-        there = np.isfinite(low) & np.isfinite(high) & (found.expected_counts[kind][1] > 0)
-        there &= np.arange(len(values)) != data.fixed_indices().get(kind, -1)
-        true: Floats = truth[kind][: len(values)]
-        held[kind] = ((low <= true) & (true <= high))[there]
-    return held
+    pair = sample_pages(pages, QUERIES, DOCS, DEPTH, rng, 1.2 if situation == "heavy-tailed queries" else 0.0)
+    page_patterns = build_patterns(pair, sample_clicks(name, pair, truth, rng), pairs=QUERIES * DOCS)
+    data = build_data(MODELS[name], page_patterns, page_patterns.counts())
+    fitted = fit(data, shrink=shrink)
+    posteriors = pair_posteriors(data, fitted, 0.95)
+    errors = data.information(fitted.parameters).standard_errors(fitted.parameters, fitted.priors)
+    is_covered: dict[str, Bools] = {}
+    for kind, values in fitted.parameters.items():
+        posterior = posteriors.get(kind)
+        low, high = (posterior.low, posterior.high) if posterior else logit_interval(values, errors[kind], 0.95)
+        has_interval = np.isfinite(low) & np.isfinite(high) & (fitted.expected_counts[kind][1] > 0)
+        has_interval &= np.arange(len(values)) != data.fixed_indices().get(kind, -1)
+        true_values: Floats = truth[kind][: len(values)]
+        is_covered[kind] = ((low <= true_values) & (true_values <= high))[has_interval]
+    return is_covered
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure every kind of parameter of every model."""
+    """Yield the coverage of each kind of parameter of each model."""
     kinds: tuple[tuple[Shrink, str], ...] = (("empirical", "shrunk"), ("none", "not shrunk"))
-    for shrink, how in kinds:
+    for shrink, shrinkage_name in kinds:
         for name in MODELS:
-            for at, (situation, pages) in enumerate(SITUATIONS.items()):
-                rng, sums = np.random.default_rng([pages, at]), dict[str, list[Any]]()
+            for index, (situation, pages) in enumerate(SITUATIONS.items()):
+                rng, coverage = np.random.default_rng([pages, index]), dict[str, list[Any]]()
                 for _ in range(trials):
-                    for kind, held in covered(name, situation, pages, shrink, rng).items():
-                        sums.setdefault(kind, []).append(held)
-                for kind, each in sums.items():
-                    rate = float(np.mean(np.concatenate(each)))
-                    yield CoverageCell(f"{name} {kind}, {how}", situation, pages, rate, trials)
+                    for kind, is_covered in covered_parameters(name, situation, pages, shrink, rng).items():
+                        coverage.setdefault(kind, []).append(is_covered)
+                for kind, arrays in coverage.items():
+                    rate = float(np.mean(np.concatenate(arrays)))
+                    yield CoverageCell(f"{name} {kind}, {shrinkage_name}", situation, pages, rate, trials)

@@ -26,73 +26,77 @@ SIZES = (10, 50, 250)
 SITUATIONS = (
     "equal queries", "heavy-tailed queries", "rare clicks", "navigational", "few pairs", "estimated propensities"
 )  # fmt: skip
-LOOKS = np.array([1.0, 0.7, 0.5, 0.35, 0.25])
+PROPENSITIES = np.array([1.0, 0.7, 0.5, 0.35, 0.25])
 DOCS, RANKERS, GROUPS = 10, 3, 30
 
 
 def simulate(situation: str, pages: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Return how many intervals of one log hold their true ratio, and how many there are."""
+    """Return the number of intervals of one log that contain the true ratio, and the number of intervals."""
     queries = 2 if situation == "few pairs" else 40
-    worth = np.minimum(rng.gamma(1.5, 0.12, (queries, DOCS)), 0.95)
-    worth *= 0.1 if situation == "rare clicks" else 1.0
+    relevance = np.minimum(rng.gamma(1.5, 0.12, (queries, DOCS)), 0.95)
+    relevance *= 0.1 if situation == "rare clicks" else 1.0
     if situation == "navigational":
-        worth[:, 0] = 0.9
-    many = np.full(queries, float(pages))
+        relevance[:, 0] = 0.9
+    page_counts = np.full(queries, float(pages))
     if situation == "heavy-tailed queries":
-        many = np.minimum(rng.pareto(1.2, queries) * pages / 5 + 1, 50.0 * pages)
-    shown = np.zeros((queries, DOCS, len(LOOKS)), dtype=np.int64)
+        page_counts = np.minimum(rng.pareto(1.2, queries) * pages / 5 + 1, 50.0 * pages)
+    impressions = np.zeros((queries, DOCS, len(PROPENSITIES)), dtype=np.int64)
     for _ in range(RANKERS):
-        order = np.argsort(-(worth + 0.15 * rng.standard_normal(worth.shape)), axis=1)[:, : len(LOOKS)]
-        for rank in range(len(LOOKS)):
-            shown[np.arange(queries), order[:, rank], rank] += rng.poisson(many / RANKERS) + 1
-    chance = worth[:, :, None] * LOOKS
+        order = np.argsort(-(relevance + 0.15 * rng.standard_normal(relevance.shape)), axis=1)[:, : len(PROPENSITIES)]
+        for rank in range(len(PROPENSITIES)):
+            impressions[np.arange(queries), order[:, rank], rank] += rng.poisson(page_counts / RANKERS) + 1
+    click_rate = relevance[:, :, None] * PROPENSITIES
     if situation != "estimated propensities":
-        clicked = rng.binomial(shown, chance)
+        clicked = rng.binomial(impressions, click_rate)
         curve = replicates = None
     else:
-        group = rng.multinomial(shown, np.full(GROUPS, 1 / GROUPS)).transpose(3, 0, 1, 2)
-        clicks = rng.binomial(group, chance)
-        clicked = clicks.sum(axis=0)
-        flat = [column.reshape(-1, len(LOOKS)).astype(np.float64) for column in (shown, clicked)]
+        group_impressions = rng.multinomial(impressions, np.full(GROUPS, 1 / GROUPS)).transpose(3, 0, 1, 2)
+        group_clicks = rng.binomial(group_impressions, click_rate)
+        clicked = group_clicks.sum(axis=0)
+        flat = [column.reshape(-1, len(PROPENSITIES)).astype(np.float64) for column in (impressions, clicked)]
         curve = np.exp(estimate_all_pairs(*flat).log_propensity)
-        left = ((shown - g, clicked - c) for g, c in zip(group, clicks, strict=True))
+        replicate_counts = (
+            (impressions - g, clicked - c) for g, c in zip(group_impressions, group_clicks, strict=True)
+        )
         replicates = np.exp(
             np.stack(
                 [
-                    estimate_all_pairs(*(x.reshape(-1, len(LOOKS)).astype(np.float64) for x in two)).log_propensity
-                    for two in left
+                    estimate_all_pairs(
+                        *(x.reshape(-1, len(PROPENSITIES)).astype(np.float64) for x in counts)
+                    ).log_propensity
+                    for counts in replicate_counts
                 ]
             )
         )
         if not np.isfinite(replicates).all():
             return 0, 0
-    cell, rank = np.nonzero(shown.reshape(-1, len(LOOKS)))
-    seen, pair = np.unique(cell, return_inverse=True)
-    names = [str(at) for at in range(len(seen))]
-    none = np.zeros(len(pair), dtype=np.int64)
+    cell, rank = np.nonzero(impressions.reshape(-1, len(PROPENSITIES)))
+    pair_cells, pair = np.unique(cell, return_inverse=True)
+    names = [str(index) for index in range(len(pair_cells))]
+    zeros = np.zeros(len(pair), dtype=np.int64)
     cells = ImpressionCounts(
-        pairs=pa.table({"query": names, "doc_id": names}), pair=pair, rank=rank + 1, last_click=none, stratum=none,
-        strata=("",), impressions=shown.reshape(-1, len(LOOKS))[cell, rank],
-        clicks=clicked.reshape(-1, len(LOOKS))[cell, rank], by="query",
+        pairs=pa.table({"query": names, "doc_id": names}), pair=pair, rank=rank + 1, last_click=zeros, stratum=zeros,
+        strata=("",), impressions=impressions.reshape(-1, len(PROPENSITIES))[cell, rank],
+        clicks=clicked.reshape(-1, len(PROPENSITIES))[cell, rank], by="query",
     )  # fmt: skip
     if not clicked.sum():
         return 0, 0
-    made = compute_coec(cells, propensities=curve, replicates=replicates)
-    mean = shown * chance
+    result = compute_coec(cells, propensities=curve, replicates=replicates)
+    mean = impressions * click_rate
     if curve is None:
-        rate = mean.sum(axis=(0, 1)) / shown.sum(axis=(0, 1))
-        expected = (shown * rate).sum(axis=2).ravel()
+        rate = mean.sum(axis=(0, 1)) / impressions.sum(axis=(0, 1))
+        expected = (impressions * rate).sum(axis=2).ravel()
     else:
-        expected = (shown * LOOKS).sum(axis=2).ravel() * mean.sum() / (shown * LOOKS).sum()
-    true = mean.sum(axis=2).ravel()[seen] / expected[seen]
-    return int(((made.ratios.low <= true) & (true <= made.ratios.high)).sum()), len(true)
+        expected = (impressions * PROPENSITIES).sum(axis=2).ravel() * mean.sum() / (impressions * PROPENSITIES).sum()
+    true_ratios = mean.sum(axis=2).ravel()[pair_cells] / expected[pair_cells]
+    return int(((result.ratios.low <= true_ratios) & (true_ratios <= result.ratios.high)).sum()), len(true_ratios)
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure how often intervals hold, over all pairs of all logs."""
-    for at, situation in enumerate(SITUATIONS):
+    """Yield the coverage of intervals over all pairs of all logs."""
+    for index, situation in enumerate(SITUATIONS):
         for pages in SIZES:
-            rng, sums = np.random.default_rng([pages, at]), np.zeros(2)
+            rng, sums = np.random.default_rng([pages, index]), np.zeros(2)
             for _ in range(trials):
                 sums += simulate(situation, pages, rng)
             yield CoverageCell("COEC", situation, pages, float(sums[0] / sums[1]), trials)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIZES = (6, 10, 25, 50, 100)
-COLLAPSES = {"collapses on 3 %": 0.03, "collapses on 5 %": 0.05, "collapses on 10 %": 0.1, "collapses on 20 %": 0.2}
+COLLAPSES = {"collapses on 3%": 0.03, "collapses on 5%": 0.05, "collapses on 10%": 0.1, "collapses on 20%": 0.2}
 SITUATIONS = (*COLLAPSES, "heavy noise", "nine of ten score 0")
 
 
-def drawn(rng: np.random.Generator, situation: str, topics: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Draw scores by people and by a model, and give the true mean."""
+def sample_scores(rng: np.random.Generator, situation: str, topics: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Sample scores by people and by a model, and return them with the true mean."""
     if situation == "nine of ten score 0":
         truth = rng.random(topics) * (rng.random(topics) < 0.1)
         return truth, truth, 0.05
@@ -33,23 +33,23 @@ def drawn(rng: np.random.Generator, situation: str, topics: int) -> tuple[np.nda
     return truth, judge * (rng.random(topics) >= COLLAPSES[situation]), 0.5
 
 
-def held(situation: str, n: int, trials: int) -> tuple[float, float]:
-    """Return the share of intervals that hold the mean: of people alone, and corrected."""
-    rng, held = np.random.default_rng([n, SITUATIONS.index(situation)]), list[tuple[bool, bool]]()
+def coverage(situation: str, n: int, trials: int) -> tuple[float, float]:
+    """Return the coverage of the intervals from people alone, and of the corrected intervals."""
+    rng, is_covered = np.random.default_rng([n, SITUATIONS.index(situation)]), list[tuple[bool, bool]]()
     for _ in range(trials):
-        truth, judge, mean = drawn(rng, situation, 5 * n)
-        found = prediction_powered(truth[:n], judge[:n], judge[n:], bounds=(0, 1), resamples=100)
-        if found.interval is not None and found.known_interval is not None:
-            ends = (found.known_interval, found.interval)
-            held.append((ends[0][0] <= mean <= ends[0][1], ends[1][0] <= mean <= ends[1][1]))
-    people, corrected = np.mean(held, axis=0).tolist()
+        truth, judge, mean = sample_scores(rng, situation, 5 * n)
+        estimate = prediction_powered(truth[:n], judge[:n], judge[n:], bounds=(0, 1), resamples=100)
+        if estimate.interval is not None and estimate.known_interval is not None:
+            intervals = (estimate.known_interval, estimate.interval)
+            is_covered.append((intervals[0][0] <= mean <= intervals[0][1], intervals[1][0] <= mean <= intervals[1][1]))
+    people, corrected = np.mean(is_covered, axis=0).tolist()
     return people, corrected
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure how often intervals of people alone, and of people and a model, hold the mean."""
+    """Yield the coverage of intervals from people alone, and from people and a model."""
     for situation in SITUATIONS:
         for n in SIZES:
-            people, corrected = held(situation, n, trials)
+            people, corrected = coverage(situation, n, trials)
             yield CoverageCell("people", situation, n, people, trials)
             yield CoverageCell("corrected", situation, n, corrected, trials)

@@ -25,51 +25,53 @@ _TOPICS = 100_000
 
 
 def _gains(share_up: float, share_down: float) -> Any:
-    """Give differences of RR where some topics gain their first place, and some lose a little."""
+    """Return differences of RR with mean 0: some topics rise to rank 1, and some lose a little."""
     rng = np.random.default_rng(1)
-    chance = rng.random(_TOPICS)
+    quantiles = rng.random(_TOPICS)
     up = 1 - np.minimum(1 / rng.geometric(0.45, _TOPICS), 0.5)
     down = (1 - 1 / rng.geometric(0.5, _TOPICS)) / 2
-    gaps = np.where(chance < share_up, up, np.where(chance > 1 - share_down, -down, 0.0))
+    gaps = np.where(quantiles < share_up, up, np.where(quantiles > 1 - share_down, -down, 0.0))
     return gaps - gaps.mean()
 
 
 SITUATIONS = {
     "normal": np.random.default_rng(1).normal(0, 0.2, _TOPICS),
-    "RR, 25 % gain": _gains(0.15, 0.1),
-    "RR, 12 % gain": _gains(0.1, 0.02),
+    "RR, 25% gain": _gains(0.15, 0.1),
+    "RR, 12% gain": _gains(0.1, 0.02),
 }
 
 
-def found(situation: str, n: int, trials: int, test: str, *, formula: bool = False) -> tuple[float, float]:
-    """Give how often a difference of the stated size is found: in the harder direction, and in the easier one."""
-    rng, whole = np.random.default_rng(n), SITUATIONS[situation]
-    drawn = rng.choice(whole, (trials, n))
-    drawn = drawn[np.ptp(drawn, axis=1) > 0]
-    stated = [
+def power(situation: str, n: int, trials: int, test: str, *, formula: bool = False) -> tuple[float, float]:
+    """Return the power at the detectable difference, in the direction with less power and in the other one."""
+    rng, population = np.random.default_rng(n), SITUATIONS[situation]
+    samples = rng.choice(population, (trials, n))
+    samples = samples[np.ptp(samples, axis=1) > 0]
+    differences = [
         minimum_detectable(float(row.std(ddof=1)), n)
         if formula
         else detectable(row, 0.05, flips=test == "randomization")
-        for row in drawn
+        for row in samples
     ]
-    rates = [_rate(rng.choice(whole, drawn.shape) + side * np.array(stated)[:, None], test) for side in (-1, 1)]
+    rates = [
+        _rate(rng.choice(population, samples.shape) + side * np.array(differences)[:, None], test) for side in (-1, 1)
+    ]
     return min(rates), max(rates)
 
 
 def _rate(gaps: Any, test: str) -> float:
     table = np.stack([np.zeros_like(gaps), gaps], axis=1).reshape(-1, gaps.shape[1])
-    pairs = [(2 * at, 2 * at + 1) for at in range(len(gaps))]
-    return float(np.mean([one.p <= 0.05 for one in paired_tests(table, pairs, test, resamples=RESAMPLES)]))
+    pairs = [(2 * row, 2 * row + 1) for row in range(len(gaps))]
+    return float(np.mean([result.p <= 0.05 for result in paired_tests(table, pairs, test, resamples=RESAMPLES)]))
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Give how often it is found, for each test, situation and number of topics."""
+    """Yield the power of each test in each situation and number of topics."""
     for situation in SITUATIONS:
         for test in TESTS:
             for n in SIZES:
-                harder, easier = found(situation, n, trials, test)
+                harder, easier = power(situation, n, trials, test)
                 yield CoverageCell(test, situation, n, harder, trials)
                 yield CoverageCell(f"{test}, easier", situation, n, easier, trials)
                 yield CoverageCell(
-                    f"{test}, formula", situation, n, found(situation, n, trials, test, formula=True)[0], trials
+                    f"{test}, formula", situation, n, power(situation, n, trials, test, formula=True)[0], trials
                 )

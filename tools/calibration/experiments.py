@@ -41,7 +41,7 @@ _STEMMED = np.array([level["stemmer"] == "porter" for level in LEVELS])
 
 
 def scores(rng: np.random.Generator, world: str, topics: int) -> np.ndarray:
-    """Draw scores whose noise has a standard deviation of about 1, with equal means: (configurations, topics)."""
+    """Sample scores of shape (configurations, topics) with equal means and noise of standard deviation 1."""
     size = len(LEVELS), topics
     if world == "heavy tails":
         return rng.normal(size=topics) + rng.standard_t(3, size) / np.sqrt(3)
@@ -55,19 +55,21 @@ def scores(rng: np.random.Generator, world: str, topics: int) -> np.ndarray:
 
 
 def effects(world: str, topics: int, trials: int) -> dict[str, float]:
-    """Return how often a family of effects errs, and how many intervals hold the true effect."""
-    rng, wrong, covered = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
+    """Return the error rate of families of effects, and the coverage of their intervals."""
+    rng, num_significant, covered = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
     for _ in range(trials):
         values = scores(rng, world, topics)
         null = _effects(values)
-        wrong += [any(_is_significant(effect) for effect in family) for family in (null.main, null.interactions)]
+        num_significant += [
+            any(_is_significant(effect) for effect in family) for family in (null.main, null.interactions)
+        ]
         shifted = _effects(values + EFFECT * _STEMMED[:, None])
         for effect in (*shifted.main, *shifted.interactions):
             if effect.estimate and effect.estimate.interval:
                 truth = EFFECT * (effect.factors == ("stemmer",))
                 low, high = effect.estimate.interval
                 covered.append(low <= truth + 1e-9 and high >= truth - 1e-9)
-    rates = dict(zip(("effects", "interactions"), (wrong / trials).tolist(), strict=True))
+    rates = dict(zip(("effects", "interactions"), (num_significant / trials).tolist(), strict=True))
     return rates | {"interval": float(np.mean(covered)) if covered else np.nan}
 
 
@@ -82,19 +84,21 @@ def _effects(values: np.ndarray) -> FactorEffects:
 
 
 def best(world: str, topics: int, trials: int) -> dict[str, float]:
-    """Return how often the best configuration is not among those that may be, and how often an equal one is."""
-    rng, missed = np.random.default_rng([52, topics]), np.zeros(2)
+    """Return how often the first configuration may not be the best, if all are equal and if it is better."""
+    rng, num_missed = np.random.default_rng([52, topics]), np.zeros(2)
     for _ in range(trials):
         values = scores(rng, world, topics)
-        missed[0] += not may_be_best(values, resamples=999)[0]
+        num_missed[0] += not may_be_best(values, resamples=999)[0]
         values[0] += EFFECT
-        missed[1] += not may_be_best(values, resamples=999)[0]
-    return dict(zip(("not the best, all equal", "not the best, one better"), (missed / trials).tolist(), strict=True))
+        num_missed[1] += not may_be_best(values, resamples=999)[0]
+    return dict(
+        zip(("not the best, all equal", "not the best, one better"), (num_missed / trials).tolist(), strict=True)
+    )
 
 
 def dominated(world: str, topics: int, trials: int) -> float:
-    """Return how often any of equal configurations with equal costs is called dominated."""
-    rng, wrong = np.random.default_rng([53, topics]), 0
+    """Return how often any configuration is called dominated, although scores and costs are equal."""
+    rng, num_dominated = np.random.default_rng([53, topics]), 0
     names = [f"c{index:02}" for index in range(len(LEVELS))]
     queries = [f"q{index:03}" for index in range(topics)]
     runs = {name: {query: ["d"] for query in queries} for name in names}
@@ -102,12 +106,12 @@ def dominated(world: str, topics: int, trials: int) -> float:
     for _ in range(trials):
         table = replace(evaluation, values=10.0 + scores(rng, world, topics)[:, None])
         tradeoff = table.tradeoff({name: {"ms": 1.0} for name in names}, resamples=999)
-        wrong += len(tradeoff.front) < len(names)
-    return wrong / trials
+        num_dominated += len(tradeoff.front) < len(names)
+    return num_dominated / trials
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure the error rates of effects, of the set of best configurations, and of dominance."""
+    """Yield error rates of effects, of the set of best configurations, and of dominance."""
     for topics in SIZES:
         for world in WORLDS:
             rates = effects(world, topics, trials) | best(world, topics, trials)

@@ -32,60 +32,60 @@ ONCE, ANY_DAY = Inference(0.95, any_day=False), Inference(0.95, any_day=True, ex
 
 
 def many_lists(rng: np.random.Generator, users: int, tail: float, most: int) -> np.ndarray:
-    """Draw how many lists users click on."""
+    """Sample the number of lists that each user clicks on."""
     return np.minimum(np.ceil(2 * rng.random(users) ** (-1 / tail)), most).astype(np.int64)
 
 
 @cache
 def _balance() -> float:
-    """Return how far the other users lean, for each unit that active ones do, so that the preference is 0."""
-    many = many_lists(np.random.default_rng(99), 2_000_000, 1.5, 200)
-    return float(many[many > 10].sum() / many[many <= 10].sum())
+    """Return the ratio of the other users' preference to that of active users so that the mean preference is 0."""
+    num_lists = many_lists(np.random.default_rng(99), 2_000_000, 1.5, 200)
+    return float(num_lists[num_lists > 10].sum() / num_lists[num_lists <= 10].sum())
 
 
 def draw(situation: str, users: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return lists by user, by how much each leans to the other ranker, and the share of lists that are decided."""
-    even = np.zeros(users)
+    """Return each user's number of lists and preference for the other ranker, and the share of decided lists."""
+    preferences = np.zeros(users)
     if situation == "few ties broken":
-        return np.full(users, 2), even, 0.03
+        return np.full(users, 2), preferences, 0.03
     if situation == "one user":
-        many = np.full(users, 3)
-        many[0], even[0] = 3000, rng.choice([-0.1, 0.1])
-        return many, even, 0.7
+        num_lists = np.full(users, 3)
+        num_lists[0], preferences[0] = 3000, rng.choice([-0.1, 0.1])
+        return num_lists, preferences, 0.7
     if situation == "active against the rest":
-        many = many_lists(rng, users, 1.5, 200)
-        return many, np.where(many > 10, 0.2, -0.2 * _balance()), 0.7
+        num_lists = many_lists(rng, users, 1.5, 200)
+        return num_lists, np.where(num_lists > 10, 0.2, -0.2 * _balance()), 0.7
     heavy = situation.startswith("heavy")
-    many = many_lists(rng, users, 1.2, 3000) if heavy else many_lists(rng, users, 1.8, 60)
+    num_lists = many_lists(rng, users, 1.2, 3000) if heavy else many_lists(rng, users, 1.8, 60)
     if situation == "heavy tail, skewed":
-        return many, np.where(rng.random(users) < _SKEWED, 0.4, -0.4 * _SKEWED / (1 - _SKEWED)), 0.7
+        return num_lists, np.where(rng.random(users) < _SKEWED, 0.4, -0.4 * _SKEWED / (1 - _SKEWED)), 0.7
     shift = 0.1 if situation == "a preference" else 0.0
-    return many, np.clip(shift + rng.normal(0, 0.25 if heavy else 0.15, users), shift - 0.4, shift + 0.4), 0.7
+    return num_lists, np.clip(shift + rng.normal(0, 0.25 if heavy else 0.15, users), shift - 0.4, shift + 0.4), 0.7
 
 
 def outcomes(situation: str, users: int, rng: np.random.Generator) -> Outcomes:
-    """Simulate clicked lists."""
-    many, leaning, decided = draw(situation, users, rng)
-    unit = np.repeat(np.arange(users), many)
-    tied, win = rng.random(len(unit)) >= decided, rng.random(len(unit)) < 0.5 + leaning[unit]
-    wins, losses = (win & ~tied).astype(np.float64), (~win & ~tied).astype(np.float64)
-    return Outcomes(unit, np.zeros(len(unit), dtype=np.int64), wins, losses, wins - losses, ("",))
+    """Simulate outcomes of clicked lists."""
+    num_lists, preferences, decided_share = draw(situation, users, rng)
+    user = np.repeat(np.arange(users), num_lists)
+    is_tied, is_win = rng.random(len(user)) >= decided_share, rng.random(len(user)) < 0.5 + preferences[user]
+    wins, losses = (is_win & ~is_tied).astype(np.float64), (~is_win & ~is_tied).astype(np.float64)
+    return Outcomes(user, np.zeros(len(user), dtype=np.int64), wins, losses, wins - losses, ("",))
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure both intervals; a situation in which fewer than a twentieth of the tests have one shows that alone."""
+    """Yield coverage of both intervals if at least 5% of the tests have one, and the share without an interval."""
     for situation in SITUATIONS:
         truth = 0.7 * 0.1 if situation == "a preference" else 0.0
         for users in SIZES:
-            rng, held, given = np.random.default_rng([users, SITUATIONS.index(situation)]), [0, 0], 0
+            rng, num_covered, num_intervals = np.random.default_rng([users, SITUATIONS.index(situation)]), [0, 0], 0
             for _ in range(trials):
-                made = outcomes(situation, users, rng)
-                rows = [estimate_preference(made, None, looks) for looks in (ONCE, ANY_DAY)]
+                trial_outcomes = outcomes(situation, users, rng)
+                rows = [estimate_preference(trial_outcomes, None, inference) for inference in (ONCE, ANY_DAY)]
                 if rows[0].reason is None:
-                    given += 1
-                    for at, row in enumerate(rows):
-                        held[at] += row.low <= truth <= row.high
-            if given >= trials / 20:
-                yield CoverageCell("one day", situation, users, held[0] / given, trials)
-                yield CoverageCell("any day", situation, users, held[1] / given, trials)
-            yield CoverageCell("none", situation, users, 1 - given / trials, trials)
+                    num_intervals += 1
+                    for i, row in enumerate(rows):
+                        num_covered[i] += row.low <= truth <= row.high
+            if num_intervals >= trials / 20:
+                yield CoverageCell("one day", situation, users, num_covered[0] / num_intervals, trials)
+                yield CoverageCell("any day", situation, users, num_covered[1] / num_intervals, trials)
+            yield CoverageCell("none", situation, users, 1 - num_intervals / trials, trials)

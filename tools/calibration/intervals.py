@@ -52,7 +52,7 @@ BOUNDED = [
 ]
 UNBOUNDED = ["DCG@10", "DCG", "DCG(gain=exp2)@10", "CG@10"]
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-COLLECTIONS = {  # qrels, and which of the runs
+COLLECTIONS = {  # qrels, folder of runs, and step between selected runs
     "dl19_passage/qrels/qrels.dl19-passage.txt": ("dl19_passage/runs", 6),
     "robust03/qrels/robust03_qrels.txt": ("robust03/runs", 1),
     "codec/qrels/document_ndcg.qrels": ("codec/runs_d100", 3),
@@ -63,8 +63,8 @@ COLLECTIONS = {  # qrels, and which of the runs
 }
 
 
-def populations(measures: list[str], *, shared: bool) -> list[np.ndarray]:
-    """Score real runs: an array of scores for each run and measure, without those that are all the same."""
+def score_populations(measures: list[str], *, shared: bool) -> list[np.ndarray]:
+    """Return an array of scores for each real run and measure, without constant arrays."""
     collections = [(sample.qrels(), sample.runs())]
     if shared:
         collections += [
@@ -72,47 +72,47 @@ def populations(measures: list[str], *, shared: bool) -> list[np.ndarray]:
             for qrels, (runs, step) in COLLECTIONS.items()
             if (SHARED / qrels).is_file()
         ]
-    made: list[np.ndarray] = []
+    populations: list[np.ndarray] = []
     for qrels, runs in collections:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             scores = judged.evaluate(qrels, runs, measures)
-        made += [row[~np.isnan(row)] for row in scores.values.reshape(-1, len(scores.query_ids))]
-    return [row for row in made if len(row) > 1 and row.min() < row.max()]
+        populations += [row[~np.isnan(row)] for row in scores.values.reshape(-1, len(scores.query_ids))]
+    return [row for row in populations if len(row) > 1 and row.min() < row.max()]
 
 
-def covered(
-    drawn_from: list[np.ndarray], method: IntervalName, n: int, trials: int, bounds: tuple[float, float]
+def coverage_and_widths(
+    populations: list[np.ndarray], method: IntervalName, n: int, trials: int, bounds: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give for each population the share of samples whose interval holds its mean, and the mean width."""
+    """Return coverage of the mean and the mean width for each population."""
     rng = np.random.default_rng(n)
-    shares, widths = np.empty(len(drawn_from)), np.empty(len(drawn_from))
-    for at, scores in enumerate(drawn_from):
+    shares, widths = np.empty(len(populations)), np.empty(len(populations))
+    for i, scores in enumerate(populations):
         samples = scores[rng.integers(len(scores), size=(trials, n))]
         limits = mean_intervals(samples, IntervalMethod(method), bounds)
-        same = samples.mean(axis=1)[:, None]
-        limits = np.where(np.isnan(limits), same, limits)  # no interval: as good as one without a width
+        mean = samples.mean(axis=1)[:, None]
+        limits = np.where(np.isnan(limits), mean, limits)  # no interval counts as an interval of width 0
         truth, rounding = scores.mean(), 1e-12 * np.abs(scores).max()
-        shares[at] = np.mean((limits[:, 0] <= truth + rounding) & (truth - rounding <= limits[:, 1]))
-        cut = np.clip(limits, *bounds) if not np.isnan(bounds).any() else limits
-        widths[at] = np.mean(cut[:, 1] - cut[:, 0])
+        shares[i] = np.mean((limits[:, 0] <= truth + rounding) & (truth - rounding <= limits[:, 1]))
+        truncated = np.clip(limits, *bounds) if not np.isnan(bounds).any() else limits
+        widths[i] = np.mean(truncated[:, 1] - truncated[:, 0])
     return shares, widths
 
 
 def summary(shares: np.ndarray) -> tuple[float, float]:
-    """Give the median over populations, and the mean of the worst tenth."""
+    """Return the median over populations, and the mean of the worst tenth."""
     return float(np.median(shares)), float(np.sort(shares)[: max(len(shares) // 10, 1)].mean())
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure coverage and width, method by method."""
+    """Yield coverage and width of each method."""
     kinds = {"0 to 1": (BOUNDED, (0.0, 1.0)), "without a bound": (UNBOUNDED, (0.0, np.nan))}
     for kind, (names, bounds) in kinds.items():
-        drawn_from = populations(names, shared=True)
+        populations = score_populations(names, shared=True)
         student: dict[int, np.ndarray] = {}
         for method in METHODS:
             for n in SIZES:
-                shares, widths = covered(drawn_from, method, n, trials, bounds)
+                shares, widths = coverage_and_widths(populations, method, n, trials, bounds)
                 if method == "t":
                     student[n] = widths
                 median, worst = summary(shares)

@@ -35,7 +35,7 @@ _ORDERS = 10
 
 
 def sampled(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[bool]]:
-    """Return whether intervals of P@10 and NumRel contain the value of the whole pool, where there is an interval."""
+    """Return whether existing intervals of P@10 and NumRel contain the value of the complete pool."""
     relevance_probability = np.full(topics, 0.05) if kind == "a rare grade" else rng.beta(0.8, 1.2, topics)
     sizes = np.tile([20, 40], topics)
     if kind == "heavy tails":
@@ -63,17 +63,17 @@ def sampled(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[
 
 
 def trusted(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[bool]]:
-    """Return which of three constant judges are reported to drift, and which intervals contain the truth."""
+    """Return whether any of three constant judges seems to drift, and whether intervals contain the true value."""
     counts = np.full(topics, 5)
     if kind == "heavy tails":
         counts = np.minimum(np.ceil(2 * rng.pareto(1.2, topics) + 1e-9), 40).astype(np.int64)
     topic = np.repeat(np.arange(topics), counts)
     shares = (0.95, 0.03, 0.02) if kind == "a rare grade" else SHARES
-    true = rng.choice(len(shares), len(topic), p=shares)
+    true_grades = rng.choice(len(shares), len(topic), p=shares)
     random_grades = rng.choice(len(shares), (3, len(topic)), p=shares)
     leniency = 0.3 * rng.normal(size=(3, topics))[:, topic] + np.array([0.3, 0.0, 0.0])[:, None]  # more on some topics
-    grades = np.where(rng.random(random_grades.shape) < 0.7, true, random_grades) + leniency
-    sort_keys = np.concatenate([(-true if kind == "an order" else 0) + rng.random(len(topic)) for _ in range(3)])
+    grades = np.where(rng.random(random_grades.shape) < 0.7, true_grades, random_grades) + leniency
+    sort_keys = np.concatenate([(-true_grades if kind == "an order" else 0) + rng.random(len(topic)) for _ in range(3)])
     time = np.argsort(np.argsort(sort_keys.reshape(3, -1), axis=1), axis=1).ravel()
     names = [f"q{topic_index:03}" for topic_index in topic.tolist()]
     docs = [f"d{label}" for label in range(len(topic))]
@@ -96,7 +96,7 @@ def trusted(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[
 
 
 def corrected(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[bool]]:
-    """Return which intervals of a model's bias for two of four systems, and of a difference, hold 0.1 and 0."""
+    """Return whether intervals of a model's bias for two of four systems contain 0.1, and of a difference 0."""
     size = 4, 6 * topics
     errors = 0.1 * rng.standard_t(3, size) if kind == "heavy tails" else 0.1 * rng.normal(size=size)
     if kind == "a rare grade":  # the model is wrong on one topic in twenty only
@@ -112,7 +112,7 @@ def corrected(rng: np.random.Generator, kind: str, topics: int) -> dict[str, lis
 
 
 def decided(rng: np.random.Generator, topics: int) -> list[bool]:
-    """Return, as labels arrive, whether each decision between two runs contradicts that of all labels."""
+    """Return whether each decision between two runs from partial labels contradicts the decision from all labels."""
     names = [f"q{index}" for index in range(topics)]
     docs = [f"d{index}" for index in range(8)]
     first, second = ({name: rng.permutation(docs).tolist() for name in names} for _ in range(2))
@@ -121,18 +121,18 @@ def decided(rng: np.random.Generator, topics: int) -> list[bool]:
     qrels = Qrels.of({name: {doc: grades[name, doc] for doc in docs} for name in names})
     comparison = build_comparison(qrels, first, second, "nDCG@5", highest=3)
     level, topic_indices = comparison.level, np.arange(topics)
-    final, wrong = winner(comparison.bounds(topic_indices, level)), list[bool]()
+    final, contradictions = winner(comparison.bounds(topic_indices, level)), list[bool]()
     order = rng.permutation(level.size)
     for share in np.linspace(0.1, 0.9, _ORDERS):
         partial_level = level.copy()
         partial_level.ravel()[order[int(share * level.size) :]] = -1
         decision = winner(comparison.bounds(topic_indices, partial_level))
-        wrong += [] if decision is None else [decision != final]
-    return wrong
+        contradictions += [] if decision is None else [decision != final]
+    return contradictions
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure samples of pools, judges, models, and decisions."""
+    """Yield rates of samples of pools, judges, models, and decisions."""
     for topics in SIZES:
         for kind_index, kind in enumerate(("usual", "heavy tails", "a rare grade", "an order")):
             rng = np.random.default_rng([71, topics, kind_index])
@@ -149,6 +149,6 @@ def measure(trials: int) -> Iterator[CoverageCell]:
                 if len(values) < trials:
                     yield CoverageCell(f"{method}, none", kind, topics, 1 - len(values) / trials, trials)
         rng = np.random.default_rng([72, topics])
-        wrong = [is_wrong for _ in range(max(trials // 5, 1)) for is_wrong in decided(rng, topics)]
-        if wrong:
-            yield CoverageCell("decided wrong", "usual", topics, float(np.mean(wrong)), trials)
+        contradictions = [is_wrong for _ in range(max(trials // 5, 1)) for is_wrong in decided(rng, topics)]
+        if contradictions:
+            yield CoverageCell("decided wrong", "usual", topics, float(np.mean(contradictions)), trials)

@@ -29,7 +29,7 @@ RATES = np.array([[0.5, 0.4, 0.3, 0.2, 0.1], [0.3, 0.25, 0.2, 0.1, 0.05], [0.2, 
 UNIFORM, RISING, FALLING = np.full(5, 0.2), np.array([0.1, 0.1, 0.15, 0.25, 0.4]), np.array([0.4, 0.25, 0.15, 0.1, 0.1])
 RARE_FIRST = np.array([0.04, 0.1, 0.16, 0.3, 0.4])
 LISTS = np.array(list(permutations(range(4), 3)))
-INDEPENDENT = {  # logged and other probabilities of documents at both ranks, and by how much clicks are rarer
+INDEPENDENT = {  # logged and other probabilities of documents at both ranks, and a factor for click rates
     "equal users": (UNIFORM, RISING, 1.0),
     "heavy-tailed users": (UNIFORM, RISING, 1.0),
     "rare clicks": (UNIFORM, RISING, 0.04),
@@ -40,51 +40,60 @@ SITUATIONS = (*INDEPENDENT, "permutations")
 
 
 def simulate(situation: str, users: int, rng: np.random.Generator) -> tuple[list[OffPolicy], float]:
-    """Return the estimates of one log, and the truth."""
-    many = np.minimum(np.ceil(rng.random(users) ** (-1 / 1.5)), 100).astype(np.int64)
-    many = many if situation == "heavy-tailed users" else np.full(users, 3)
-    unit = np.repeat(np.arange(users), many)
-    pages, liking = len(unit), rng.beta(8, 2, users)
+    """Return the estimates of one log, and the true value."""
+    num_pages = np.minimum(np.ceil(rng.random(users) ** (-1 / 1.5)), 100).astype(np.int64)
+    num_pages = num_pages if situation == "heavy-tailed users" else np.full(users, 3)
+    user = np.repeat(np.arange(users), num_pages)
+    pages, click_tendency = len(user), rng.beta(8, 2, users)
     if situation == "heavy-tailed users":
-        liking = np.minimum(liking, 1 - 0.6 / many**0.5)
-    mean = float((liking * many).sum() / many.sum()) if situation == "heavy-tailed users" else 0.8
+        click_tendency = np.minimum(click_tendency, 1 - 0.6 / num_pages**0.5)
+    mean = float((click_tendency * num_pages).sum() / num_pages.sum()) if situation == "heavy-tailed users" else 0.8
     if situation == "heavy-tailed users":
         mean = _heavy_liking()
-    convention, target, rare = "independent", None, 1.0
+    convention, target, click_factor = "independent", None, 1.0
     if situation == "permutations":
-        convention, drawn = "conditional", LISTS[rng.integers(0, len(LISTS), pages)]
+        convention, documents = "conditional", LISTS[rng.integers(0, len(LISTS), pages)]
         propensity = np.tile(1 / (4 - np.arange(3.0)), (pages, 1))
-        best = np.arange(3)
-        target = TargetPolicy("run", best * (DOCS + 1) + best, np.ones(3), DOCS + 1, is_run=True)
-        truth = float(RATES[best, best].sum())
+        top = np.arange(3)
+        target = TargetPolicy("run", top * (DOCS + 1) + top, np.ones(3), DOCS + 1, is_run=True)
+        truth = float(RATES[top, top].sum())
     else:
-        logged, other, rare = INDEPENDENT[situation]
-        drawn = rng.choice(DOCS, (pages, 2), p=logged)
-        propensity = logged[drawn]
+        logged, target_shares, click_factor = INDEPENDENT[situation]
+        documents = rng.choice(DOCS, (pages, 2), p=logged)
+        propensity = logged[documents]
         cells = (np.arange(2)[:, None] * (DOCS + 1) + np.arange(DOCS)).ravel()
-        target = TargetPolicy("policy", cells, np.tile(other, 2), DOCS + 1, is_run=False)
-        truth = float((RATES[:2] @ other).sum())
-    ranks = drawn.shape[1]
-    chance = rare * RATES[np.arange(ranks), drawn] * liking[unit][:, None]
-    clicked = (rng.random(drawn.shape) < chance).astype(np.float64)
+        target = TargetPolicy("policy", cells, np.tile(target_shares, 2), DOCS + 1, is_run=False)
+        truth = float((RATES[:2] @ target_shares).sum())
+    ranks = documents.shape[1]
+    click_probability = click_factor * RATES[np.arange(ranks), documents] * click_tendency[user][:, None]
+    clicked = (rng.random(documents.shape) < click_probability).astype(np.float64)
     page, rank = np.divmod(np.arange(pages * ranks), ranks)
     logged_pages = LoggedPages(
-        np.zeros(len(page), dtype=np.int64), page, unit, rank, drawn.ravel(), clicked.ravel(), propensity.ravel(), 0, 0
+        np.zeros(len(page), dtype=np.int64),
+        page,
+        user,
+        rank,
+        documents.ravel(),
+        clicked.ravel(),
+        propensity.ravel(),
+        0,
+        0,
     )
-    made = PageEstimates(logged_pages, target, importance_weights(logged_pages, target, ranks), 10.0, 0.95)
+    estimates = PageEstimates(logged_pages, target, importance_weights(logged_pages, target, ranks), 10.0, 0.95)
     rows = [
-        made.estimate(name, made.refusal_reason(name, convention, has_list_probabilities=True)) for name in ESTIMATORS
+        estimates.estimate(name, estimates.refusal_reason(name, convention, has_list_probabilities=True))
+        for name in ESTIMATORS
     ]
-    return rows, truth * mean * rare
+    return rows, truth * mean * click_factor
 
 
 def _heavy_liking(size: int = 2_000_000) -> float:
-    """Return how much the pages of heavy-tailed users are liked, in the mean."""
+    """Return the mean click tendency over the pages of heavy-tailed users."""
     if "heavy" not in _MEANS:
         rng = np.random.default_rng(99)
-        many = np.minimum(np.ceil(rng.random(size) ** (-1 / 1.5)), 100)
-        liking = np.minimum(rng.beta(8, 2, size), 1 - 0.6 / many**0.5)
-        _MEANS["heavy"] = float((liking * many).sum() / many.sum())
+        num_pages = np.minimum(np.ceil(rng.random(size) ** (-1 / 1.5)), 100)
+        click_tendency = np.minimum(rng.beta(8, 2, size), 1 - 0.6 / num_pages**0.5)
+        _MEANS["heavy"] = float((click_tendency * num_pages).sum() / num_pages.sum())
     return _MEANS["heavy"]
 
 
@@ -92,18 +101,20 @@ _MEANS: dict[str, float] = {}
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure every estimator that has an interval in at least a quarter of the logs."""
+    """Yield coverage of each estimator that has an interval in at least a quarter of the logs."""
     for situation in SITUATIONS:
         for users in SIZES:
             rng = np.random.default_rng([users, SITUATIONS.index(situation)])
-            held, given = dict.fromkeys(ESTIMATORS, 0), dict.fromkeys(ESTIMATORS, 0)
+            num_covered, num_intervals = dict.fromkeys(ESTIMATORS, 0), dict.fromkeys(ESTIMATORS, 0)
             for _ in range(trials):
                 rows, truth = simulate(situation, users, rng)
                 for row in rows:
                     if row.ci is not None:
-                        given[row.estimator] += 1
-                        held[row.estimator] += row.ci[0] <= truth <= row.ci[1]
-            for name, number in given.items():
+                        num_intervals[row.estimator] += 1
+                        num_covered[row.estimator] += row.ci[0] <= truth <= row.ci[1]
+            for name, number in num_intervals.items():
                 if number >= trials / 4:
-                    yield CoverageCell(name, situation, users, held[name] / number, trials)
-            yield CoverageCell("none", situation, users, 1 - sum(given.values()) / trials / len(ESTIMATORS), trials)
+                    yield CoverageCell(name, situation, users, num_covered[name] / number, trials)
+            yield CoverageCell(
+                "none", situation, users, 1 - sum(num_intervals.values()) / trials / len(ESTIMATORS), trials
+            )

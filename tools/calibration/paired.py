@@ -19,13 +19,13 @@ from judged.stats.results import Options
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Made: TypeAlias = Callable[[np.random.Generator, int, int], np.ndarray[Any, np.dtype[np.float64]]]
+    Shape: TypeAlias = Callable[[np.random.Generator, int, int], np.ndarray[Any, np.dtype[np.float64]]]
 
 ALPHA = 0.05
 RESAMPLES = 499
 SIZES = (2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 50, 100, 200)
 RAW = {"bootstrap": bootstrap.percentile, "bca": bootstrap.bca, "studentized": bootstrap.studentized}
-OFFERED = ("randomization", "t", *RAW)
+TESTS = ("randomization", "t", *RAW)
 NOT_OF_MEANS = ("sign", "wilcoxon")
 
 
@@ -39,15 +39,15 @@ def _precision(rng: np.random.Generator, trials: int, n: int) -> Any:
     return (rng.binomial(10, hard) - rng.binomial(10, hard)) / 10
 
 
-def _ties(share: float) -> Made:
+def _ties(share: float) -> Shape:
     return lambda rng, trials, n: np.where(rng.random((trials, n)) < share, 0.0, rng.normal(0, 0.2, (trials, n)))
 
 
-def _few(differing: int) -> Made:
-    def made(rng: np.random.Generator, trials: int, n: int) -> Any:
+def _few_differing(differing: int) -> Shape:
+    def draw(rng: np.random.Generator, trials: int, n: int) -> Any:
         return np.where(np.arange(n) < differing, rng.choice([-0.5, 0.5], (trials, n)), 0.0)
 
-    return made
+    return draw
 
 
 def _ceiling(rng: np.random.Generator, trials: int, n: int) -> Any:
@@ -55,36 +55,36 @@ def _ceiling(rng: np.random.Generator, trials: int, n: int) -> Any:
     return second - first
 
 
-SITUATIONS: dict[str, Made] = {
+SITUATIONS: dict[str, Shape] = {
     "normal": lambda rng, trials, n: rng.normal(0, 0.2, (trials, n)),
     "RR": _reciprocal,
     "P@10": _precision,
     "ceiling": _ceiling,
-    "50 % ties": _ties(0.5),
-    "85 % ties": _ties(0.85),
-    "95 % ties": _ties(0.95),
-    "95 % near-ties": lambda rng, trials, n: (
+    "50% ties": _ties(0.5),
+    "85% ties": _ties(0.85),
+    "95% ties": _ties(0.95),
+    "95% near-ties": lambda rng, trials, n: (
         np.where(rng.random((trials, n)) < 0.05, 0.5, 0.01) * rng.normal(size=(trials, n))
     ),
-    "2 differ": _few(2),
-    "4 differ": _few(4),
+    "2 differ": _few_differing(2),
+    "4 differ": _few_differing(4),
     "skewed": lambda rng, trials, n: 0.1 * (rng.exponential(1.0, (trials, n)) - 1),
 }
 
 
 class Rates(NamedTuple):
-    """How often each test found a difference, by its name."""
+    """False positive rate of each test, by name."""
 
     raw: dict[str, float]
-    offered: dict[str, float]
+    tests: dict[str, float]
 
 
-def rates(situation: str, n: int, trials: int, tests: tuple[str, ...] = OFFERED) -> Rates:
-    """Try the tests on samples of two systems that are alike."""
+def rates(situation: str, n: int, trials: int, tests: tuple[str, ...] = TESTS) -> Rates:
+    """Return the false positive rates of tests on samples of two equal systems."""
     gaps = SITUATIONS[situation](np.random.default_rng(n), trials, n)
     table = np.stack([np.zeros_like(gaps), gaps], axis=1).reshape(-1, n)
-    pairs = [(2 * at, 2 * at + 1) for at in range(trials)]
-    offered = {test: paired_tests(table, pairs, test, resamples=RESAMPLES) for test in tests}
+    pairs = [(2 * row, 2 * row + 1) for row in range(trials)]
+    results_by_test = {test: paired_tests(table, pairs, test, resamples=RESAMPLES) for test in tests}
     varying = gaps[gaps.min(axis=1) < gaps.max(axis=1)]
     raw = {
         test: RAW[test](varying, np.full(len(varying), 1e-12), Options(resamples=RESAMPLES))
@@ -92,18 +92,18 @@ def rates(situation: str, n: int, trials: int, tests: tuple[str, ...] = OFFERED)
         if test in RAW and len(varying)
     }
     return Rates(
-        {test: sum(one.p <= ALPHA for one in found) / trials for test, found in raw.items()},
-        {test: sum(one.p <= ALPHA for one in found) / trials for test, found in offered.items()},
+        {test: sum(result.p <= ALPHA for result in results) / trials for test, results in raw.items()},
+        {test: sum(result.p <= ALPHA for result in results) / trials for test, results in results_by_test.items()},
     )
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Give the rate of each test in each situation and number of topics."""
+    """Yield the rate of each test in each situation and number of topics."""
     for situation in SITUATIONS:
-        tests = (*OFFERED, *NOT_OF_MEANS) if situation == "skewed" else OFFERED
+        tests = (*TESTS, *NOT_OF_MEANS) if situation == "skewed" else TESTS
         for n in SIZES:
-            found = rates(situation, n, trials, tests)
-            for test, rate in found.offered.items():
+            test_rates = rates(situation, n, trials, tests)
+            for test, rate in test_rates.tests.items():
                 yield CoverageCell(test, situation, n, rate, trials)
-            for test, rate in found.raw.items():
+            for test, rate in test_rates.raw.items():
                 yield CoverageCell(f"{test}, raw", situation, n, rate, trials)

@@ -29,10 +29,10 @@ RESAMPLES = 199
 
 
 def _holm(scores: Any, baseline: int | None) -> float:
-    others = range(1, len(scores))
-    pairs = list(combinations(range(len(scores)), 2)) if baseline is None else [(0, other) for other in others]
-    found = paired_tests(scores, pairs, resamples=999)
-    return float(adjust([one.p for one in found]).min())
+    systems = range(1, len(scores))
+    pairs = list(combinations(range(len(scores)), 2)) if baseline is None else [(0, system) for system in systems]
+    results = paired_tests(scores, pairs, resamples=999)
+    return float(adjust([result.p for result in results]).min())
 
 
 TESTS: dict[str, Callable[[Any], float]] = {
@@ -48,18 +48,18 @@ TESTS: dict[str, Callable[[Any], float]] = {
 
 
 def rate(test: str, systems: int, spread: float, n: int, trials: int) -> float:
-    """Give the share of families in which the test finds something."""
+    """Return the share of families with a significant difference."""
     rng = np.random.default_rng(n)
     widths = np.array([spread, *[1.0] * (systems - 1)])[:, None]
-    found = 0
+    num_significant = 0
     for _ in range(trials):
         scores = rng.normal(0, 1, n) + rng.normal(0, 0.3, (systems, n)) * widths
-        found += TESTS[test](scores) <= 0.05 + 1e-12
-    return found / trials
+        num_significant += TESTS[test](scores) <= 0.05 + 1e-12
+    return num_significant / trials
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Give the rate of each test for each number of systems and spread."""
+    """Yield the rate of each test for each number of systems and spread."""
     for systems in SYSTEMS:
         for spread in SPREADS:
             for test in TESTS:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from judged.online.watch.watched import WatchedSeries
 
 SIZES = (20, 200, 2000)
-FIRST, MONTH, DECLARED, LOOKS = date(2026, 1, 1), 30.44, 0.5, 14
+FIRST, MONTH, DECLARED, DECISION_DAYS = date(2026, 1, 1), 30.44, 0.5, 14
 
 
 class World(NamedTuple):
@@ -50,8 +50,8 @@ class World(NamedTuple):
 WORLDS = {
     "as the watch assumes": World(),
     "baseline of 28 days": World(base=28),
-    "days like the one before (0.4)": World(autocorrelation=0.4),
-    "30 % of days missing": World(missing=0.3),
+    "autocorrelated days (0.4)": World(autocorrelation=0.4),
+    "30% of days missing": World(missing=0.3),
     "heavy tails": World(tails=3.0),
     "users": World("users"),
     "money": World("money"),
@@ -59,7 +59,7 @@ WORLDS = {
 
 
 def series(rng: np.random.Generator, world: World, pages: int, level: np.ndarray) -> DailySeries:
-    """Draw days with these levels, as shares of the usual one."""
+    """Sample days whose levels are multiples of the usual level."""
     num_days, weekend = len(level), (np.arange(len(level)) + 3) % 7 >= 5
     noise = (
         rng.standard_normal(num_days) if np.isinf(world.tails) else rng.standard_t(world.tails, num_days) / np.sqrt(3)
@@ -100,21 +100,21 @@ def _grid(days: int, rate: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def threshold(days: int, autocorrelation: float, rate: float, k: float) -> float:
-    """Interpolate thresholds, which take a tenth of a second each to simulate, between those of a grid."""
+    """Interpolate a threshold in a grid, since each simulation takes a tenth of a second."""
     autocorrelations, sizes, logs = _grid(max(7 * round(days / 7), 7) if days > 14 else days, rate)
     return float(np.exp(np.interp(autocorrelation, autocorrelations, [np.interp(k, sizes, row) for row in logs])))
 
 
-def look(
-    days: DailySeries, world: World, *, stated: bool = False, deployed: date | None = None
+def watch_days(
+    days: DailySeries, world: World, *, with_delay: bool = False, deployed: date | None = None
 ) -> tuple[WatchedSeries, WatchConfig]:
-    """Watch one series."""
+    """Watch one series with a deployment, if there is one."""
     event = (Event(deployed, "new", deploy=True),) if deployed else ()
-    margin = 0.2 if stated else 0.05
+    margin = 0.2 if with_delay else 0.05
     baseline_end = FIRST + timedelta(world.base - 1)
     config = WatchConfig(FIRST, baseline_end, margin_relative=margin, log=LogSeries(("PageCTR",)), event=event)
     meaning, name = SeriesKind(1, share=world.kind != "money", amount=world.kind == "money"), ("PageCTR", "")
-    replacements: dict[str, Any] = {"threshold": threshold, "delay": _delay if stated else lambda *_, **__: np.nan}
+    replacements: dict[str, Any] = {"threshold": threshold, "delay": _delay if with_delay else lambda *_, **__: np.nan}
     with patch.multiple(watched_module, **replacements):
         return watch_series(name, days, meaning, config, DECLARED / MONTH), config
 
@@ -123,23 +123,23 @@ def _delay(shift: float, autocorrelation: float, k: float, level: float, missing
     return cusum.delay(round(shift, 1), round(autocorrelation, 1), round(k, 1), round(level * 4) / 4, missing=missing)
 
 
-def alarms(world: World, pages: int, trials: int) -> tuple[float, float]:
-    """Return false alarms as a share of the declared ones, and the share of series that are not watched."""
+def alarm_rate(world: World, pages: int, trials: int) -> tuple[float, float]:
+    """Return the ratio of false alarms to the declared rate, and the share of series without a watch."""
     rng, num_alarms, num_watched = np.random.default_rng([31, pages]), 0, 0
     for _ in range(trials):
-        result, _ = look(series(rng, world, pages, np.ones(world.base + 365)), world)
+        result, _ = watch_days(series(rng, world, pages, np.ones(world.base + 365)), world)
         num_watched += result.state != "not watched"
         alarm_states = [False, *(point.alarm for point in result.points)]
         num_alarms += sum(alarm and not previous for previous, alarm in pairwise(alarm_states))
     return num_alarms / max(num_watched, 1) / (DECLARED * 365 / MONTH), 1 - num_watched / trials
 
 
-def late(world: World, pages: int, trials: int) -> float:
-    """Return how often a drop of a fifth is not detected within the stated days, of those with a finite number."""
+def late_rate(world: World, pages: int, trials: int) -> float:
+    """Return how often a drop of a fifth is not detected within the stated days, if this number is finite."""
     rng, is_late, drop = np.random.default_rng([32, pages]), list[bool](), world.base + 7
     for _ in range(trials):
         level = np.where(np.arange(drop + 150) < drop, 1.0, 0.8)
-        result, _ = look(series(rng, world, pages, level), world, stated=True)
+        result, _ = watch_days(series(rng, world, pages, level), world, with_delay=True)
         if result.within < 150:
             late_alarms = (
                 point.start
@@ -151,43 +151,47 @@ def late(world: World, pages: int, trials: int) -> float:
     return float(np.mean(is_late)) if len(is_late) >= trials / 4 else np.nan
 
 
-def decisions(world: World, pages: int, trials: int, lost: float) -> dict[str, float]:
-    """Return how often a deployment that lost a share of clicks is rolled back, ever or on the last day, or kept."""
+def decisions(world: World, pages: int, trials: int, loss: float) -> dict[str, float]:
+    """Return how often a deployment that lost a share of clicks is rolled back or kept, and the last decision."""
     rng, counts, num_decided = np.random.default_rng([33, pages]), np.zeros(3), 0
     start = world.base + 14
     for _ in range(trials):
-        level = np.where(np.arange(start + LOOKS) < start, 1.0, 1.0 - lost)
-        result, config = look(series(rng, world, pages, level), world, deployed=FIRST + timedelta(start))
+        level = np.where(np.arange(start + DECISION_DAYS) < start, 1.0, 1.0 - loss)
+        result, config = watch_days(series(rng, world, pages, level), world, deployed=FIRST + timedelta(start))
         if not result.points:
             continue
         daily_decisions = list[str]()
-        for day in range(start, start + LOOKS):
+        for day in range(start, start + DECISION_DAYS):
             points_so_far = tuple(
                 point for point in result.points if (point.start - FIRST).days + result.days <= day + 1
             )
             daily_decisions += [
                 rollback.decision for rollback in rollbacks([replace(result, points=points_so_far)], config)
             ]
-        if daily_decisions[-1] != "nothing is known":
+        if daily_decisions[-1] in {"roll back", "keep", "keep watching"}:
             num_decided += 1
             counts += (
                 "roll back" in daily_decisions,
                 "keep" in daily_decisions,
-                daily_decisions[-1] == ("roll back" if lost else "keep"),
+                daily_decisions[-1] == ("roll back" if loss else "keep"),
             )
     rates = counts / num_decided if num_decided >= trials / 4 else np.full(3, np.nan)
     return dict(zip(("rolled back", "kept", "last"), rates.tolist(), strict=True))
 
 
 def measure(trials: int) -> Iterator[CoverageCell]:
-    """Measure alarms, delays and verdicts in each world."""
+    """Yield rates of alarms, delays, and decisions in each world."""
     for pages in SIZES:
         for name, world in WORLDS.items():
             if world.kind == "users" and pages > 200:
                 continue
-            rate, none = alarms(world, pages, trials)
-            rates = {"none": none, "alarms": rate if none < 0.75 else np.nan, "late": late(world, pages, trials)}
-            at_margin, unchanged, large = (decisions(world, pages, trials, lost) for lost in (0.05, 0.0, 0.2))
+            rate, not_watched = alarm_rate(world, pages, trials)
+            rates = {
+                "none": not_watched,
+                "alarms": rate if not_watched < 0.75 else np.nan,
+                "late": late_rate(world, pages, trials),
+            }
+            at_margin, unchanged, large = (decisions(world, pages, trials, loss) for loss in (0.05, 0.0, 0.2))
             rates |= {"rolled back": at_margin["rolled back"], "kept": at_margin["kept"]}
             rates |= {"rolled back, unchanged": unchanged["rolled back"], "kept, unchanged": unchanged["last"]}
             rates |= {"rolled back, a fifth lost": large["last"]}

@@ -1,7 +1,7 @@
 """Places of a source file that can be mutated, each with its replacements.
 
 Not mutated: strings, docstrings, f-strings, raised errors (their messages), type annotations, `if TYPE_CHECKING`,
-decorators, overloads, and the `strict` flag of `zip` (an assertion of ours about lengths, without effect if it holds).
+decorators, overloads, and the `strict` flag of `zip` (an assertion about lengths, without effect if it is true).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def find_places(source: bytes) -> list[Place]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What surrounds a node: lines of its statement, and the function that it is in."""
+    """Context of a node: lines of its statement, and properties of its function."""
 
     first: int = 1
     last: int = 1
@@ -109,7 +109,7 @@ class _Finder:
     def _in_statement(self, node: ast.stmt, context: _Context) -> _Context:
         body = getattr(node, "body", None) or getattr(node, "cases", None)
         last = node.end_lineno or node.lineno
-        if isinstance(body, list):  # of a compound statement only the lines before its body are executed with it
+        if isinstance(body, list):  # of a compound statement, only the lines before the body
             first_inside = body[0].pattern if isinstance(body[0], ast.match_case) else body[0]
             last = max(node.lineno, first_inside.lineno - 1)
         return _Context(node.lineno, last, context.in_function, context.may_return_none)
@@ -153,16 +153,16 @@ class _Finder:
                 pass
 
     def _add_negation(self, test: ast.expr, context: _Context) -> None:
-        if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):  # its `not` is a place of its own
+        if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):  # the `not` is a separate place
             start, end = self._span(test)
             self._add(start, end, (f"not ({self.source[start:end].decode()})",), context)
 
     def _add_operator(self, op: ast.AST, left: ast.expr, right: ast.expr, context: _Context) -> None:
-        written, replacements = _SWAPS[type(op)]
-        pattern = written if r"\s" in written else re.escape(written)
+        operator, replacements = _SWAPS[type(op)]
+        pattern = operator if r"\s" in operator else re.escape(operator)
         match = re.compile(_GAP + b"(" + pattern.encode() + b")").match(self.source, self._span(left)[1])
         if match is None or match.end(1) > self._span(right)[0]:
-            raise ValueError(f"line {left.lineno}: expected the operator {written}")
+            raise ValueError(f"line {left.lineno}: expected the operator {operator}")
         self._add(match.start(1), match.end(1), replacements, context)
 
     def _add(self, start: int, end: int, replacements: tuple[str, ...], context: _Context) -> None:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mutation.tracing import Chosen, Trace, Tracer, hashes_of
+from mutation.tracing import SelectedTests, Trace, Tracer, hashes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_MEMORY = 6 << 30  # bytes of data; a mutant may ask for any amount
+_MEMORY = 6 << 30  # bytes of data; a mutant may allocate any amount
 _LIBRARIES = ("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse", "pyarrow.compute", "pyarrow.parquet",
               "pyarrow.csv", "hypothesis", "pandas", "duckdb", "click", "statsmodels.api")  # fmt: skip
 _OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--disable-warnings", "--tb=short")
@@ -31,7 +31,7 @@ _OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "-
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of the sources in a folder of its own, where one process runs one mutant after another."""
+    """Copy of the sources in a separate folder, where one process runs mutants in sequence."""
 
     root: Path
     folder: Path
@@ -39,7 +39,7 @@ class Copy:
 
     @classmethod
     def create(cls, root: Path, folder: Path, package: str) -> Copy:
-        """Copy the package with its bytecode, for no mutant's process writes any."""
+        """Copy the package with its bytecode, because the processes of mutants do not write bytecode."""
         source = root / "src" / package
         compileall.compile_dir(source, quiet=2)
         shutil.copytree(source, folder / "src" / package)
@@ -51,7 +51,7 @@ class Copy:
         return self.folder / "src" / self.package
 
     def trace(self, test_file: str, sources: Sequence[str], saved: Path) -> None:
-        """Run a test file and save which of its tests execute which lines of the sources."""
+        """Run a test file, and save the lines of the sources that each test executes."""
 
         def traced() -> int:
             tracer = Tracer(self.sources, sources)
@@ -79,7 +79,7 @@ class Copy:
             files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
             options = [*self._options(), "-x", *files]
             code = self._in_child(
-                lambda: int(pytest.main(options, plugins=[Chosen(list(tests))])), cpu=cpu, wall=8 * cpu + 60
+                lambda: int(pytest.main(options, plugins=[SelectedTests(list(tests))])), cpu=cpu, wall=8 * cpu + 60
             )
         finally:
             path.write_bytes(original)
@@ -100,7 +100,7 @@ class Copy:
             try:
                 self._prepare_child(int(cpu) + 1, log)
                 code = run()
-            except BaseException:  # noqa: BLE001 - whatever it is, this process must not go on as its parent
+            except BaseException:  # noqa: BLE001 - after any exception, the child must not continue as its parent
                 traceback.print_exc()
             finally:
                 os._exit(code)
@@ -110,10 +110,10 @@ class Copy:
                 break
             time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # its own children as well
+            os.killpg(child, signal.SIGKILL)  # with its own children
         if not waited[0]:
             os.waitpid(child, 0)
-            if os.getppid() != parent:  # the program has ended, and nobody waits for this process
+            if os.getppid() != parent:  # the program has ended, so no process waits for this one
                 os._exit(1)
             return None
         status = waited[1]
@@ -128,7 +128,7 @@ class Copy:
         output = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        # Python takes a compiled file for that of a source if time and size agree, as those of two mutants may
+        # Python uses a compiled file if time and size of the source agree, and two mutants can have the same
         sys.dont_write_bytecode = log is None
         os.environ.update(PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(self.folder / "src"))
         sys.path[:] = [str(self.folder / "src"), *(path for path in sys.path if path != str(self.root / "src"))]
@@ -137,9 +137,9 @@ class Copy:
 
 
 def load_libraries() -> None:
-    """Import what many tests need, before processes are forked."""
+    """Import libraries that many tests need, before processes are forked."""
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", ARROW_DEFAULT_MEMORY_POOL="system")
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # pytest warns of plugins' libraries that are loaded already
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # pytest warns about plugins' libraries that are already loaded
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

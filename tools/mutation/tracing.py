@@ -1,4 +1,4 @@
-"""Which tests execute which lines: traced once for each test file, and kept until a file concerned changes."""
+"""Trace the lines that each test executes. Traces are saved until the test file or a traced source changes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from types import FrameType
 
-SHARED = ""  # the context of lines executed outside of tests: imports, and fixtures of wider scope
+SHARED = ""  # context of lines executed outside of tests: imports, and fixtures of wider scope
 
 
 @dataclass(slots=True)
 class Trace:
-    """Tests of one file: their seconds, and by source file and line the tests that execute it."""
+    """Tests of one file with their CPU seconds, and the tests that execute each line of each source."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
@@ -39,22 +39,22 @@ class Trace:
             source: {str(line): [numbers[test] for test in tests if test in numbers] for line, tests in by_line.items()}
             for source, by_line in self.lines.items()
         }
-        kept = {"seconds": self.seconds, "failed": self.failed, "lines": lines}
-        path.write_text(json.dumps({**kept, "hashes": self.hashes, "traced": self.traced}))
+        content = {"seconds": self.seconds, "failed": self.failed, "lines": lines}
+        path.write_text(json.dumps({**content, "hashes": self.hashes, "traced": self.traced}))
 
     @classmethod
     def load(cls, path: Path) -> Trace:
         """Read a trace from JSON."""
-        kept = json.loads(path.read_text())
-        names = [SHARED, *kept["seconds"]]
+        content = json.loads(path.read_text())
+        names = [SHARED, *content["seconds"]]
         lines = {
             source: {int(line): [names[number] for number in numbers] for line, numbers in by_line.items()}
-            for source, by_line in kept["lines"].items()
+            for source, by_line in content["lines"].items()
         }
-        return cls(kept["seconds"], kept["failed"], lines, kept["hashes"], kept["traced"])
+        return cls(content["seconds"], content["failed"], lines, content["hashes"], content["traced"])
 
     def is_valid(self, root: Path, sources: Path, needed: Iterable[str]) -> bool:
-        """Return whether the needed sources were traced, and they and the test file are as they were."""
+        """Return whether the needed sources were traced, and neither they nor the test file changed since."""
         return (
             bool(self.hashes)
             and set(needed) <= set(self.traced)
@@ -66,11 +66,11 @@ class Trace:
         )
 
     def tests_of(self, source: str, lines: Iterable[int] | None) -> tuple[list[str], list[str]]:
-        """Return the tests that execute one of the lines, and the other tests of the file, quick ones first.
+        """Return the tests that execute any of the lines, and the other tests of the file, both fastest first.
 
-        The others matter if a line is executed once for several tests: at import, in a fixture of wider scope, or in
-        a function whose results are cached. Both are empty if no test of the file executes a line. Lines of None
-        stand for a statement of a module or class, which all tests of the file depend on.
+        The other tests matter if a line is executed once for several tests: at import, in a fixture of wider scope, or
+        in a function with cached results. Both lists are empty if no test of the file executes a line. If `lines` is
+        None, the statement is at the level of a module or class, and all lines count.
         """
         by_line = self.lines.get(source, {})
         executing = {test for line in (by_line if lines is None else lines) for test in by_line.get(line, ())}
@@ -81,7 +81,7 @@ class Trace:
 
 
 class Tracer:
-    """A pytest plugin that fills a trace with the executed lines of some of the sources."""
+    """Pytest plugin that records the executed lines of some of the sources."""
 
     def __init__(self, sources: Path, traced: Iterable[str]) -> None:
         self.sources = str(sources) + "/"
@@ -91,12 +91,12 @@ class Tracer:
         self._current = self._by_context[SHARED]
 
     def start(self) -> None:
-        """Trace this thread and those that start later."""
+        """Trace this thread and all threads that start later."""
         threading.settrace(self._global)
         sys.settrace(self._global)
 
     def stop(self) -> None:
-        """End tracing, and sort what was executed by source and line."""
+        """Stop tracing, and group the executed lines by source."""
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
         by_source: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -125,7 +125,7 @@ class Tracer:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """Attribute lines of fixtures that several tests share to all of them."""
+        """Attribute lines of fixtures that several tests share to all these tests."""
         before = self._current
         if fixturedef.scope != "function":
             self._current = self._by_context[SHARED]
@@ -135,20 +135,20 @@ class Tracer:
             self._current = before
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note tests that fail without any mutation."""
+        """Record tests that fail without a mutation."""
         if report.failed and report.nodeid not in self.trace.failed:
             self.trace.failed.append(report.nodeid)
 
 
-class Chosen:
-    """A pytest plugin that runs the chosen tests alone, in their order."""
+class SelectedTests:
+    """Pytest plugin that runs only the selected tests, in the order of the selection."""
 
     def __init__(self, tests: list[str]) -> None:
         self.order = {test: number for number, test in enumerate(tests)}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Drop tests that are not chosen, and sort the others."""
+        """Remove tests that are not selected, and sort the others."""
         items[:] = sorted((item for item in items if item.nodeid in self.order), key=lambda i: self.order[i.nodeid])
 
 

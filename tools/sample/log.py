@@ -1,9 +1,9 @@
 # Requirements: Python 3.11 or later only, no packages.
-"""Make the sample's logs of simulated users: simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz.
+"""Write the sample's logs of simulated users: simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz.
 
-Nobody did any of this. Made-up users ask the sample's topics, see the real result lists of two of its runs, and click
-as a dynamic Bayesian network says (Chapelle and Zhang, WWW 2009), with probabilities by the grades of the qrels. What
-was planted, on purpose and in known numbers, is printed and stands in the sample's README.
+All data is simulated. Users search for the sample's topics, see the result lists of two of its runs, and click by a
+dynamic Bayesian network (Chapelle and Zhang, WWW 2009), with probabilities by the grades of the qrels. The log contains
+planted errors. The tool prints their numbers, and the sample's README lists them.
 
 Usage: python tools/sample/log.py [--data DIR] [--check]
 """
@@ -31,27 +31,27 @@ NAME, INTERLEAVED = "simulated_log.ndjson.gz", "simulated_interleaved.ndjson.gz"
 SEED = 22
 USERS, DAYS = 300, 14
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
-FALL = 9  # from this day on, counted from 0, visits satisfy less often: Wednesday, 11 March
-FALLEN = 0.5  # times as often
-ARMS = ("tfidf", "bm25")  # runs: the arm A and the arm B of the experiment
+FALL = 9  # first day, counted from 0, on which visits satisfy less often: Wednesday, 11 March
+FALL_FACTOR = 0.5  # of the satisfaction probability
+ARMS = ("tfidf", "bm25")  # runs: arm A and arm B of the experiment
 DEVICES = {"desktop": 0.62, "mobile": 0.30, "tablet": 0.08}
 LANGUAGES = {"en": 0.70, "de": 0.16, "es": 0.14}
 
-ATTRACTIVE = (0.06, 0.20, 0.45, 0.75)  # probability of a click on a result that is looked at, by grade
+ATTRACTIVE = (0.06, 0.20, 0.45, 0.75)  # probability of a click on an examined result, by grade
 SATISFYING = (0.10, 0.35, 0.70, 0.90)  # probability that a visit satisfies, by grade
-GO_ON = 0.85  # probability of looking at the next result
-MISSPELT, RESCUE = 0.07, 0.4  # of wordings; of the misspelt ones that are answered as if they were not
-REWORD, NEXT_PAGE, ANOTHER = 0.35, 0.12, 0.35  # after no success; nothing clicked; another task in the session
+CONTINUATION = 0.85  # probability of examining the next result
+MISSPELT, RESCUE = 0.07, 0.4  # share of queries with a spelling error, and of these with corrected results
+REWORD, NEXT_PAGE, ANOTHER = 0.35, 0.12, 0.35  # after failure; without a click; another task in the session
 COPY, HOVER = 0.15, 0.10
 
 BOT_PAGES = 24
 FACETS, DUPLICATES, SKEWS, LOST = 30, 60, 8, 4
-"""Planted: facet requests, events sent twice, events before their page, pages that were never logged."""
+"""Planted errors: facet requests, duplicate events, events before their page, and pages that are not in the log."""
 
 
 @dataclass
 class Sample:
-    """Contents of the sample: texts, classes, grades, and the lists of the arms."""
+    """Contents of the sample: topics, grades, and the lists of the arms."""
 
     topics: list[dict[str, Any]]
     grades: dict[tuple[str, str], int]
@@ -71,8 +71,8 @@ class User:
 
 
 @dataclass
-class Written:
-    """Rows of the log, each with its time in milliseconds, and counts of planted events."""
+class LogRows:
+    """Rows of the log with their times in milliseconds, and counts of planted events."""
 
     queries: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
     events: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
@@ -98,32 +98,31 @@ class World:
 
     def __init__(self, sample: Sample, *, mixed: bool = False) -> None:
         self.sample = sample
-        self.mixed = (
-            mixed  # everybody sees both arms' lists mixed; first pages alone, fewer visits, and no more than clicks
-        )
+        # With `mixed`, pages interleave the lists of both arms, users see only first pages, and events are only clicks.
+        self.mixed = mixed
         self.chance = random.Random(SEED + 2 * mixed)  # noqa: S311 nothing is secret here
         self.topics = sample.topics[:]
         self.chance.shuffle(self.topics)
-        self.popularity = [1 / (place + 3) for place in range(len(self.topics))]
-        self.out = Written()
+        self.popularity = [1 / (rank + 3) for rank in range(len(self.topics))]
+        self.out = LogRows()
 
     def happens(self, probability: float) -> bool:
-        """Toss a coin."""
+        """Return True with this probability."""
         return self.chance.random() < probability
 
     def seconds(self, median: float, sigma: float) -> int:
-        """Draw milliseconds from a log-normal distribution of seconds."""
+        """Sample milliseconds from a log-normal distribution of seconds."""
         return round(1000 * median * self.chance.lognormvariate(0, sigma))
 
-    def drawn(self, shares: dict[str, float]) -> str:
-        """Draw a name by its share."""
+    def sample_name(self, shares: dict[str, float]) -> str:
+        """Sample a name by its share."""
         return self.chance.choices(list(shares), list(shares.values()))[0]
 
-    def run(self) -> Written:
+    def run(self) -> LogRows:
         """Simulate the two weeks of every user."""
         for number in range(USERS):
             keen = self.chance.betavariate(8, 2)
-            user = User(f"u{number:03}", number % 2, self.drawn(DEVICES), self.drawn(LANGUAGES), keen)
+            user = User(f"u{number:03}", number % 2, self.sample_name(DEVICES), self.sample_name(LANGUAGES), keen)
             for time in self.visits():
                 user.sessions += 1
                 self.session(user, time)
@@ -132,7 +131,7 @@ class World:
         return self.out
 
     def visits(self) -> list[int]:
-        """Draw when the sessions of a user begin: fewer at night and at weekends, at least two hours apart."""
+        """Sample start times of a user's sessions: fewer at night and at weekends, at least two hours apart."""
         starts: list[int] = []
         num_left = 1 + min(int(self.chance.expovariate(1 / (0.4 if self.mixed else 2.6))), 12)
         while num_left or not starts:
@@ -145,7 +144,7 @@ class World:
         return sorted(starts)
 
     def session(self, user: User, time: int) -> None:
-        """Simulate up to three tasks of a user, one after the other."""
+        """Simulate up to three tasks of a user in sequence."""
         for _ in range(3):
             topic = self.chance.choices(self.topics, self.popularity)[0]
             time = self.task(user, topic, time)
@@ -154,26 +153,28 @@ class World:
             time += self.seconds(40, 0.8)
 
     def task(self, user: User, topic: dict[str, Any], time: int) -> int:
-        """Query until the need is met or the user gives up; return the time then."""
-        text, right, page = topic["text"], topic["text"], 1
+        """Simulate queries until the user is satisfied or gives up; return the end time."""
+        text, correct_text, page = topic["text"], topic["text"], 1
         if self.happens(MISSPELT):
             text = self.misspelt(text)
         for _ in range(4):
-            wrong = text != right
-            rescued = wrong and self.happens(RESCUE)
-            happy, clicked, time = self.page(user, topic, time, text=text, page=page, empty=wrong, rescued=rescued)
+            is_misspelt = text != correct_text
+            rescued = is_misspelt and self.happens(RESCUE)
+            happy, clicked, time = self.page(
+                user, topic, time, text=text, page=page, empty=is_misspelt, rescued=rescued
+            )
             time += self.seconds(6, 0.5)
             if happy:
                 break
-            if wrong and not rescued:
-                text, page = right, 1
+            if is_misspelt and not rescued:
+                text, page = correct_text, 1
                 if self.happens(0.8):
                     continue
                 break
             if not self.mixed and not clicked and page == 1 and self.happens(NEXT_PAGE):
                 page = 2
             elif self.happens(REWORD):
-                text = right = self.reworded(right)
+                text = correct_text = self.reworded(correct_text)
                 page = 1
             else:
                 break
@@ -195,7 +196,7 @@ class World:
     def page(
         self, user: User, topic: dict[str, Any], time: int, *, text: str, page: int, empty: bool, rescued: bool
     ) -> tuple[bool, bool, int]:
-        """Show a page; return whether the need is met, whether the user clicked anything, and the time."""
+        """Write a page; return whether the user is satisfied, whether the user clicked, and the time."""
         ranking = self.sample.lists[topic["query_id"], ARMS[user.arm]]
         page_documents = [] if empty and not rescued else ranking[10 * (page - 1) : 10 * page]
         latency = min(self.seconds(0.03, 0.4), 400)
@@ -229,12 +230,12 @@ class World:
             row["query_attributes"]["rescued"] = rescued
             self.out.truth["rescued" if rescued else "zero"] += page == 1
         self.out.queries.append((time, row))
-        return self.looked(user, row, page_documents, time + latency, page)
+        return self.examine(user, row, page_documents, time + latency, page)
 
-    def looked(
+    def examine(
         self, user: User, row: dict[str, Any], page_documents: list[str], time: int, page: int
     ) -> tuple[bool, bool, int]:
-        """Examine a page as a dynamic Bayesian network does."""
+        """Simulate the examination of a page by a dynamic Bayesian network."""
         clicked, last_click = False, ("", 0)
         for rank, document in enumerate(page_documents, 10 * (page - 1) + 1):
             grade = self.sample.grades.get((row["query_attributes"]["topic"], document), 0)
@@ -245,18 +246,18 @@ class World:
                 clicked, last_click = True, (document, rank)
                 self.event(row, "click", time, document, rank)
                 is_after_fall = not self.mixed and row["timestamp"] >= FALL * 86_400_000
-                satisfied = self.happens(SATISFYING[grade] * (FALLEN if is_after_fall else 1.0))
+                satisfied = self.happens(SATISFYING[grade] * (FALL_FACTOR if is_after_fall else 1.0))
                 time += min(self.seconds(75, 0.5) if satisfied else self.seconds(8, 0.5), 900_000)
                 self.out.truth["clicks " + ("after" if is_after_fall else "before")] += 1
                 self.out.truth["satisfied clicks " + ("after" if is_after_fall else "before")] += satisfied
                 if satisfied:
-                    if self.happens(0.5):  # or else the tab stays open, and nobody sees the end of the visit
+                    if self.happens(0.5):  # otherwise the tab stays open, and the log has no end of the visit
                         self.event(row, "page_exit", time, *last_click)
                     return True, True, time
             elif grade >= 2 and self.happens(COPY):
                 self.event(row, "copy", time, document, rank)
                 return True, clicked, time
-            if not self.happens(GO_ON):
+            if not self.happens(CONTINUATION):
                 break
         self.event(row, "page_exit", time, *last_click)
         return False, clicked, time
@@ -274,9 +275,9 @@ class World:
         )
 
     def bot(self) -> None:
-        """Simulate a program that queries one topic after the other, every two seconds, without events."""
+        """Simulate a bot that searches for a topic every two seconds, without events."""
         user = User("u900", 0, "desktop", "en", 0.0, 1)
-        begin = 5 * 86_400_000 + 11_000_000
+        start_ms = 5 * 86_400_000 + 11_000_000
         for number in range(BOT_PAGES):
             topic = self.topics[number]
             row = {"page": 1, "page_size": 10, "language": "en", "device": "desktop", "topic": topic["query_id"]}
@@ -288,26 +289,26 @@ class World:
                 "session_id": f"{user.name}-1",
                 "application": "docs-search",
                 "user_query": topic["text"],
-                "timestamp": begin + 2000 * number,
+                "timestamp": start_ms + 2000 * number,
                 "query_response_hit_ids": ranking[:10],
                 "query_attributes": row | {"result_count": len(ranking), "latency_ms": 30},
             }
-            self.out.queries.append((begin + 2000 * number, record))
+            self.out.queries.append((start_ms + 2000 * number, record))
 
 
-def numbered(log: Written) -> Written:
-    """Number pages and events in the order of time, as a real log does."""
+def number_rows(log: LogRows) -> LogRows:
+    """Number pages and events in the order of time, as in real logs."""
     queries, events = (sorted(rows, key=lambda row: row[0]) for rows in (log.queries, log.events))
     names = {row["query_id"]: f"q{number:04}" for number, (_, row) in enumerate(queries, 1)}
     queries = [(time, row | {"query_id": names[row["query_id"]]}) for time, row in queries]
     for number, (_, row) in enumerate(events, 1):
         row["query_id"] = names[row["query_id"]]
         row["event_attributes"]["event_id"] = f"e{number:04}"
-    return Written(queries, events, log.truth)
+    return LogRows(queries, events, log.truth)
 
 
-def broken(log: Written) -> list[tuple[int, dict[str, Any]]]:
-    """Plant the errors of real logs, at most one per row; return all rows in the order of time."""
+def plant_errors(log: LogRows) -> list[tuple[int, dict[str, Any]]]:
+    """Add the errors of real logs, at most one per row; return all rows in the order of time."""
     rng = random.Random(SEED + 1)  # noqa: S311 nothing is secret here
     people = [row for row in log.queries if row[1]["client_id"] != "u900"]
     with_events = {event["query_id"] for _, event in log.events}
@@ -337,26 +338,26 @@ def broken(log: Written) -> list[tuple[int, dict[str, Any]]]:
 
 def lines(rows: list[tuple[int, dict[str, Any]]]) -> list[str]:
     """Format rows as JSON lines."""
-    begin = round(BEGIN.timestamp() * 1000)
+    start_ms = round(BEGIN.timestamp() * 1000)
     json_lines: list[str] = []
     for _, row in rows:
-        time = datetime.fromtimestamp((begin + row["timestamp"]) / 1000, UTC)
+        time = datetime.fromtimestamp((start_ms + row["timestamp"]) / 1000, UTC)
         stamp = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         json_lines.append(json.dumps(row | {"timestamp": stamp}, separators=(",", ":")))
     return json_lines
 
 
 def make(data: Path = DEFAULT_DATA) -> tuple[str, dict[str, int]]:
-    """Return the log, whose last line is truncated as by a full disk, and the counts of planted errors."""
-    log = numbered(World(read(data)).run())
-    json_lines = lines(broken(log))
+    """Return the log with a truncated last line, as after a full disk, and the counts of planted errors."""
+    log = number_rows(World(read(data)).run())
+    json_lines = lines(plant_errors(log))
     half = len(json_lines[-1]) // 2
     return "\n".join([*json_lines, json_lines[-1][:half]]), dict(sorted(log.truth.items()))
 
 
 def make_mixed(data: Path = DEFAULT_DATA) -> str:
     """Return the log of mixed lists, which has no planted errors."""
-    log = numbered(World(read(data), mixed=True).run())
+    log = number_rows(World(read(data), mixed=True).run())
     return "\n".join([*lines(sorted([*log.queries, *log.events], key=lambda row: row[0])), ""])
 
 
@@ -364,7 +365,7 @@ def main() -> int:
     """Write the logs, or compare them with the stored files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA)
-    parser.add_argument("--check", action="store_true", help="compare with the file, and write nothing")
+    parser.add_argument("--check", action="store_true", help="compare with the stored files, and write nothing")
     options = parser.parse_args()
     text, truth = make(options.data)
     texts = {options.data / NAME: text, options.data / INTERLEAVED: make_mixed(options.data)}

@@ -1,15 +1,15 @@
 # Requirements: Python 3.11 only, no packages.
-"""Make the documents of the sample collection from the Python standard library.
+"""Write the documents of the sample collection from the Python standard library.
 
-Walks the public modules of the running Python, takes functions, classes,
-methods and properties that have a docstring of their own, and writes one JSON
-object per line to a gzipped file:
+Reads the public modules of the running Python, selects functions, classes,
+methods, and properties with their own docstring, and writes one JSON object
+per line to a gzipped file:
 
     {"doc_id", "title", "text", "module", "kind"}
 
-The same Python version on the same kind of system gives the same bytes:
-documents are sorted, and the gzip header carries no time and no file name.
-Run it outside a virtual environment, which shows in a few signatures.
+The same Python version on the same kind of system writes the same bytes:
+documents are sorted, and the gzip header has no time and no file name. Run it
+outside a virtual environment, because its path changes a few signatures.
 
 Usage: python tools/sample/make_docs.py [--out PATH]
 """
@@ -40,7 +40,7 @@ MAX_TEXT = 700
 MIN_TEXT = 20
 MAX_TITLE = 110
 
-# Whole packages that nobody searches for as a library, that print or open a
+# Packages that users do not search for as a library, that print or open a
 # window when imported, or that describe one toolkit or protocol at great length.
 SKIP_PACKAGES = {
     "antigravity", "curses", "ensurepip", "idlelib", "lib2to3", "pydoc_data",
@@ -56,7 +56,7 @@ DEPRECATED = {
     "telnetlib", "uu", "xdrlib",
 }  # fmt: skip
 
-# Public by name, but the inside of another module, or a tool of few users.
+# Public by name, but internal to another module, or a tool with few users.
 INTERNAL = {
     "ast", "bdb", "cmath", "codeop", "genericpath", "modulefinder", "ntpath",
     "nturl2path", "opcode", "pickletools", "posix", "posixpath", "pyclbr",
@@ -64,7 +64,7 @@ INTERNAL = {
     "sre_constants", "sre_parse", "symtable", "tabnanny", "trace", "venv", "zipimport",
 }  # fmt: skip
 
-# Packages whose submodules are the inside: only the names at the top count.
+# Packages with internal submodules: only names at the top level count.
 TOP_ONLY = {
     "asyncio", "concurrent.futures", "ctypes", "dbm", "email", "encodings",
     "importlib", "importlib.metadata", "importlib.resources", "json",
@@ -72,7 +72,7 @@ TOP_ONLY = {
     "xml.dom", "xml.parsers", "xml.sax", "zoneinfo",
 }  # fmt: skip
 
-# Submodules that are public although TOP_ONLY names their package.
+# Submodules that are public although TOP_ONLY contains their package.
 EXTRA_MODULES = (
     "email.message", "email.utils", "importlib.metadata",
     "importlib.resources", "importlib.util", "multiprocessing.pool",
@@ -80,8 +80,8 @@ EXTRA_MODULES = (
     "wsgiref.simple_server", "xml.dom.minidom",
 )  # fmt: skip
 
-# Modules whose classes people use by their methods. Of any other module the
-# functions and the classes are documents, the methods are not.
+# Modules whose methods are documents. Of other modules, only functions and
+# classes are documents.
 WITH_METHODS = {
     "argparse", "array", "asyncio", "builtins", "collections",
     "concurrent.futures", "configparser", "contextlib", "csv", "datetime",
@@ -94,8 +94,8 @@ WITH_METHODS = {
     "xml.etree.ElementTree", "zipfile", "zoneinfo",
 }  # fmt: skip
 
-# Classes that are implemented or inherited from, rather than called, and
-# classes whose methods repeat those of a better-known class.
+# Base classes and protocols, and classes whose methods repeat those of a
+# better-known class.
 NO_METHODS = re.compile(
     r"(Abstract\w*|\w*Transport|\w*Protocol|\w*ChildWatcher|\w*Policy|\w*Handle"
     r"|\w*Result|\w*Loader|\w*[Oo]pener|IPv6\w+|Handler|Stack\w+"
@@ -103,8 +103,8 @@ NO_METHODS = re.compile(
     r"|LifoQueue|SimpleQueue|UserDict|UserString|UserList|frozenset|FileIO)$"
 )
 
-# Thin wrappers of system calls, in families of many with one text, and names
-# that their modules show without meaning to.
+# Families of wrappers of system calls with the same text, and names that
+# modules export by mistake.
 SKIP_NAMES = re.compile(
     r"os\.(W[A-Z]+|sched_\w+|set\w*id|get\w*(?<!p)id|posix_\w+|spawn\w+|exec\w+e"
     r"|\w*xattr|p?(read|write)v?|pread\w*|pwrite\w*|f?pathconf|sysconf|confstr|\w+_result"
@@ -117,7 +117,7 @@ SKIP_NAMES = re.compile(
     r"|urllib\.request\.(\w*URLopener|HTTP\w+)|wsgiref\.\w+\.WSGIServer"
 )
 
-# What the interpreter writes when nobody wrote a docstring.
+# Texts that the interpreter generates for missing docstrings.
 BOILERPLATE = re.compile(r"(Initialize self\b|Create and return a new object|Alias for field number|Helper for pickle)")
 DEPRECATED_TEXT = re.compile(r"^[^\n]{0,80}\bdeprecated\b", re.IGNORECASE)
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -136,7 +136,7 @@ class Doc:
 
 
 def is_public(name: str) -> bool:
-    """Tell whether no part of a dotted name starts with an underscore."""
+    """Return whether no part of a dotted name starts with an underscore."""
     return not any(part.startswith("_") for part in name.split("."))
 
 
@@ -153,7 +153,7 @@ def submodules(package: types.ModuleType) -> Iterator[str]:
 
 
 def load(name: str) -> types.ModuleType | None:
-    """Import a module, or None when this system cannot."""
+    """Import a module, or return None if this system does not support it."""
     try:
         return importlib.import_module(name)
     except (ImportError, OSError, AttributeError):  # a module for another system
@@ -161,7 +161,7 @@ def load(name: str) -> types.ModuleType | None:
 
 
 def module_names() -> list[str]:
-    """Return the public modules to walk, in a fixed order."""
+    """Return the public modules in a fixed order."""
     top = set(sys.stdlib_module_names) - SKIP_PACKAGES - DEPRECATED - INTERNAL
     names = {name for name in top if is_public(name)} | set(EXTRA_MODULES)
     for name in sorted(names):
@@ -172,33 +172,33 @@ def module_names() -> list[str]:
 
 
 def belongs(obj: object, module: types.ModuleType) -> bool:
-    """Tell whether a module without __all__ owns the object it shows."""
-    home = getattr(obj, "__module__", None) or module.__name__
+    """Return whether a module without __all__ defines an object."""
+    module_name = getattr(obj, "__module__", None) or module.__name__
     name = module.__name__
     if name == "builtins":
         return True
-    return home == name or home.startswith(name + ".") or home.lstrip("_") == name
+    return module_name == name or module_name.startswith(name + ".") or module_name.lstrip("_") == name
 
 
 def is_alias(module: types.ModuleType, name: str, obj: object) -> bool:
-    """Tell whether the module offers this under its own name as well.
+    """Return whether a name is an alias of an object that the module also exports by the object's name.
 
-    A base class hidden behind the class of the same name counts as well:
-    `socket.SocketType` is the C class below `socket.socket`.
+    A hidden base class of an exported class counts too: `socket.SocketType`
+    is the C class below `socket.socket`.
     """
-    own = getattr(obj, "__name__", name)
-    if not isinstance(own, str) or own == name:
+    real_name = getattr(obj, "__name__", name)
+    if not isinstance(real_name, str) or real_name == name:
         return False
-    if own not in getattr(module, "__all__", dir(module)):
+    if real_name not in getattr(module, "__all__", dir(module)):
         return False
-    other = getattr(module, own, None)
+    other = getattr(module, real_name, None)
     if isinstance(obj, type) and isinstance(other, type):
         return issubclass(other, obj)
     return other is obj
 
 
 def public_members(module: types.ModuleType) -> Iterator[tuple[str, object]]:
-    """Yield the (name, object) pairs that a module offers to its users."""
+    """Yield the public (name, object) pairs of a module."""
     listed = getattr(module, "__all__", None)
     names = dir(module) if listed is None else listed
     for name in sorted(set(names)):
@@ -220,7 +220,7 @@ def clean(doc: object) -> str:
     return ADDRESS.sub("", text)
 
 
-def cut(text: str, limit: int = MAX_TEXT) -> str:
+def truncate(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text up to the last sentence or line end before the limit."""
     if len(text) <= limit:
         return text
@@ -229,13 +229,13 @@ def cut(text: str, limit: int = MAX_TEXT) -> str:
     return text[:end].rstrip()
 
 
-def useful(text: str) -> bool:
-    """Tell whether a docstring says something about a living object."""
+def is_useful(text: str) -> bool:
+    """Return whether a docstring is long enough, not generated, and not of a deprecated object."""
     return len(text) >= MIN_TEXT and not BOILERPLATE.match(text) and not DEPRECATED_TEXT.match(text)
 
 
 def title_of(doc_id: str, obj: object) -> str:
-    """Return the name with its signature, or alone when that is unknown or long."""
+    """Return the name with its signature, or only the name if the signature is unknown or long."""
     target = obj.__func__ if isinstance(obj, (staticmethod, classmethod)) else obj
     if isinstance(target, property):
         return doc_id
@@ -243,7 +243,7 @@ def title_of(doc_id: str, obj: object) -> str:
         signature = str(inspect.signature(target))  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return doc_id
-    # A default taken from this machine is no part of the documentation.
+    # Defaults that depend on this machine are not documentation.
     signature = ADDRESS.sub("", signature).replace(repr(sys.executable), "sys.executable")
     signature = re.sub(r"^\((self|cls|type|\$self)(, /)?(, )?", "(", signature)
     title = doc_id + signature
@@ -251,10 +251,10 @@ def title_of(doc_id: str, obj: object) -> str:
 
 
 def own_members(cls: type) -> dict[str, object]:
-    """Return what a class defines itself or takes from a hidden base class.
+    """Return the members that a class defines itself or inherits from a hidden base class.
 
-    A hidden base has no document of its own, so its methods would be lost:
-    `socket.socket.connect` lives in the private module `_socket`.
+    A hidden base has no document, so its methods would be missing:
+    `socket.socket.connect` is defined in the private module `_socket`.
     """
     members: dict[str, object] = {}
     for base in reversed(cls.__mro__):
@@ -267,8 +267,8 @@ def own_members(cls: type) -> dict[str, object]:
 def class_docs(doc_id: str, cls: type, module: str) -> Iterator[Doc]:
     """Yield a class and the methods that it defines itself."""
     text = clean(cls.__dict__.get("__doc__"))
-    if useful(text):
-        yield Doc(doc_id, title_of(doc_id, cls), cut(text), module, "class")
+    if is_useful(text):
+        yield Doc(doc_id, title_of(doc_id, cls), truncate(text), module, "class")
     if module not in WITH_METHODS or NO_METHODS.fullmatch(cls.__name__):
         return
     for name, member in sorted(own_members(cls).items()):
@@ -279,11 +279,11 @@ def class_docs(doc_id: str, cls: type, module: str) -> Iterator[Doc]:
             continue
         if cls is bytes and hasattr(str, name):
             continue  # the same operation in nearly the same words
-        # A C function in a staticmethod shows the docstring of staticmethod itself.
+        # A C function in a staticmethod has the docstring of staticmethod.
         text = clean(getattr(getattr(member, "__func__", member), "__doc__", None))
-        if useful(text):
+        if is_useful(text):
             method_id = f"{doc_id}.{name}"
-            yield Doc(method_id, title_of(method_id, member), cut(text), module, "method")
+            yield Doc(method_id, title_of(method_id, member), truncate(text), module, "method")
 
 
 def member_docs(module: str, name: str, obj: object) -> Iterator[Doc]:
@@ -292,36 +292,36 @@ def member_docs(module: str, name: str, obj: object) -> Iterator[Doc]:
     if SKIP_NAMES.fullmatch(doc_id):
         return
     if isinstance(obj, type) and issubclass(obj, BaseException) and module != "builtins":
-        return  # hundreds of one-line error classes would only be noise
+        return  # hundreds of one-line error classes would be noise
     if isinstance(obj, type):
         yield from class_docs(doc_id, obj, module)
     elif inspect.isroutine(obj) or hasattr(obj, "__wrapped__"):
         text = clean(getattr(obj, "__doc__", None))
-        if useful(text):
-            yield Doc(doc_id, title_of(doc_id, obj), cut(text), module, "function")
+        if is_useful(text):
+            yield Doc(doc_id, title_of(doc_id, obj), truncate(text), module, "function")
 
 
 def preference(doc: Doc) -> tuple[int, int, str]:
-    """Rank the names of one docstring, the one to keep first: built-in, short, early.
+    """Return the sort key of names with the same docstring; the first is kept: built-in, short, early.
 
-    Text methods come before those of bytes, because most people search for text.
+    Methods of str come before those of bytes, because most people search for text.
     """
     rank = 1 if doc.module == "builtins" else 2
     return (0 if doc.doc_id.startswith("str.") else rank, doc.doc_id.count("."), doc.doc_id)
 
 
 def collect() -> list[Doc]:
-    """Return all documents, one for each docstring and each name, sorted by name."""
-    found: list[Doc] = []
+    """Return one document per distinct docstring, sorted by name."""
+    all_docs: list[Doc] = []
     for module_name in module_names():
         module = load(module_name)
         if module is not None:
             for name, obj in public_members(module):
-                found.extend(member_docs(module_name, name, obj))
-    kept: dict[str, Doc] = {}
-    for doc in sorted(found, key=preference):
-        kept.setdefault(doc.text, doc)
-    by_name = {doc.doc_id: doc for doc in kept.values()}
+                all_docs.extend(member_docs(module_name, name, obj))
+    unique_docs: dict[str, Doc] = {}
+    for doc in sorted(all_docs, key=preference):
+        unique_docs.setdefault(doc.text, doc)
+    by_name = {doc.doc_id: doc for doc in unique_docs.values()}
     return [by_name[doc_id] for doc_id in sorted(by_name)]
 
 
@@ -338,7 +338,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
     args = parser.parse_args()
     if sys.version_info[:2] != (3, 11):
-        print("note: the shipped documents were made with Python 3.11", file=sys.stderr)
+        print("note: the shipped documents were generated with Python 3.11", file=sys.stderr)
     warnings.simplefilter("ignore")
     docs = collect()
     write(docs, args.out)

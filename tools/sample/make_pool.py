@@ -2,8 +2,8 @@
 """List the topic-document pairs of the sample collection that have no grade yet.
 
 The pool of a topic is the first documents of every run. Pairs that qrels.txt
-already grades are left out, so after adding a ranker this shows exactly what
-remains to be read. Further pairs, found by hand, can come from a file of lines
+already grades are excluded, so after adding a ranker this shows exactly what
+remains to be judged. A file can add further pairs, with lines
 "query_id doc_id".
 
 Usage: python tools/sample/make_pool.py [--data DIR] [--depth 10] [--extra FILE] [--ids]
@@ -58,7 +58,7 @@ def read_docs(path: Path) -> dict[str, dict[str, str]]:
         return {doc["doc_id"]: doc for doc in map(json.loads, lines)}
 
 
-def show(pool: Pool, docs: dict[str, dict[str, str]], topics: dict[str, str], chars: int) -> None:
+def print_pairs(pool: Pool, docs: dict[str, dict[str, str]], topics: dict[str, str], chars: int) -> None:
     """Print every pair with the start of its document."""
     for topic in sorted(pool):
         if pool[topic]:
@@ -69,13 +69,13 @@ def show(pool: Pool, docs: dict[str, dict[str, str]], topics: dict[str, str], ch
 
 
 def main() -> None:
-    """Print what is in the pool and not in the judgments."""
+    """Print the pairs of the pool that have no judgment."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA)
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--extra", type=Path, help='file of lines "query_id doc_id"')
-    parser.add_argument("--chars", type=int, default=200, help="how much of each text to show")
-    parser.add_argument("--ids", action="store_true", help="print bare pairs, no texts")
+    parser.add_argument("--chars", type=int, default=200, help="characters of each text to print")
+    parser.add_argument("--ids", action="store_true", help="print pairs without texts")
     args = parser.parse_args()
     pool = pool_runs(args.data / "runs", args.depth)
     if args.extra:
@@ -88,7 +88,7 @@ def main() -> None:
     else:
         lines = (args.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
         topics = {topic["query_id"]: topic["text"] for topic in map(json.loads, lines)}
-        show(pool, read_docs(args.data / "docs.jsonl.gz"), topics, args.chars)
+        print_pairs(pool, read_docs(args.data / "docs.jsonl.gz"), topics, args.chars)
 
 
 if __name__ == "__main__":

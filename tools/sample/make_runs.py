@@ -1,15 +1,15 @@
 # Requirements: bm25s PyStemmer scikit-learn numpy
-"""Make the runs of the sample collection: eight simple rankers over the documents.
+"""Write the runs of the sample collection: eight simple rankers over the documents.
 
 Every ranker reads the same documents and topics and writes one gzipped TREC
-file, at most 50 documents a topic, the best first. A document that scores zero
-is not returned, so a list can be short. Nothing here is random; scores are
-rounded to six decimals and equal scores are ordered by document id.
+file with at most 50 documents per topic, the best first. Documents with score
+zero are not returned, so lists can be short. Results are deterministic; scores
+are rounded to six decimals, and equal scores are ordered by document id.
 
     bm25          BM25 over title and text, stop words removed, words stemmed
     bm25_nostem   the same without stemming
     bm25_title    BM25 over the words of the dotted name only
-    bm25_prf      bm25, then once more with words from its first five documents
+    bm25_prf      bm25 with query expansion from its first five documents
     tfidf         cosine of TF-IDF vectors of words (stemmed)
     tfidf_char    cosine of TF-IDF vectors of character 3- to 5-grams
     lm_dirichlet  query likelihood with Dirichlet smoothing (stemmed)
@@ -62,7 +62,7 @@ CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @dataclass(frozen=True)
 class Collection:
-    """The documents, as parallel lists."""
+    """Documents as parallel lists."""
 
     ids: list[str]
     texts: list[str]
@@ -83,13 +83,13 @@ def read_topics(path: Path) -> dict[str, str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in lower case, stop words removed.
+    """Return the words of a text in lower case, without stop words.
 
-    A dotted or camelCase name is split into its parts, otherwise nobody who
-    types "read text" could meet `Path.read_text`.
+    Dotted and camelCase names are split into parts, so that "read text"
+    matches `Path.read_text`.
     """
-    found = WORD.findall(CAMEL.sub(" ", text).lower())
-    return [word for word in found if word not in STOP_WORDS]
+    matches = WORD.findall(CAMEL.sub(" ", text).lower())
+    return [word for word in matches if word not in STOP_WORDS]
 
 
 def stems(text: str) -> list[str]:
@@ -104,7 +104,7 @@ def bm25_scorer(texts: Sequence[str], tokenize: Tokenizer) -> Callable[[dict[str
 
     @cache
     def word_scores(word: str) -> Scores:
-        # Documents hold a word or not; bm25s does not know words it never saw.
+        # bm25s raises an error for words outside its vocabulary.
         if word not in index.vocab_dict:
             return np.zeros(len(texts))
         return index.get_scores([word]).astype(np.float64)
@@ -125,9 +125,9 @@ def bm25(texts: Sequence[str], tokenize: Tokenizer) -> Ranker:
 
 
 def bm25_prf(texts: Sequence[str], tokenize: Tokenizer) -> Ranker:
-    """Return BM25 with Rocchio expansion: the first documents are taken as relevant.
+    """Return BM25 with Rocchio expansion: the first documents count as relevant.
 
-    Words are chosen by their TF-IDF weight in the centroid of those documents.
+    Expansion words have the highest TF-IDF weights in the centroid of these documents.
     """
     score = bm25_scorer(texts, tokenize)
     counts = [Counter(tokenize(text)) for text in texts]
@@ -140,9 +140,9 @@ def bm25_prf(texts: Sequence[str], tokenize: Tokenizer) -> Ranker:
             for word, n in counts[doc].items():
                 weight = (1 + np.log(n)) * idf[word] / len(best)
                 total[word] = total.get(word, 0.0) + float(weight)
-        chosen = sorted(total, key=lambda word: (-total[word], word))[:PRF_WORDS]
-        top = total[chosen[0]] if chosen else 1.0
-        return {word: total[word] / top for word in chosen}
+        selected = sorted(total, key=lambda word: (-total[word], word))[:PRF_WORDS]
+        top = total[selected[0]] if selected else 1.0
+        return {word: total[word] / top for word in selected}
 
     def rank(text: str) -> Scores:
         query: dict[str, float] = dict(Counter(tokenize(text)))
@@ -170,9 +170,9 @@ def lm_dirichlet(texts: Sequence[str], tokenize: Tokenizer, mu: float = MU) -> R
     """Return query likelihood with Dirichlet smoothing, zero without a match.
 
     sum over query words of log(1 + tf / (mu * p)) + |q| * log(mu / (mu + |d|)),
-    where p is the share of the word in the collection. A document without any
-    query word keeps zero and is not returned; the sum of another one can be
-    negative, so the smallest is shifted to stay above zero: the order is kept.
+    where p is the share of the word in the collection. Documents without query
+    words have score zero and are not returned. Other sums can be negative, so
+    all are shifted above zero, which keeps their order.
     """
     tokens = [tokenize(text) for text in texts]
     vocabulary = {word: n for n, word in enumerate(sorted({w for t in tokens for w in t}))}
@@ -184,15 +184,15 @@ def lm_dirichlet(texts: Sequence[str], tokenize: Tokenizer, mu: float = MU) -> R
     share = np.asarray(counts.sum(axis=0)).ravel() / lengths.sum()
 
     def rank(query: str) -> Scores:
-        known = [vocabulary[word] for word in tokenize(query) if word in vocabulary]
+        query_columns = [vocabulary[word] for word in tokenize(query) if word in vocabulary]
         total = np.zeros(len(tokens))
-        for word in known:
+        for word in query_columns:
             frequency = counts[:, [word]].toarray().ravel()
             total += np.log1p(frequency / (mu * share[word]))
         matched = total > 0
         if not matched.any():
             return total
-        total += len(known) * np.log(mu / (mu + lengths))
+        total += len(query_columns) * np.log(mu / (mu + lengths))
         lift = max(0.0, 0.000001 - float(total[matched].min()))
         return np.where(matched, total + lift, 0.0)
 

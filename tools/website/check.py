@@ -1,4 +1,4 @@
-"""Check a built site: every link and anchor has a target, and no page loads anything from a host.
+"""Check that each link and anchor of a built site has a target, and that no page loads files from other hosts.
 
 `make site` calls it with the folder of the site. The exit code is 1 if there is a fault.
 """
@@ -41,7 +41,7 @@ class Page(HTMLParser):
 
 
 def find_faults(site: Path) -> list[str]:
-    """Return the missing link targets and the addresses loaded from hosts, a line each."""
+    """Return one line per missing link target and per address that a page loads from another host."""
     pages = {path.resolve(): _read(path) for path in site.rglob("*.html")}
     faults = [
         f"{path.relative_to(site)}: loads {address}"

@@ -61,7 +61,7 @@ _NAME = re.compile(r"(?<!`)`([A-Za-z]\w*)((?:\.\w+)?)(?:\(.*?\))?`(?!`)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the generated and the numbered pages to the navigation."""
+    """Add the generated pages and the decision records to the navigation."""
     folders = {
         "reference/": [f"reference/{page}.md" for page in (*MODULES, "results")],
         "decisions/": [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))],
@@ -80,12 +80,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, and those at the root of the repository."""
+    """Add the generated pages, and pages at the root of the repository."""
     pages = {f"reference/{module}.md": reference(module) for module in MODULES} | {"reference/results.md": results()}
     for name, source in FROM_ROOT.items():
         pages[name] = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
-        for other, written in FROM_ROOT.items():
-            pages[name] = pages[name].replace(f"]({written})", f"]({other})")
+        for other, link in FROM_ROOT.items():
+            pages[name] = pages[name].replace(f"]({link})", f"]({other})")
         pages[name] = _TESTS.sub(r"`\1`", pages[name])  # tests are not part of the site
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
@@ -93,7 +93,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(_: str, *, page: Page, **_events: Any) -> None:
-    """Set the weight of a page in the search, and its keywords, which rank above titles and texts there."""
+    """Set the search weight and the keywords of a page. Keywords rank above titles and texts."""
     name = page.file.src_uri
     boosts = [boost for prefix, boost in SEARCH["boost"].items() if name.startswith(prefix)]
     page.meta["search"] = {"boost": boosts[0] if boosts else 1}
@@ -101,7 +101,7 @@ def on_page_markdown(_: str, *, page: Page, **_events: Any) -> None:
 
 
 def on_page_content(content: str, *, page: Page, **_: Any) -> str:
-    """Convert formulas to MathML, which needs no script; keep only the names of a catalog in its table of contents."""
+    """Convert formulas to MathML, and remove subsections of catalogs from the table of contents."""
     if page.file.src_uri in CATALOGS:
         for title in page.toc.items:
             for entry in title.children:
@@ -124,10 +124,10 @@ class Docstrings(griffe.Extension):
     """Converts formulas and code in docstrings to Markdown, and public names to links."""
 
     def __init__(self) -> None:
-        self._done: dict[int, griffe.Docstring] = {}  # keeps them alive: an id is unique only so long
+        self._done: dict[int, griffe.Docstring] = {}  # references keep the ids unique
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Convert a docstring once: a method may share the docstring of a function."""
+        """Convert a docstring once, because a method can share the docstring of a function."""
         if obj.docstring and id(obj.docstring) not in self._done:
             self._done[id(obj.docstring)] = obj.docstring
             before, *after = obj.docstring.value.partition(_EXAMPLES)
@@ -135,7 +135,7 @@ class Docstrings(griffe.Extension):
             obj.docstring.value = "".join([before, *after])
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Document the methods of `Scores` that call a function of a higher layer like that function."""
+        """Add the signature and docstring of the called function to each lazy method of `Scores`."""
         if pkg.name == "judged":
             scores = pkg["scoring.evaluation.scores.Scores"]
             for name in [name for name, value in vars(Scores).items() if isinstance(value, LazyMethod)]:
@@ -147,8 +147,8 @@ class Docstrings(griffe.Extension):
 
 def public(module: str) -> dict[str, Any]:
     """Return the public values of a module except submodules, which have their own pages."""
-    home = importlib.import_module(module)
-    values = {name: getattr(home, name) for name in home.__all__ if not name.startswith("__")}
+    module_object = importlib.import_module(module)
+    values = {name: getattr(module_object, name) for name in module_object.__all__ if not name.startswith("__")}
     return {name: value for name, value in values.items() if not inspect.ismodule(value)}
 
 
@@ -216,6 +216,6 @@ def _link(match: re.Match[str]) -> str:
         owner = next((base for base in getattr(value, "__mro__", ()) if attribute in vars(base)), None)
         if owner not in {Answer, value} or not inspect.isroutine(vars(owner)[attribute]):  # fields have no anchor
             return f"[{match[0]}][{module}.{name}]"
-        home = f"{module}.{name}" if owner is value else f"{Answer.__module__}.{Answer.__name__}"
-        return f"[{match[0]}][{home}.{attribute}]"
+        identifier = f"{module}.{name}" if owner is value else f"{Answer.__module__}.{Answer.__name__}"
+        return f"[{match[0]}][{identifier}.{attribute}]"
     return match[0]

@@ -1,4 +1,4 @@
-"""Everything that this package adds to judged."""
+"""Components that this package adds to judged."""
 
 from judged.components import Command, Component, Page
 

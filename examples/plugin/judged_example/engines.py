@@ -29,7 +29,7 @@ class Shortest(Engine):
         return (text.lower() if self._lower else text).split()
 
     def size(self) -> None:
-        """Return None: nothing is written."""
+        """Return None, because the engine has no index on disk."""
 
     def search(self, query: str, k: int) -> list[Hit]:
         """Return the first k documents with their scores."""

@@ -1,4 +1,4 @@
-"""A metric of logs, and a log format: one line per page, ``page user query d1 d2* d3``, with a star at each click."""
+"""A metric and a format of logs: one line per page, ``page user query d1 d2* d3``, with a star at each click."""
 
 from __future__ import annotations
 

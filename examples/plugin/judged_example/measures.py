@@ -1,4 +1,4 @@
-"""A measure."""
+"""A measure with a parameter."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @measure(
     category="ranked, binary",
-    cite="made up for this example",
+    cite="defined for this example",
     use="For a page that shows two results.",
-    misleads="It sees nothing below rank 2.",
+    misleads="Ranks below 2 have no effect.",
 )
 class FirstTwo(Measure):
     """Share of relevant documents among the first two."""

@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.data` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.data` exports and imports at first use.
 
 from judged.data.attributes import Attributes as Attributes
 from judged.data.check_files import check as check

@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.online` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.online` exports and imports at first use.
 
 from judged.online.ab_tests.abtest import abtest as abtest
 from judged.online.ab_tests.planning import plan_abtest as plan_abtest

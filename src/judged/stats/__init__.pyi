@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.stats` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.stats` exports and imports at first use.
 
 from judged.stats.agreement import cohen_kappa as cohen_kappa
 from judged.stats.agreement import fleiss_kappa as fleiss_kappa

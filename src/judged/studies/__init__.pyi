@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.studies` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.studies` exports and imports at first use.
 
 from judged.studies.assignment import assignments as assignments
 from judged.studies.design import Design as Design

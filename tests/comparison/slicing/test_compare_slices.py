@@ -400,10 +400,10 @@ def test_false_findings_are_as_rare_as_promised() -> None:
 
 def test_slices_that_lie_far_to_one_side_are_seldom_taken_for_different() -> None:
     """Five slices of 12 skewed topics with true means of 0: 16% of samples have a finding without Hall's test."""
-    skewed = slices.claimed(12, "exponential", 300)
+    skewed = slices.claim_rates(12, "exponential", 300)
     assert skewed["compare_slices"] < 0.1 + 3.3 * math.sqrt(0.1 * 0.9 / 300)
     assert skewed["compare_slices"] < 0.7 * skewed["the randomization test alone"]
-    assert slices.claimed(24, "normal", 60, planted=0.8)["compare_slices"] > 0.6
+    assert slices.claim_rates(24, "normal", 60, shift=0.8)["compare_slices"] > 0.6
 
 
 def test_compare_slices_claims_what_the_simulation_does() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from calibration.click_models import clicks_of, pages_of, truth_of
+from calibration.click_models import sample_clicks, sample_pages, sample_parameters
 
 from judged.errors import InputError
 from judged.online.clicks import compare_models, fit_model
@@ -17,9 +17,9 @@ QUERIES, DOCS, DEPTH = 15, 8, 5
 def simulate_log(name, pages, seed):
     """Simulate a log of users of a model, with ten pages per user."""
     rng = np.random.default_rng(seed)
-    truth = truth_of(name, QUERIES * DOCS, DEPTH, rng)
-    page_pairs = pages_of(pages, QUERIES, DOCS, DEPTH, rng)
-    clicked = clicks_of(name, page_pairs, truth, rng)
+    truth = sample_parameters(name, QUERIES * DOCS, DEPTH, rng)
+    page_pairs = sample_pages(pages, QUERIES, DOCS, DEPTH, rng)
+    clicked = sample_clicks(name, page_pairs, truth, rng)
     rows = [
         {"query": f"q{pair_ids[0] // DOCS:02}", "shown": [f"d{doc:04}" for doc in pair_ids], "user": page_index // 10,
          "clicks": [f"d{doc:04}" for doc, click in zip(pair_ids, clicks, strict=True) if click]}

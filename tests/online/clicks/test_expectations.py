@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from calibration.click_models import patterns
+from calibration.click_models import build_patterns
 
 from judged.online.clicks.fitting import build_data, predict
 from judged.online.clicks.rank_models import MODELS
@@ -112,7 +112,7 @@ def test_expected_counts_and_likelihoods_by_enumeration(name):
         clicked = (rng.random(K) < 0.35) & has_result
         if name == "CM":
             clicked &= np.cumsum(clicked) <= 1  # CM has no states with several clicks
-        pages = patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K)
+        pages = build_patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K)
         data = build_data(model, pages, np.ones(1))
         counts = data.expected_counts(truth, {key: 1 - values for key, values in truth.items()})
         expected, log_likelihood = expected_counts(model, truth, has_result, clicked)
@@ -134,7 +134,7 @@ def test_predictions_by_enumeration(name):
         if name == "CM":
             clicked &= np.cumsum(clicked) <= 1
         conditional, marginal = predict(
-            model, patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K), truth
+            model, build_patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K), truth
         )
         p, _, clicks, _, _ = enumerate_states(model, truth, has_result)
         np.testing.assert_allclose(marginal[0], clicks @ p, atol=1e-12)
@@ -153,7 +153,7 @@ def test_page_likelihoods_by_enumeration(name):
         likelihoods = []
         for clicked in STATES[: 2**K, -K:]:
             if not (clicked & ~has_result).any():
-                pages = patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K)
+                pages = build_patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K)
                 likelihoods.append(np.exp(build_data(model, pages, np.ones(1)).log_likelihood(truth)))
                 assert likelihoods[-1] == pytest.approx(p[(clicks == clicked[:, None]).all(axis=0)].sum(), abs=1e-13)
         assert len(likelihoods) == 2**n_results
@@ -166,7 +166,7 @@ def test_batches_do_not_change_expected_counts(name, monkeypatch):
     pair = rng.permuted(np.tile(np.arange(8), (1000, 1)), axis=1)[:, :5]
     pair[::7, 3:] = -1
     clicked = (rng.random(pair.shape) < 0.3) & (pair >= 0)
-    pages = patterns(pair, clicked)
+    pages = build_patterns(pair, clicked)
     counts = rng.integers(0, 4, len(pages.pair)) * 1.0
     data = build_data(model, pages, counts)
     success = {key: rng.uniform(0.1, 0.9, len(values)) for key, values in data.initial_parameters().items()}

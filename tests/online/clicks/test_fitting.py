@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from calibration.click_models import clicks_of, covered, pages_of, patterns, truth_of
+from calibration.click_models import build_patterns, covered_parameters, sample_clicks, sample_pages, sample_parameters
 from scipy.stats import beta
 
 from judged.errors import InputError
@@ -26,7 +26,7 @@ def pyclick():
         pytest.skip("the shared test data is not beside this checkout")
     fixture = json.loads((SHARED / "logs" / "pyclick_fixture.json").read_text())
     pair = np.array([[8 * query + doc for doc in docs] for query, docs, _ in fixture["sessions"]])
-    return patterns(pair, np.array([clicks for *_, clicks in fixture["sessions"]], dtype=bool)), fixture["models"]
+    return build_patterns(pair, np.array([clicks for *_, clicks in fixture["sessions"]], dtype=bool)), fixture["models"]
 
 
 PYCLICK_PRIORS = dict.fromkeys(
@@ -70,8 +70,8 @@ def test_maximum_likelihood_equals_l_bfgs(name):
     rng = np.random.default_rng(21)
     orders = np.array([[0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]])[rng.integers(3, size=150)]
     truth = {"attractiveness": np.array([0.5, 0.3, 0.6, 0.4]), "satisfaction": np.array([0.4, 0.6, 0.3, 0.5])}
-    clicked = clicks_of(name, orders, truth, rng)
-    pages = patterns(orders, clicked)
+    clicked = sample_clicks(name, orders, truth, rng)
+    pages = build_patterns(orders, clicked)
 
     def negative_log_likelihood(logits):
         alpha, sigma = np.split(1 / (1 + np.exp(-logits)), 2)
@@ -149,9 +149,9 @@ def test_likelihood_of_ubm_is_close_to_pyclick(pyclick):
 def simulate(name, pages, seed):
     """Simulate pages of users of a model."""
     rng = np.random.default_rng(seed)
-    truth = truth_of(name, QUERIES * DOCS, DEPTH, rng)
-    pair = pages_of(pages, QUERIES, DOCS, DEPTH, rng)
-    page_patterns = patterns(pair, clicks_of(name, pair, truth, rng), pairs=QUERIES * DOCS)
+    truth = sample_parameters(name, QUERIES * DOCS, DEPTH, rng)
+    pair = sample_pages(pages, QUERIES, DOCS, DEPTH, rng)
+    page_patterns = build_patterns(pair, sample_clicks(name, pair, truth, rng), pairs=QUERIES * DOCS)
     return truth, build_data(MODELS[name], page_patterns, page_patterns.counts())
 
 
@@ -161,7 +161,7 @@ def test_coverage_of_intervals(name, shrink):
     """Coverage over a few logs, by parameter name."""
     rng, is_covered = np.random.default_rng(8), {}
     for situation, pages in (("equal queries", 300), ("heavy-tailed queries", 1500)) * 2:
-        for kind, covered_intervals in covered(name, situation, pages, shrink, rng).items():
+        for kind, covered_intervals in covered_parameters(name, situation, pages, shrink, rng).items():
             is_covered.setdefault(kind, []).extend(covered_intervals.tolist())
     for kind, covered_intervals in is_covered.items():
         noise = 3 * np.sqrt(0.95 * 0.05 / len(covered_intervals)) + (
@@ -178,9 +178,9 @@ def test_coverage_of_intervals(name, shrink):
 def test_pair_likelihood_on_the_grid_equals_the_page_likelihood(name):
     """Likelihood of all pages for other values of the parameter of one pair, against the grid."""
     rng = np.random.default_rng(31)
-    truth = truth_of(name, 12, 4, rng)
-    page_pairs = pages_of(80, 2, 6, 4, rng)
-    page_patterns = patterns(page_pairs, clicks_of(name, page_pairs, truth, rng), pairs=12)
+    truth = sample_parameters(name, 12, 4, rng)
+    page_pairs = sample_pages(80, 2, 6, 4, rng)
+    page_patterns = build_patterns(page_pairs, sample_clicks(name, page_pairs, truth, rng), pairs=12)
     data = build_data(MODELS[name], page_patterns, page_patterns.counts())
     fitted = fit(data, priors=dict.fromkeys(("attractiveness", "satisfaction"), (1.0, 2.0)))
     for parameter, scores in data.parameter_scores(fitted.parameters).items():
@@ -237,7 +237,7 @@ def test_no_warnings_with_constant_clicks(name):
     pair = np.tile(np.arange(4), (40, 1))
     pair[::2] = pair[::2, ::-1]
     for clicked in (pair < 2, pair == 0, pair >= 0):
-        page_patterns = patterns(pair, clicked)
+        page_patterns = build_patterns(pair, clicked)
         data = build_data(MODELS[name], page_patterns, page_patterns.counts())
         for shrink in ("empirical", "none"):
             fitted = fit(data, shrink=shrink)
@@ -290,16 +290,16 @@ def test_each_em_step_increases_the_likelihood():
 def test_unconnected_ranks_are_refused():
     pair = np.array([[0, 1], [0, 1], [2, 3], [2, 3]])
     clicked = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)
-    pages = patterns(pair, clicked)
+    pages = build_patterns(pair, clicked)
     data = build_data(MODELS["PBM"], pages, pages.counts())
     with pytest.raises(InputError, match=r"rank 2.*rank 1"):
         data.check_connected()
-    pages = patterns(np.vstack([pair, [[1, 0]]]), np.vstack([clicked, [[0, 0]]]).astype(bool))
+    pages = build_patterns(np.vstack([pair, [[1, 0]]]), np.vstack([clicked, [[0, 0]]]).astype(bool))
     data = build_data(MODELS["PBM"], pages, pages.counts())
     data.check_connected()  # result 1 was clicked at rank 2, and is also shown at rank 1
     unclicked = np.zeros_like(clicked)
     unclicked[0, 0] = True
-    pages = patterns(np.array([[0, 1], [0, 1], [1, 2], [2, 3]]), unclicked)
+    pages = build_patterns(np.array([[0, 1], [0, 1], [1, 2], [2, 3]]), unclicked)
     with pytest.raises(InputError):
         build_data(MODELS["PBM"], pages, pages.counts()).check_connected()  # results without clicks connect no ranks
 

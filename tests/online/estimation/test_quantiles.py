@@ -72,5 +72,5 @@ def test_the_median_of_money_is_that_of_pages_that_led_to_a_purchase() -> None:
 @pytest.mark.parametrize(("users", "q"), [(20, 0.5), (200, 0.9)])
 def test_tests_of_quantiles_of_two_equal_arms_err_at_their_level(users: int, q: float) -> None:
     """400 tests, 5 % and 2 errors of that; with the error between values one error of the share away, 6 to 8 %."""
-    coverage, _ = periods.arms(users, 400, what=f"quantile {q}")
+    coverage, _ = periods.arm_coverage(users, 400, statistic=f"quantile {q}")
     assert coverage >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / 400)

@@ -8,7 +8,7 @@ import pytest
 from engines import RANKINGS, collection, differences, sail, session
 
 import judged
-from clusters import NEED_ALL, REFUSED, ROW, made, on_a_cluster, refused, same
+from clusters import NEED_ALL, REFUSED, ROW, assert_errors, assert_same_results, check_cluster, generate_runs
 from judged import InputError
 from judged.scoring.evaluation import runs_of
 from shared_data import needs_shared
@@ -18,8 +18,8 @@ duckdb = pytest.importorskip("duckdb")
 
 def test_duckdb() -> None:
     con = duckdb.connect()
-    same(con.from_arrow)
-    refused(con.sql, REFUSED)
+    assert_same_results(con.from_arrow)
+    assert_errors(con.sql, REFUSED)
     assert con.sql("SELECT * FROM duckdb_views() WHERE NOT internal").fetchall() == []  # nothing of ours stays
 
 
@@ -32,7 +32,7 @@ def test_a_collation_of_duckdb_means_nothing() -> None:
 
 
 def test_a_database_of_this_process_gives_all_documents_too() -> None:
-    qrels, table = made()
+    qrels, table = generate_runs()
     con = duckdb.connect()
     one, other = (judged.judge(qrels, runs[0]) for runs in map(runs_of, (table, con.from_arrow(table))))
     assert one.returned_docs.doc.to_pylist() == other.returned_docs.doc.to_pylist()
@@ -59,7 +59,7 @@ def test_shared_runs_in_duckdb() -> None:
 def test_sail() -> None:
     pytest.importorskip("pysail.spark")
     with sail() as address, session(address) as opened:
-        on_a_cluster(opened, address)
+        check_cluster(opened, address)
 
 
 def test_the_page_names_what_needs_every_document() -> None:

@@ -1,4 +1,4 @@
-"""The plainest way to treat ties: every order of the documents as a run of its own, judged and scored."""
+"""Enumerate ties: judge and score each order of the tied documents as a separate run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRADES = (-2.0, -1.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
 def seeded(seed: int) -> Random:
-    """Give a chance that can be repeated."""
+    """Return a random number generator with a fixed seed."""
     return Random(seed)  # noqa: S311 - it keeps no secret
 
 
@@ -43,7 +43,7 @@ class Case:
 
     def judged(self) -> Judged:
         run = {
-            topic: {doc: -float(at) for at, group in enumerate(groups) for doc in group}
+            topic: {doc: -float(i) for i, group in enumerate(groups) for doc in group}
             for topic, groups in self.groups.items()
         }
         return judge(self.qrels({topic: topic for topic in self.labels}), run, documents=self.facts())
@@ -57,53 +57,53 @@ class Case:
     def orders(self, topic: str) -> Judged:
         """Judge every order of a topic's documents, each as a topic."""
         groups = self.groups.get(topic, [])
-        every = itertools.product(*(itertools.permutations(group) for group in groups))
+        orders = itertools.product(*(itertools.permutations(group) for group in groups))
         run = {
-            f"o{at:06}": {doc: -float(rank) for rank, doc in enumerate(itertools.chain(*order))}
-            for at, order in enumerate(every)
+            f"o{i:06}": {doc: -float(rank) for rank, doc in enumerate(itertools.chain(*order))}
+            for i, order in enumerate(orders)
         }
         others = {f"x{other}": other for other in self.labels}  # what is judged for another topic counts for Hole
         qrels = self.qrels(dict.fromkeys(run, topic) | others)
         return judge(qrels, run, depth=self.depth, documents=self.facts()).over("both")
 
 
-def some_case(chance: Random, most: int = 720) -> Case:
-    """Make three topics with lists of up to eight documents; one may be missing from the run."""
+def some_case(rng: Random, most: int = 720) -> Case:
+    """Generate three topics with lists of up to eight documents; the run may lack one topic."""
     labels, groups = {}, {}
-    aspects = chance.random() < 0.4
+    aspects = rng.random() < 0.4
     for topic in ("a", "b", "c"):
-        docs = [f"d{at}" for at in chance.sample(range(10), chance.randint(1, 8))]
-        missing = [f"m{at}" for at in range(chance.randint(0, 3))]
-        known = [doc for doc in docs if chance.random() < 0.7] + missing or docs[:1]
-        grades = chance.choice([GRADES, (0.0, 1.0), (0.0, 1.0, 2.0), (-1.0, 1.0)])
+        docs = [f"d{i}" for i in rng.sample(range(10), rng.randint(1, 8))]
+        missing = [f"m{i}" for i in range(rng.randint(0, 3))]
+        judged_docs = [doc for doc in docs if rng.random() < 0.7] + missing or docs[:1]
+        grades = rng.choice([GRADES, (0.0, 1.0), (0.0, 1.0, 2.0), (-1.0, 1.0)])
         labels[topic] = [
-            (doc, aspect, chance.choice(grades))
-            for doc in known
-            for aspect in (sorted(chance.sample("123", chance.randint(1, 2))) if aspects else ["0"])
+            (doc, aspect, rng.choice(grades))
+            for doc in judged_docs
+            for aspect in (sorted(rng.sample("123", rng.randint(1, 2))) if aspects else ["0"])
         ]
-        if topic == "c" and chance.random() < 0.3:
+        if topic == "c" and rng.random() < 0.3:
             continue
-        groups[topic] = _cut_up(docs, chance, most)
-    depth = chance.choice([None, None, None, chance.randint(1, 8)])
+        groups[topic] = _cut_up(docs, rng, most)
+    depth = rng.choice([None, None, None, rng.randint(1, 8)])
     return Case(labels, groups, depth)
 
 
-def _cut_up(docs: list[str], chance: Random, most: int) -> list[list[str]]:
+def _cut_up(docs: list[str], rng: Random, most: int) -> list[list[str]]:
     while True:
-        ends = [at for at in range(1, len(docs)) if chance.random() < 0.35]
+        ends = [i for i in range(1, len(docs)) if rng.random() < 0.35]
         groups = [docs[a:b] for a, b in itertools.pairwise([0, *ends, len(docs)])]
         if math.prod(math.factorial(len(group)) for group in groups) <= most:
             return groups
 
 
 def enumerated(judged: Judged, measure: Measure) -> tuple[float, float, float]:
-    """Give the mean, least and greatest score over the topics of a list."""
+    """Return the mean, minimum, and maximum score over the topics of a list."""
     scores = measure(judged)
     return float(np.mean(scores)), float(scores.min()), float(scores.max())
 
 
 def tied(*grades: float | None, missing: tuple[float, ...] = ()) -> Judged:
     """Judge documents that all have one score."""
-    labels = {f"d{at}": grade for at, grade in enumerate(grades) if grade is not None}
-    labels |= {f"m{at}": grade for at, grade in enumerate(missing)}
-    return judge({"q": labels}, {"q": {f"d{at}": 1.0 for at in range(len(grades))}})
+    labels = {f"d{i}": grade for i, grade in enumerate(grades) if grade is not None}
+    labels |= {f"m{i}": grade for i, grade in enumerate(missing)}
+    return judge({"q": labels}, {"q": {f"d{i}": 1.0 for i in range(len(grades))}})

@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.pipelines.experiments` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.pipelines.experiments` exports and imports at first use.
 
 from judged.pipelines.experiments.answer import Conclusions as Conclusions
 from judged.pipelines.experiments.conclusions import conclude as conclude

@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.pipelines.rag` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.pipelines.rag` exports and imports at first use.
 
 from judged.pipelines.rag.evidence_loss import query_facts as query_facts
 from judged.pipelines.rag.evidence_loss import waterfall as waterfall

@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.scoring.measures` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.scoring.measures` exports and imports at first use.
 
 from judged.scoring.measures.accuracy import Accuracy as Accuracy
 from judged.scoring.measures.accuracy import Compat as Compat

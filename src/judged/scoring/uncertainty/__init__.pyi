@@ -1,4 +1,4 @@
-# Written by tools/docs.py: what `judged.scoring.uncertainty` exports; it is imported at its first use.
+# Written by tools/docs.py: names that `judged.scoring.uncertainty` exports and imports at first use.
 
 from judged.scoring.uncertainty.pools import LeaveOneOut as LeaveOneOut
 from judged.scoring.uncertainty.pools import leave_one_out as leave_one_out
