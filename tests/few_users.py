@@ -103,7 +103,7 @@ def models(n: int) -> Verdicts:
              for user in range(n) for page in range(12) for order in [rng.permutation(6).tolist()]]  # fmt: skip
     rows = compare_models(log_of(pages, has=frozenset({"shown", "clicks", "ranks", "unclicked"})), ["RCTR", "DCTR"],
                           folds=2).rows  # fmt: skip
-    return [not min(rows, key=lambda row: row.parameters).chosen]
+    return [not min(rows, key=lambda row: row.parameters).selected]
 
 
 def watched_days(n: int) -> Verdicts:

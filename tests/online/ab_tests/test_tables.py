@@ -160,8 +160,8 @@ def test_a_plan_of_a_share() -> None:
     assert (metric_plan.value, metric_plan.spread) == pytest.approx((0.5, spread))
     assert metric_plan.users == pytest.approx([(2 * z * spread / 0.1) ** 2, (2 * z * spread / 0.2) ** 2])
     span = 399 * 10 / 400
-    assert plan.a_day == pytest.approx(400 / span)
-    assert metric_plan.days == pytest.approx([users / plan.a_day for users in metric_plan.users_any_day])
+    assert plan.users_per_day == pytest.approx(400 / span)
+    assert metric_plan.days == pytest.approx([users / plan.users_per_day for users in metric_plan.users_any_day])
     for users, difference in zip(metric_plan.users_any_day, (0.1, 0.2), strict=True):
         margin = difference * math.sqrt(users) / (2 * spread) - Inference().critical(users)
         assert margin == pytest.approx(norm.ppf(0.8), abs=1e-6)

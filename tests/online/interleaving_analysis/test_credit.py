@@ -144,7 +144,7 @@ def test_below_the_shorter_list_no_click_counts(tmp_path: Path) -> None:
 
 def test_alternation_that_begins_with_the_same_ranker_is_broken(tmp_path: Path) -> None:
     result = interleaving(logged(tmp_path, [(f"u{user}", draft("ABAB"), [1]) for user in range(30)]), min_users=10)
-    assert result.decision == "broken"
+    assert result.decision == "invalid"
     assert result.ranks[0].share == 0.0
 
 
@@ -152,7 +152,7 @@ def test_a_ranker_that_picks_twice_in_a_round_is_broken(tmp_path: Path) -> None:
     """By index: where B is A moved up by one, A keeps one of ten places; here one of four, whoever begins."""
     pages = [(f"u{user}", draft(["ABBB", "BABB"][user % 2]), [2]) for user in range(30)]
     result = interleaving(logged(tmp_path, pages), min_users=10)
-    assert result.decision == "broken"
+    assert result.decision == "invalid"
     assert any("twice" in reason for reason in result.reasons)
 
 

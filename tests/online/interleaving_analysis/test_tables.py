@@ -66,7 +66,7 @@ def test_what_clicks_prefer(tmp_path: Path) -> None:
     assert ranks.column("p").values == [1.0] * 4
     assert not any(block.name == "slices" for block in result.blocks())
     facts = result.facts()
-    assert (facts["baseline"], facts["other"], facts["lists"], facts["users"], facts["mixing"]) == (
+    assert (facts["baseline"], facts["other"], facts["lists"], facts["users"], facts["method"]) == (
         "A", "B", 60, 60, "team-draft")  # fmt: skip
     assert (
         interleaving(logged(tmp_path, drafts()), baseline="A", any_day=False, min_users=61).decision == "keep running"
@@ -107,7 +107,7 @@ def test_unfair_coins_are_told_from_fair_ones(tmp_path: Path) -> None:
     assert [rank.share for rank in result.ranks] == pytest.approx([2 / 3, 1 / 3, 2 / 3, 1 / 3])
     z = (20 / 30 - 0.5) / (math.sqrt(30 / 4) / 30)
     assert [rank.p for rank in result.ranks] == pytest.approx([2 * norm.sf(z)] * 4)
-    assert result.decision != "broken"
+    assert result.decision != "invalid"
 
 
 def test_a_plan_of_a_log_without_mixed_lists(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_plan_of_a_log_without_mixed_lists(tmp_path: Path) -> None:
         [(z * spread / 0.02) ** 2, (z * spread / 0.1) ** 2]
     )
     assert [preference_plan.days for preference_plan in plan.plans] == pytest.approx(
-        [preference_plan.users_any_day / plan.a_day for preference_plan in plan.plans]
+        [preference_plan.users_any_day / plan.users_per_day for preference_plan in plan.plans]
     )
-    assert plan.a_day == pytest.approx(30)  # all within half an hour: a day at least
+    assert plan.users_per_day == pytest.approx(30)  # all within half an hour: a day at least
     plans = table(plan, "plans")
     assert [row[0] for row in lines(plans)] == ["+2.0", "+10.0"]
     assert plans.labels == 1

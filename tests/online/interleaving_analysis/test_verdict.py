@@ -32,7 +32,7 @@ def overall(users: int, low: float, high: float) -> Preference:
         (200, (-0.1, 0.0), (), "keep running"),
         (200, (-0.1, -0.01), (), "not preferred"),
         (200, (NAN, NAN), (), "keep running"),
-        (200, (0.01, 0.1), ("coins",), "broken"),
+        (200, (0.01, 0.1), ("coins",), "invalid"),
     ],
 )
 def test_an_interval_on_one_side_decides(

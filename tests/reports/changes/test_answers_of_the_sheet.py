@@ -304,7 +304,7 @@ def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, rev
         (lambda decision, block: answer_rollback(SimpleNamespace(table=block, rollbacks=(  # type: ignore[arg-type]
             Rollback(Event(date(2026, 3, 1), "older", deploy=True), "roll back", (), 0.05),
             Rollback(Event(date(2026, 3, 8), "newer", deploy=True), decision, (), 0.05)))),
-         {"roll back": "bad", "keep": "good", "keep watching": "undecided", "nothing is known": "undecided"}),
+         {"roll back": "bad", "keep": "good", "keep watching": "undecided", "no data": "undecided"}),
     ],
 )  # fmt: skip
 def test_decisions_of_other_answers_become_states(make: Any, states: dict[str, str]) -> None:

@@ -121,7 +121,9 @@ def read_mixed_lists(
     if len(rankers) != 2 or len(tests) != 1 or tests[0]["firsts"] > 1:
         observed = f"{counted(len(rankers), 'ranker')} and {counted(len(methods), 'interleaving method')}"
         fix = "log the attributes of judged.online.mixed_lists with every list, and select one test with where="
-        raise InputError(f"a test must have two rankers and one method, got {observed}", fix=fix, path=log.name)
+        raise InputError(
+            f"an interleaving test must have two rankers and one method, got {observed}", fix=fix, path=log.name
+        )
     test = tests[0]
     if test["method"] not in METHODS:
         problem = f"the interleaving method {test['method']!r} is not supported"
@@ -129,7 +131,7 @@ def read_mixed_lists(
     # Without these columns, a click below the shorter ranking, or on a rank, would look like a preference.
     if (test["longer"] and test["uncut"]) or (test["method"] == "probabilistic" and (test["uncut"] or test["bare"])):
         missing_column = "interleaving_cut" if test["uncut"] else "interleaving_ranks"
-        problem = f"the column {missing_column} is required for lists of this kind"
+        problem = f"the column {missing_column} is required for the interleaving method {test['method']}"
         fix = "log the attributes of judged.online.mixed_lists with every list"
         raise InputError(problem, fix=fix, path=log.name)
     baseline = str(baseline or test["first"] or rankers[0])
@@ -208,8 +210,8 @@ def invalid_reasons(mixed: MixedLists, ranks: list[RankShare]) -> tuple[str, ...
     least_fair = min(ranks, key=lambda rank_share: rank_share.p, default=None)
     if least_fair is not None and least_fair.p * len(ranks) < BROKEN_P:
         rank, lists, share, p = least_fair
-        observed = f"rank {rank} was {mixed.rankers[1]}'s in {share:.1%} of {lists:,} lists"
-        reasons.append(f"{observed}, and a fair coin gives it half of them (p = {p:.1g})")
+        observed = f"{mixed.rankers[1]} filled rank {rank} in {share:.1%} of {lists:,} lists"
+        reasons.append(f"{observed}, but the expected share is 50% (p = {p:.1g})")
     # Each round of two ranks has one pick of each ranker.
     if mixed.method == "team-draft":
         rounds = mixed.positions.engine.rows(
@@ -220,7 +222,7 @@ def invalid_reasons(mixed: MixedLists, ranks: list[RankShare]) -> tuple[str, ...
         )[0]
         if rounds["twice"] > BROKEN_ROUNDS * rounds["rounds"]:
             share = rounds["twice"] / rounds["rounds"]
-            reasons.append(f"one ranker picked twice in {share:.1%} of the rounds, so the lists are no team drafts")
+            reasons.append(f"one ranker picked twice in {share:.1%} of the rounds, which team draft does not allow")
     return tuple(reasons)
 
 
