@@ -147,7 +147,9 @@ def late(world: World, pages: int, trials: int) -> float:
                 if point.alarm and (point.start - FIRST).days + result.days > drop
             )
             first_alarm = next(late_alarms, None)
-            is_late.append(first_alarm is None or (first_alarm - FIRST).days + result.days - drop > result.detection_days)
+            is_late.append(
+                first_alarm is None or (first_alarm - FIRST).days + result.days - drop > result.detection_days
+            )
     return float(np.mean(is_late)) if len(is_late) >= trials / 4 else np.nan
 
 

@@ -198,10 +198,10 @@ def test_reasons_name_the_metrics_that_they_are_about() -> None:
     assert "SatisfiedPageCTR" not in third
     assert not any("DissatisfiedClicks" in reason for reason in undecided.reasons)
     scaled = verdict("b", [primary], users(), 0.001, 200)
-    assert not any("relative size" in reason for reason in scaled.reasons)
+    assert not any("relative difference is undefined" in reason for reason in scaled.reasons)
     days = scaled.reasons[-1]
     assert f"{math.ceil(scaled.days):,} more days" in days
-    assert "200 users a day" in days
+    assert "200 users per day" in days
     better = verdict("b", [difference(10.0, 20.0, 0.5), guardrail], users(), 0.02, 200)
     assert len(better.reasons) == 2  # both about the guardrail
     harmed = verdict("b", [primary, difference(10.0, 5.0, 0.5, role="guardrail")], users(), 0.02, 200)

@@ -77,7 +77,7 @@ def test_debiasing_reduces_position_bias_and_keeps_the_order_of_systems(log):
 def test_slices_partition_the_pairs(log):
     slicing = slice_topics(str(sample.FOLDER / "queries.jsonl"), "query_class")
     agreement = against_people(judge_clicks(log), sample.qrels(), slicing=slicing)
-    all_topics, *slices = [row for row in agreement.orders if row.source == "judgments"]
+    all_topics, *slices = [row for row in agreement.orders if row.source == "click judgments"]
     assert {row.slice for row in slices} <= set(slicing.names)
     assert sum(row.document_pairs for row in slices) == all_topics.document_pairs
     assert sum(row.n for row in slices) == all_topics.n

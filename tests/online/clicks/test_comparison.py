@@ -83,7 +83,7 @@ def test_folds_depend_on_the_seed_and_need_enough_users():
     assert first == repeated != other_seed
     with pytest.raises(InputError, match="users"):
         compare_models(log, ["DCTR"], folds=61)
-    with pytest.raises(InputError, match="1 user for 2 folds") as caught:
+    with pytest.raises(InputError, match="2 folds require at least 2 users") as caught:
         compare_models(log_of([{"query": "q", "shown": ["a"], "clicks": ["a"], "user": 1}]), ["DCTR"], folds=2)
     assert "fewer folds" not in str(caught.value)
 

@@ -91,9 +91,9 @@ def test_intervals_include_the_error_of_propensities_from_the_same_log(tmp_path)
     by_device = ips(log, runs, propensities(log, stratum="device"), "P@1", stratum="device")
     from_elsewhere = ips(log, runs, estimated.of() * [1, 1.00001], "P@1")
     assert default.rows == from_object.rows == from_file.rows == by_device.rows
-    assert [result.propensities_estimated for result in (default, from_object, from_file, by_device, from_elsewhere)] == [
-        True
-    ] * 4 + [False]
+    assert [
+        result.propensities_estimated for result in (default, from_object, from_file, by_device, from_elsewhere)
+    ] == [True] * 4 + [False]
     assert default.rows[0].value == pytest.approx(from_elsewhere.rows[0].value, rel=1e-4)
     assert default.rows[0].ci[1] - default.rows[0].ci[0] > 1.05 * (
         from_elsewhere.rows[0].ci[1] - from_elsewhere.rows[0].ci[0]
@@ -135,7 +135,7 @@ def test_measures_that_are_not_additive_are_refused(measure):
 
 def test_invalid_input_is_refused():
     log = log_of(PAGES, has=HAS)
-    with pytest.raises(InputError, match="propensities for 1 rank"):
+    with pytest.raises(InputError, match="require 2 propensities, got 1"):
         ips(log, {"q": ["b"]}, [1])
     with pytest.raises(InputError, match="no page has a topic"):
         ips(log, {"nothing": ["b"]}, [1, 0.5])

@@ -363,7 +363,11 @@ def test_excluded_pages_are_reported():
 
 def test_invalid_input():
     log = simulate_log(50)
-    for propensities, message in (((0.5, None), "have no propensity"), ((0.5, 1.5), "got 1.5"), ((0.0, 1.0), "got 0")):
+    for propensities, message in (
+        ((0.5, None), "must have a propensity"),
+        ((0.5, 1.5), "got 1.5"),
+        ((0.0, 1.0), "got 0"),
+    ):
         with pytest.raises(InputError, match=message):
             off_policy(log_of([(1, ["a", "b"], propensities, [])], "marginal"), policy_table(TARGET), depth=2)
     with pytest.raises(InputError, match="no propensities"):

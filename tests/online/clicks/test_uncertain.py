@@ -106,7 +106,7 @@ def test_certain_judgments_have_the_scores_of_evaluate():
 
 
 def test_values_and_errors_are_required(tmp_path):
-    with pytest.raises(InputError, match="no value"):
+    with pytest.raises(InputError, match="no column value"):
         evaluate_uncertain(judged.Qrels.of({"q": {"a": 1}}), {"q": ["a"]}, "P@1")
     (tmp_path / "judgments.csv").write_text("query_id,doc_id,grade,value,se\nq,a,1,1,-2\nr,a,1,1,2\n")
     with pytest.raises(InputError, match="each se must be"):

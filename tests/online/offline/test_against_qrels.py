@@ -46,10 +46,10 @@ def test_ten_pages_by_hand() -> None:
     assert (result.pages, result.pages_used, result.units) == (10, 5, 3)
     assert dict(result.excluded_pages) == {
         "not the first page of a result list": 1,
-        "nothing shown": 1,
-        "no topic": 1,
-        "topic not judged": 1,
-        "under 80% of the first 10 results judged": 1,
+        "without results": 1,
+        "without a topic": 1,
+        "without judgments of the topic": 1,
+        "with under 80% of the top 10 judged": 1,
     }
     assert result.pages == result.pages_used + sum(n_pages for _, n_pages in result.excluded_pages)
     assert result.judged == 1.0
@@ -97,7 +97,7 @@ def test_scores_equal_evaluate() -> None:
 
 
 @pytest.mark.usefixtures("clicked_outcome_from_events")
-def test_one_list_per_topic_has_no_pairs_within_topics_topics() -> None:
+def test_one_list_per_topic_has_no_pairs_within_topics() -> None:
     """Lists of two rankers are compared within topics; lists of one ranker are all equal."""
     lists = {"one": (["a", "b"], ["x", "y"]), "two": (["c", "a"], ["y", "x"])}
     rows = [("one", 0, 1), ("one", 0, 0), ("one", 1, 1), ("two", 0, 0), ("two", 1, 0)]  # ranker, topic, clicks
@@ -115,20 +115,25 @@ def test_one_list_per_topic_has_no_pairs_within_topics_topics() -> None:
         math.isnan(estimate.value)
         for estimate in (ranker_one.probability, ranker_one.within_topics, ranker_one.tau, ranker_two.probability)
     )
-    assert "A dash stands where nothing was compared" in result.text()
+    assert "A dash means that no two pages differ" in result.text()
     assert [row["pairs_within_topics"] for row in result.to_dict()["relations"]] == [2, 0, 0]
-    assert (result.to_dict()["relations"][1]["within"], result.to_dict()["relations"][1]["within_ci"]) == (None, None)
+    assert (
+        result.to_dict()["relations"][1]["within_topics"],
+        result.to_dict()["relations"][1]["within_topics_ci"],
+    ) == (None, None)
 
 
 @pytest.mark.usefixtures("clicked_outcome_from_events")
 def test_a_log_without_users_has_a_note() -> None:
     log = log_of(PAGES, findings=(LogFinding("no-user", "query", 10, 10, "kept", "pages of nobody", "log them"),))
-    note = Note("no-users", "the log names no users: each session, or page where it names none, counts as one")
+    note = Note(
+        "no-users", "the log has no user IDs: each session counts as a user, and so does each page without a session"
+    )
     assert note in against_qrels(log, QRELS, outcomes="clicked").notes
     assert note not in against_qrels(log, QRELS, outcomes="clicked", unit="session").notes
     assert note not in against_qrels(log_of(PAGES), QRELS, outcomes="clicked").notes
     assert against_qrels(log, QRELS, outcomes="clicked").to_dict()["unit"] == "session"
-    assert "take whole sessions for what varies" in " ".join(against_qrels(log, QRELS, outcomes="clicked").sentences)
+    assert "generalize to other sessions" in " ".join(against_qrels(log, QRELS, outcomes="clicked").sentences)
     assert preference_agreement(log, QRELS).to_dict()["unit"] == "session"
 
 
@@ -156,8 +161,11 @@ def test_topics_by_text_column_and_page_name() -> None:
                                                              ("peace", [], "t2"), (None, [], None)))]  # fmt: skip
     log = log_of(pages)
     by_text = against_qrels(log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics=texts, outcomes="clicked")
-    assert (by_text.pages_used, dict(by_text.excluded_pages)) == (2, {"no topic": 2})  # peace is the text of two topics
-    assert "by the text of the query" in by_text.topic_source
+    assert (by_text.pages_used, dict(by_text.excluded_pages)) == (
+        2,
+        {"without a topic": 2},
+    )  # peace is the text of two topics
+    assert "by the query text" in by_text.topic_source
     by_column = against_qrels(log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics="number", outcomes="clicked")
     assert by_column.pages_used == 3
     by_page = against_qrels(log, {"p0": QRELS["t1"], "p1": QRELS["t1"]}, outcomes="clicked")
@@ -184,7 +192,7 @@ def test_direction_of_outcomes() -> None:
 def test_satisfied_needs_a_clock() -> None:
     log = log_of(PAGES[:5], has_time=False)
     assert [outcome.name for outcome in outcomes_of(None, log)] == ["clicked", "first click RR"]
-    with pytest.raises(InputError, match="no clock"):
+    with pytest.raises(InputError, match="requires timestamps"):
         against_qrels(log, QRELS, outcomes="satisfied")
 
 
@@ -212,7 +220,7 @@ def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> N
 def test_no_judged_pages_is_refused() -> None:
     with pytest.raises(InputError, match=r"no page of made has a judged topic \(1 not the first"):
         against_qrels(log_of(PAGES), {"other": {"a": 1}})
-    with pytest.raises(InputError, match="no column with topics"):
+    with pytest.raises(InputError, match="no column topic"):
         against_qrels(log_of([{"shown": ["a"]}]), QRELS)
     with pytest.raises(InputError, match="judged"):
         against_qrels(log_of([{"topic": "t1", "shown": ["q"]}]), QRELS)
@@ -265,7 +273,7 @@ def test_output_formats() -> None:
     result = ten_pages()
     assert "0.875" in result.text()
     assert result.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
-    head = "measure,outcome,slice,pages,units,n,mean,probability,probability_low,probability_high,within,"
+    head = "measure,outcome,slice,pages,units,n,mean,probability,probability_low,probability_high,within_topics,"
     assert result.csv().splitlines()[0].startswith(head)
     assert len(result.csv().splitlines()) == 1 + 2 * 5 * 4
     assert repr(result) == result.text()

@@ -43,7 +43,7 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     assert (result.is_healthy, result.title, len(result.alarms)) == (False, f"Watch of {day(11)}", 1)
     sentences, table, deployments, chart, points, *_ = result.blocks()
     assert sentences.texts == (  # type: ignore[attr-defined]
-        f"faults is off since {day(10)}: 0.2, where the baseline has 0.1 (+100.0 %).", str(result.rollbacks[0]),
+        f"faults has an alarm since {day(10)}: 0.2 (baseline 0.1, +100.0%).", str(result.rollbacks[0]),
     )  # fmt: skip
     (row,) = table.records()  # type: ignore[attr-defined]
     assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
@@ -69,9 +69,9 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     levels = {line.split("{")[0]: float(line.split()[-1]) for line in lines[3:]}
     assert levels == pytest.approx({"judged_watch_alarm": 1, "judged_watch_baseline": 0.1, "judged_watch_level": 0.2})
     without_alarm = watch(config(tmp_path, better="more"))
-    assert (without_alarm.is_healthy, without_alarm.blocks()[0].texts) == (True, ("Nothing is off in 1 series.",))  # type: ignore[attr-defined]
+    assert (without_alarm.is_healthy, without_alarm.blocks()[0].texts) == (True, ("No alarm in 1 series.",))  # type: ignore[attr-defined]
     (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
-    with pytest.raises(InputError, match="no data of any day"):
+    with pytest.raises(InputError, match="no data for any day"):
         watch(config(tmp_path))
 
 
@@ -124,17 +124,17 @@ def test_sentences_of_all_series() -> None:
     assert (result.title, result.is_healthy, result.alarms) == (f"Watch of {day(3)}", False, (DROP, LOSS))
     sentences, *_, settings = result.blocks()
     assert sentences.texts == (  # type: ignore[attr-defined]
-        f"clicks is off since {day(2)}: 0.1, where the baseline has 0.2 (-50.0 %).",
-        f"profit of shop=a is off since {day(1)}: -15, where the baseline has -10 (-50.0 %).",
-        f"The mix moves clicks by -0.243 since {day(3)}: no change of quality.",
+        f"clicks has an alarm since {day(2)}: 0.1 (baseline 0.2, -50.0%).",
+        f"profit of shop=a has an alarm since {day(1)}: -15 (baseline -10, -50.0%).",
+        f"The mix of slices changes clicks by -0.243 since {day(3)}.",
         str(rollback),
-        "clicks of device=x is not watched: it is rare.",
+        "clicks of device=x is not monitored: it is rare.",
     )
     assert (settings.name, settings.texts) == ("method", (  # type: ignore[attr-defined]
         f"Baseline: {FIRST} to {day(9)}.",
-        "At most 0.25 false alarms a month over all series together, where nothing changes.",
-        "Made for changes of 5 %.",
-        f"Left out: {day(0)} to {day(1)} (a fair).",
+        "Expected false alarms: at most 0.25 per month over all series, if nothing changes.",
+        "Change to detect: 5% of the baseline.",
+        f"Excluded: {day(0)} to {day(1)} (a fair).",
     ))  # fmt: skip
     assert len(answer(*ALL, events=(DEPLOYED,)).blocks()[-1].texts) == 3  # type: ignore[attr-defined]
     assert result.facts() == {
@@ -146,12 +146,12 @@ def test_sentences_of_all_series() -> None:
 @pytest.mark.parametrize(
     ("series", "decision", "is_healthy", "sentence"),
     [
-        ((FLAT,), "keep", True, "Nothing is off in 1 series."),
-        ((FLAT, MOVED, RARE), "keep watching", True, "Nothing is off in 1 series."),
-        ((FLAT, replace(FLAT, series="b")), None, True, "Nothing is off in 2 series."),
+        ((FLAT,), "keep", True, "No alarm in 1 series."),
+        ((FLAT, MOVED, RARE), "keep watching", True, "No alarm in 1 series."),
+        ((FLAT, replace(FLAT, series="b")), None, True, "No alarm in 2 series."),
         ((FLAT,), "roll back", False,
-         "No alarm against the baseline in 1 series: a deployment is compared with the weeks before it."),
-        ((RARE,), None, True, "Nothing is watched yet."),
+         "No alarm in 1 series against the baseline. Deployments are compared with the weeks before them."),
+        ((RARE,), None, True, "No series is monitored yet."),
         ((DROP,), "keep", False, None),
     ],
 )  # fmt: skip
@@ -160,7 +160,7 @@ def test_what_is_said_without_an_alarm(series: Any, decision: Any, is_healthy: b
     result = answer(*series, back=back)
     assert result.is_healthy == is_healthy
     last = result.blocks()[0].texts[-1]  # type: ignore[attr-defined]
-    assert (last == sentence) if sentence else last.startswith("v2 of")
+    assert (last == sentence) if sentence else last.startswith("Deployment v2 on")
 
 
 def test_the_table_of_series() -> None:
@@ -168,7 +168,7 @@ def test_the_table_of_series() -> None:
     assert table.labels == 2  # type: ignore[attr-defined]
     grid = table.grid()  # type: ignore[attr-defined]
     assert grid.header == (
-        "series", "part", "state", "since", "baseline", "now", "change", "found within days", "days a point",
+        "series", "part", "state", "since", "baseline", "current", "change", "detection days", "days per point",
     )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
         ("clicks", "", "alarm", str(day(2)), "0.2000", "0.1000", "-50%", "5", "1"),
@@ -183,7 +183,7 @@ def test_the_table_of_series() -> None:
         pytest.approx(-0.5), pytest.approx(-0.4858), None, None, None, pytest.approx(-0.5),
     ]  # fmt: skip
     assert [row["reason"] for row in rows] == ["", "", "it is rare", "it is rare", "", ""]
-    assert "changes of 5 %" in table.note  # type: ignore[attr-defined]
+    assert "changes of 5%" in table.note  # type: ignore[attr-defined]
     without_slices = answer(DROP, FLAT).blocks()[1]
     assert "part" not in without_slices.grid().header  # type: ignore[attr-defined]
     assert [row["part"] for row in without_slices.records()] == ["", ""]  # type: ignore[attr-defined]
@@ -194,7 +194,7 @@ def test_the_table_of_deployments() -> None:
     result = answer(DROP, back=(first, Rollback(DEPLOYED, "roll back", GUARDS, 0.05)))
     table = result.table("deployments")
     assert (table.labels, table.title) == (4, "Deployments")
-    assert table.grid().header == ("deployed", "what", "series", "part", "change", "state", "lost a day")
+    assert table.grid().header == ("deployed", "description", "series", "part", "change", "state", "loss per day")
     assert [tuple(map(str, row)) for row in table.grid().rows] == [
         (str(day(1)), "v1", "clicks", "x", "10% [5%, 15%]", "ok", "7"),
         (str(day(2)), "v2", "clicks", "", "-25% [-30%, -20%]", "harmed", "-"),
@@ -215,11 +215,11 @@ def test_charts_of_series_over_all_pages() -> None:
     assert [block.name for block in blocks] == ["watched2", "days2"]
     chart, table = blocks
     assert (chart.table, chart.title, chart.kind, chart.height) == (table, "clicks", "points", 180)  # type: ignore[attr-defined]
-    assert chart.sentence == "clicks: alarm, 0.1, where the baseline has 0.2 (-50.0 %)."  # type: ignore[attr-defined]
+    assert chart.sentence == "clicks: alarm, 0.1 (baseline 0.2, -50.0%)."  # type: ignore[attr-defined]
     (line,) = chart.lines  # type: ignore[attr-defined]
     assert (line.axis, line.value) == ("x", (day(2) - date(1970, 1, 1)).days * 86_400_000)
     assert table.folded
-    assert table.grid().header == ("day", "clicks", "normal", "kind")  # type: ignore[attr-defined]
+    assert table.grid().header == ("day", "clicks", "expected", "kind")  # type: ignore[attr-defined]
     assert [tuple(map(str, row)) for row in table.grid().rows] == [  # type: ignore[attr-defined]
         (str(day(0)), "0.2500", "0.2000 [0.140, 0.260]", "baseline"),
         (str(day(2)), "0.1100", "0.2100 [0.170, 0.250]", "alarm"),

@@ -29,21 +29,19 @@ EVENT = Event(day(20), "ranker 2", deploy=True)
     ("decision", "guards", "text"),
     [
         ("roll back", [guard("harmed", 9), guard("ok"), guard("harmed", part="x")],
-         "roll back. clicks and clicks of x got worse by more than 5 %."),
-        ("keep", [guard("ok")], "keep. Nothing got worse by 5 %."),
+         "roll back. clicks and clicks of x got worse by more than 5%."),
+        ("keep", [guard("ok")], "keep. A loss of 5% or more is excluded for all series."),
         ("keep watching", [guard("ok"), guard("inconclusive", 1234.4)],
-         ("keep watching. clicks may have lost more than 5 %."
-          " To wait costs some 1,234 a day of clicks, if what was seen goes on.")),
-        ("keep watching", [guard("inconclusive", 1.0)], ("keep watching. clicks may have lost more than 5 %."
-          " To wait costs some 1 a day of clicks, if what was seen goes on.")),
+         "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1,234 of clicks."),
+        ("keep watching", [guard("inconclusive", 1.0)], "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1 of clicks."),
         ("keep watching", [guard("inconclusive", 0.99), guard("inconclusive", part="x")],
-         "keep watching. clicks and clicks of x may have lost more than 5 %."),
-        ("no data", [], ("nothing is known: no series with a direction has a baseline of 8 points, 8 points"
+         "keep watching. clicks and clicks of x may be worse by more than 5%."),
+        ("no data", [], ("no data. No series with a direction has a baseline of 8 points, 8 points"
           " in the 28 days before the deployment, and a point after it.")),
     ],
 )  # fmt: skip
 def test_sentences_of_deployments(decision: Any, guards: list[Guard], text: str) -> None:
-    assert str(Rollback(EVENT, decision, tuple(guards), 0.05)) == f"ranker 2 of {day(20)}: {text}"
+    assert str(Rollback(EVENT, decision, tuple(guards), 0.05)) == f"Deployment ranker 2 on {day(20)}: {text}"
 
 
 def seen(values: list[float], *, better: int = 1, part: str = "", sigma: float = 1.0, **options: Any) -> WatchedSeries:
@@ -145,7 +143,7 @@ def test_a_guard_compares_weighted_means_with_fiellers_interval(better: int, day
     series, reversed_series = at_turns(values, days=days, better=better), at_turns(values[::-1], days=days)
     mix, undirected = at_turns(values, part="mix"), at_turns(values, better=0)
     decisions = list(rollbacks([series, reversed_series, mix, undirected], config("", *deploys, days=39 * days)))
-    assert [decision.event.what for decision in decisions] == ["new", "next"]
+    assert [decision.event.description for decision in decisions] == ["new", "next"]
     assert [len(decision.guards) for decision in decisions] == ([2, 2] if days == 1 else [0, 0])
     if days == 7:  # 28 days before have 4 points
         assert decisions[0].decision == "no data"
@@ -192,7 +190,7 @@ def test_a_deployment_lasts_until_the_next_one() -> None:
     values = [*[100.0] * 20, *[80.0] * 4, *[100.0] * 4, *[50.0] * 4]
     deploys = [Event(day(day_number), str(day_number), deploy=True) for day_number in (28, 20, 24)]
     decisions = list(rollbacks([seen(values)], config("", *deploys)))
-    assert [decision.event.what for decision in decisions] == ["20", "24", "28"]
+    assert [decision.event.description for decision in decisions] == ["20", "24", "28"]
     means = [100.0, (20 * 100 + 4 * 80) / 24, (20 * 100 + 4 * 80 + 4 * 100) / 28]
     expected = [after / before - 1 for after, before in zip((80, 100, 50), means, strict=True)]
     assert [decision.guards[0].relative for decision in decisions] == pytest.approx(expected)

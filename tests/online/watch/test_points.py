@@ -170,7 +170,13 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
 ) -> None:
     daily = series([1.0] * 10 + values, sizes=[2.0] * 9 + [4.0] * (1 + len(values)))
     result = watch_series(("s", "p"), daily, SeriesKind(better), config(), 0.01)
-    assert (result.series, result.part, result.center, result.detection_days, result.better) == ("s", "p", 1.0, 1.0, better)
+    assert (result.series, result.part, result.center, result.detection_days, result.better) == (
+        "s",
+        "p",
+        1.0,
+        1.0,
+        better,
+    )
     assert (result.state, result.since) == (("ok", None) if since is None else ("alarm", day(since)))
     assert result.level == [value for value in values if not math.isnan(value)][-1]
     assert result.size == pytest.approx((18 + 4 * (1 + len(values))) / (10 + len(values)))
@@ -183,7 +189,9 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
     assert constant.points == result.points or any(map(math.isnan, values))
 
 
-@pytest.mark.parametrize(("n_points", "reason"), [(7, "the baseline has 7 of the 8 points of 1 day"), (8, "")])
+@pytest.mark.parametrize(
+    ("n_points", "reason"), [(7, "the baseline must have at least 8 points of 1 day each, got 7"), (8, "")]
+)
 def test_a_baseline_has_eight_points(n_points: int, reason: str) -> None:
     result = watch_series(
         ("s", ""), series([1.0] * n_points + [NAN] * (10 - n_points) + [1.0]), SeriesKind(0), config(), 0.01

@@ -67,7 +67,7 @@ def test_what_was_seen_is_remembered_and_twice_is_once(tmp_path):
     assert later.today == date(2026, 5, 1)
     assert (tmp_path / "watch.json").read_bytes() == state
     (tmp_path / "watch.json").write_text("{}")
-    with pytest.raises(InputError, match="not the state file of a watch"):
+    with pytest.raises(InputError, match="not a state file of 'judged watch'"):
         watch(watch_config(tmp_path))
 
 
@@ -166,7 +166,7 @@ def test_a_roll_back_and_nothing_is_off_are_never_said_together(tmp_path):
             (tmp_path / "watch.json").unlink(missing_ok=True)
             result = watch(watch_config(tmp_path, *event))
             texts = result.blocks()[0].texts
-            assert any(text.startswith("Nothing is off") for text in texts) == result.is_healthy
+            assert any(text.startswith("No alarm in") for text in texts) == result.is_healthy
             write_reviews(tmp_path / "review.csv", [0.1] * 40 + [0.16] * 2)
     assert result.rollbacks[0].decision == "roll back"
 
@@ -184,7 +184,7 @@ def test_a_baseline_of_a_week_is_too_short_for_any_series():
         if is_long_enough:
             assert parse_watch(text).baseline_to == date(2026, 9, 8)
         else:
-            with pytest.raises(InputError, match="7 days, at least 8") as error:
+            with pytest.raises(InputError, match="at least 8 days, got 7") as error:
                 parse_watch(text, "watch.toml")
             assert error.value.line == 3
 
@@ -226,7 +226,9 @@ def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
     assert read_watch("w.toml").state == "w.json"  # another one beside it does not mix with what this one saw
     repeated = process("watch", "w.toml", *logs, "--init")
     assert (repeated.code, "--force" in repeated.err, (tmp_path / "w.toml").read_text()) == (2, True, text)
-    (tmp_path / "w.toml").write_text(text + '[[event]]\ndate = 2025-03-01\nuntil = 2026-01-01\ndescription = "the end"\n')
+    (tmp_path / "w.toml").write_text(
+        text + '[[event]]\ndate = 2025-03-01\nuntil = 2026-01-01\ndescription = "the end"\n'
+    )
     ended = process("watch", "w.toml", *logs, "--format", "json", "--prometheus", "p.txt")
     rows = {row["series"]: row for row in json.loads(ended.out)["series"] if not row["part"]}
     assert ended.code == 1
@@ -247,8 +249,8 @@ def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
         ("[[series]]\nname = 'x'\n", 1, "no table"),
         ("[[series]]\nname = 'x'\ntable = 'y'\nbetter = 'up'\n", 4, "better is 'up'"),
         ("[wacth]\n", 1, "wacth"),
-        ("[[event]]\nwhat = 'x'\ndate = 2026-02-01\nuntil = 2026-01-01\n", 4, "must not be before"),
-        ("[[event]]\nwhat = 'x'\ndate = 2026-02-01\n", 1, "no effect"),
+        ("[[event]]\ndescription = 'x'\ndate = 2026-02-01\nuntil = 2026-01-01\n", 4, "must not be before"),
+        ("[[event]]\ndescription = 'x'\ndate = 2026-02-01\n", 1, "no effect"),
     ],
 )
 def test_what_is_wrong_in_a_configuration_is_said_with_its_line(text, line, problem):
@@ -298,7 +300,7 @@ def test_logs_of_one_day_each_lose_no_day(tmp_path, monkeypatch):
 def test_states_that_are_none_are_refused(tmp_path, row):
     write_reviews(tmp_path / "review.csv", [0.1] * 40)
     (tmp_path / "watch.json").write_text(f'{{"watch": 1, "points": [{row}]}}')
-    with pytest.raises(InputError, match="not the state file of a watch"):
+    with pytest.raises(InputError, match="not a state file of 'judged watch'"):
         watch(watch_config(tmp_path))
 
 

@@ -167,12 +167,12 @@ def test_series_that_vary_by_rounding_or_by_an_unknown_amount() -> None:
     without_errors = series([0.5, 0.6] * 6, errors=[NAN] * 12)
     result = watch_series(("s", "p"), without_errors, SeriesKind(1), config(), 0.01)
     assert (result.series, result.part, result.state, result.better, result.days) == ("s", "p", "not monitored", 0, 1)
-    assert result.reason == "its baseline does not tell how much its points vary"
+    assert result.reason == "the variance of the baseline cannot be estimated"
     assert watch_series(("s", ""), series([0.5] * 12, errors=[NAN] * 12), SeriesKind(1), config(), 0.01).state == "ok"
     weeks = series([0.5] * 60, sizes=[4] * 60)
     result = watch_series(("s", "p"), weeks, SeriesKind(1, share=True), config(days=55), 0.01)
     assert (result.series, result.part, result.state) == ("s", "p", "not monitored")
-    assert result.reason == "the baseline has 7 of the 8 points of 7 days that it takes"
+    assert result.reason == "the baseline must have at least 8 points of 7 days each, got 7"
 
 
 def test_events_of_unequal_sums_and_of_shares_above_a_half() -> None:

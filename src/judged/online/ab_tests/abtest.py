@@ -205,7 +205,7 @@ class ABTest(LogAnswer):
 
     def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
         compared_arms = len(self.assignment.arms) - 1
-        all_arms = f" and jointly for {compared_arms} comparisons with the baseline" if compared_arms > 1 else ""
+        all_arms = f", and hold jointly for {compared_arms} comparisons with the baseline" if compared_arms > 1 else ""
         relative = [row.relative for row in rows]
         return Table(
             name,
@@ -469,7 +469,7 @@ def _roles(
         direction = directions.get(str(metric), 0)
         if direction and metric.better and direction != metric.better:
             declared, required = ("more", "less") if direction > 0 else ("less", "more")
-            problem = f"`better` must be {required} for {metric}, which has this direction, got {declared}"
+            problem = f"`better` must be {required!r} for {metric}, the direction of this metric, got {declared!r}"
             raise InputError(problem, fix=f"remove {metric} from better (--better)")
         return replace(metric, better=metric.better or direction)
 

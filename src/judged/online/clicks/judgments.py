@@ -34,7 +34,7 @@ Grading: TypeAlias = Literal["value", "lower", "human"]
 _COUNTING = {"coec": "clicks", "sat": "satisfied", "purchase": "purchases"}
 _THREE = number(3)
 _N_FOLDS, _MIN_SHARED = 5, 20
-_QUANTILES = (0.5, 0.75, 0.9)  # of lower limits: cuts between grades 0, 1, 2, and 3
+_QUANTILES = (0.5, 0.75, 0.9)  # of lower limits: cut points between grades 0, 1, 2, and 3
 
 
 class PairValues(NamedTuple):
@@ -237,16 +237,16 @@ def judge_clicks(
         )
     topic_pairs = topic_pairs.filter(pa.array(is_selected)).rename_columns(["query_id", "doc_id"])
     values = PairValues(*(column[is_selected] for column in values))
-    grade, sd, n_shared, cuts = values.shrunk, values.sd, 0, tuple[float, ...]()
+    grade, sd, n_shared, cut_points = values.shrunk, values.sd, 0, tuple[float, ...]()
     if grading_rule == "lower":
         # A grade by lower limit is conservative: pairs with few data get low grades.
         lower_limits = np.nan_to_num(values.low)  # without an interval, the limit is 0
-        cuts = tuple(cuts or np.unique(np.quantile(lower_limits, _QUANTILES)).tolist())
-        grade, sd = np.searchsorted(cuts, lower_limits, side="left").astype(np.float64), None
+        cut_points = tuple(cuts or np.unique(np.quantile(lower_limits, _QUANTILES)).tolist())
+        grade, sd = np.searchsorted(cut_points, lower_limits, side="left").astype(np.float64), None
     elif grading_rule == "human":
         grade, sd, n_shared = _predict_human_grades(topic_pairs, values, Qrels.of(gold))
     return ClickJudgments(
-        log.name, by, grading_rule, level, min_shown, cuts, int((~is_selected & ~has_no_topic).sum()),
+        log.name, by, grading_rule, level, min_shown, cut_points, int((~is_selected & ~has_no_topic).sum()),
         int(has_no_topic.sum()), n_shared, topic_pairs, grade, sd, values, notes,
     )  # fmt: skip
 

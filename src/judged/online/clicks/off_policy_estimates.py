@@ -367,8 +367,7 @@ class PageEstimates:
         if convention != "marginal" and name in {"cascade", "whole list", "pseudo-inverse"}:
             has_gap = np.diff(has_result.astype(np.int8), prepend=1, axis=1) > 0
             if n_gaps := int(has_gap.any(axis=1).sum()):
-                return f"{counted(n_gaps, 'page')} without a result above other results, so list probabilities are"
-                " unknown."
+                return f"{counted(n_gaps, 'page')} lack a rank above others, so their list probabilities are unknown."
             return self._mean_weight_problem(is_prefix=True)
         return self._mean_weight_problem(is_prefix=False)
 

@@ -269,7 +269,7 @@ def watch_series(
     baseline = fit_baseline(days.values, days.errors, days.sizes, weekdays, in_baseline)
     values = days.values[in_baseline & np.isfinite(days.values)]
     if len(values) < MIN_POINTS:
-        points = f"at least {MIN_POINTS} points of {counted(length, 'day')}"
+        points = f"at least {MIN_POINTS} points of {counted(length, 'day')} each"
         return WatchedSeries(series, part, "not monitored", f"the baseline must have {points}, got {len(values)}")
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return _watch_constant(name, days, in_baseline, kind, config)
