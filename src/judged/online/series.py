@@ -310,7 +310,7 @@ def sentences_of(series: Series, over: str) -> tuple[str, ...]:
         f"{center} The {period}s vary {ratio}; the control limits include this variation.",
         f"Signals on: {', '.join(starts[i] for i in unusual[:5])}{more}." if unusual else "No signals.",
         *(
-            f"Level change at {starts[change.point]}: {write(change.before)} to {write(change.after)}, p = {change.p:.2g}."
+            f"Change at {starts[change.point]}: {write(change.before)} to {write(change.after)}, p = {change.p:.2g}."
             for change in series.changes
         ),
     )

@@ -139,7 +139,7 @@ def test_invalid_input_is_refused():
         ips(log, {"q": ["b"]}, [1])
     with pytest.raises(InputError, match="no page has a topic"):
         ips(log, {"nothing": ["b"]}, [1, 0.5])
-    with pytest.raises(InputError, match="clip must be"):
+    with pytest.raises(InputError, match="`clip` must be"):
         ips(log, {"q": ["b"]}, [1, 0.5], clip=0.5)
-    with pytest.raises(InputError, match="lack a curve for all pages"):
+    with pytest.raises(InputError, match="no propensities for pages without a stratum"):
         ips(log, {"q": ["b"]}, {"phone": [1, 0.5]})

@@ -115,7 +115,7 @@ def test_invalid_options_are_refused(log):
     for options, problem in (
         ({"min_shown": 10_000}, "no pair has"),
         ({"grading": "human"}, "requires grading=human"),
-        ({"grading": "best"}, "grading is"),
+        ({"grading": "best"}, "must be value, lower, or human"),
         ({"gold": {"t01": {"x": 1}}}, "got 0"),
     ):
         with pytest.raises(InputError, match=problem):

@@ -140,7 +140,7 @@ def test_propensities_of_two_ranks(log):
     assert result.of().tolist() == [row.value for row in result.ranks]
     low, high = second.ci
     assert math.sqrt(low * high) == pytest.approx(second.value)
-    assert f"0.125 [{low:.3f}, {high:.3f}]" in result.sentences[0]
+    assert f"0.125, 95% CI [{low:.3f}, {high:.3f}]" in result.sentences[0]
     assert "0.214" in result.sentences[1]
     assert not result.randomized
     assert result.facts() == {"log": "made", "randomized": False, "stratum": None, "level": 0.95}

@@ -102,8 +102,8 @@ DROP = WatchedSeries(
         WatchedPoint(day(2), 0.11, 0.21, 0.02, False, True), WatchedPoint(day(3), 0.2, 0.2, 0.03, False, False),
     ),
 )  # fmt: skip
-MOVED = WatchedSeries("clicks", "mix", "mix changed", since=day(3), center=0.5, level=0.2571, detection_days=3.0, days=7,
-                points=(WatchedPoint(day(0), 0.5, 0.5, 0.1, True, False),))  # fmt: skip
+MOVED = WatchedSeries("clicks", "mix", "mix changed", since=day(3), center=0.5, level=0.2571, detection_days=3.0,
+                days=7, points=(WatchedPoint(day(0), 0.5, 0.5, 0.1, True, False),))  # fmt: skip
 RARE = WatchedSeries("clicks", "device=x", "not monitored", "it is rare")
 RARE_MIX = WatchedSeries("waits", "mix", "not monitored", "it is rare")
 FLAT = WatchedSeries("waits", "", "ok", center=0.0, level=1.5, detection_days=math.inf)

@@ -33,7 +33,8 @@ EVENT = Event(day(20), "ranker 2", deploy=True)
         ("keep", [guard("ok")], "keep. A loss of 5% or more is excluded for all series."),
         ("keep watching", [guard("ok"), guard("inconclusive", 1234.4)],
          "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1,234 of clicks."),
-        ("keep watching", [guard("inconclusive", 1.0)], "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1 of clicks."),
+        ("keep watching", [guard("inconclusive", 1.0)],
+         "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1 of clicks."),
         ("keep watching", [guard("inconclusive", 0.99), guard("inconclusive", part="x")],
          "keep watching. clicks and clicks of x may be worse by more than 5%."),
         ("no data", [], ("no data. No series with a direction has a baseline of 8 points, 8 points"
@@ -199,8 +200,10 @@ def test_a_deployment_lasts_until_the_next_one() -> None:
 @pytest.mark.parametrize(
     ("better", "low", "high", "state"),
     [
-        (1, -0.2, -0.11, "harmed"), (1, -0.2, -0.1, "inconclusive"), (1, -0.1, 0.1, "inconclusive"), (1, -0.09, 0.1, "ok"),
-        (-1, 0.11, 0.2, "harmed"), (-1, 0.1, 0.2, "inconclusive"), (-1, -0.1, 0.1, "inconclusive"), (-1, -0.1, 0.09, "ok"),
+        (1, -0.2, -0.11, "harmed"), (1, -0.2, -0.1, "inconclusive"),
+        (1, -0.1, 0.1, "inconclusive"), (1, -0.09, 0.1, "ok"),
+        (-1, 0.11, 0.2, "harmed"), (-1, 0.1, 0.2, "inconclusive"),
+        (-1, -0.1, 0.1, "inconclusive"), (-1, -0.1, 0.09, "ok"),
         (1, 0.2, 0.3, "ok"), (-1, -0.3, -0.2, "ok"), (1, -0.3, 0.3, "inconclusive"), (-1, -0.3, 0.3, "inconclusive"),
     ],
 )  # fmt: skip

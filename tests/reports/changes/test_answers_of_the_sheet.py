@@ -297,7 +297,7 @@ def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, rev
         (lambda decision, block: answer_gate(SimpleNamespace(status=decision, verdict="v", table=block)),  # type: ignore[arg-type]
          {"pass": "good", "fail": "bad", "error": "undecided"}),
         (lambda decision, block: answer_ab_test(SimpleNamespace(table=block), SimpleNamespace(decision=decision)),  # type: ignore[arg-type]
-         {"ship": "good", "do not ship": "bad", "broken": "bad", "keep running": "undecided"}),
+         {"ship": "good", "do not ship": "bad", "invalid": "bad", "keep running": "undecided"}),
         (lambda decision, block: answer_interleaving(  # type: ignore[arg-type]
             SimpleNamespace(other="new", decision=decision, reasons=("a", "b"), table=block)),
          {"preferred": "good", "not preferred": "bad", "no preference": "undecided"}),
