@@ -75,7 +75,7 @@ ONES, TWOS = [1] * 12, [2] * 12
 
 @pytest.mark.parametrize(
     ("decision", "says"),
-    [("ship", "better"), ("do not ship", "worse"), ("keep running", "undecided"), ("broken", "undecided")],
+    [("ship", "better"), ("do not ship", "worse"), ("keep running", "undecided"), ("invalid", "undecided")],
 )
 def test_the_ab_test_says_what_its_verdict_says(decision: str, says: str) -> None:
     first, last = collect_evidence(pair(ONES, ONES), ab_test(decision), None, None)
