@@ -94,7 +94,7 @@ def stratified(
             yield arm_difference(identity, estimates, no_difference, assignment, inference, p_before, effective)
             continue
         pooled, shares = _mean(periods)
-        # Kish, with the shares of the variance as weights: unequal shares leave fewer effective users.
+        # Welch-Satterthwaite: (sum v)**2 / sum(v**2 / n) for the variances v of periods with n effective users.
         effective_users = 1.0 / sum(shares**2 / np.array([period.effective_users for period in periods]))
         p_values = [period.p_before for period in periods if not math.isnan(period.p_before)]
         p_before = min(1.0, len(p_values) * min(p_values)) if p_values else math.nan  # Bonferroni
@@ -104,7 +104,8 @@ def stratified(
 def _mean(periods: Sequence[ArmDifference]) -> tuple[AdjustedDifference, Floats]:
     """Return the weighted mean of the differences of periods, and the share of each period in its variance.
 
-    Weights are the harmonic means of the denominators of both arms, as in a Cochran-Mantel-Haenszel test.
+    Weights are n_0 n_1 / (n_0 + n_1) for the denominators n_0 and n_1 of the arms, as in a Cochran-Mantel-Haenszel
+    estimate of a risk difference (Cochran, Biometrics 1954).
     """
     sizes = np.array([1.0 / (1.0 / period.baseline.denominator + 1.0 / period.other.denominator) for period in periods])
     weights = sizes / sizes.sum()

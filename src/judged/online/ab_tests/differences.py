@@ -329,7 +329,8 @@ def slice_interactions(differences: Sequence[ArmDifference]) -> list[Interaction
     for (metric, arm), group in groups.items():
         if len(group) < 2:
             continue
-        # Cochran (1954), section 3: the weighted sum of squares around the weighted mean is chi-squared.
+        # Q of Cochran (Biometrics 1954) = sum w (d - mean)**2 with w = 1 / SE**2: chi-squared with k - 1 degrees of
+        # freedom if the k differences d are equal.
         weights, values = np.array([[1.0 / adjusted.error**2, adjusted.value] for adjusted in group]).T
         q = float(weights @ (values - np.average(values, weights=weights)) ** 2)
         p = float(gammaincc((len(group) - 1) / 2.0, q / 2.0))

@@ -212,7 +212,8 @@ def _plan(
     error = ratio_error(len(n), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum())
     spread = error * math.sqrt(len(n)) / value if value > 0 else math.nan
     z = _NORMAL.inv_cdf(0.5 + inference.level / 2.0) + _NORMAL.inv_cdf(power)
-    # Two arms of half the users each: the difference has twice the standard error of the value over all users.
+    # Sample size of a two-sided z-test, (z_(1 - alpha / 2) + z_power)**2 (SE sqrt(n) / delta)**2. With two arms of
+    # n / 2 users, the SE of the difference is twice that of the value over all n users.
     fixed_sample = [(2.0 * z * spread / difference) ** 2 for difference in differences]
     any_day = [users_any_day(spread, difference, power, inference) for difference in differences]
     false_alarms = _false_alarms(n, d, splits, 1.0 - inference.level, rng)

@@ -95,6 +95,7 @@ def expected_clicks(
     rank_clicks = np.bincount(rank_index, cells.clicks)[rank_index]
     rank_impressions = np.bincount(rank_index, cells.impressions)[rank_index]
     share, ctr = cells.impressions / rank_impressions, rank_clicks / rank_impressions
+    # Expected clicks = sum over ranks r of impressions_r CTR_r (Zhang and Jones, WWW 2007).
     expected = np.bincount(cells.pair, share * rank_clicks, n_pairs).astype(np.float64)
     skip_rate = (cells.impressions - cells.clicks + 0.5) / (cells.impressions + 1)
     # Variance of expected clicks from rank rates, and covariance with the clicks of the pair (delta method).

@@ -395,6 +395,7 @@ def _cross_validate(
         # A page with probability 0 makes the total log-likelihood minus infinity.
         impossible += float(counts @ ~np.isfinite(page_loglik))
         rows = counts > 0
+        # Perplexity of a rank: 2**(-mean log2 p) over held-out results (Dupret and Piwowarski, SIGIR 2008).
         surprise -= np.stack([counts[rows] @ log_probability[rows] for log_probability in log_p]) / np.log(2)
         impressions += counts @ has_result
         is_shown = has_result[rows]

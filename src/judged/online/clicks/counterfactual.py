@@ -157,7 +157,8 @@ def ips(
     A value is the mean over pages of ``sum over clicks of gain(rank in the run) / propensity(logged rank)``. It
     estimates the measure with grade 1 for documents that attract the user of the page (Joachims, Swaminathan and
     Schnabel, WSDM 2017). It is a lower bound, because documents that were never shown have no clicks. The
-    self-normalized value (SNIPS) is divided by the weight of all clicks: less variance, and a vanishing bias.
+    self-normalized value (SNIPS: Swaminathan and Joachims, NIPS 2015) is divided by the weight of all clicks: less
+    variance, and a vanishing bias.
 
     Propensities from the same log (recognized by their values) depend on the same clicks. A jackknife over at most 50
     groups of users then includes their error; with fewer than 10 users there is no interval. Other propensities are

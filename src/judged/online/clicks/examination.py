@@ -43,7 +43,7 @@ class RankPropensities(NamedTuple):
 
 
 def estimate_all_pairs(impressions: Floats, clicks: Floats) -> RankPropensities:
-    """Estimate examination propensities with the all-pairs estimator (Agarwal et al., WSDM 2019).
+    """Estimate examination propensities from all pairs of ranks (intervention harvesting: Agarwal et al., WSDM 2019).
 
     Parameters
     ----------
@@ -58,8 +58,9 @@ def estimate_all_pairs(impressions: Floats, clicks: Floats) -> RankPropensities:
     Notes
     -----
     Each two ranks are compared by the click-through rates of documents that were shown at both, weighted by
-    ``n m / (n + m)`` for n and m impressions. The logarithms of all ratios are fitted by weighted least squares. The
-    estimate assumes that impressions of a document for a query differ only in their rank.
+    ``n m / (n + m)`` for n and m impressions. The logarithms of all ratios are fitted by weighted least squares (the
+    all-pairs estimator of Agarwal et al. maximizes a likelihood instead). The estimate assumes that impressions of a
+    document for a query differ only in their rank.
 
     Examples
     --------
@@ -255,6 +256,7 @@ class Replicates(NamedTuple):
         values, n = self.leave_one_out, len(self.leave_one_out)
         if not n:
             return np.nan * self.full.log_propensity
+        # Jackknife: SE**2 = (G - 1) / G sum (theta_(i) - mean)**2 (Efron and Tibshirani 1993, Chapter 11).
         return np.sqrt((n - 1) / n * ((values - values.mean(axis=0)) ** 2).sum(axis=0))
 
 

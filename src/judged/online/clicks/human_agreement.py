@@ -316,7 +316,7 @@ def _feedback_tests(sources: tuple[Floats, ...], grade: Floats, topic: Ints, lev
     def partial(sums: Floats) -> Floats:
         tau_rank, tau_grade, tau_rank_grade = (tau(sums[:, i]) for i in range(3))
         with np.errstate(invalid="ignore", divide="ignore"):
-            # Kendall's partial tau.
+            # Kendall (Biometrika 1942): (tau_12 - tau_13 tau_23) / sqrt((1 - tau_13**2) (1 - tau_23**2)).
             return (tau_rank - tau_grade * tau_rank_grade) / np.sqrt((1 - tau_grade**2) * (1 - tau_rank_grade**2))
 
     for source, values in zip(_SOURCES[:2], sources, strict=False):

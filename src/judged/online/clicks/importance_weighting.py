@@ -119,7 +119,7 @@ def pseudo_inverse(weights: Floats, rewards: Floats) -> Floats:
     >>> pseudo_inverse(np.array([[2.0, 0.5]]), np.array([[1.0, 1.0]])).tolist()
     [3.0]
     """
-    # With independent ranks, the pseudo-inverse of the second-moment matrix gives the weight 1 + sum_k (w_k - 1).
+    # For a product distribution, the pseudo-inverse of the second-moment matrix gives 1 - K + sum_k w_k.
     return (1.0 + (weights - 1.0).sum(axis=1)) * rewards.sum(axis=1)
 
 
@@ -151,7 +151,7 @@ def skewness_sample_size(residuals: Floats) -> float:
 
 
 def self_normalized(weights: Floats, rewards: Floats, expected: Floats) -> tuple[float, Floats]:
-    """Compute SNIPS per rank: less variance than IPS, and a bias that vanishes with more pages.
+    """Compute SNIPS per rank (Swaminathan and Joachims, NIPS 2015): less variance than IPS, and a vanishing bias.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def mean_and_error(values: Floats, unit: Ints) -> tuple[float, float]:
     mean, n_units = float(values.mean()), int(unit.max()) + 1
     if n_units < 2:
         return mean, float("nan")
-    # Cluster-robust standard error with the small-sample factor U / (U - 1).
+    # Cluster-robust standard error (Liang and Zeger, Biometrika 1986) with the small-sample factor U / (U - 1).
     residuals = np.bincount(unit, values - mean, n_units)
     return mean, float(np.sqrt((residuals * residuals).sum() * n_units / (n_units - 1.0)) / len(values))
 

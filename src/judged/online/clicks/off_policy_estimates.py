@@ -471,6 +471,7 @@ def _model_based_values(
         model = ShrunkRates(cell_codes[train], pages.rank[train], pages.clicked[train], len(logged_cells), depth)
         page, rank = pages.page[test], pages.rank[test]
         errors = pages.clicked[test] - model.expected_reward(cell_codes[test], rank)
-        # DR: predicted target reward plus the importance-weighted prediction error of the logged documents.
+        # Doubly robust (Dudik, Langford and Li, ICML 2011): predicted reward of the target policy plus
+        # w (r - prediction) of the logged documents.
         robust_values += predict(model, test) + np.bincount(page, weights.rank_weight[page, rank] * errors, shape[0])
     return direct_values, direct_weights, robust_values

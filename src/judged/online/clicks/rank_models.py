@@ -64,14 +64,14 @@ class ClickModel:
         return name == "attractiveness" or (name == "satisfaction" and self.satisfied == "pair")
 
 
-_BOOK = "Chuklin, Markov and de Rijke, Click Models for Web Search, 2015"
+_BOOK = "Chuklin, Markov and de Rijke, Click Models for Web Search, 2015, Chapter 3"
 _MODELS = (
     ClickModel(
-        "RCTR", "click-through rate by rank", f"{_BOOK}, 3.1",
+        "RCTR", "click-through rate by rank", _BOOK,
         "the click probability depends only on the rank", attractive=False, examined="rank",
     ),
     ClickModel(
-        "DCTR", "click-through rate by document", f"{_BOOK}, 3.1",
+        "DCTR", "click-through rate by document", _BOOK,
         "users examine all results, so that the click probability depends only on the document",
     ),
     ClickModel(
@@ -212,7 +212,9 @@ class RankModelCounts:
         not_alpha = failure["attractiveness"][self.pair] if self.model.attractive else 0.0
         gamma = success["examination"][self.node] if self.model.examined else 1.0
         p_skip_examined = gamma * not_alpha
-        # E-step: P(examined | not clicked) = gamma (1 - alpha) / (1 - gamma + gamma (1 - alpha)).
+        # Notation of Chuklin et al. (2015): P(click) = alpha gamma, with attractiveness alpha and examination gamma.
+        # E-step: P(examined | not clicked) = gamma (1 - alpha) / (1 - alpha gamma), and 1 - alpha gamma = 1 - gamma +
+        # gamma (1 - alpha). The last form is also valid for the values of variational Bayes, which do not sum to 1.
         p_skip = np.maximum(1 - gamma + p_skip_examined, _TINY)
         examinations = self.clicks + (self.impressions - self.clicks) * p_skip_examined / p_skip
         counts: Sums = {}

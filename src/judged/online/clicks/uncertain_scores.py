@@ -210,7 +210,7 @@ def evaluate_uncertain(
 
 def _extrapolate(scores: Floats, noise_1: Floats, noise_2: Floats) -> Floats:
     """Return the SIMEX extrapolation of scores with noise added 0, 1, and 2 times."""
-    # Parabola through noise levels 1, 2, and 3, evaluated at 0.
+    # Parabola through lambda = 0, 1, and 2 (added noise variance in units of se**2), evaluated at lambda = -1.
     return 3 * scores - 3 * noise_1.mean(axis=0) + noise_2.mean(axis=0)
 
 

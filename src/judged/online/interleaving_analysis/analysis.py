@@ -260,7 +260,8 @@ def estimate_preference(outcomes: Outcomes, slice_name: str | None, inference: I
     if slice_name is not None:
         selected = outcomes.slice_code == outcomes.slices.index(slice_name)
     win, loss, unit = outcomes.win[selected], outcomes.loss[selected], outcomes.unit[selected]
-    # Half of win - loss, averaged over lists, equals wins + ties / 2 - 1 / 2 as a share of the lists.
+    # Delta of Chapelle et al. (TOIS 2012): (wins + ties / 2) / (wins + ties + losses) - 1 / 2, which equals the mean
+    # over clicked lists of (win - loss) / 2.
     value, credit = UnitRatio.of_rows(unit, (win - loss) / 2.0), UnitRatio.of_rows(unit, outcomes.credit[selected])
     reason = interval_insufficiency(unit, value)
     interval, credit_interval, p = (math.nan, math.nan), (math.nan, math.nan), math.nan

@@ -138,12 +138,13 @@ def read_mixed_lists(
     if baseline not in rankers:
         raise InputError(f"there is no ranker {baseline!r}", fix=f"use one of {', '.join(rankers)}", path=log.name)
     other = rankers[rankers[0] == baseline]
-    # Team draft and balanced: a click counts for the team of the result, or for neither.
+    # Team draft (Radlinski, Kurup and Joachims, CIKM 2008) and balanced interleaving (see `mixed_lists`): a click
+    # counts for the ranker of the result, or for neither.
     share = f"CASE team WHEN {literal(other)} THEN 1.0 WHEN {literal(baseline)} THEN 0.0 END"
-    # Probabilistic: by the probability that the result was drawn from the other ranker, given the results above.
+    # Probabilistic interleaving (Hofmann, Whiteson and de Rijke, CIKM 2011): a click counts by the posterior
+    # probability that the result was drawn from the other ranker, given the results above.
     if test["method"] == "probabilistic":
         share = "chance_2 / (chance_1 + chance_2)" if test["first"] == baseline else "chance_1 / (chance_1 + chance_2)"
-    # Hofmann, Whiteson and de Rijke (CIKM 2011): softmax over ranks, normalized over the results that are left.
     counts = "true" if count_shared or test["method"] != "team-draft" else "NOT is_shared"
     positions = log.engine.keep(
         f"""
@@ -174,6 +175,7 @@ _COLUMNS = ("interleaving_method", "interleaving_first", "interleaving_length", 
 
 
 def _weight(rank: str) -> str:
+    # Softmax over ranks of Hofmann et al.: P(d) = r(d)**-tau / sum r(d')**-tau, over the documents d' that are left.
     return f"CASE WHEN {rank} <= cut THEN power({rank}, -{TAU}) ELSE 0.0 END"
 
 

@@ -106,7 +106,7 @@ def _guard(series: WatchedSeries, event: Event, next_date: date | None, margin: 
     deviations = [np.array([point.value - point.expected for point in side]) for side in (before, after)]
     weights = [1.0 / np.array([point.sigma for point in side]) ** 2 for side in (before, after)]
     means = [float((x * w).sum() / w.sum()) for x, w in zip(deviations, weights, strict=True)]
-    # Standard deviation of the mean of an AR(1) process, relative to independent points.
+    # Standard deviation of the mean of a long AR(1) process with autocorrelation rho, relative to independent points.
     inflation = math.sqrt((1.0 + series.autocorrelation) / (1.0 - series.autocorrelation))
     n, df = len(after), len(before) - 1
     errors = [inflation / math.sqrt(float(side.sum())) for side in weights]
