@@ -186,7 +186,7 @@ Do pages with better scores get more clicks and more satisfied users? This study
 their judgments, and compares the scores with the outcomes of the pages. It also tests whether preferences from clicks
 agree with the grades.
 
-- **better page, better outcome**: of two pages with different outcomes, the probability that the page with the better
+- **concordance**: of two pages with different outcomes, the probability that the page with the better
   outcome has the better score. Chance is 0.5.
 - **within topics**: the same for pages of one topic. Easy topics have no effect on it.
 - **agreement**: share of preferences between two results with different grades that agree with the grades. A click
