@@ -65,7 +65,7 @@ def pages(lists, clicks, **fields):
 
 
 def test_unconnected_ranks_are_refused():
-    with pytest.raises(InputError, match=r"rank 3 and 4 cannot be compared with rank 1 and 2") as caught:
+    with pytest.raises(InputError, match=r"ranks 3 and 4 cannot be compared with ranks 1 and 2") as caught:
         propensities(log_of(pages(["abcd", "badc"] * 10, ["ab", "ab"] * 10), has=HAS))
     assert "depth=2" in str(caught.value)
     with pytest.raises(InputError, match="1 document were shown at several ranks"):

@@ -438,7 +438,9 @@ def _verdict_by_primary(
     # Not significant, and too small to matter even at the end of the interval: more data would not change that.
     if low <= 0 and max(-relative_low, relative_high) < margin:
         return Verdict(
-            arm, "do not ship", (f"The difference in {metric} is below {percent(margin)} of the baseline: {result}.",)
+            arm,
+            "do not ship",
+            (f"The difference in {metric} is smaller than {percent(margin)} of the baseline: {result}.",),
         )
     if low > 0 and not undecided:
         return Verdict(arm, "ship", (f"{metric} is significantly better: {result}.",))

@@ -356,6 +356,10 @@ def estimate_ranks(
     return rank_rows, links, notes
 
 
+def _ranks_text(ranks: list[str]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {listed(ranks)}"
+
+
 def _check_connected(full: RankPropensities, impressions: Floats, repeated: np.ndarray[Any, Any], stratum: str) -> None:
     has_impressions = impressions.sum(axis=0) > 0
     where = f" of {stratum}" if stratum else ""
@@ -372,7 +376,7 @@ def _check_connected(full: RankPropensities, impressions: Floats, repeated: np.n
     depth = next((row for row in range(len(has_impressions)) if is_unconnected[row]), 0)
     fix = "randomize some lists, for example by swapping two results on a share of pages"
     raise InputError(
-        f"rank {listed(unconnected)}{where} cannot be compared with rank {listed(connected)}: no chain of clicked"
+        f"{_ranks_text(unconnected)}{where} cannot be compared with {_ranks_text(connected)}: no chain of clicked"
         f" documents connects them ({document_count})",
         fix=f"{fix}; or use depth={depth} (--depth {depth})" if depth > 1 else fix,
     )

@@ -114,13 +114,11 @@ class ClickAgreement(FieldAnswer):
         ]
         if judgment.ci is not None:
             low, high = judgment.ci
-            correlation = "orrelation of click judgments with the logged rank, given human grades"
-            finding = f"Feedback failure: positive c{correlation}" if low > 0 else f"Negative c{correlation}"
-            finding = finding if low > 0 or high < 0 else f"No significant c{correlation}"
+            direction = "Feedback failure: positive" if low > 0 else "Negative" if high < 0 else "No significant"
+            interval = _interval_text(judgment.ci, self.level)
             sentences.append(
-                f"{finding}: partial tau {judgment.partial:+.3f}{_interval_text(judgment.ci, self.level)}; raw"
-                " click-through"
-                f" rates: {raw.partial:+.3f}."
+                f"{direction} correlation of click judgments with the logged rank, given human grades: partial tau"
+                f" {judgment.partial:+.3f}{interval}; raw click-through rates: {raw.partial:+.3f}."
             )
         if self.systems > 1 and not math.isnan(self.tau):
             systems = counted(self.systems, "system")

@@ -191,7 +191,7 @@ class OffPolicyEstimates(LogAnswer):
             Table(
                 "weights",
                 columns_of(
-                    self.weights, ("rank", COUNT), ("pages", COUNT), ("mean", NUMBER), ("error", NUMBER),
+                    self.weights, ("rank", COUNT), ("pages", COUNT), ("mean", NUMBER), ("error", NUMBER, "SE"),
                     ("largest", NUMBER), ("effective_users", COUNT, f"effective {self.unit}s"),
                     ("unsupported", NUMBER),
                 ),

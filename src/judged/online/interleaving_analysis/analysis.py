@@ -316,7 +316,9 @@ def _verdict(
     sample = f"p = {P_VALUE.write(overall.p)}, n = {overall.users:,} {unit}s with {overall.lists:,} clicked lists"
     result = f"{_POINTS.write(overall.value)}, {percent(level)} CI [{low}, {high}], {sample}"
     if overall.low > 0:
-        return "preferred", (f"It won significantly more lists than {mixed.rankers[0]}: {result}.",)
+        return "preferred", (f"{mixed.rankers[1]} won significantly more lists than {mixed.rankers[0]}: {result}.",)
     if overall.high < 0:
-        return "not preferred", (f"It won significantly fewer lists than {mixed.rankers[0]}: {result}.",)
+        return "not preferred", (
+            f"{mixed.rankers[1]} won significantly fewer lists than {mixed.rankers[0]}: {result}.",
+        )
     return "keep running", (f"No significant preference over {mixed.rankers[0]}: {result}.",)

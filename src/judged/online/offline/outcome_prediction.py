@@ -67,7 +67,7 @@ _OUTCOMES = (
                 "satisfied_page_{t}", 1, needs_clock=True),
     PageOutcome("clicked", "a click", "clicked", 1),
     PageOutcome("first click RR", "1 / rank of the first click, 0 without a click", "first_rr", 1),
-    PageOutcome("best click RR", "1 / highest clicked rank, 0 without a click", "topmost_rr", 1),
+    PageOutcome("best click RR", "1 / rank of the highest clicked result, 0 without a click", "topmost_rr", 1),
     PageOutcome("opened", "number of clicked results", "opened", 1, is_share=False),
     PageOutcome("abandoned", "no click", "abandoned", -1),
     PageOutcome("reformulated", "the next query of the session is a reformulation", "reformulated", -1,

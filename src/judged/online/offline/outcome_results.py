@@ -294,7 +294,7 @@ def _describe_relation(relation: OutcomeRelation, unit: str) -> str:
         return f"{name}: no two of {relation.pages} pages differ in both score and outcome."
     start = f"{name}: concordance {relation.probability}, n = {relation.pages} pages of {relation.units} {unit}s"
     if not relation.probability.has_interval:
-        return f"{start}; without a CI."
+        return f"{start}. There is no CI."
     if shortage := insufficiency(relation.units, "verdict"):
         return f"{start}. {shortage.sentence(unit)}"
     if not relation.probability.excludes(_CHANCE):
