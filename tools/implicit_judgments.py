@@ -131,7 +131,7 @@ def systems(log: InteractionLog) -> str:
     by_people = evaluate_means(people.over(shown), runs)
     found, agreed = evaluate_uncertain(judgments, runs, "nDCG@10"), against_people(judgments, people, runs)
     rows = tuple(
-        (row.run, f"{by_people[row.run]:.3f}", f"{row.plain:.3f}", interval(row.value, row.ci, ""))
+        (row.run, f"{by_people[row.run]:.3f}", f"{row.uncorrected:.3f}", interval(row.value, row.ci, ""))
         for row in found.rows
     )
     head = ("run", "human grades", "clicks, shrunk grades", "clicks, corrected")
