@@ -139,7 +139,7 @@ def relations(result: OfflineOnline) -> Table:
     """Return the table of relations over all pages."""
     rows = [row for row, relation in enumerate(result.relations) if relation.slice is None]
     return replace(result.table("relations").take(rows), labels=2).showing(
-        "measure", "outcome", "probability", "within"
+        "measure", "outcome", "probability", "within_topics"
     )
 
 
@@ -154,7 +154,7 @@ def verdict(result: OfflineOnline) -> str:
     for outcome in result.outcomes:
         over_all, within = (
             sum(getattr(result.of(measure, outcome), column).excludes(0.5) for measure in result.measures)
-            for column in ("probability", "within")
+            for column in ("probability", "within_topics")
         )
         sentences.append(
             f"For *{outcome}*, {over_all} of {len(result.measures)} intervals exclude chance, within topics {within}."
