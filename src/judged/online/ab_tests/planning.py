@@ -37,7 +37,8 @@ class MetricPlan(NamedTuple):
 
     ``value``, ``spread``: its value in the log, and the standard deviation of a user's influence divided by it (the
     coefficient of variation, for a mean over users).
-    ``false_alarms``: share of random splits of the users that are significant in a fixed-sample test, ideally ``1 - level``.
+    ``false_alarms``: share of random splits of the users that are significant in a fixed-sample test, ideally
+    ``1 - level``.
     ``users``, ``users_any_day``, ``days``: for each relative difference, the required users for a fixed sample and for
     intervals that are valid on any day, and the days of the latter.
     """

@@ -337,7 +337,7 @@ def human_grades(pairs: ArrowTable, gold: Qrels) -> Floats:
 
 
 def _isotonic_regression(x: Floats, y: Floats, new_x: Floats) -> Floats:
-    """Fit a non-decreasing curve, and interpolate it linearly at `new_x`."""
+    """Fit a non-decreasing curve (isotonic calibration), and interpolate it linearly at `new_x`."""
     from scipy.optimize import isotonic_regression
 
     # Ties must be averaged before isotonic regression, which needs distinct x.
