@@ -134,7 +134,7 @@ def test_calendar() -> None:
 
 def test_refusals() -> None:
     points = series(noisy(10))
-    with pytest.raises(InputError, match="unknown period 'year'"):
+    with pytest.raises(InputError, match="no period 'year'"):
         build_series(points, period="year")
     with pytest.raises(InputError, match="no period has rows"):
         build_series([], period="day")
