@@ -34,7 +34,7 @@ def test_clicks_at_the_time_of_their_page_tell_no_wait() -> None:
     assert {str(metric): reason for metric, reason in scores.refused} == {
         WAIT: SAME, MEDIAN: SAME, "Latency": "the latency is 0 on every page"}  # fmt: skip
     assert [str(metric) for metric in scores.metrics] == ["PageCTR"]
-    with pytest.raises(InputError, match=f"TimeToFirstClick: {SAME}"):
+    with pytest.raises(InputError, match=f"TimeToFirstClick is not supported: {SAME}"):
         over_time(log, WAIT)
 
 
