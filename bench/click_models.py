@@ -62,7 +62,7 @@ def main() -> None:
             print(f"{model:4} {shrink:10} {cpu:6.2f} {wall:6.2f} {fit.iterations:4} {rate / 1e6:7.1f}{ratio_note}")
     if pages <= 100_000:
         cpu = time.process_time()
-        best_model = compare_models(log, folds=2).chosen
+        best_model = compare_models(log, folds=2).selected
         print(f"comparison of all nine models in 2 folds: {best_model}, {time.process_time() - cpu:.1f} CPU s")
 
 

@@ -153,7 +153,7 @@ def system_section(log: InteractionLog) -> str:
     human_means = evaluate_means(people.over(topics), runs)
     corrected, agreement = evaluate_uncertain(judgments, runs, "nDCG@10"), against_people(judgments, people, runs)
     rows = tuple(
-        (row.run, f"{human_means[row.run]:.3f}", f"{row.plain:.3f}", format_interval(row.value, row.ci, ""))
+        (row.run, f"{human_means[row.run]:.3f}", f"{row.uncorrected:.3f}", format_interval(row.value, row.ci, ""))
         for row in corrected.rows
     )
     head = ("run", "human grades", "clicks, shrunk grades", "clicks, corrected")

@@ -57,7 +57,8 @@ def session_2012(folder: Path) -> list[str]:
     preferences = preference_agreement(log, qrels, rules=["above", "last-above", "earlier", "next"], unit="session")
     introduction = (
         f"People got a topic, queried a web search engine, and read the results. The log has {pages.units} sessions"
-        f" with times. {pages.joined} of {pages.pages} pages have results and a judged topic, and {pages.judged:.1%} of"
+        f" with times. {pages.pages_used} of {pages.pages} pages have results and a judged topic, and"
+        f" {pages.judged:.1%} of"
         " their first 10 results are judged. A page is *satisfied* if the user viewed an opened result for 30 seconds:"
         f" {pages.of('nDCG@10', 'satisfied').mean:.0%} of the pages."
     )
@@ -79,7 +80,8 @@ def session_2014(folder: Path) -> list[str]:
     pages = against_qrels(log, qrels, measures=measures, outcomes=["clicked"], unit="session")
     preferences = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
     introduction = (
-        f"These {pages.joined} pages of {pages.units} sessions have a label from -2 to 4 for each of the ten results,"
+        f"These {pages.pages_used} pages of {pages.units} sessions have a label from -2 to 4 for each of the ten"
+        " results,"
         f" and no times. {pages.of('P@10', 'clicked').mean:.0%} of them have a click. The ideal ranking of nDCG"
         " contains only results that were shown for the query. It therefore measures the order of a page, not its"
         " quality; use P, DCG, or ERR instead. Topics are single queries with almost identical pages, so the column"
@@ -137,7 +139,7 @@ def relation_table(result: OfflineOnline) -> Table:
     """Return the table of relations over all pages."""
     rows = [row for row, relation in enumerate(result.relations) if relation.slice is None]
     return replace(result.table("relations").take(rows), labels=2).showing(
-        "measure", "outcome", "probability", "within"
+        "measure", "outcome", "probability", "within_topics"
     )
 
 
@@ -152,7 +154,7 @@ def describe_relations(result: OfflineOnline) -> str:
     for outcome in result.outcomes:
         overall, within = (
             sum(getattr(result.of(measure, outcome), column).excludes(0.5) for measure in result.measures)
-            for column in ("probability", "within")
+            for column in ("probability", "within_topics")
         )
         sentences.append(
             f"For *{outcome}*, {overall} of {len(result.measures)} intervals exclude chance, within topics {within}."
@@ -168,7 +170,7 @@ def describe_topic_means(result: OfflineOnline) -> str:
     ]
     topics = result.topics[0]
     return (
-        f"Spearman's rho of the means of {topics.n} topics with at least {result.least_pages} pages is, for nDCG@10,"
+        f"Spearman's rho of the means of {topics.n} topics with at least {result.min_pages} pages is, for nDCG@10,"
         f" {' and '.join(rho_texts)}."
     )
 
@@ -184,7 +186,7 @@ Do pages with better scores get more clicks and more satisfied users? This study
 their judgments, and compares the scores with the outcomes of the pages. It also tests whether preferences from clicks
 agree with the grades.
 
-- **better page, better outcome**: of two pages with different outcomes, the probability that the page with the better
+- **concordance**: of two pages with different outcomes, the probability that the page with the better
   outcome has the better score. Chance is 0.5.
 - **within topics**: the same for pages of one topic. Easy topics have no effect on it.
 - **agreement**: share of preferences between two results with different grades that agree with the grades. A click

@@ -18,7 +18,7 @@ def test_the_sessions_of_2012_are_as_the_page_says() -> None:
     found = compare_models(log, unit="session")
     rows = {row.model: row for row in found.rows}
     assert f"({found.pages} pages of {found.units} sessions" in PAGE
-    assert (found.rows[0].model, found.chosen) == ("DBN", "RCTR")
+    assert (found.rows[0].model, found.selected) == ("DBN", "RCTR")
     assert f"({rows['DBN'].loglik:.3f} nats a page)" in PAGE
     ranks, documents = rows["RCTR"].difference, rows["DCTR"].difference
     assert f"(difference {ranks.value:.3f} [{ranks.low:.3f}, {ranks.high:+.3f}])" in PAGE

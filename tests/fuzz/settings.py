@@ -58,7 +58,7 @@ _WATCH = """
 [watch]
 baseline_from = 2026-03-01
 baseline_to = 2026-03-20
-alarms_a_month = 0.5
+alarms_per_month = 0.5
 margin_relative = 0.05
 [[series]]
 name = "bad"
@@ -66,7 +66,7 @@ table = "review.csv"
 better = "less"
 [[event]]
 date = 2026-03-10
-what = "new index"
+description = "new index"
 deploy = true
 """
 

@@ -109,11 +109,11 @@ def test_options_of_a_series(log: InteractionLog, options: dict[str, Any], messa
         ({"pages": ["first"]}, "pages is"),
         ({"unit": ["user"]}, "unit is"),
         ({"dwell": "30"}, "dwell is '30'. Fix: use a number"),
-        ({"least_judged": "x"}, "least_judged is 'x'. Fix: use a number"),
+        ({"min_judged": "x"}, "min_judged is 'x'. Fix: use a number"),
         ({"bins": 2.5}, "bins is 2.5. Fix: use an integer"),
-        ({"least_pages": None}, "least_pages is None"),
+        ({"min_pages": None}, "min_pages is None"),
         ({"level": "x"}, "level is 'x'. Fix: use a number"),
-        ({"topics": 3}, "invalid topics 3"),
+        ({"topics": 3}, "`topics` must be a column, a path, or a mapping of texts, got 3"),
     ],
 )
 def test_options_against_qrels(log: InteractionLog, options: dict[str, Any], message: str) -> None:

@@ -186,4 +186,4 @@ def test_unit_of_sessions() -> None:
     log: InteractionLog = typed_log(*pages_and_events())
     scores = online_metrics(log, ["PageCTR", "SessionsPerUser"], unit="session")
     assert scores.of("PageCTR").units == 11  # not the session with only an empty page
-    assert scores.refused[0][1] == "sessions are the unit here, not users"
+    assert scores.refused[0][1] == "it requires unit=user"

@@ -128,7 +128,7 @@ def alarm_rate(world: World, pages: int, trials: int) -> tuple[float, float]:
     rng, num_alarms, num_watched = np.random.default_rng([31, pages]), 0, 0
     for _ in range(trials):
         result, _ = watch_days(series(rng, world, pages, np.ones(world.base + 365)), world)
-        num_watched += result.state != "not watched"
+        num_watched += result.state != "not monitored"
         alarm_states = [False, *(point.alarm for point in result.points)]
         num_alarms += sum(alarm and not previous for previous, alarm in pairwise(alarm_states))
     return num_alarms / max(num_watched, 1) / (DECLARED * 365 / MONTH), 1 - num_watched / trials
@@ -140,14 +140,16 @@ def late_rate(world: World, pages: int, trials: int) -> float:
     for _ in range(trials):
         level = np.where(np.arange(drop + 150) < drop, 1.0, 0.8)
         result, _ = watch_days(series(rng, world, pages, level), world, with_delay=True)
-        if result.within < 150:
+        if result.detection_days < 150:
             late_alarms = (
                 point.start
                 for point in result.points
                 if point.alarm and (point.start - FIRST).days + result.days > drop
             )
             first_alarm = next(late_alarms, None)
-            is_late.append(first_alarm is None or (first_alarm - FIRST).days + result.days - drop > result.within)
+            is_late.append(
+                first_alarm is None or (first_alarm - FIRST).days + result.days - drop > result.detection_days
+            )
     return float(np.mean(is_late)) if len(is_late) >= trials / 4 else np.nan
 
 
@@ -168,7 +170,7 @@ def decisions(world: World, pages: int, trials: int, loss: float) -> dict[str, f
             daily_decisions += [
                 rollback.decision for rollback in rollbacks([replace(result, points=points_so_far)], config)
             ]
-        if daily_decisions[-1] in {"roll back", "keep", "keep watching"}:
+        if daily_decisions[-1] != "no data":
             num_decided += 1
             counts += (
                 "roll back" in daily_decisions,

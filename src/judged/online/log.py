@@ -311,11 +311,11 @@ _RULES = {
     **dict.fromkeys(("reformulation_gap", "attribution_window", "success", "dwell"), _SECONDS),
     **dict.fromkeys(("session_gap", "bot_minutes"), _number(0, math.inf, "use a number above 0")),
     **dict.fromkeys(
-        ("bins", "least_pages", "min_users", "bot_pages", "threads", "expected"), _integer(1, "an integer of 1 or more")
+        ("bins", "min_pages", "min_users", "bot_pages", "threads", "expected"), _integer(1, "an integer of 1 or more")
     ),
     **dict.fromkeys(("seed", "warm_up", "now_ms"), _integer(-math.inf, "an integer")),
     "winsorize": _number(0, 1, "use a number above 0 and at most 1, such as 0.999", ends=(False, True)),
-    "least_judged": _number(0, 1, "use a number from 0 to 1, such as 0.8", ends=(True, True)),
+    "min_judged": _number(0, 1, "use a number from 0 to 1, such as 0.8", ends=(True, True)),
     "window_days": _number(0, 1e5, "use a number of days above 0, such as 7"),
     "before_days": _number(0, 1e5, "use a number of days of 0 or more, such as 14", ends=(True, False)),
     "margin_relative": _number(0, 1, "use a share from 0 to below 1, such as 0.02 for 2%", ends=(True, False)),

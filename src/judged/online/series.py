@@ -89,14 +89,16 @@ def over_time(
     if not log.has_time:
         raise InputError("the log has no timestamps", fix="use a log with timestamps", path=", ".join(log.files))
     if not log.dated:
-        problem = "the log has times of day but no dates, so it has no series over days"
+        problem = "a time series requires dates, but the log has only times of day"
         raise InputError(problem, fix="use a log with dates", path=", ".join(log.files))
     if not (names := list(requested or ())):
-        raise InputError("`metrics` is empty", fix="use a name, such as PageCTR")
+        raise InputError("`metrics` is empty", fix="use the name of a metric, such as PageCTR")
     scores = online_metrics(log, names, by=every, **options)
     if not scores.estimates:
         metric, reason = scores.refused[0]
-        raise InputError(f"{metric}: {reason}", fix="list the supported metrics: judged logs check")
+        raise InputError(
+            f"{metric} is not supported: {reason}", fix="list the supported metrics with 'judged logs check'"
+        )
     span = log.engine.rows(f"SELECT min(time_ms) AS first, max(time_ms) AS last FROM {log.serp}")[0]
     series: list[Series] = []
     for metric in scores.metrics:
@@ -110,7 +112,7 @@ def over_time(
 
 
 _MAX_DECIMALS = 6
-_COLORS = {"usual": "#0072B2", "not usual": "#D55E00", "incomplete": "#7F7F7F"}
+_COLORS = {"in control": "#0072B2", "signal": "#D55E00", "incomplete": "#7F7F7F"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,7 +168,7 @@ class OverTime(Answer):
             Sentences(describe_log(scores)),
             *(self._section(number, series) for number, series in enumerate(self.series, 1)),
             *ranks,
-            Sentences((*describe_missing(scores), f"{describe_method(scores)}."), "made"),
+            Sentences((*describe_missing(scores), f"{describe_method(scores)}."), "method"),
             *self._data(),
             *scores.background(),
         )
@@ -192,24 +194,24 @@ class OverTime(Answer):
             y_title=name,
             color="kind",
             colors=_COLORS,
-            path="drawn",
+            path="in_chart",
             steps="linear",
-            band="usual",
+            band="center",
             lines=tuple(lines),
             spread="time",
             percent="y" if series.metric.unit == "share" else "",
             includes={"x": tuple(float(other.points[end].start_ms) for other in self.series for end in (0, -1))},
-            subtitle=f"with {percent(self.scores.level)} intervals; gray: what is usual; dashed: its mean, and changes",
+            subtitle=f"{percent(self.scores.level)} CIs; gray: control limits; dashed: center line and level changes",
             height=200,
         )
         return Section(f"series{number}", name, (chart, table, Sentences(sentences)))
 
     def _data(self) -> tuple[Table, ...]:
-        usual = ("center", NUMBER), ("sigma_z", NUMBER), ("base", UNITS), ("run", UNITS), ("alpha", NUMBER)
+        control = ("center", NUMBER), ("sigma_z", NUMBER), ("base", UNITS), ("run", UNITS), ("alpha", NUMBER)
         signals = [(series, signal) for series in self.series for signal in series.signals]
         changes = [(series, change) for series in self.series for change in series.changes]
         tables = {
-            "usual": (_metric_column(self.series), *columns_of(self.series, *usual)),
+            "control": (_metric_column(self.series), *columns_of(self.series, *control)),
             "signals": (
                 _metric_column([series for series, _ in signals]),
                 Column("rule", [signal.rule for _, signal in signals], TEXT),
@@ -253,22 +255,22 @@ def _periods_table(series_list: Sequence[Series], over: str) -> Table:
                f"{first.period} (UTC)"),
         *columns_of([point for _, point in points], "start_ms", "complete"),
         replace(estimate_column(estimates, "value", str(first.metric)), each=formats),
-        Column("limits", limit_texts, TEXT, "usual", only="people"),
-        Column("usual", [pair and series.center for (series, _), pair in zip(points, limits, strict=True)], NUMBER,
+        Column("limits", limit_texts, TEXT, "control limits", only="people"),
+        Column("center", [pair and series.center for (series, _), pair in zip(points, limits, strict=True)], NUMBER,
                ci=limits, only="data"),
         Column("error", [estimate.error for estimate in estimates], NUMBER, only="data"),
         *columns_of(estimates, "numerator", "denominator", ("units", UNITS, f"{over}s")),
         Column("kind", [kind for series in series_list for kind in _kinds(series)], TEXT, only="data"),
         Column("note", notes, Show(f"{{:<{width}}}".format, "string"), "note".ljust(width)),
-        Column("drawn", [not math.isnan(estimate.value) for estimate in estimates], YES_NO, only="json"),
+        Column("in_chart", [not math.isnan(estimate.value) for estimate in estimates], YES_NO, only="json"),
     )  # fmt: skip
     return Table(f"by_{first.period}", columns, labels=2, only="people")
 
 
 def _kinds(series: Series) -> list[str]:
-    kinds = dict.fromkeys((signal.point for signal in series.signals), "not usual")
+    kinds = dict.fromkeys((signal.point for signal in series.signals), "signal")
     kinds |= {i: "incomplete" for i, point in enumerate(series.points) if not point.complete}
-    return [kinds.get(i, "usual") for i in range(len(series.points))]
+    return [kinds.get(i, "in control") for i in range(len(series.points))]
 
 
 def _series_format(series: Series) -> Show:
@@ -290,27 +292,25 @@ def notes_of(series: Series) -> list[str]:
 
 def _describe_signal(signal: Signal) -> str:
     if signal.rule == "nelson-1":
-        return f"{signal.side} what is usual"
-    return f"{counted(signal.point - signal.first + 1, 'period')} {signal.side} the mean"
+        return f"{signal.side} the control limits"
+    return f"{counted(signal.point - signal.first + 1, 'period')} in a row {signal.side} the center"
 
 
 def sentences_of(series: Series, over: str) -> tuple[str, ...]:
     """Describe control limits, unusual periods, and change points, or why there are no limits."""
     period, write = series.period, _series_format(series).write
     if math.isnan(series.center):
-        return (f"No limits: {_no_limits_reason(series, over)}.",)
+        return (f"No control limits: {_no_limits_reason(series, over)}.",)
     starts = [format_start(point.start_ms, period) for point in series.points]
     unusual = sorted({signal.point for signal in series.signals})
     more = f" and {len(unusual) - 5} more" if len(unusual) > 5 else ""
-    ratio = f"{series.sigma_z:.1f} times as much as {over}s within one would have them"
-    scatter = f"{period}s differ {ratio}, and the limits allow for that"
+    center = f"The center of {series.metric} is {write(series.center)}, the mean of {series.base} {period}s."
+    ratio = f"{series.sigma_z:.1f} times as much as expected from the sample of {over}s"
     return (
-        f"{series.metric} is usually {write(series.center)}, the mean of {series.base} {period}s; {scatter}.",
-        f"Not usual: {', '.join(starts[i] for i in unusual[:5])}{more}."
-        if unusual
-        else "Nothing lies outside of what is usual.",
+        f"{center} The {period}s vary {ratio}; the control limits include this variation.",
+        f"Signals on: {', '.join(starts[i] for i in unusual[:5])}{more}." if unusual else "No signals.",
         *(
-            f"The level changed at {starts[change.point]}: {write(change.before)} before, {write(change.after)} after."
+            f"Change at {starts[change.point]}: {write(change.before)} to {write(change.after)}, p = {change.p:.2g}."
             for change in series.changes
         ),
     )
@@ -320,9 +320,9 @@ def _no_limits_reason(series: Series, over: str) -> str:
     periods = f"complete {series.period}s"
     estimates = [row.estimate for row in series.points if row.complete and not math.isnan(row.estimate.value)]
     if len(estimates) < MIN_POINTS:
-        return f"they take at least {MIN_POINTS} {periods}, and there are {len(estimates)}"
+        return f"at least {MIN_POINTS} {periods} are required, got {len(estimates)}"
     if not any(estimate.error > 0 for estimate in estimates):
-        return f"they are made of errors, and in none of {len(estimates)} {periods} two {over}s differ"
+        return f"the standard error over {over}s is 0 or missing in each of {len(estimates)} {periods}"
     if series.base < MIN_POINTS:
-        return f"they take at least {MIN_POINTS} {periods} at the beginning, and {series.base} of these have a value"
-    return f"{series.metric} is the same in all of {series.base} {periods}"
+        return f"at least {MIN_POINTS} {periods} at the start must have a value, got {series.base}"
+    return f"{series.metric} has the same value in each of {series.base} {periods}"

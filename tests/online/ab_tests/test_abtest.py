@@ -71,9 +71,9 @@ def _decision(log: Any, **options: Any) -> str:
         ({"users": 600, "gain": 0.01}, {}, "keep running"),
         ({"users": 600, "gain": 0.01}, {"margin_relative": 0}, "keep running"),
         ({"users": 1500, "gain": 0.2}, {"min_users": 5000}, "keep running"),
-        ({"users": 2000, "gain": 0.2, "kept_share": 0.6}, {}, "broken"),
-        ({"users": 600, "gain": 0.2, "crossed": 0.1}, {}, "broken"),
-        ({"users": 1500, "earlier_gain": 0.15}, {}, "broken"),
+        ({"users": 2000, "gain": 0.2, "kept_share": 0.6}, {}, "invalid"),
+        ({"users": 600, "gain": 0.2, "crossed": 0.1}, {}, "invalid"),
+        ({"users": 1500, "earlier_gain": 0.15}, {}, "invalid"),
     ],
 )
 def test_what_follows(simulated: dict[str, Any], options: dict[str, Any], decision: str) -> None:
@@ -82,7 +82,7 @@ def test_what_follows(simulated: dict[str, Any], options: dict[str, Any], decisi
 
 def test_sound_tests_are_neither_broken_nor_shipped_more_often_than_declared() -> None:
     decisions = [_decision(_log(300, seed=seed)) for seed in range(12)]
-    assert decisions.count("broken") == 0
+    assert decisions.count("invalid") == 0
     assert decisions.count("ship") <= 1
 
 
@@ -230,7 +230,7 @@ def test_telemetry_that_broke_in_one_arm_breaks_the_test() -> None:
             for row in rows
         ]
         assert ("zero_results" in abtest(typed_log(pages, events), **METRIC).assignment.uneven_fields) is is_broken
-        assert (_decision(typed_log(pages, events)) == "broken") is is_broken
+        assert (_decision(typed_log(pages, events)) == "invalid") is is_broken
 
 
 def test_slices_differ_in_their_differences_only_where_they_do() -> None:
@@ -253,9 +253,9 @@ def test_slices_differ_in_their_differences_only_where_they_do() -> None:
         ({"variant": "query_norm"}, "1 arm"),
         ({"baseline": "z"}, "use one of a, b"),
         ({"shares": {"a": 1.0}}, "do not match: b"),
-        ({"primary": "PageCTR"}, "has no direction"),
-        ({"guardrails": ["PageCTR"]}, "has no direction"),
-        ({"better": {"SatisfiedPageCTR": "less"}}, "direction of this metric is more"),
+        ({"primary": "PageCTR"}, "must have a direction, but PageCTR has none"),
+        ({"guardrails": ["PageCTR"]}, "must have a direction, but PageCTR has none"),
+        ({"better": {"SatisfiedPageCTR": "less"}}, "must be 'more' for SatisfiedPageCTR"),
         ({"better": {"PageCTR": "up"}}, "direction of PageCTR"),
         ({"primary": "AddToCart"}, "AddToCart cannot be"),
         ({"expected": 0}, "expected is 0"),

@@ -59,12 +59,12 @@ def test_a_difference_of_two_shares() -> None:
     assert row.p == pytest.approx(2 * student_t.sf(0.2 / error, 398))
     assert row.chance_better == pytest.approx(norm.cdf(0.2 / error))
     assert lines(rows)[0][:4] == ["SatisfiedPageCTR", "b", "primary", "40.0%"]
-    assert [column(test, "differences", name) for name in ("relative", "reduction", "effective", "units")] == [
+    assert [column(test, "differences", name) for name in ("relative", "reduction", "effective_users", "units")] == [
         [pytest.approx(0.5)], [0.0], [pytest.approx(200)], [200]
     ]  # fmt: skip
     assert (rows.labels, table(test, "slices").labels, table(test, "interactions").labels) == (2, 3, 2)
     assert (column(test, "arms", "arm"), column(test, "arms", "users")) == (["a", "b"], [200, 200])
-    assert "exposed over 10.0 days" in table(test, "arms").note
+    assert "First exposures span 10.0 days" in table(test, "arms").note
     assignment = test.assignment
     assert (assignment.days, assignment.log_days, assignment.total_users) == (9.975, 9.975, 400)
     assert (assignment.crossed, assignment.unfinished) == (0, 0)
@@ -80,7 +80,7 @@ def test_a_difference_of_two_shares() -> None:
     facts = test.facts()
     assert facts["verdicts"][0]["decision"] == "ship"
     assert (facts["by"], facts["any_day"], facts["margin_relative"], facts["level"]) == ("device", False, 0.02, 0.95)
-    assert dict(test.policies)["adjusted by"] == "what users did in the 14 days before"
+    assert dict(test.policies)["CUPED covariate"] == "the same metric in the 14 days before exposure"
 
 
 def test_usual_options_are_those_of_the_documentation() -> None:
@@ -121,7 +121,7 @@ def test_three_arms_share_one_error_rate() -> None:
     error = math.sqrt((0.24 + 0.16) / 199)
     assert second.difference.high == pytest.approx(0.4 + student_t.ppf(1 - 0.0125, 398) * error)
     assert first.p == pytest.approx(4 * student_t.sf(0.2 / math.sqrt(0.48 / 199), 398))
-    assert "for 2 arms together" in table(test, "differences").note
+    assert "jointly for 2 comparisons" in table(test, "differences").note
     assert "together" not in table(abtest(log_of_arms(), "SatisfiedPageCTR", **METRIC), "differences").note
 
 
@@ -160,8 +160,8 @@ def test_a_plan_of_a_share() -> None:
     assert (metric_plan.value, metric_plan.spread) == pytest.approx((0.5, spread))
     assert metric_plan.users == pytest.approx([(2 * z * spread / 0.1) ** 2, (2 * z * spread / 0.2) ** 2])
     span = 399 * 10 / 400
-    assert plan.a_day == pytest.approx(400 / span)
-    assert metric_plan.days == pytest.approx([users / plan.a_day for users in metric_plan.users_any_day])
+    assert plan.users_per_day == pytest.approx(400 / span)
+    assert metric_plan.days == pytest.approx([users / plan.users_per_day for users in metric_plan.users_any_day])
     for users, difference in zip(metric_plan.users_any_day, (0.1, 0.2), strict=True):
         margin = difference * math.sqrt(users) / (2 * spread) - Inference().critical(users)
         assert margin == pytest.approx(norm.ppf(0.8), abs=1e-6)
@@ -170,7 +170,7 @@ def test_a_plan_of_a_share() -> None:
     assert [row[1:3] for row in lines(plans)] == [["10.0%", "3147"], ["20.0%", "787"]]
     assert (plans.labels, aa.labels, plan.splits, plan.power) == (2, 1, 200, 0.8)
     # standard error of 200 splits: sqrt(0.05 * 0.95 / 200) = 1.54%
-    assert "200 random splits; 5% should differ, +- 3.1 points" in aa.note
+    assert "5% +- 3.1 percentage points" in aa.note
     assert lines(aa)[0][:3] == ["SatisfiedPageCTR", "50.0%", "1.001"]
     assert 0.0 < metric_plan.false_alarms < 0.12
     assert plan.refused == ()

@@ -139,7 +139,7 @@ def test_where_nothing_can_be_concluded_the_test_is_broken() -> None:
         {"sample_ratio": SampleRatio(0.0, 1, 0.0, 0.0009)},
     ):
         assignment = replace(users(), **fields)
-        assert verdict("b", [better], assignment, 0.02, 200).decision == "broken"
+        assert verdict("b", [better], assignment, 0.02, 200).decision == "invalid"
     for fields in ({"crossed": 20}, {"sample_ratio": SampleRatio(0.0, 1, 0.0, 0.001)}):
         assignment = replace(users(a=980, b=1000), **fields)
         assert verdict("b", [better], assignment, 0.02, 200).decision == "ship"
@@ -148,8 +148,8 @@ def test_where_nothing_can_be_concluded_the_test_is_broken() -> None:
 def test_declared_metrics_that_differed_before_break_a_test_together_once_in_a_thousand() -> None:
     rows = [difference(10.0, 20.0, 0.5, p_before=p, role=role) for role, p in (("primary", 0.0006), ("guardrail", 0.5))]
     assert decided(*rows) == "ship"
-    assert decided(rows[0]) == "broken"
-    assert decided(replace(rows[0], p_before=0.0004), rows[1]) == "broken"
+    assert decided(rows[0]) == "invalid"
+    assert decided(replace(rows[0], p_before=0.0004), rows[1]) == "invalid"
     assert decided(replace(rows[0], p_before=math.nan), rows[1]) == "ship"
 
 
@@ -198,10 +198,10 @@ def test_reasons_name_the_metrics_that_they_are_about() -> None:
     assert "SatisfiedPageCTR" not in third
     assert not any("DissatisfiedClicks" in reason for reason in undecided.reasons)
     scaled = verdict("b", [primary], users(), 0.001, 200)
-    assert not any("relative size" in reason for reason in scaled.reasons)
+    assert not any("relative difference is undefined" in reason for reason in scaled.reasons)
     days = scaled.reasons[-1]
     assert f"{math.ceil(scaled.days):,} more days" in days
-    assert "200 users a day" in days
+    assert "200 users per day" in days
     better = verdict("b", [difference(10.0, 20.0, 0.5), guardrail], users(), 0.02, 200)
     assert len(better.reasons) == 2  # both about the guardrail
     harmed = verdict("b", [primary, difference(10.0, 5.0, 0.5, role="guardrail")], users(), 0.02, 200)

@@ -24,17 +24,17 @@ def test_the_table_and_the_sentences() -> None:
     rows = series().tables()["periods"].records()
     notes = [row["note"] for row in rows]
     assert (rows[0]["metric"], rows[0]["start"], rows[0]["value"]) == ("PageCTR", FIRST, 404 / 1000)
-    assert [i for i, note in enumerate(notes) if "what is usual" in note] == [9, *range(22, 29)]
-    assert notes[9] == "below what is usual"
+    assert [i for i, note in enumerate(notes) if "the control limits" in note] == [9, *range(22, 29)]
+    assert notes[9] == "below the control limits"
     assert notes[22].endswith("level 39.1% to 30.0%")
-    assert (notes[29], rows[29]["usual_ci"]) == ("incomplete", None)
-    assert [row["kind"] for row in rows] == ["usual"] * 9 + ["not usual"] + ["usual"] * 12 + ["not usual"] * 7 + [
+    assert (notes[29], rows[29]["center_ci"]) == ("incomplete", None)
+    assert [row["kind"] for row in rows] == ["in control"] * 9 + ["signal"] + ["in control"] * 12 + ["signal"] * 7 + [
         "incomplete"
     ]
     sentences = series().sentences
-    assert sentences[0].startswith("PageCTR is usually 40.0%, the mean of 9 days; days differ ")
-    assert sentences[1] == "Not usual: 2024-10-13, 2024-10-26, 2024-10-27, 2024-10-28, 2024-10-29 and 3 more."
-    assert sentences[2] == "The level changed at 2024-10-26: 39.1% before, 30.0% after."
+    assert sentences[0].startswith("The center of PageCTR is 40.0%, the mean of 9 days. The days vary ")
+    assert sentences[1] == "Signals on: 2024-10-13, 2024-10-26, 2024-10-27, 2024-10-28, 2024-10-29 and 3 more."
+    assert sentences[2].startswith("Change at 2024-10-26: 39.1% to 30.0%, p = 0.0")
     lines = series().text().splitlines()
     assert f"{FIRST}  40.4% [39.4%, 41.4%]" in next(line for line in lines if line.startswith(FIRST))
 
@@ -61,7 +61,7 @@ def test_several_metrics_share_the_axis_of_time() -> None:
 
 def test_csv_and_json() -> None:
     head, first, *_, last = series().csv().splitlines()
-    assert head.startswith("metric,start,start_ms,complete,value,ci_low,ci_high,usual,usual_low,usual_high,error")
+    assert head.startswith("metric,start,start_ms,complete,value,ci_low,ci_high,center,center_low,center_high,error")
     assert first.startswith(f"PageCTR,{FIRST},1728000000000,true,0.404,")
     assert last.endswith(",40,incomplete,incomplete")
     data = series().to_dict()
@@ -74,27 +74,27 @@ def test_csv_and_json() -> None:
 
 def test_a_short_series_has_no_limits() -> None:
     short = without_limits(SERIES.points[-4:], base=3)
-    assert sentences_of(short, "user") == ("No limits: they take at least 8 complete days, and there are 3.",)
+    assert sentences_of(short, "user") == ("No control limits: at least 8 complete days are required, got 3.",)
 
 
 def test_other_reasons_for_missing_limits() -> None:
     errors = zip(SERIES.points, [0.0, NAN] * 15, strict=True)
     points = [replace(point, estimate=replace(point.estimate, error=error)) for point, error in errors]
     assert sentences_of(without_limits(points, base=0), "session") == (
-        "No limits: they are made of errors, and in none of 29 complete days two sessions differ.",
+        "No control limits: the standard error over sessions is 0 or missing in each of 29 complete days.",
     )
     assert sentences_of(without_limits(SERIES.points, base=29), "user") == (
-        "No limits: PageCTR is the same in all of 29 complete days.",
+        "No control limits: PageCTR has the same value in each of 29 complete days.",
     )
     assert sentences_of(without_limits(SERIES.points, base=7), "user") == (
-        "No limits: they take at least 8 complete days at the beginning, and 7 of these have a value.",
+        "No control limits: at least 8 complete days at the start must have a value, got 7.",
     )
 
 
 def test_the_chart_marks_the_mean_and_the_change() -> None:
     chart = series().charts()["series1"]
     assert [(line.axis, line.value) for line in chart.lines] == [("x", 86_400_000 * 20_022), ("y", SERIES.center)]
-    assert chart.table.column("usual").ci[29] is None  # type: ignore[index]
+    assert chart.table.column("center").ci[29] is None  # type: ignore[index]
     assert str(CTR) == chart.y_title
 
 

@@ -35,9 +35,9 @@ def test_pairs_of_documents_by_hand():
     agreement = against_people(small_judgments(), {"q": {"a": 1, "b": 2, "c": 0}})
     coec, ctr, rank = agreement.orders
     # each rank has one document, so that ratios of a and b are 1 (a tie); c has no clicks
-    assert (coec.compared, ctr.compared) == (3, 3)
+    assert (coec.document_pairs, ctr.document_pairs) == (3, 3)
     assert (ctr.value, rank.value) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
-    assert [(row.ranks, row.documents, row.people, row.ctr) for row in agreement.ranks] == [
+    assert [(row.ranks, row.documents, row.human_grade, row.ctr) for row in agreement.ranks] == [
         ("1", 1, 1, 0.8), ("2 to 3", 2, 1, 0.2)
     ]  # fmt: skip
     assert coec.ci is None  # one topic
@@ -77,9 +77,9 @@ def test_debiasing_reduces_position_bias_and_keeps_the_order_of_systems(log):
 def test_slices_partition_the_pairs(log):
     slicing = slice_topics(str(sample.FOLDER / "queries.jsonl"), "query_class")
     agreement = against_people(judge_clicks(log), sample.qrels(), slicing=slicing)
-    all_topics, *slices = [row for row in agreement.orders if row.source == "judgments"]
+    all_topics, *slices = [row for row in agreement.orders if row.source == "click judgments"]
     assert {row.slice for row in slices} <= set(slicing.names)
-    assert sum(row.compared for row in slices) == all_topics.compared
+    assert sum(row.document_pairs for row in slices) == all_topics.document_pairs
     assert sum(row.n for row in slices) == all_topics.n
 
 
@@ -91,11 +91,11 @@ def test_clicks_per_label_if_their_value_is_significant(log):
     if agreement.worth_ci is not None and agreement.worth_ci[0] > 0:
         is_other_topic = ~np.isin(judgments.pairs["query_id"].to_pylist(), shown_topics[:26])
         per_topic = len(people.over(set(shown_topics[:26]))) / 26
-        assert agreement.clicks_a_label == pytest.approx(
+        assert agreement.clicks_per_label == pytest.approx(
             judgments.values.clicks[is_other_topic].sum() / (agreement.worth * per_topic)
         )
     else:
-        assert np.isnan(agreement.clicks_a_label)
+        assert np.isnan(agreement.clicks_per_label)
 
 
 def test_judgments_of_other_documents_are_refused():

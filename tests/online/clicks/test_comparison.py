@@ -33,7 +33,7 @@ def test_the_model_of_the_users_wins(name):
     _, log = simulate_log(name, 6_000 if name == "UBM" else 3_000, 1)
     comparison = compare_models(log, folds=2)
     model_row = next(row for row in comparison.rows if row.model == name)
-    assert model_row.chosen or model_row.model == comparison.rows[0].model
+    assert model_row.selected or model_row.model == comparison.rows[0].model
 
 
 def test_likelihood_and_perplexity_by_hand():
@@ -62,17 +62,17 @@ def test_conditional_perplexity_and_likelihood_agree():
         if row.impossible:
             assert row.model == "CM"
             assert np.isnan([row.loglik, row.conditional]).all()
-            assert not row.chosen
+            assert not row.selected
         else:
             assert np.log(row.conditional) == pytest.approx(-row.loglik / DEPTH, rel=1e-9)
-    assert sum(row.chosen for row in comparison.rows) == 1
+    assert sum(row.selected for row in comparison.rows) == 1
 
 
 def test_the_simpler_model_is_chosen_without_a_significant_difference():
     """Users of PBM: UBM has more parameters without better predictions."""
     _, log = simulate_log("PBM", 3_000, 3)
     comparison = compare_models(log, ["PBM", "UBM"], folds=3)
-    assert comparison.chosen == "PBM"
+    assert comparison.selected == "PBM"
 
 
 def test_folds_depend_on_the_seed_and_need_enough_users():
@@ -83,7 +83,7 @@ def test_folds_depend_on_the_seed_and_need_enough_users():
     assert first == repeated != other_seed
     with pytest.raises(InputError, match="users"):
         compare_models(log, ["DCTR"], folds=61)
-    with pytest.raises(InputError, match="1 user for 2 folds") as caught:
+    with pytest.raises(InputError, match="2 folds require at least 2 users") as caught:
         compare_models(log_of([{"query": "q", "shown": ["a"], "clicks": ["a"], "user": 1}]), ["DCTR"], folds=2)
     assert "fewer folds" not in str(caught.value)
 
@@ -109,7 +109,7 @@ def test_fit_has_counts_estimates_and_errors_of_all_pairs():
     is_covered = (np.array(table["ci_low"]) < expected) & (expected < np.array(table["ci_high"]))
     assert is_covered.mean() > 0.88
     assert (np.array(table["se"]) > 0).all()
-    examination = np.array(fit.to_arrow("examination")["looked_at"].to_pylist())
+    examination = np.array(fit.to_arrow("examination")["examined"].to_pylist())
     assert examination[0] == 1
     assert (np.abs(examination - truth["examination"])[1:] < 3 * fit.errors["examination"][1:]).all()
 

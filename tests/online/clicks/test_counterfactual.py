@@ -29,7 +29,7 @@ def test_by_hand():
     # two clicks on b at rank 2 with propensity 1/4, on two pages; b is first in the run
     assert (dcg.value, p.value) == (4 * 2 / 2, 4 * 2 / 2)
     assert dcg.normalized == pytest.approx(8 / 9)  # the click on a has weight 1
-    assert (scores.pages, scores.other, scores.clicks, scores.effective) == (2, 1, 3, 81 / 33)
+    assert (scores.pages, scores.pages_without_topic, scores.clicks, scores.effective_clicks) == (2, 1, 3, 81 / 33)
     clipped = ips(log_of(PAGES, has=HAS), {"q": ["b", "x"]}, [1, 0.25], "P@1", clip=3)
     assert (clipped.rows[0].value, clipped.clipped) == (3, 2)
     scores_by_text = ips(log_of(PAGES, has=HAS), {"7": ["b"]}, [1, 0.25], "P@1", topics={"7": "Q"})
@@ -91,9 +91,9 @@ def test_intervals_include_the_error_of_propensities_from_the_same_log(tmp_path)
     by_device = ips(log, runs, propensities(log, stratum="device"), "P@1", stratum="device")
     from_elsewhere = ips(log, runs, estimated.of() * [1, 1.00001], "P@1")
     assert default.rows == from_object.rows == from_file.rows == by_device.rows
-    assert [result.estimated for result in (default, from_object, from_file, by_device, from_elsewhere)] == [
-        True
-    ] * 4 + [False]
+    assert [
+        result.propensities_estimated for result in (default, from_object, from_file, by_device, from_elsewhere)
+    ] == [True] * 4 + [False]
     assert default.rows[0].value == pytest.approx(from_elsewhere.rows[0].value, rel=1e-4)
     assert default.rows[0].ci[1] - default.rows[0].ci[0] > 1.05 * (
         from_elsewhere.rows[0].ci[1] - from_elsewhere.rows[0].ci[0]
@@ -116,7 +116,7 @@ def test_jackknife_equals_ips_without_each_user():
 def test_fewer_than_ten_users_have_no_interval():
     pages = [{**page, "user": page["user"] % 9} for page in swapped_pages()]
     scores = ips(log_of(pages, has=HAS), {"q0": ["a"]}, None, "P@1")
-    assert scores.estimated
+    assert scores.propensities_estimated
     assert scores.rows[0].ci is None
 
 
@@ -135,11 +135,11 @@ def test_measures_that_are_not_additive_are_refused(measure):
 
 def test_invalid_input_is_refused():
     log = log_of(PAGES, has=HAS)
-    with pytest.raises(InputError, match="propensities for 1 rank"):
+    with pytest.raises(InputError, match="require 2 propensities, got 1"):
         ips(log, {"q": ["b"]}, [1])
     with pytest.raises(InputError, match="no page has a topic"):
         ips(log, {"nothing": ["b"]}, [1, 0.5])
-    with pytest.raises(InputError, match="clip must be"):
+    with pytest.raises(InputError, match="`clip` must be"):
         ips(log, {"q": ["b"]}, [1, 0.5], clip=0.5)
-    with pytest.raises(InputError, match="lack a curve for all pages"):
+    with pytest.raises(InputError, match="no propensities for pages without a stratum"):
         ips(log, {"q": ["b"]}, {"phone": [1, 0.5]})

@@ -142,8 +142,8 @@ def test_counting_satisfied_clicks_and_purchases():
     assert coec(log, counting="satisfied").clicks.tolist() == [1, 0]
     assert coec(log, counting="satisfied", dwell=5).clicks.tolist() == [1, 1]
     assert coec(log, counting="purchases").clicks.tolist() == [0, 0]
-    with pytest.raises(InputError, match="unknown counting"):
+    with pytest.raises(InputError, match="must be clicks, satisfied, or purchases"):
         coec(log, counting="views")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="propensities for 1 rank"):
+    with pytest.raises(InputError, match="require 2 propensities, got 1"):
         coec(log, propensities=[1.0])
     assert compute_coec(count_impressions(log)).impressions.tolist() == [1, 1]

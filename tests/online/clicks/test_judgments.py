@@ -29,7 +29,7 @@ def test_value_error_and_weight_by_hand():
     ] + [{"query": "r", "shown": ["c", "b"], "clicks": [], "user": 99}]
     judgments = judge_clicks(log_of(pages, has=HAS), min_shown=12)
     assert judgments.pairs.to_pylist() == [{"query_id": "q", "doc_id": "a"}, {"query_id": "q", "doc_id": "b"}]
-    assert (judgments.left_out, judgments.values.rank.tolist()) == (2, [1, 2])
+    assert (judgments.excluded_pairs, judgments.values.rank.tolist()) == (2, [1, 2])
     # clicks on 13 pages: 12 at rank 1 and 6 at rank 2
     assert judgments.values.value.tolist() == pytest.approx([12 / (12 * 12 / 13), 6 / (12 * 6 / 13)])
     # the pair has nearly all impressions of its rank, so that errors of clicks and expected clicks cancel
@@ -72,7 +72,7 @@ def test_predicted_human_grades_are_unbiased_and_increase_with_the_value(log):
     people = sample.qrels()
     judgments = judge_clicks(log, gold=people)
     human = human_grades(judgments.pairs, people)
-    assert judgments.shared == (~np.isnan(human)).sum()
+    assert judgments.shared_pairs == (~np.isnan(human)).sum()
     order = np.argsort(judgments.values.shrunk)
     assert (np.diff(judgments.grade[order]) >= -1e-12).all()
     assert np.nanmean(human - judgments.grade) == pytest.approx(0, abs=1e-9)
@@ -108,14 +108,14 @@ def test_topics_by_text(log):
     judgments = judge_clicks(log, topics=sample.topics(), min_shown=1)
     by_column = judge_clicks(log, min_shown=1)
     assert set(judgments.pairs["query_id"].to_pylist()) <= set(by_column.pairs["query_id"].to_pylist())
-    assert judgments.nameless > 0
+    assert judgments.pairs_without_topic > 0
 
 
 def test_invalid_options_are_refused(log):
     for options, problem in (
-        ({"min_shown": 10_000}, "no pair was shown"),
-        ({"grading": "people"}, "requires gold"),
-        ({"grading": "best"}, "grading is"),
+        ({"min_shown": 10_000}, "no pair has"),
+        ({"grading": "human"}, "requires grading=human"),
+        ({"grading": "best"}, "must be value, lower, or human"),
         ({"gold": {"t01": {"x": 1}}}, "got 0"),
     ):
         with pytest.raises(InputError, match=problem):

@@ -92,14 +92,14 @@ def test_weights_by_rank(permuted):
         estimates = off_policy(permuted[convention], run, topics={"q": "q"}, depth=3)
         assert (estimates.pages, estimates.users, estimates.convention) == (1536, 1536, convention)
         for row, largest in zip(estimates.weights, largest_weights, strict=True):
-            assert (row.pages, row.never) == (1536, 0.0)
-            assert (row.mean, row.most) == pytest.approx((1.0, largest))
-            assert row.effective == pytest.approx(1536 / largest)
+            assert (row.pages, row.unsupported) == (1536, 0.0)
+            assert (row.mean, row.largest) == pytest.approx((1.0, largest))
+            assert row.effective_users == pytest.approx(1536 / largest)
             assert row.error == pytest.approx(math.sqrt((largest - 1) / 1535))
         # mean attractiveness 1/2 times examination: (1 + 1/2 + 1/4) / 2
-        assert estimates.logged == pytest.approx(0.875)
+        assert estimates.logged_clicks == pytest.approx(0.875)
     rows = {row.estimator: row for row in estimates.rows}
-    assert rows["whole list"].effective == pytest.approx(64)
+    assert rows["whole list"].effective_users == pytest.approx(64)
     assert rows["whole list"].difference == pytest.approx(1.375 - 0.875)
     assert rows["whole list"].ci is None  # of 100 effective users
 
@@ -156,15 +156,15 @@ def test_unsupported_probability_widens_the_interval():
     probabilities = [("a", 0.5), ("b", 0.35), ("x", 0.15)]
     run = [{"rank": 1, "doc_id": doc, "probability": probability} for doc, probability in probabilities]
     estimates = off_policy(log, run, depth=1, independent_ranks=True)
-    assert estimates.weights[0].never == pytest.approx(0.15)
+    assert estimates.weights[0].unsupported == pytest.approx(0.15)
     supported_clicks = 0.5 * 0.4 + 0.35 * 0.2
     for row in estimates.rows:
         assert not row.refused, row
-        factor = 1 + estimates.logged if row.estimator == "pseudo-inverse" else 1.0
-        assert row.unknown == pytest.approx(0.15 * factor), row
+        factor = 1 + estimates.logged_clicks if row.estimator == "pseudo-inverse" else 1.0
+        assert row.unsupported_clicks == pytest.approx(0.15 * factor), row
         low, high = row.ci
         assert low < supported_clicks < supported_clicks + 0.15 < high
-        assert high - low > row.unknown
+        assert high - low > row.unsupported_clicks
         if row.estimator != "pseudo-inverse":  # it assumes 0.15 of the logged clicks on unsupported documents
             assert row.value == pytest.approx(supported_clicks, abs=0.03)
 
@@ -174,11 +174,11 @@ def test_lists_without_a_logged_prefix_are_unknown():
     lists = ("a", "b"), ("b", "a")
     pages = [(user, lists[user % 2], (0.5, 1.0), [0, 1]) for user in range(400)]
     rows = estimates_by_name(log_of(pages, "conditional"), {"q": {"a": 2.0, "c": 1.0}}, depth=2)
-    assert (rows["whole list"].value, rows["whole list"].unknown) == (0.0, 2.0)
-    assert (rows["cascade"].value, rows["cascade"].unknown) == pytest.approx((1.0, 1.0))
+    assert (rows["whole list"].value, rows["whole list"].unsupported_clicks) == (0.0, 2.0)
+    assert (rows["cascade"].value, rows["cascade"].unsupported_clicks) == pytest.approx((1.0, 1.0))
     assert rows["cascade"].ci[1] >= 2.0
     logged_list = estimates_by_name(log_of(pages, "conditional"), {"q": {"a": 2.0, "b": 1.0}}, depth=2)
-    assert (logged_list["whole list"].value, logged_list["whole list"].unknown) == pytest.approx((2.0, 0.0))
+    assert (logged_list["whole list"].value, logged_list["whole list"].unsupported_clicks) == pytest.approx((2.0, 0.0))
 
 
 def test_list_estimators_refuse_pages_with_a_missing_rank():
@@ -213,11 +213,11 @@ def test_item_position_by_hand():
     """
     pages = [(user, ["ab"[user % 2]], (0.5,), [0] if user // 2 < (120, 60)[user % 2] else []) for user in range(400)]
     estimates = off_policy(log_of(pages, "marginal"), {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1)
-    assert estimates.logged == pytest.approx(0.45)
+    assert estimates.logged_clicks == pytest.approx(0.45)
     row = {row.estimator: row for row in estimates.rows}["item-position"]
     error = math.sqrt((120 * 1.4**2 + 280 * 0.6**2) / 399 / 400)
     half_width = student_t.ppf(0.975, 119) * error
-    assert (row.value, row.effective) == pytest.approx((0.6, 200))
+    assert (row.value, row.effective_users) == pytest.approx((0.6, 200))
     assert row.ci == pytest.approx((0.6 - half_width, 0.6 + half_width), rel=1e-9)
     # differences: a clicked 2 - 1, b clicked 0 - 1, of mean 0.15
     difference_error = math.sqrt((120 * 0.85**2 + 60 * 1.15**2 + 220 * 0.15**2) / 399 / 400)
@@ -231,13 +231,13 @@ def test_item_position_by_hand():
     assert (required["item-position"], required["direct"]) == ("marginal or independent", "none")
     assert [line.split()[0] for line in tables["weights"].text(200).splitlines()[1:]] == ["1"]
     (weights,) = estimates.weights
-    assert (weights.rank, weights.pages, weights.mean, weights.most, weights.never) == (1, 400, 1.0, 2.0, 0.0)
+    assert (weights.rank, weights.pages, weights.mean, weights.largest, weights.unsupported) == (1, 400, 1.0, 2.0, 0.0)
     assert weights.error == pytest.approx(1 / math.sqrt(399))
     assert estimates.overlaps
     assert (estimates.depth, estimates.clip, estimates.run) == (1, 10.0, estimates.run)
     clipped = off_policy(log_of(pages, "marginal"), {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1, clip=1.5)
     clipped_row = {row.estimator: row for row in clipped.rows}["clipped"]
-    assert (clipped_row.value, clipped_row.unknown) == pytest.approx((1.5 * 120 / 400, 0.5 * 200 / 400))
+    assert (clipped_row.value, clipped_row.unsupported_clicks) == pytest.approx((1.5 * 120 / 400, 0.5 * 200 / 400))
 
 
 @pytest.mark.parametrize(("n_clickers", "has_interval"), [(14, False), (15, True)])
@@ -329,8 +329,8 @@ def test_wrong_propensities_are_refused():
 
 def test_a_run_without_support_is_unknown():
     rows = estimates_by_name(simulate_log(1500), {"q": {"x": 2.0, "d4": 1.0}}, depth=2)
-    assert rows["item-position"].unknown == 1.0
-    assert (rows["whole list"].value, rows["whole list"].unknown) == (0.0, 2.0)
+    assert rows["item-position"].unsupported_clicks == 1.0
+    assert (rows["whole list"].value, rows["whole list"].unsupported_clicks) == (0.0, 2.0)
     assert rows["whole list"].ci is None
 
 
@@ -358,12 +358,16 @@ def test_excluded_pages_are_reported():
     pages = [(user, ["a"], (0.5,), [0] if user % 2 else []) for user in range(60)]
     log = log_of([*pages, (60, ["b"], (None,), [])], "marginal")
     estimates = off_policy(log, {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1)
-    assert (estimates.pages, estimates.bare, estimates.other) == (60, 1, 0)
+    assert (estimates.pages, estimates.pages_without_propensity, estimates.pages_without_topic) == (60, 1, 0)
 
 
 def test_invalid_input():
     log = simulate_log(50)
-    for propensities, message in (((0.5, None), "have no propensity"), ((0.5, 1.5), "got 1.5"), ((0.0, 1.0), "got 0")):
+    for propensities, message in (
+        ((0.5, None), "must have a propensity"),
+        ((0.5, 1.5), "got 1.5"),
+        ((0.0, 1.0), "got 0"),
+    ):
         with pytest.raises(InputError, match=message):
             off_policy(log_of([(1, ["a", "b"], propensities, [])], "marginal"), policy_table(TARGET), depth=2)
     with pytest.raises(InputError, match="no propensities"):
@@ -403,7 +407,7 @@ def test_open_bandit_random_log_predicts_the_clicks_of_bts():
     estimates = off_policy(random, bts_policy, depth=3, unit="session")
     rows = {row.estimator: row for row in estimates.rows}
     assert estimates.convention == "marginal"
-    assert estimates.logged == 0.0046
+    assert estimates.logged_clicks == 0.0046
     for name in ("item-position", "self-normalized", "direct", "doubly robust"):
         assert rows[name].value == pytest.approx(0.0057, abs=0.0002)
     assert all(abs(row.mean - 1) < 3 * row.error for row in estimates.weights)
@@ -437,5 +441,5 @@ def test_a_missing_rank_has_weight_1():
         (user, ["a", "b"][: 1 + user % 2], (1.0,) * (1 + user % 2), [0] if user < 90 else []) for user in range(400)
     ]
     rows = estimates_by_name(log_of(pages, "marginal"), {"q": {"a": 2.0, "b": 1.0}}, depth=2)
-    assert rows["direct"].effective == pytest.approx(400)
+    assert rows["direct"].effective_users == pytest.approx(400)
     assert rows["direct"].value == pytest.approx(90 / 400)

@@ -91,7 +91,7 @@ def test_clicks_over_expected_clicks(log):
     assert coec_result.facts() == {"log": "made", "counting": "clicks", "level": 0.95, "prior": a}
     n_above, n_below = (coec_result.ratios.low > 1).sum(), (coec_result.ratios.high < 1).sum()
     assert (n_above, n_below) == (1, 1)
-    assert "Of 5 pairs 1 " in coec_result.sentences[0]
+    assert "Of 5 pairs, 1 " in coec_result.sentences[0]
     assert f"{a**-0.5:.2f}" in coec_result.sentences[1]
 
 
@@ -140,7 +140,7 @@ def test_propensities_of_two_ranks(log):
     assert result.of().tolist() == [row.value for row in result.ranks]
     low, high = second.ci
     assert math.sqrt(low * high) == pytest.approx(second.value)
-    assert f"0.125 [{low:.3f}, {high:.3f}]" in result.sentences[0]
+    assert f"0.125, 95% CI [{low:.3f}, {high:.3f}]" in result.sentences[0]
     assert "0.214" in result.sentences[1]
     assert not result.randomized
     assert result.facts() == {"log": "made", "randomized": False, "stratum": None, "level": 0.95}
@@ -166,10 +166,16 @@ def test_click_judgments(log):
     assert rows.column("value").ci[0] == (result.values.low[1], result.values.high[1])
     assert f"{np.mean(weight):.0%}" in result.sentences[1]
     assert "0 pairs" in result.sentences[2]
-    assert (result.left_out, result.nameless, result.shared, result.min_shown, result.cuts) == (0, 0, 0, 10, ())
+    assert (result.excluded_pairs, result.pairs_without_topic, result.shared_pairs, result.min_shown, result.cuts) == (
+        0,
+        0,
+        0,
+        10,
+        (),
+    )
     fewer = judge_clicks(log, min_shown=13)
-    assert (fewer.left_out, fewer.pairs["doc_id"].to_pylist()) == (3, ["a", "b"])
-    assert judge_clicks(log, min_shown=12).left_out == 0
+    assert (fewer.excluded_pairs, fewer.pairs["doc_id"].to_pylist()) == (3, ["a", "b"])
+    assert judge_clicks(log, min_shown=12).excluded_pairs == 0
 
 
 def test_grades_by_lower_limit(log):
@@ -192,38 +198,38 @@ def test_agreement_with_human_grades(log):
     agreement = against_people(judge_clicks(log), PEOPLE)
     orders, feedback, ranks = (table(agreement, name) for name in ("orders", "feedback", "ranks"))
     assert text_rows(orders) == [
-        ["judgments", "2", "4", "0.500", "-0.3750"],
-        ["clicks", "an", "impression", "2", "4", "0.875", "+0.0000"],
-        ["rank", "alone", "2", "4", "0.750", "-0.1250"],
+        ["click", "judgments", "2", "4", "0.500", "-0.3750"],
+        ["click-through", "rate", "2", "4", "0.875", "+0.0000"],
+        ["logged", "rank", "2", "4", "0.750", "-0.1250"],
     ]
     coec, ctr = agreement.feedback
     assert (coec.tau, coec.partial) == pytest.approx((-0.5, -0.5 / math.sqrt(0.75)))
     tau_rank_grade, tau = 3 / math.sqrt(12), 1 / math.sqrt(12)
     assert ctr.tau == pytest.approx(tau)
     assert ctr.partial == pytest.approx((tau - tau_rank_grade * 0.5) / math.sqrt((1 - tau_rank_grade**2) * 0.75))
-    assert text_rows(feedback)[0] == ["judgments", "-0.500", "-0.577"]
+    assert text_rows(feedback)[0] == ["click", "judgments", "-0.500", "-0.577"]
     grade = dict(zip("abcde", grades_a_to_e(log), strict=True))
     mean_rank_1, mean_ranks_2_3 = (grade["a"] + grade["c"]) / 2, (grade["b"] + grade["d"] + grade["e"]) / 3
     assert text_rows(ranks) == [
         ["1", "2", "1.50", f"{mean_rank_1:.2f}", "0.267"],
         ["2", "to", "3", "3", "1.00", f"{mean_ranks_2_3:.2f}", "0.250"],
     ]  # fmt: skip
-    assert (orders.labels, ranks.labels, agreement.shared, agreement.systems) == (1, 1, 5, 0)
+    assert (orders.labels, ranks.labels, agreement.shared_pairs, agreement.systems) == (1, 1, 5, 0)
     assert all(row.ci is None and row.gain_ci is None for row in agreement.orders)  # only two topics
     for ci, words in (
-        ((0.1, 0.2), "Feedback failure: they go with"),
-        ((-0.2, -0.1), "They go against"),
-        ((-0.1, 0.1), "not shown that they go with"),
-        ((0.0, 0.1), "not shown that they go with"),
+        ((0.1, 0.2), "Feedback failure: positive correlation"),
+        ((-0.2, -0.1), "Negative correlation"),
+        ((-0.1, 0.1), "No significant correlation"),
+        ((0.0, 0.1), "No significant correlation"),
     ):
-        sentence = replace(agreement, feedback=(coec._replace(ci=ci), ctr)).sentences[1]
+        sentence = replace(agreement, feedback=(coec._replace(ci=ci), ctr)).sentences[2]
         assert words in sentence
         assert "-0.577" in sentence
         assert "-0.333" in sentence
     assert math.isnan(agreement.tau)
-    assert math.isnan(agreement.clicks_a_label)
-    assert len(agreement.sentences) == 1
-    assert "0.500 of 4 pairs" in agreement.sentences[0]
+    assert math.isnan(agreement.clicks_per_label)
+    assert len(agreement.sentences) == 2
+    assert "0.500 (n = 4 document pairs in 2 topics)" in agreement.sentences[0]
     facts = agreement.facts()
     assert (facts["measure"], facts["systems"], facts["level"]) == ("nDCG@10", 0, 0.95)
 
@@ -249,17 +255,17 @@ def test_orders_over_twelve_topics_have_jackknife_intervals():
     leave_one_out = [(9 - (topic >= 3)) / 11 for topic in range(12)]
     error = math.sqrt(11 / 12 * sum((share - np.mean(leave_one_out)) ** 2 for share in leave_one_out))
     half_width = 2.200985 * error  # Student's t, 11 degrees of freedom
-    assert (coec.n, coec.compared, coec.value) == (12, 12, 0.75)
+    assert (coec.n, coec.document_pairs, coec.value) == (12, 12, 0.75)
     assert coec.ci == pytest.approx((0.75 - half_width, 0.75 + half_width), rel=1e-6)
     assert (coec.gain, coec.gain_ci, ctr.gain_ci) == (0.0, (0.0, 0.0), None)
     assert (rank.value, rank.gain) == (0.5, -0.25)  # all mean ranks are 1.5
-    assert "nothing is shown to be gained" in agreement.sentences[0]
+    assert "No significant difference from raw click-through rates" in agreement.sentences[1]
 
 
 def test_order_of_two_systems(log):
     result = against_people(judge_clicks(log), PEOPLE, RUNS, "DCG@2")
     assert (result.systems, result.measure) == (2, "DCG@2")
-    assert "2 systems" in result.sentences[1]
+    assert "2 systems" in result.sentences[2]
     assert result.facts()["tau"] == result.tau
 
 
@@ -273,8 +279,14 @@ def test_ips_with_clipping(log):
     assert [row.value for row in result.rows] == pytest.approx([value / 48 for value in values])
     assert [row.normalized for row in result.rows] == pytest.approx([value / (a + b) for value in values])
     assert [row.difference for row in result.rows] == pytest.approx([0, 0, (b - a) / 48, (values[3] - values[1]) / 48])
-    assert (result.pages, result.other, result.clicks, result.clipped, result.units) == (48, 12, 30, 6, 48)
-    assert result.effective == pytest.approx(33**2 / (24 + 6 * 1.5**2))
+    assert (result.pages, result.pages_without_topic, result.clicks, result.clipped, result.units) == (
+        48,
+        12,
+        30,
+        6,
+        48,
+    )
+    assert result.effective_clicks == pytest.approx(33**2 / (24 + 6 * 1.5**2))
     runs_table = table(result, "runs")
     assert runs_table.labels == 2
     assert [row[:2] for row in text_rows(runs_table)] == [
@@ -286,8 +298,8 @@ def test_ips_with_clipping(log):
     assert result.rows[0].difference_ci is None  # the first run is the baseline
     assert result.rows[2].difference_ci[0] < 0.1875 < result.rows[2].difference_ci[1]
     assert "6 of them" in result.sentences[0]
-    assert "29 of equal" in result.sentences[0]
-    assert result.facts()["estimated"] is result.estimated is False
+    assert "Effective number of clicks: 29" in result.sentences[0]
+    assert result.facts()["propensities_estimated"] is result.propensities_estimated is False
     unclipped = ips(log, runs, [1, 0.5, 0.2], "P@1")
     assert (unclipped.clipped, unclipped.rows[1].value) == (0, pytest.approx(24 / 48))
     assert "with a weight" not in unclipped.sentences[0]
@@ -300,7 +312,7 @@ def test_a_small_effective_number_of_clicks_has_a_note(log):
     assert ips(log, runs, [1, 0.5, 0.2], "P@1").notes == ()
     pages = [{"query": "q", "shown": ["a", "b"], "clicks": ["a" if i else "b"], "user": i} for i in range(30)]
     result = ips(log_of(pages, has=HAS), runs, [1, 0.001], "P@1")
-    assert result.effective == pytest.approx(1029**2 / (29 + 1000**2))
+    assert result.effective_clicks == pytest.approx(1029**2 / (29 + 1000**2))
     assert [note.rule for note in result.notes] == ["few-effective"]
 
 
@@ -318,7 +330,7 @@ def test_click_through_rates_by_rank(log):
     assert (result.results, result.clicks) == (132, 34)
     examination, parameters = table(result, "examination"), table(result, "parameters")
     assert [row[:2] for row in text_rows(examination)] == [["1", "60"], ["2", "60"], ["3", "12"]]
-    assert examination.column("looked_at").values == pytest.approx(p.tolist(), abs=1e-6)
+    assert examination.column("examined").values == pytest.approx(p.tolist(), abs=1e-6)
     low, high = logit_interval(p, error, 0.95)
     assert [list(interval) for interval in parameters.column("value").ci] == [
         pytest.approx(limits, rel=1e-4) for limits in zip(low.tolist(), high.tolist(), strict=True)
@@ -327,7 +339,7 @@ def test_click_through_rates_by_rank(log):
     assert set(parameters.column("parameter").values) == {"examination"}
     assert not [block for block in result.blocks() if block.name == "attractiveness"]
     assert "25.8%" in result.sentences[0]
-    assert "132 results of 5 pairs" in result.sentences[0]
+    assert "132 impressions of 5 pairs" in result.sentences[0]
 
 
 def test_examination_by_rank_and_last_click(log):
@@ -341,15 +353,15 @@ def test_examination_by_rank_and_last_click(log):
     assert dict(zip("abcd", result.values["attractiveness"], strict=True)) == pytest.approx(
         {"a": 1 / 3, "b": 1, "c": 1 / 3, "d": 0}, abs=1e-4
     )
-    pairs = table(result, "shown_most")
+    pairs = table(result, "top_pairs")
     assert [row[:4] for row in text_rows(pairs)] == [
         ["q", "a", "48", "12"], ["q", "b", "48", "18"], ["r", "c", "12", "4"], ["r", "d", "12", "0"]
     ]  # fmt: skip
     assert (pairs.labels, pairs.note, pairs.only) == (2, "", "people")
-    assert any("whose examination is 1" in sentence for sentence in result.sentences)
+    assert any("whose examination is fixed at 1" in sentence for sentence in result.sentences)
     examination = table(result, "examination")
     # rank 2: 36 - 12 pages of q and 8 of r without a click above, with examination 1/4, of 60 pages
-    assert examination.column("looked_at").values == pytest.approx([1, (24 + 8) / 4 / 60], abs=1e-4)
+    assert examination.column("examined").values == pytest.approx([1, (24 + 8) / 4 / 60], abs=1e-4)
 
 
 def test_unshrunk_pairs_have_jeffreys_intervals(log):
@@ -373,15 +385,17 @@ def test_continuation_parameters_are_named(log):
     result = fit_model(log, "CCM")
     parameters = table(result, "parameters")
     assert headings(parameters) == ["parameter", "value"]
-    assert [text.partition(": ")[2] for text in parameters.column("parameter").values] == [
+    assert [text.partition(" ")[2] for text in parameters.column("parameter").values] == [
         "after no click", "after an unsatisfying click", "after a satisfying click"]  # fmt: skip
-    dbn = table(fit_model(log, "DBN"), "shown_most")
+    dbn = table(fit_model(log, "DBN"), "top_pairs")
     assert headings(dbn)[-2:] == ["attractiveness", "satisfaction"]
     facts = result.facts()
     assert facts["model"]["name"] == "CCM"
     assert set(facts["priors"]) == {"attractiveness", "continuation"}
     pseudo_counts = result.priors["attractiveness"]
-    assert f"{pseudo_counts[0] / sum(pseudo_counts):.3f} as by {sum(pseudo_counts):.1f} " in " ".join(result.sentences)
+    assert f"{pseudo_counts[0] / sum(pseudo_counts):.3f} with a weight of {sum(pseudo_counts):.1f} " in " ".join(
+        result.sentences
+    )
 
 
 def test_model_comparison(log):
@@ -412,7 +426,7 @@ def test_model_comparison(log):
         assert sum(group.results for group in bins) == 132
         assert sum(group.results * group.clicked for group in bins) == pytest.approx(34)
         assert [group.predicted for group in bins] == sorted(group.predicted for group in bins)
-    assert result.facts()["chosen"] == result.chosen == "DBN"
+    assert result.facts()["selected"] == result.selected == "DBN"
     chart = next(block for block in result.blocks() if block.name == "calibration" and not hasattr(block, "columns"))
     assert set(chart.table.column("model").values) == {"DBN"}
     assert (chart.percent, chart.diagonal, chart.height) == ("xy", True, 300)
@@ -431,7 +445,7 @@ def test_uncertain_scores_by_run_and_measure():
         ["two", "DCG@1"],
         ["two", "DCG@2"],
     ]
-    assert [row.plain for row in result.rows] == pytest.approx([4.5, 4.5 + 2 / math.log2(3), 2.0, 2.0])
+    assert [row.uncorrected for row in result.rows] == pytest.approx([4.5, 4.5 + 2 / math.log2(3), 2.0, 2.0])
     assert [row.difference for row in result.rows[:2]] == [0, 0]
     assert result.rows[2].difference == pytest.approx(-2.5, abs=0.15)
     assert (rows.labels, topics.labels, topics.only) == (2, 3, "data")
@@ -457,7 +471,7 @@ def test_predicted_human_grades_have_no_value_and_se():
     log = log_of([page | {"user": i} for i, page in enumerate(pages)], has=HAS)
     result = judge_clicks(log, gold=people)
     rows = table(result, "judgments")
-    assert (result.grading, result.shared) == ("people", 25)
+    assert (result.grading, result.shared_pairs) == ("human", 25)
     assert {"value", "se"}.isdisjoint(headings(rows))
     assert set(rows.column("se").values) == {None}
     assert rows.column("value").ci == [None] * 25
@@ -469,7 +483,7 @@ def test_predicted_human_grades_have_no_value_and_se():
     unpredicted = judge_clicks(log)
     assert {"value", "se"} <= set(headings(table(unpredicted, "judgments")))
     fewer = {topic: grades for topic, grades in people.items() if topic < "t6"}
-    with pytest.raises(InputError, match="need human grades"):
+    with pytest.raises(InputError, match="at least 20 pairs with human grades"):
         judge_clicks(log, gold=dict(list(fewer.items())[:8]))
 
 
@@ -480,7 +494,7 @@ def test_rank_bands():
     judgments = judge_clicks(log_of(pages, has=HAS), depth=13)
     result = against_people(judgments, {"q": {doc: int(doc[1:]) % 3 for doc in docs}})
     assert [(row.ranks, row.documents) for row in result.ranks] == [
-        ("1", 1), ("2 to 3", 2), ("4 to 5", 2), ("6 to 10", 5), ("11 and below", 3)
+        ("1", 1), ("2 to 3", 2), ("4 to 5", 2), ("6 to 10", 5), ("11 or deeper", 3)
     ]  # fmt: skip
     assert [row.ctr for row in result.ranks] == pytest.approx([1 / 13] * 5)
-    assert [row.people for row in result.ranks] == pytest.approx([1, 1, 1.5, (0 + 1 + 2 + 0 + 1) / 5, 1])
+    assert [row.human_grade for row in result.ranks] == pytest.approx([1, 1, 1.5, (0 + 1 + 2 + 0 + 1) / 5, 1])

@@ -59,7 +59,7 @@ def test_intervals_cover_the_true_mean_and_reduce_bias(pages):
         expected = np.mean([truth[run][measure] for truth in truths])
         is_covered += [rows[i].ci[0] <= expected <= rows[i].ci[1] for rows in results]
         corrected_bias.append(abs(np.mean([rows[i].value for rows in results]) - expected))
-        plain_bias.append(abs(np.mean([rows[i].plain for rows in results]) - expected))
+        plain_bias.append(abs(np.mean([rows[i].uncorrected for rows in results]) - expected))
     assert 0.92 <= np.mean(is_covered) <= 0.98
     assert all(
         corrected < uncorrected for corrected, uncorrected in zip(corrected_bias[1::2], plain_bias[1::2], strict=True)
@@ -82,11 +82,11 @@ def test_share_of_judgments_by_hand():
         for doc, value in (("a", 1.0 + i), ("b", 2.0))
     ]
     row = evaluate_uncertain(qrels, {f"q{i}": ["a", "b"] for i in range(6)}, "DCG@2", resamples=4000).rows[0]
-    assert row.value == pytest.approx(row.plain, abs=0.02)
+    assert row.value == pytest.approx(row.uncorrected, abs=0.02)
     expected = 0.3**2 * (1 + 1 / np.log2(3) ** 2) / 6  # of the mean over six topics
-    assert row.by_judgments**2 == pytest.approx(expected, rel=0.05)
-    assert row.by_topics**2 + row.by_judgments**2 == pytest.approx(np.var(np.arange(6), ddof=1) / 6, rel=0.05)
-    assert row.share == pytest.approx(row.by_judgments**2 / (row.by_topics**2 + row.by_judgments**2))
+    assert row.judgment_se**2 == pytest.approx(expected, rel=0.05)
+    assert row.topic_se**2 + row.judgment_se**2 == pytest.approx(np.var(np.arange(6), ddof=1) / 6, rel=0.05)
+    assert row.judgment_share == pytest.approx(row.judgment_se**2 / (row.topic_se**2 + row.judgment_se**2))
 
 
 def test_certain_judgments_have_the_scores_of_evaluate():
@@ -98,7 +98,7 @@ def test_certain_judgments_have_the_scores_of_evaluate():
     runs = {f"q{i}": ["a", "b"] for i in range(5)}
     row = evaluate_uncertain(qrels, runs, "nDCG@2", resamples=100).rows[0]
     (estimate,) = judged.evaluate(judged.Qrels.of(qrels), runs, "nDCG@2").estimates()
-    assert (row.value, row.ci, row.share) == (
+    assert (row.value, row.ci, row.judgment_share) == (
         pytest.approx(estimate.value),
         pytest.approx(estimate.ci),
         pytest.approx(0),
@@ -106,7 +106,7 @@ def test_certain_judgments_have_the_scores_of_evaluate():
 
 
 def test_values_and_errors_are_required(tmp_path):
-    with pytest.raises(InputError, match="no value"):
+    with pytest.raises(InputError, match="no column value"):
         evaluate_uncertain(judged.Qrels.of({"q": {"a": 1}}), {"q": ["a"]}, "P@1")
     (tmp_path / "judgments.csv").write_text("query_id,doc_id,grade,value,se\nq,a,1,1,-2\nr,a,1,1,2\n")
     with pytest.raises(InputError, match="each se must be"):
@@ -119,9 +119,9 @@ def test_a_single_topic_has_no_errors():
     rows = [{"query_id": f"q{i}", "doc_id": "a", "grade": 1.0 + i, "value": 1.0 + i, "se": 0.1} for i in range(2)]
     two_topics = evaluate_uncertain(rows, {"q0": ["a"], "q1": ["a"]}, "DCG@1").rows[0]
     assert two_topics.value == pytest.approx(1.5, abs=0.05)
-    assert two_topics.by_topics**2 + two_topics.by_judgments**2 == pytest.approx(
+    assert two_topics.topic_se**2 + two_topics.judgment_se**2 == pytest.approx(
         0.25, rel=0.2
     )  # half of the variance 1/2
     single_topic = evaluate_uncertain(rows[:1], {"q0": ["a"]}, "DCG@1").rows[0]
-    assert (single_topic.plain, single_topic.ci) == (1.0, None)
-    assert np.isnan([single_topic.by_topics, single_topic.by_judgments, single_topic.share]).all()
+    assert (single_topic.uncorrected, single_topic.ci) == (1.0, None)
+    assert np.isnan([single_topic.topic_se, single_topic.judgment_se, single_topic.judgment_share]).all()

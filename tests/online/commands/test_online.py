@@ -198,7 +198,7 @@ def test_options_that_may_be_used_once(
 def test_missing_judgments(run: Callable[..., Ended]) -> None:
     done = run("online", "offline", "log.ndjson")
     assert done.code == 2
-    assert done.err.startswith("error: QRELS is missing. Fix: add the judgments: judged online offline")
+    assert done.err.startswith("error: the argument QRELS is missing. Fix: add the judgments: judged online offline")
 
 
 def test_all_commands_have_the_same_reading_options(run: Callable[..., Ended]) -> None:

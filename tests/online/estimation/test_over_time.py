@@ -134,9 +134,9 @@ def test_calendar() -> None:
 
 def test_refusals() -> None:
     points = series(noisy(10))
-    with pytest.raises(InputError, match="unknown period 'year'"):
+    with pytest.raises(InputError, match="no period 'year'"):
         build_series(points, period="year")
-    with pytest.raises(InputError, match="no period has rows"):
+    with pytest.raises(InputError, match="no period has data"):
         build_series([], period="day")
     with pytest.raises(InputError, match="in order of time"):
         build_series([points[1], points[0]], period="day")

@@ -14,7 +14,7 @@ from judged.online.metrics import lacking_data, online_metric
 from typed_logs import EVERYTHING, typed_log
 
 WAIT, MEDIAN = "TimeToFirstClick", "TimeToFirstClick(q=0.5)"
-SAME = "clicks have the time of their page"
+SAME = "each click has the same time as its page"
 
 
 def page(serp: int, **fields: Any) -> dict[str, Any]:
@@ -32,9 +32,9 @@ def test_clicks_at_the_time_of_their_page_tell_no_wait() -> None:
     log = typed_log(pages, [click(i, 0) for i in range(3)])
     scores = online_metrics(log, [WAIT, MEDIAN, "PageCTR", "Latency"], by="device")
     assert {str(metric): reason for metric, reason in scores.refused} == {
-        WAIT: SAME, MEDIAN: SAME, "Latency": "the log says of every page that the engine took no time"}  # fmt: skip
+        WAIT: SAME, MEDIAN: SAME, "Latency": "the latency is 0 on every page"}  # fmt: skip
     assert [str(metric) for metric in scores.metrics] == ["PageCTR"]
-    with pytest.raises(InputError, match=f"TimeToFirstClick: {SAME}"):
+    with pytest.raises(InputError, match=f"TimeToFirstClick is not supported: {SAME}"):
         over_time(log, WAIT)
 
 

@@ -108,12 +108,12 @@ def test_where_lists_are_alike_clicks_tell_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "policy", "text"),
     [
-        ({}, "above where lists part", "clicks of team drafts count for neither"),
-        ({"count_shared": True}, "above where lists part", "clicks count"),
-        ({}, "several clicks on one result", "count once"),
-        ({"count_repeated": True}, "several clicks on one result", "count as several"),
-        ({}, "intervals hold", "on any day, narrowest at 5,000 users"),
-        ({"any_day": False}, "intervals hold", "on one day, set before"),
+        ({}, "clicks above the first difference", "do not count in team drafts"),
+        ({"count_shared": True}, "clicks above the first difference", "count"),
+        ({}, "repeated clicks on a result", "count once"),
+        ({"count_repeated": True}, "repeated clicks on a result", "count separately"),
+        ({}, "intervals", "valid on any day, narrowest at 5,000 users"),
+        ({"any_day": False}, "intervals", "fixed-sample"),
     ],
 )
 def test_the_options_are_shown_with_the_result(options: Any, policy: str, text: str, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_below_the_shorter_list_no_click_counts(tmp_path: Path) -> None:
 
 def test_alternation_that_begins_with_the_same_ranker_is_broken(tmp_path: Path) -> None:
     result = interleaving(logged(tmp_path, [(f"u{user}", draft("ABAB"), [1]) for user in range(30)]), min_users=10)
-    assert result.decision == "broken"
+    assert result.decision == "invalid"
     assert result.ranks[0].share == 0.0
 
 
@@ -152,7 +152,7 @@ def test_a_ranker_that_picks_twice_in_a_round_is_broken(tmp_path: Path) -> None:
     """By index: where B is A moved up by one, A keeps one of ten places; here one of four, whoever begins."""
     pages = [(f"u{user}", draft(["ABBB", "BABB"][user % 2]), [2]) for user in range(30)]
     result = interleaving(logged(tmp_path, pages), min_users=10)
-    assert result.decision == "broken"
+    assert result.decision == "invalid"
     assert any("twice" in reason for reason in result.reasons)
 
 
@@ -226,12 +226,12 @@ def test_one_user_with_most_lists_decides_nothing(any_day: bool, tmp_path: Path)
 def test_few_effective_users_have_no_interval(tmp_path: Path) -> None:
     """60 users with a list each and one with 40: 100**2 / (60 + 1600) = 6.0 effective users of the 50 required."""
     result = interleaving(logged(tmp_path, drafts(60, 1, 40, np.random.default_rng(2))), baseline="A", min_users=10)
-    assert result.overall.effective == pytest.approx(100**2 / 1660)
+    assert result.overall.effective_users == pytest.approx(100**2 / 1660)
     assert result.overall.reason is not None
     assert result.overall.reason.code == "few-effective-units"
     balanced = interleaving(logged(tmp_path, drafts(59, 2, 2, np.random.default_rng(2))), baseline="A", min_users=10)
     assert balanced.overall.reason is None
-    assert balanced.overall.effective == pytest.approx(60.0)
+    assert balanced.overall.effective_users == pytest.approx(60.0)
     with pytest.raises(InputError, match="variance between users"):
         plan_interleaving(logged(tmp_path, drafts(60, 1, 40, np.random.default_rng(2))))
 

@@ -58,7 +58,11 @@ def test_what_clicks_prefer(tmp_path: Path) -> None:
     assert lines(preferences)[0][:5] == ["60", "60", "36", "12", "+20.0"]
     assert preferences.column("value").ci == [(preference.low, preference.high)]
     assert preferences.column("credit").ci == [(preference.credit_low, preference.credit_high)]
-    assert [column.name for column in preferences.columns if column.only == "data"] == ["error", "effective", "reason"]
+    assert [column.name for column in preferences.columns if column.only == "data"] == [
+        "error",
+        "effective_users",
+        "reason",
+    ]
     ranks = table(result, "ranks")
     assert ranks.column("rank").values == [1, 2, 3, 4]
     assert ranks.column("lists").values == [60] * 4
@@ -66,7 +70,7 @@ def test_what_clicks_prefer(tmp_path: Path) -> None:
     assert ranks.column("p").values == [1.0] * 4
     assert not any(block.name == "slices" for block in result.blocks())
     facts = result.facts()
-    assert (facts["baseline"], facts["other"], facts["lists"], facts["users"], facts["mixing"]) == (
+    assert (facts["baseline"], facts["other"], facts["lists"], facts["users"], facts["method"]) == (
         "A", "B", 60, 60, "team-draft")  # fmt: skip
     assert (
         interleaving(logged(tmp_path, drafts()), baseline="A", any_day=False, min_users=61).decision == "keep running"
@@ -107,7 +111,7 @@ def test_unfair_coins_are_told_from_fair_ones(tmp_path: Path) -> None:
     assert [rank.share for rank in result.ranks] == pytest.approx([2 / 3, 1 / 3, 2 / 3, 1 / 3])
     z = (20 / 30 - 0.5) / (math.sqrt(30 / 4) / 30)
     assert [rank.p for rank in result.ranks] == pytest.approx([2 * norm.sf(z)] * 4)
-    assert result.decision != "broken"
+    assert result.decision != "invalid"
 
 
 def test_a_plan_of_a_log_without_mixed_lists(tmp_path: Path) -> None:
@@ -122,13 +126,13 @@ def test_a_plan_of_a_log_without_mixed_lists(tmp_path: Path) -> None:
         [(z * spread / 0.02) ** 2, (z * spread / 0.1) ** 2]
     )
     assert [preference_plan.days for preference_plan in plan.plans] == pytest.approx(
-        [preference_plan.users_any_day / plan.a_day for preference_plan in plan.plans]
+        [preference_plan.users_any_day / plan.users_per_day for preference_plan in plan.plans]
     )
-    assert plan.a_day == pytest.approx(30)  # all within half an hour: a day at least
+    assert plan.users_per_day == pytest.approx(30)  # all within half an hour: a day at least
     plans = table(plan, "plans")
     assert [row[0] for row in lines(plans)] == ["+2.0", "+10.0"]
     assert plans.labels == 1
-    assert "assumed, not seen" in plans.note
+    assert "assumed" in plans.note
     assert "0.51" in plans.note
     assert [preference_plan.value for preference_plan in plan_interleaving(log).plans] == [0.01, 0.02, 0.05, 0.1]
     assert plan_interleaving(log, decided=1.0).spread == pytest.approx(spread / math.sqrt(0.7))
@@ -142,7 +146,7 @@ def test_a_plan_of_a_log_without_mixed_lists(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match="`differences` must be"):
             plan_interleaving(log, **options)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="show no preference"):
+    with pytest.raises(InputError, match="no clicked lists"):
         plan_interleaving(logged(tmp_path, [(user, page, []) for user, page, _ in pages]))
 
 
@@ -152,7 +156,7 @@ def test_a_plan_of_mixed_lists_takes_their_spread(tmp_path: Path) -> None:
     outcomes = [0.5] * 36 + [-0.5] * 12 + [0.0] * 12
     assert plan.spread == pytest.approx(math.sqrt(sum((value - 0.2) ** 2 for value in outcomes) / 59))
     assert not plan.assumed
-    assert "as on the mixed lists" in table(plan, "plans").note
+    assert "estimated from the interleaved lists" in table(plan, "plans").note
 
 
 def pair(
@@ -187,9 +191,9 @@ def test_a_change_that_was_tested_both_ways() -> None:
     assert (less_is_better.agree, less_is_better.gain) == ("yes", 0.2)
     swapped = pair(0.06, 0.14, gain=-0.2, interval=(-0.06, -0.02), arm="old")
     assert (swapped.agree, swapped.gain) == ("yes", 0.2)
-    assert pair(-0.01, 0.2, gain=0.2, interval=(0.02, 0.06)).agree == "interleaving does not tell"
-    assert pair(0.0, 0.2, gain=0.2, interval=(0.02, 0.06)).agree == "interleaving does not tell"
-    assert pair(0.06, 0.14, gain=0.2, interval=(-0.01, 0.06)).agree == "A/B does not tell"
+    assert pair(-0.01, 0.2, gain=0.2, interval=(0.02, 0.06)).agree == "interleaving not significant"
+    assert pair(0.0, 0.2, gain=0.2, interval=(0.02, 0.06)).agree == "interleaving not significant"
+    assert pair(0.06, 0.14, gain=0.2, interval=(-0.01, 0.06)).agree == "A/B test not significant"
     assert math.isinf(pair(0.06, 0.14, gain=0.0, interval=(0.02, 0.06)).users_abtest)
 
 
@@ -207,7 +211,7 @@ def test_past_changes_are_set_side_by_side(tmp_path: Path) -> None:
     assert pairs.column("ratio").values == [comparison.users_abtest / comparison.users_interleaving]
     assert (pairs.labels, pairs.column("agree").values, pairs.column("other").values) == (1, ["no"], ["B"])
     sentence = plan.blocks()[2].texts[0]
-    assert "in 1 of 1, and agreed in 0" in sentence
+    assert "for 1 of 1 change, and agreed on the direction for 0" in sentence
 
 
 def test_lists_that_nobody_clicked_say_nothing(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def overall(users: int, low: float, high: float) -> Preference:
         (200, (-0.1, 0.0), (), "keep running"),
         (200, (-0.1, -0.01), (), "not preferred"),
         (200, (NAN, NAN), (), "keep running"),
-        (200, (0.01, 0.1), ("coins",), "broken"),
+        (200, (0.01, 0.1), ("coins",), "invalid"),
     ],
 )
 def test_an_interval_on_one_side_decides(
@@ -76,7 +76,7 @@ def test_intervals_are_those_of_a_ratio_of_sums(slice_name: str | None) -> None:
             assert preference.p == pytest.approx(2 * stats.t.sf(abs(t), n - 1), rel=1e-6)
     assert (preference.slice_name, preference.users, preference.lists) == (slice_name or "", n, selected.sum())
     assert (preference.wins, preference.losses) == (win[selected].sum(), loss[selected].sum())
-    assert preference.effective == pytest.approx(lists.sum() ** 2 / (lists**2).sum())
+    assert preference.effective_users == pytest.approx(lists.sum() ** 2 / (lists**2).sum())
     assert preference.reason is None
 
 
@@ -84,12 +84,12 @@ def test_what_was_chosen_is_said() -> None:
     log = read_log(sample.INTERLEAVED)
     default = dict(interleaving(log).policies)
     changed = dict(interleaving(log, count_shared=True, count_repeated=True, any_day=False).policies)
-    assert default["several clicks on one result"] == "count once"
-    assert changed["several clicks on one result"] == "count as several"
-    assert default["above where lists part"] == "clicks of team drafts count for neither"
-    assert changed["above where lists part"] == "clicks count"
-    assert default["intervals hold"] == "on any day, narrowest at 5,000 users"
-    assert changed["intervals hold"] == "on one day, set before"
+    assert default["repeated clicks on a result"] == "count once"
+    assert changed["repeated clicks on a result"] == "count separately"
+    assert default["clicks above the first difference"] == "do not count in team drafts"
+    assert changed["clicks above the first difference"] == "count"
+    assert default["intervals"] == "valid on any day, narrowest at 5,000 users"
+    assert changed["intervals"] == "fixed-sample"
     result = interleaving(log)
     assert (result.unit, result.level, result.by, result.sliced) == ("user", 0.95, None, ())
     tables = {block.name: block for block in result.blocks() if hasattr(block, "labels")}

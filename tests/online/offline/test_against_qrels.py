@@ -43,23 +43,23 @@ def ten_pages() -> OfflineOnline:
 
 def test_ten_pages_by_hand() -> None:
     result = ten_pages()
-    assert (result.pages, result.joined, result.units) == (10, 5, 3)
-    assert dict(result.left_out) == {
+    assert (result.pages, result.pages_used, result.units) == (10, 5, 3)
+    assert dict(result.excluded_pages) == {
         "not the first page of a result list": 1,
-        "nothing shown": 1,
-        "no topic": 1,
-        "topic not judged": 1,
-        "under 80% of the first 10 results judged": 1,
+        "without results": 1,
+        "without a topic": 1,
+        "without judgments of the topic": 1,
+        "with under 80% of the top 10 judged": 1,
     }
-    assert result.pages == result.joined + sum(n_pages for _, n_pages in result.left_out)
+    assert result.pages == result.pages_used + sum(n_pages for _, n_pages in result.excluded_pages)
     assert result.judged == 1.0
     clicked = result.of("P@2", "clicked")  # scores 1, 0, .5, .5, 0; only the second page has no click
     assert (clicked.pages, clicked.units, clicked.n, clicked.mean) == (5, 3, 2, 0.8)
     assert clicked.probability.value == 3.5 / 4
-    assert clicked.within.value == 1.0  # only t1: 1 and .5 against 0
+    assert clicked.within_topics.value == 1.0  # only t1: 1 and .5 against 0
     assert clicked.slope.value == pytest.approx(0.4 / 0.7)
     satisfied = result.of("P@2", "satisfied")  # the first and fourth page
-    assert (satisfied.mean, satisfied.probability.value, satisfied.within.value) == (
+    assert (satisfied.mean, satisfied.probability.value, satisfied.within_topics.value) == (
         0.4, pytest.approx(5.5 / 6), 1.0)  # fmt: skip
     first_click = result.of(
         "P@2", "first click RR"
@@ -105,26 +105,35 @@ def test_one_list_per_topic_has_no_pairs_within_topics() -> None:
               "user": user, "ranker": kind} for user, (kind, topic, clicks) in enumerate(rows)]  # fmt: skip
     result = against_qrels(log_of(pages), QRELS, measures="RR", outcomes="clicked", by="ranker")
     all_pages, ranker_one, ranker_two = (result.of("RR", "clicked", kind) for kind in (None, "one", "two"))
-    assert (all_pages.pairs, all_pages.pairs_within, all_pages.within.value) == (4, 2, pytest.approx(2.5 / 3))
-    assert (ranker_one.pairs, ranker_one.pairs_within, ranker_two.pairs) == (0, 0, 0)
+    assert (all_pages.pairs, all_pages.pairs_within_topics, all_pages.within_topics.value) == (
+        4,
+        2,
+        pytest.approx(2.5 / 3),
+    )
+    assert (ranker_one.pairs, ranker_one.pairs_within_topics, ranker_two.pairs) == (0, 0, 0)
     assert all(
         math.isnan(estimate.value)
-        for estimate in (ranker_one.probability, ranker_one.within, ranker_one.tau, ranker_two.probability)
+        for estimate in (ranker_one.probability, ranker_one.within_topics, ranker_one.tau, ranker_two.probability)
     )
-    assert "A dash stands where nothing was compared" in result.text()
-    assert [row["pairs_within"] for row in result.to_dict()["relations"]] == [2, 0, 0]
-    assert (result.to_dict()["relations"][1]["within"], result.to_dict()["relations"][1]["within_ci"]) == (None, None)
+    assert "A dash means that no two pages differ" in result.text()
+    assert [row["pairs_within_topics"] for row in result.to_dict()["relations"]] == [2, 0, 0]
+    assert (
+        result.to_dict()["relations"][1]["within_topics"],
+        result.to_dict()["relations"][1]["within_topics_ci"],
+    ) == (None, None)
 
 
 @pytest.mark.usefixtures("clicked_outcome_from_events")
 def test_a_log_without_users_has_a_note() -> None:
     log = log_of(PAGES, findings=(LogFinding("no-user", "query", 10, 10, "kept", "pages of nobody", "log them"),))
-    note = Note("no-users", "the log names no users: each session, or page where it names none, counts as one")
+    note = Note(
+        "no-users", "the log has no user IDs: each session counts as a user, and so does each page without a session"
+    )
     assert note in against_qrels(log, QRELS, outcomes="clicked").notes
     assert note not in against_qrels(log, QRELS, outcomes="clicked", unit="session").notes
     assert note not in against_qrels(log_of(PAGES), QRELS, outcomes="clicked").notes
     assert against_qrels(log, QRELS, outcomes="clicked").to_dict()["unit"] == "session"
-    assert "take whole sessions for what varies" in " ".join(against_qrels(log, QRELS, outcomes="clicked").sentences)
+    assert "generalize to other sessions" in " ".join(against_qrels(log, QRELS, outcomes="clicked").sentences)
     assert preference_agreement(log, QRELS).to_dict()["unit"] == "session"
 
 
@@ -152,18 +161,21 @@ def test_topics_by_text_column_and_page_name() -> None:
                                                              ("peace", [], "t2"), (None, [], None)))]  # fmt: skip
     log = log_of(pages)
     by_text = against_qrels(log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics=texts, outcomes="clicked")
-    assert (by_text.joined, dict(by_text.left_out)) == (2, {"no topic": 2})  # peace is the text of two topics
-    assert "by the text of the query" in by_text.how
+    assert (by_text.pages_used, dict(by_text.excluded_pages)) == (
+        2,
+        {"without a topic": 2},
+    )  # peace is the text of two topics
+    assert "by the query text" in by_text.topic_source
     by_column = against_qrels(log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics="number", outcomes="clicked")
-    assert by_column.joined == 3
+    assert by_column.pages_used == 3
     by_page = against_qrels(log, {"p0": QRELS["t1"], "p1": QRELS["t1"]}, outcomes="clicked")
-    assert (by_page.joined, by_page.how) == (2, "by the name of the page (query_id)")
+    assert (by_page.pages_used, by_page.topic_source) == (2, "by the name of the page (query_id)")
 
 
 @pytest.mark.usefixtures("clicked_outcome_from_events")
 def test_later_pages_are_separate_rankings() -> None:
     result = against_qrels(log_of(PAGES), QRELS, measures="P@2", pages="all", outcomes="clicked")
-    assert result.joined == 6
+    assert result.pages_used == 6
     assert result.bins("P@2", "clicked")[-1].pages == 2  # the second page shows a and b first
 
 
@@ -174,13 +186,13 @@ def test_direction_of_outcomes() -> None:
         limits = [(estimate.value, estimate.low, estimate.high) for estimate in (first, second)]
         assert limits[0] == pytest.approx(limits[1], nan_ok=True)
     assert clicked.slope.value == pytest.approx(-abandoned.slope.value)
-    assert result.worse == ("abandoned",)
+    assert result.lower_is_better == ("abandoned",)
 
 
 def test_satisfied_needs_a_clock() -> None:
     log = log_of(PAGES[:5], has_time=False)
     assert [outcome.name for outcome in outcomes_of(None, log)] == ["clicked", "first click RR"]
-    with pytest.raises(InputError, match="no clock"):
+    with pytest.raises(InputError, match="requires timestamps"):
         against_qrels(log, QRELS, outcomes="satisfied")
 
 
@@ -194,7 +206,7 @@ def test_satisfied_needs_a_clock() -> None:
         ({"measures": "Judged@10"}, "no direction"),
         ({"unit": "page"}, "unit is 'page'"),
         ({"pages": "second"}, "pages is 'second'"),
-        ({"least_judged": 2}, "least_judged"),
+        ({"min_judged": 2}, "min_judged"),
         ({"bins": 0}, "bins is 0"),
         ({"level": 95}, "level is 95"),
         ({"dwell": -1}, "dwell"),
@@ -208,7 +220,7 @@ def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> N
 def test_no_judged_pages_is_refused() -> None:
     with pytest.raises(InputError, match=r"no page of made has a judged topic \(1 not the first"):
         against_qrels(log_of(PAGES), {"other": {"a": 1}})
-    with pytest.raises(InputError, match="no column with topics"):
+    with pytest.raises(InputError, match="no column topic"):
         against_qrels(log_of([{"shown": ["a"]}]), QRELS)
     with pytest.raises(InputError, match="judged"):
         against_qrels(log_of([{"topic": "t1", "shown": ["q"]}]), QRELS)
@@ -233,13 +245,13 @@ def test_only_clicks_by_score_are_predicted() -> None:
     rng = np.random.default_rng(4)
     log, qrels = simulate_log(rng, "score")
     perfect = against_qrels(log, qrels, measures="P@5", outcomes="clicked").of("P@5", "clicked")
-    assert (perfect.probability.value, perfect.within.value) == (1.0, 1.0)
+    assert (perfect.probability.value, perfect.within_topics.value) == (1.0, 1.0)
     for click_model in ("random", "topic"):
         log, qrels = simulate_log(rng, click_model)
         result = against_qrels(log, qrels, measures="P@5", outcomes="clicked")
         relation = result.of("P@5", "clicked")
         assert relation.probability.value == pytest.approx(0.5, abs=0.1)
-        assert not relation.within.excludes(0.5)
+        assert not relation.within_topics.excludes(0.5)
         assert result.topics[0].n == 12
 
 
@@ -254,14 +266,14 @@ def test_rank_correlation_of_topic_means() -> None:
     qrels = {f"t{i}": {"g": 1, "b": 0} for i in range(6)}
     result = against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked")
     assert (result.topics[0].n, result.topics[0].pages, result.topics[0].rho.value) == (6, 30, 1.0)
-    assert against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", least_pages=6).topics == ()
+    assert against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", min_pages=6).topics == ()
 
 
 def test_output_formats() -> None:
     result = ten_pages()
     assert "0.875" in result.text()
     assert result.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
-    head = "measure,outcome,slice,pages,units,n,mean,probability,probability_low,probability_high,within,"
+    head = "measure,outcome,slice,pages,units,n,mean,probability,probability_low,probability_high,within_topics,"
     assert result.csv().splitlines()[0].startswith(head)
     assert len(result.csv().splitlines()) == 1 + 2 * 5 * 4
     assert repr(result) == result.text()

@@ -46,7 +46,7 @@ def run(*options: str) -> str:
 def test_scores_against_outcomes(tmp_path: Path) -> None:
     log, qrels = write_files(tmp_path)
     result = json.loads(run(log, qrels, "-m", "RR", "--outcome", "clicked", "--format", "json"))
-    assert (result["joined"], result["how"]) == (3, "by the column topic")
+    assert (result["pages_used"], result["topic_source"]) == (3, "by the column topic")
     assert result["relations"][0]["probability"] == 1.0  # 1 and 1/2 with a click, 0 without
 
 

@@ -70,7 +70,7 @@ def test_results_that_were_not_shown_or_seen_have_no_preferences() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"rules": "below"}, "unknown rule 'below'"), ({"rules": []}, "`rules` is empty"), ({"depth": 1}, "depth is 1")],
+    [({"rules": "below"}, "no rule 'below'"), ({"rules": []}, "`rules` is empty"), ({"depth": 1}, "depth is 1")],
 )
 def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -43,13 +43,13 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     assert (result.is_healthy, result.title, len(result.alarms)) == (False, f"Watch of {day(11)}", 1)
     sentences, table, deployments, chart, points, *_ = result.blocks()
     assert sentences.texts == (  # type: ignore[attr-defined]
-        f"faults is off since {day(10)}: 0.2, where the baseline has 0.1 (+100.0 %).", str(result.rollbacks[0]),
+        f"faults has an alarm since {day(10)}: 0.2 (baseline 0.1, +100.0%).", str(result.rollbacks[0]),
     )  # fmt: skip
     (row,) = table.records()  # type: ignore[attr-defined]
     assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
     assert (row["center"], row["level"]) == pytest.approx((0.1, 0.2))
-    assert (row["relative"], row["within"], row["days"]) == (pytest.approx(1.0), 1, 1)
-    assert result.rollbacks[0].decision == "nothing is known"
+    assert (row["relative"], row["detection_days"], row["days"]) == (pytest.approx(1.0), 1, 1)
+    assert result.rollbacks[0].decision == "no data"
     assert deployments.records() == []  # type: ignore[attr-defined]
     assert len(chart.lines) == 1  # type: ignore[attr-defined]
     plotted = points.records()  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     assert [point["start_ms"] for point in plotted][:2] == [1_772_409_600_000, 1_772_496_000_000]
     assert [point["kind"] for point in plotted] == ["baseline"] * 9 + ["alarm"] * 2
     assert result.facts() == {
-        "today": day(11).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_a_month": 0.5,
+        "today": day(11).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_per_month": 0.5,
         "margin_relative": 0.1,
     }  # fmt: skip
     lines = result.prometheus().splitlines()
@@ -69,9 +69,9 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     levels = {line.split("{")[0]: float(line.split()[-1]) for line in lines[3:]}
     assert levels == pytest.approx({"judged_watch_alarm": 1, "judged_watch_baseline": 0.1, "judged_watch_level": 0.2})
     without_alarm = watch(config(tmp_path, better="more"))
-    assert (without_alarm.is_healthy, without_alarm.blocks()[0].texts) == (True, ("Nothing is off in 1 series.",))  # type: ignore[attr-defined]
+    assert (without_alarm.is_healthy, without_alarm.blocks()[0].texts) == (True, ("No alarm in 1 series.",))  # type: ignore[attr-defined]
     (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
-    with pytest.raises(InputError, match="no data of any day"):
+    with pytest.raises(InputError, match="no data for any day"):
         watch(config(tmp_path))
 
 
@@ -96,26 +96,26 @@ def test_bands_of_two_standard_deviations(tmp_path: Path) -> None:
 
 
 DROP = WatchedSeries(
-    "clicks", "", "alarm", since=day(2), center=0.2, level=0.1, within=5.0, better=1,
+    "clicks", "", "alarm", since=day(2), center=0.2, level=0.1, detection_days=5.0, better=1,
     points=(
         WatchedPoint(day(0), 0.25, 0.2, 0.03, True, False), WatchedPoint(day(1), NAN, NAN, 0.03, False, False),
         WatchedPoint(day(2), 0.11, 0.21, 0.02, False, True), WatchedPoint(day(3), 0.2, 0.2, 0.03, False, False),
     ),
 )  # fmt: skip
-MOVED = WatchedSeries("clicks", "mix", "mix moved", since=day(3), center=0.5, level=0.2571, within=3.0, days=7,
-                points=(WatchedPoint(day(0), 0.5, 0.5, 0.1, True, False),))  # fmt: skip
-RARE = WatchedSeries("clicks", "device=x", "not watched", "it is rare")
-RARE_MIX = WatchedSeries("waits", "mix", "not watched", "it is rare")
-FLAT = WatchedSeries("waits", "", "fine", center=0.0, level=1.5, within=math.inf)
-LOSS = WatchedSeries("profit", "shop=a", "alarm", since=day(1), center=-10.0, level=-15.0, within=2.0,
+MOVED = WatchedSeries("clicks", "mix", "mix changed", since=day(3), center=0.5, level=0.2571, detection_days=3.0,
+                days=7, points=(WatchedPoint(day(0), 0.5, 0.5, 0.1, True, False),))  # fmt: skip
+RARE = WatchedSeries("clicks", "device=x", "not monitored", "it is rare")
+RARE_MIX = WatchedSeries("waits", "mix", "not monitored", "it is rare")
+FLAT = WatchedSeries("waits", "", "ok", center=0.0, level=1.5, detection_days=math.inf)
+LOSS = WatchedSeries("profit", "shop=a", "alarm", since=day(1), center=-10.0, level=-15.0, detection_days=2.0,
                points=(WatchedPoint(day(0), -15.0, -10.0, 1.0, False, True),))  # fmt: skip
 ALL = (DROP, MOVED, RARE, RARE_MIX, FLAT, LOSS)
-GUARDS = (Guard("clicks", "", -0.25, (-0.3, -0.2), "harmed", NAN), Guard("clicks", "x", 0.1, (0.05, 0.15), "fine", 7.4))
+GUARDS = (Guard("clicks", "", -0.25, (-0.3, -0.2), "harmed", NAN), Guard("clicks", "x", 0.1, (0.05, 0.15), "ok", 7.4))
 DEPLOYED = Event(day(2), "v2", deploy=True)
 
 
 def answer(*series: WatchedSeries, back: tuple[Rollback, ...] = (), events: tuple[Event, ...] = ()) -> Watch:
-    return Watch(config("", *events, margin_relative=0.05, alarms_a_month=0.25), series, back, day(3))
+    return Watch(config("", *events, margin_relative=0.05, alarms_per_month=0.25), series, back, day(3))
 
 
 def test_sentences_of_all_series() -> None:
@@ -124,21 +124,21 @@ def test_sentences_of_all_series() -> None:
     assert (result.title, result.is_healthy, result.alarms) == (f"Watch of {day(3)}", False, (DROP, LOSS))
     sentences, *_, settings = result.blocks()
     assert sentences.texts == (  # type: ignore[attr-defined]
-        f"clicks is off since {day(2)}: 0.1, where the baseline has 0.2 (-50.0 %).",
-        f"profit of shop=a is off since {day(1)}: -15, where the baseline has -10 (-50.0 %).",
-        f"The mix moves clicks by -0.243 since {day(3)}: no change of quality.",
+        f"clicks has an alarm since {day(2)}: 0.1 (baseline 0.2, -50.0%).",
+        f"profit of shop=a has an alarm since {day(1)}: -15 (baseline -10, -50.0%).",
+        f"The mix of slices changes clicks by -0.243 since {day(3)}.",
         str(rollback),
-        "clicks of device=x is not watched: it is rare.",
+        "clicks of device=x is not monitored: it is rare.",
     )
-    assert (settings.name, settings.texts) == ("made", (  # type: ignore[attr-defined]
+    assert (settings.name, settings.texts) == ("method", (  # type: ignore[attr-defined]
         f"Baseline: {FIRST} to {day(9)}.",
-        "At most 0.25 false alarms a month over all series together, where nothing changes.",
-        "Made for changes of 5 %.",
-        f"Left out: {day(0)} to {day(1)} (a fair).",
+        "Expected false alarms: at most 0.25 per month over all series, if nothing changes.",
+        "Change to detect: 5% of the baseline.",
+        f"Excluded: {day(0)} to {day(1)} (a fair).",
     ))  # fmt: skip
     assert len(answer(*ALL, events=(DEPLOYED,)).blocks()[-1].texts) == 3  # type: ignore[attr-defined]
     assert result.facts() == {
-        "today": day(3).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_a_month": 0.25,
+        "today": day(3).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_per_month": 0.25,
         "margin_relative": 0.05,
     }  # fmt: skip
 
@@ -146,12 +146,12 @@ def test_sentences_of_all_series() -> None:
 @pytest.mark.parametrize(
     ("series", "decision", "is_healthy", "sentence"),
     [
-        ((FLAT,), "keep", True, "Nothing is off in 1 series."),
-        ((FLAT, MOVED, RARE), "keep watching", True, "Nothing is off in 1 series."),
-        ((FLAT, replace(FLAT, series="b")), None, True, "Nothing is off in 2 series."),
+        ((FLAT,), "keep", True, "No alarm in 1 series."),
+        ((FLAT, MOVED, RARE), "keep watching", True, "No alarm in 1 series."),
+        ((FLAT, replace(FLAT, series="b")), None, True, "No alarm in 2 series."),
         ((FLAT,), "roll back", False,
-         "No alarm against the baseline in 1 series: a deployment is compared with the weeks before it."),
-        ((RARE,), None, True, "Nothing is watched yet."),
+         "No alarm in 1 series against the baseline. Deployments are compared with the weeks before them."),
+        ((RARE,), None, True, "No series is monitored yet."),
         ((DROP,), "keep", False, None),
     ],
 )  # fmt: skip
@@ -160,7 +160,7 @@ def test_what_is_said_without_an_alarm(series: Any, decision: Any, is_healthy: b
     result = answer(*series, back=back)
     assert result.is_healthy == is_healthy
     last = result.blocks()[0].texts[-1]  # type: ignore[attr-defined]
-    assert (last == sentence) if sentence else last.startswith("v2 of")
+    assert (last == sentence) if sentence else last.startswith("Deployment v2 on")
 
 
 def test_the_table_of_series() -> None:
@@ -168,22 +168,22 @@ def test_the_table_of_series() -> None:
     assert table.labels == 2  # type: ignore[attr-defined]
     grid = table.grid()  # type: ignore[attr-defined]
     assert grid.header == (
-        "series", "part", "state", "since", "baseline", "now", "change", "found within days", "days a point",
+        "series", "part", "state", "since", "baseline", "current", "change", "detection days", "days per point",
     )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
         ("clicks", "", "alarm", str(day(2)), "0.2000", "0.1000", "-50%", "5", "1"),
-        ("clicks", "mix", "mix moved", str(day(3)), "0.5000", "0.2571", "-49%", "3", "7"),
-        ("clicks", "device=x", "not watched", "", "-", "-", "-", "-", "1"),
-        ("waits", "mix", "not watched", "", "-", "-", "-", "-", "1"),
-        ("waits", "", "fine", "", "0.0000", "1.5000", "-", "inf", "1"),
+        ("clicks", "mix", "mix changed", str(day(3)), "0.5000", "0.2571", "-49%", "3", "7"),
+        ("clicks", "device=x", "not monitored", "", "-", "-", "-", "-", "1"),
+        ("waits", "mix", "not monitored", "", "-", "-", "-", "-", "1"),
+        ("waits", "", "ok", "", "0.0000", "1.5000", "-", "inf", "1"),
         ("profit", "shop=a", "alarm", str(day(1)), "-10.0000", "-15.0000", "-50%", "2", "1"),
     ]
     rows = table.records()  # type: ignore[attr-defined]
     assert [row["relative"] for row in rows] == [
         pytest.approx(-0.5), pytest.approx(-0.4858), None, None, None, pytest.approx(-0.5),
     ]  # fmt: skip
-    assert [row["why"] for row in rows] == ["", "", "it is rare", "it is rare", "", ""]
-    assert "changes of 5 %" in table.note  # type: ignore[attr-defined]
+    assert [row["reason"] for row in rows] == ["", "", "it is rare", "it is rare", "", ""]
+    assert "changes of 5%" in table.note  # type: ignore[attr-defined]
     without_slices = answer(DROP, FLAT).blocks()[1]
     assert "part" not in without_slices.grid().header  # type: ignore[attr-defined]
     assert [row["part"] for row in without_slices.records()] == ["", ""]  # type: ignore[attr-defined]
@@ -194,13 +194,13 @@ def test_the_table_of_deployments() -> None:
     result = answer(DROP, back=(first, Rollback(DEPLOYED, "roll back", GUARDS, 0.05)))
     table = result.table("deployments")
     assert (table.labels, table.title) == (4, "Deployments")
-    assert table.grid().header == ("deployed", "what", "series", "part", "change", "state", "lost a day")
+    assert table.grid().header == ("deployed", "description", "series", "part", "change", "state", "loss per day")
     assert [tuple(map(str, row)) for row in table.grid().rows] == [
-        (str(day(1)), "v1", "clicks", "x", "10% [5%, 15%]", "fine", "7"),
+        (str(day(1)), "v1", "clicks", "x", "10% [5%, 15%]", "ok", "7"),
         (str(day(2)), "v2", "clicks", "", "-25% [-30%, -20%]", "harmed", "-"),
-        (str(day(2)), "v2", "clicks", "x", "10% [5%, 15%]", "fine", "7"),
+        (str(day(2)), "v2", "clicks", "x", "10% [5%, 15%]", "ok", "7"),
     ]
-    assert [(row["relative"], row["relative_ci"], row["a_day"]) for row in table.records()[1:]] == [
+    assert [(row["relative"], row["relative_ci"], row["loss_per_day"]) for row in table.records()[1:]] == [
         (-0.25, [-0.3, -0.2], None), (0.1, [0.05, 0.15], 7.4),
     ]  # fmt: skip
     without_slices = answer(DROP, back=(Rollback(DEPLOYED, "roll back", GUARDS[:1], 0.05),)).table("deployments")
@@ -215,15 +215,15 @@ def test_charts_of_series_over_all_pages() -> None:
     assert [block.name for block in blocks] == ["watched2", "days2"]
     chart, table = blocks
     assert (chart.table, chart.title, chart.kind, chart.height) == (table, "clicks", "points", 180)  # type: ignore[attr-defined]
-    assert chart.sentence == "clicks: alarm, 0.1, where the baseline has 0.2 (-50.0 %)."  # type: ignore[attr-defined]
+    assert chart.sentence == "clicks: alarm, 0.1 (baseline 0.2, -50.0%)."  # type: ignore[attr-defined]
     (line,) = chart.lines  # type: ignore[attr-defined]
     assert (line.axis, line.value) == ("x", (day(2) - date(1970, 1, 1)).days * 86_400_000)
     assert table.folded
-    assert table.grid().header == ("day", "clicks", "usual", "kind")  # type: ignore[attr-defined]
+    assert table.grid().header == ("day", "clicks", "expected", "kind")  # type: ignore[attr-defined]
     assert [tuple(map(str, row)) for row in table.grid().rows] == [  # type: ignore[attr-defined]
         (str(day(0)), "0.2500", "0.2000 [0.140, 0.260]", "baseline"),
         (str(day(2)), "0.1100", "0.2100 [0.170, 0.250]", "alarm"),
-        (str(day(3)), "0.2000", "0.2000 [0.140, 0.260]", "usual"),
+        (str(day(3)), "0.2000", "0.2000 [0.140, 0.260]", "normal"),
     ]
     rows = table.records()  # type: ignore[attr-defined]
     assert [row["start_ms"] for row in rows] == [1_772_409_600_000 + 86_400_000 * i for i in (0, 2, 3)]
@@ -265,7 +265,7 @@ def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeyp
         name: Any, days: Any, kind: Any, _: Any, rate: float, *, alarm_state: str = "alarm"
     ) -> WatchedSeries:
         calls.append((name, days, kind, rate, alarm_state))
-        return WatchedSeries(*name, "fine")
+        return WatchedSeries(*name, "ok")
 
     monkeypatch.setattr(MODULE, "watch_series", watch_series)
     rows = {
@@ -284,12 +284,12 @@ def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeyp
         Event(day(-9), "long ago", day(-7)), Event(day(-9), "begins before", day(-2)), Event(day(1), "within", day(1)),
         Event(day(5), "deployed", deploy=True), Event(day(2), "later", day(8)),
     )  # fmt: skip
-    settings = WatchConfig(FIRST, day(9), alarms_a_month=3.044, series=tables, event=events, path=str(tmp_path / "w"))
+    settings = WatchConfig(FIRST, day(9), alarms_per_month=3.044, series=tables, event=events, path=str(tmp_path / "w"))
     result = watch(settings)
     assert result.today == day(9)
     less, either = SeriesKind(-1), SeriesKind(0)
     assert [(name, kind, alarm_state) for name, _, kind, _, alarm_state in calls] == [
-        (("faults", ""), less, "alarm"), (("faults", "mix"), either, "mix moved"), (("faults", "a"), less, "alarm"),
+        (("faults", ""), less, "alarm"), (("faults", "mix"), either, "mix changed"), (("faults", "a"), less, "alarm"),
         (("faults", "b"), less, "alarm"), (("one", ""), either, "alarm"), (("apart", "d"), either, "alarm"),
     ]  # fmt: skip
     # 3.044 a month of 30.44 days over 3 * 1 + 2 * 2 + 1 * 2 sides
@@ -309,7 +309,7 @@ def test_what_a_log_says_beside_what_is_remembered(tmp_path: Path, monkeypatch: 
 
     def watch_all(points: Any, *_: Any) -> list[WatchedSeries]:
         watched_points.extend(points)
-        return [WatchedSeries("PageCTR", "", "fine")]
+        return [WatchedSeries("PageCTR", "", "ok")]
 
     new = [point("PageCTR", part, i) for i in range(2) for part in ("", "device=x")]
     monkeypatch.setattr(MODULE, "read_log_days", lambda *_: iter(new))
@@ -399,7 +399,7 @@ def test_a_log_of_one_day_is_that_day(sizes: tuple[int, int], days: int, monkeyp
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"alarms_a_month": 0.0}, "got 0.0"), ({"alarms_a_month": 30.1}, "got 30.1"),
+        ({"alarms_per_month": 0.0}, "got 0.0"), ({"alarms_per_month": 30.1}, "got 30.1"),
         ({"margin_relative": 0.0}, "got 0.0"), ({"margin_relative": 1.01}, "got 1.01"),
         ({"baseline_to": FIRST}, "must be after"), ({"series": ()}, "has no series"),
     ],
@@ -408,9 +408,9 @@ def test_limits_of_what_may_be_asked(options: Any, problem: str) -> None:
     default = config()
     with pytest.raises(InputError, match=problem):
         replace(default, **options)
-    assert replace(default, alarms_a_month=30.0, margin_relative=1.0).margin_relative == 1.0
+    assert replace(default, alarms_per_month=30.0, margin_relative=1.0).margin_relative == 1.0
     without_options = WatchConfig(FIRST, day(9), series=default.series)
-    assert (without_options.alarms_a_month, without_options.margin_relative, without_options.log) == (0.5, 0.05, None)
+    assert (without_options.alarms_per_month, without_options.margin_relative, without_options.log) == (0.5, 0.05, None)
 
 
 def test_an_event_of_one_day_and_events_that_end_before_they_begin() -> None:

@@ -18,8 +18,8 @@ from online.watch.test_points import FIRST, config, day
 NAN = math.nan
 
 
-def guard(state: Any, a_day: float = NAN, part: str = "") -> Guard:
-    return Guard("clicks", part, -0.1, (-0.2, 0.0), state, a_day)
+def guard(state: Any, loss_per_day: float = NAN, part: str = "") -> Guard:
+    return Guard("clicks", part, -0.1, (-0.2, 0.0), state, loss_per_day)
 
 
 EVENT = Event(day(20), "ranker 2", deploy=True)
@@ -28,28 +28,27 @@ EVENT = Event(day(20), "ranker 2", deploy=True)
 @pytest.mark.parametrize(
     ("decision", "guards", "text"),
     [
-        ("roll back", [guard("harmed", 9), guard("fine"), guard("harmed", part="x")],
-         "roll back. clicks and clicks of x got worse by more than 5 %."),
-        ("keep", [guard("fine")], "keep. Nothing got worse by 5 %."),
-        ("keep watching", [guard("fine"), guard("open", 1234.4)],
-         ("keep watching. clicks may have lost more than 5 %."
-          " To wait costs some 1,234 a day of clicks, if what was seen goes on.")),
-        ("keep watching", [guard("open", 1.0)], ("keep watching. clicks may have lost more than 5 %."
-          " To wait costs some 1 a day of clicks, if what was seen goes on.")),
-        ("keep watching", [guard("open", 0.99), guard("open", part="x")],
-         "keep watching. clicks and clicks of x may have lost more than 5 %."),
-        ("nothing is known", [], ("nothing is known: no series with a direction has a baseline of 8 points, 8 points"
+        ("roll back", [guard("harmed", 9), guard("ok"), guard("harmed", part="x")],
+         "roll back. clicks and clicks of x got worse by more than 5%."),
+        ("keep", [guard("ok")], "keep. A loss of 5% or more is excluded for all series."),
+        ("keep watching", [guard("ok"), guard("inconclusive", 1234.4)],
+         "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1,234 of clicks."),
+        ("keep watching", [guard("inconclusive", 1.0)],
+         "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1 of clicks."),
+        ("keep watching", [guard("inconclusive", 0.99), guard("inconclusive", part="x")],
+         "keep watching. clicks and clicks of x may be worse by more than 5%."),
+        ("no data", [], ("no data. No series with a direction has a baseline of 8 points, 8 points"
           " in the 28 days before the deployment, and a point after it.")),
     ],
 )  # fmt: skip
 def test_sentences_of_deployments(decision: Any, guards: list[Guard], text: str) -> None:
-    assert str(Rollback(EVENT, decision, tuple(guards), 0.05)) == f"ranker 2 of {day(20)}: {text}"
+    assert str(Rollback(EVENT, decision, tuple(guards), 0.05)) == f"Deployment ranker 2 on {day(20)}: {text}"
 
 
 def seen(values: list[float], *, better: int = 1, part: str = "", sigma: float = 1.0, **options: Any) -> WatchedSeries:
     points = tuple(WatchedPoint(day(i), value, 100.0, sigma, False, False) for i, value in enumerate(values))
     return WatchedSeries(
-        "s", part, "fine", points=points, better=better, **{"size": 50.0, "autocorrelation": 0.0, **options}
+        "s", part, "ok", points=points, better=better, **{"size": 50.0, "autocorrelation": 0.0, **options}
     )
 
 
@@ -57,13 +56,13 @@ def test_a_deployment_against_the_weeks_before_by_hand() -> None:
     """20 days at 100 and 5 at 80, of a standard deviation of 1: - 20 %, and 50 times 20 lost a day."""
     harmed = _guard(seen([100.0] * 20 + [80.0] * 5), EVENT, None, 0.05, 0.05)
     assert harmed is not None
-    assert (harmed.relative, harmed.a_day, harmed.state) == (pytest.approx(-0.2), pytest.approx(1000), "harmed")
+    assert (harmed.relative, harmed.loss_per_day, harmed.state) == (pytest.approx(-0.2), pytest.approx(1000), "harmed")
     by_week = _guard(seen([100.0] * 20 + [80.0] * 5, days=7), EVENT, None, 0.05, 0.05)
     assert by_week is not None
-    assert by_week.a_day == pytest.approx(1000 / 7)
+    assert by_week.loss_per_day == pytest.approx(1000 / 7)
     gained = _guard(seen([100.0] * 20 + [120.0] * 5), EVENT, None, 0.05, 0.05)
     assert gained is not None
-    assert (gained.relative, gained.state, math.isnan(gained.a_day)) == (pytest.approx(0.2), "fine", True)
+    assert (gained.relative, gained.state, math.isnan(gained.loss_per_day)) == (pytest.approx(0.2), "ok", True)
     # half of the points after it are those of the next deployment
     until_next = _guard(seen([100.0] * 20 + [80.0] * 5 + [150.0] * 5), EVENT, day(25), 0.05, 0.05)
     assert until_next is not None
@@ -107,19 +106,19 @@ def test_each_deployment_is_decided_by_series_with_a_direction() -> None:
     series = [
         seen([100.0] * 20 + [80.0] * 10 + [79.0] * 10), seen([100.0] * 40, part="x"),
         seen([100.0] * 20 + [1.0] * 20, part="mix"),
-        seen([100.0] * 20 + [1.0] * 20, better=0, part="y"), WatchedSeries("none", "", "not watched", better=1),
+        seen([100.0] * 20 + [1.0] * 20, better=0, part="y"), WatchedSeries("none", "", "not monitored", better=1),
     ]  # fmt: skip
     first, second = rollbacks(series, config("", next_event, EVENT, Event(day(3), "left out", day(4))))
     assert (first.event, first.decision, first.margin) == (EVENT, "roll back", 0.1)
-    assert [(guard.part, guard.state) for guard in first.guards] == [("", "harmed"), ("x", "fine")]
+    assert [(guard.part, guard.state) for guard in first.guards] == [("", "harmed"), ("x", "ok")]
     assert second.event == next_event
     # the level before the second is 85.7 in the mean of 28 days; from day 2 on, 18 at 100 and 10 at 80: 92.9
     assert second.guards[0].relative == pytest.approx(79 / ((18 * 100 + 10 * 80) / 28) - 1)
     (undecidable,) = rollbacks(series[2:], config("", EVENT))
-    assert (undecidable.decision, undecidable.guards) == ("nothing is known", ())
+    assert (undecidable.decision, undecidable.guards) == ("no data", ())
     (undecided,) = rollbacks([seen([100.0] * 20 + [90.0], sigma=3.0)], config("", EVENT))
-    assert (undecided.decision, undecided.guards[0].state) == ("keep watching", "open")
-    assert undecided.guards[0].a_day == pytest.approx(500)
+    assert (undecided.decision, undecided.guards[0].state) == ("keep watching", "inconclusive")
+    assert undecided.guards[0].loss_per_day == pytest.approx(500)
 
 
 def at_turns(
@@ -132,7 +131,7 @@ def at_turns(
         for i, value in enumerate(values)
     )
     return WatchedSeries(
-        "x", part, "fine", points=points, better=better, days=days, size=50.0, autocorrelation=autocorrelation
+        "x", part, "ok", points=points, better=better, days=days, size=50.0, autocorrelation=autocorrelation
     )
 
 
@@ -145,10 +144,10 @@ def test_a_guard_compares_weighted_means_with_fiellers_interval(better: int, day
     series, reversed_series = at_turns(values, days=days, better=better), at_turns(values[::-1], days=days)
     mix, undirected = at_turns(values, part="mix"), at_turns(values, better=0)
     decisions = list(rollbacks([series, reversed_series, mix, undirected], config("", *deploys, days=39 * days)))
-    assert [decision.event.what for decision in decisions] == ["new", "next"]
+    assert [decision.event.description for decision in decisions] == ["new", "next"]
     assert [len(decision.guards) for decision in decisions] == ([2, 2] if days == 1 else [0, 0])
     if days == 7:  # 28 days before have 4 points
-        assert decisions[0].decision == "nothing is known"
+        assert decisions[0].decision == "no data"
         return
     rows = [np.arange(12, 40), np.arange(40, 50)]
     expected, sigma = 10.0 + np.arange(60) % 2, 1.0 + np.arange(60) % 2
@@ -167,32 +166,32 @@ def test_a_guard_compares_weighted_means_with_fiellers_interval(better: int, day
         variance = errors[1] ** 2 + errors[0] ** 2 + 2 * limit * errors[0] ** 2 + limit**2 * errors[0] ** 2
         assert (difference - limit * level) ** 2 == pytest.approx(critical**2 * variance)
     loss = -better * difference * 50.0
-    assert guard.a_day == pytest.approx(loss)
+    assert guard.loss_per_day == pytest.approx(loss)
     assert loss > 0
 
 
 @pytest.mark.parametrize(
-    ("after", "sigma", "state", "a_day"),
+    ("after", "sigma", "state", "loss_per_day"),
     [
-        ([100.5], 6.0, "open", None),
-        ([99.99], 6.0, "open", 0.5),
-        ([100.0], 6.0, "open", None),
-        ([99.99] * 5, 0.1, "fine", None),
+        ([100.5], 6.0, "inconclusive", None),
+        ([99.99], 6.0, "inconclusive", 0.5),
+        ([100.0], 6.0, "inconclusive", None),
+        ([99.99] * 5, 0.1, "ok", None),
     ],
 )
-def test_what_may_be_lost_a_day(after: list[float], sigma: float, state: str, a_day: float | None) -> None:
+def test_what_may_be_lost_a_day(after: list[float], sigma: float, state: str, loss_per_day: float | None) -> None:
     """A point counts 50: a hundredth less is half a unit a day; what gains, or is fine, costs nothing."""
     result = _guard(seen([100.0] * 20 + after, sigma=sigma), EVENT, None, 0.05, 0.05)
     assert result is not None
     assert result.state == state
-    assert result.a_day == pytest.approx(NAN if a_day is None else a_day, nan_ok=True)
+    assert result.loss_per_day == pytest.approx(NAN if loss_per_day is None else loss_per_day, nan_ok=True)
 
 
 def test_a_deployment_lasts_until_the_next_one() -> None:
     values = [*[100.0] * 20, *[80.0] * 4, *[100.0] * 4, *[50.0] * 4]
     deploys = [Event(day(day_number), str(day_number), deploy=True) for day_number in (28, 20, 24)]
     decisions = list(rollbacks([seen(values)], config("", *deploys)))
-    assert [decision.event.what for decision in decisions] == ["20", "24", "28"]
+    assert [decision.event.description for decision in decisions] == ["20", "24", "28"]
     means = [100.0, (20 * 100 + 4 * 80) / 24, (20 * 100 + 4 * 80 + 4 * 100) / 28]
     expected = [after / before - 1 for after, before in zip((80, 100, 50), means, strict=True)]
     assert [decision.guards[0].relative for decision in decisions] == pytest.approx(expected)
@@ -201,9 +200,11 @@ def test_a_deployment_lasts_until_the_next_one() -> None:
 @pytest.mark.parametrize(
     ("better", "low", "high", "state"),
     [
-        (1, -0.2, -0.11, "harmed"), (1, -0.2, -0.1, "open"), (1, -0.1, 0.1, "open"), (1, -0.09, 0.1, "fine"),
-        (-1, 0.11, 0.2, "harmed"), (-1, 0.1, 0.2, "open"), (-1, -0.1, 0.1, "open"), (-1, -0.1, 0.09, "fine"),
-        (1, 0.2, 0.3, "fine"), (-1, -0.3, -0.2, "fine"), (1, -0.3, 0.3, "open"), (-1, -0.3, 0.3, "open"),
+        (1, -0.2, -0.11, "harmed"), (1, -0.2, -0.1, "inconclusive"),
+        (1, -0.1, 0.1, "inconclusive"), (1, -0.09, 0.1, "ok"),
+        (-1, 0.11, 0.2, "harmed"), (-1, 0.1, 0.2, "inconclusive"),
+        (-1, -0.1, 0.1, "inconclusive"), (-1, -0.1, 0.09, "ok"),
+        (1, 0.2, 0.3, "ok"), (-1, -0.3, -0.2, "ok"), (1, -0.3, 0.3, "inconclusive"), (-1, -0.3, 0.3, "inconclusive"),
     ],
 )  # fmt: skip
 def test_losses_beyond_the_margin_of_a_tenth(better: int, low: float, high: float, state: str) -> None:
@@ -212,7 +213,7 @@ def test_losses_beyond_the_margin_of_a_tenth(better: int, low: float, high: floa
 
 
 @pytest.mark.parametrize(
-    ("value", "state"), [(-17.5, "harmed"), (-17.0, "open"), (5.9, "open"), (6.0, "fine"), (7.0, "fine")]
+    ("value", "state"), [(-17.5, "harmed"), (-17.0, "inconclusive"), (5.9, "inconclusive"), (6.0, "ok"), (7.0, "ok")]
 )
 @pytest.mark.parametrize("better", [1, -1])
 def test_losses_of_a_baseline_around_0(value: float, state: str, better: int) -> None:

@@ -52,7 +52,7 @@ def test_drops_are_found_within_the_days_that_are_stated(drop, autocorrelation):
             ),
             None,
         )
-        late += first is None or (first - FIRST).days - 69 > result.within
+        late += first is None or (first - FIRST).days - 69 > result.detection_days
     assert late <= 0.2 * 40 + 3 * np.sqrt(0.2 * 0.8 * 40)
 
 
@@ -71,7 +71,7 @@ def test_drops_are_found_in_time_where_days_are_missing(missing):
         first = next(
             (point.start for point in result.points if point.alarm and point.start >= FIRST + timedelta(80)), None
         )
-        late += first is None or (first - FIRST).days - 79 > result.within
+        late += first is None or (first - FIRST).days - 79 > result.detection_days
     assert late <= 0.2 * 40 + 3 * np.sqrt(0.2 * 0.8 * 40)
 
 
@@ -101,8 +101,8 @@ def test_a_change_of_mix_is_no_change_of_quality():
         quality_off += begun(look(quality))
         raw_off += look(overall).state == "alarm"
         mix_moved += (
-            watch_series(("x", "mix"), mix, SeriesKind(0), config(), 0.5 / MONTH, alarm_state="mix moved").state
-            == "mix moved"
+            watch_series(("x", "mix"), mix, SeriesKind(0), config(), 0.5 / MONTH, alarm_state="mix changed").state
+            == "mix changed"
         )
     assert quality_off <= 0.5 * 120 / MONTH * 20 * 1.5
     assert mix_moved == raw_off == 20
@@ -122,7 +122,7 @@ def test_a_class_that_the_baseline_lacks_moves_the_mix_and_not_quality():
     np.testing.assert_allclose(quality.values, old.values)
     np.testing.assert_allclose(quality.errors, old.errors)
     np.testing.assert_allclose(mix.values, overall.values - old.values)
-    assert look(quality).state == "fine"
+    assert look(quality).state == "ok"
 
 
 def test_centers_of_weekdays_take_no_noise_away_unnoticed():

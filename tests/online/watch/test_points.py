@@ -170,8 +170,14 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
 ) -> None:
     daily = series([1.0] * 10 + values, sizes=[2.0] * 9 + [4.0] * (1 + len(values)))
     result = watch_series(("s", "p"), daily, SeriesKind(better), config(), 0.01)
-    assert (result.series, result.part, result.center, result.within, result.better) == ("s", "p", 1.0, 1.0, better)
-    assert (result.state, result.since) == (("fine", None) if since is None else ("alarm", day(since)))
+    assert (result.series, result.part, result.center, result.detection_days, result.better) == (
+        "s",
+        "p",
+        1.0,
+        1.0,
+        better,
+    )
+    assert (result.state, result.since) == (("ok", None) if since is None else ("alarm", day(since)))
     assert result.level == [value for value in values if not math.isnan(value)][-1]
     assert result.size == pytest.approx((18 + 4 * (1 + len(values))) / (10 + len(values)))
     assert result.autocorrelation == 0.0
@@ -183,18 +189,20 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
     assert constant.points == result.points or any(map(math.isnan, values))
 
 
-@pytest.mark.parametrize(("n_points", "reason"), [(7, "the baseline has 7 of the 8 points of 1 day"), (8, "")])
+@pytest.mark.parametrize(
+    ("n_points", "reason"), [(7, "the baseline must have at least 8 points of 1 day each, got 7"), (8, "")]
+)
 def test_a_baseline_has_eight_points(n_points: int, reason: str) -> None:
     result = watch_series(
         ("s", ""), series([1.0] * n_points + [NAN] * (10 - n_points) + [1.0]), SeriesKind(0), config(), 0.01
     )
     assert result.reason.startswith(reason)
-    assert (result.state == "not watched") == bool(reason)
+    assert (result.state == "not monitored") == bool(reason)
 
 
 def test_rare_events_are_not_watched() -> None:
     result = watch_series(("s", ""), series([0.5] * 10, sizes=[0.5] * 10), SeriesKind(0, share=True), config(), 0.01)
-    assert (result.state, result.reason) == ("not watched", "it has fewer than 10 events in 28 days")
+    assert (result.state, result.reason) == ("not monitored", "it has fewer than 10 events in 28 days")
 
 
 def test_rows_of_a_table(tmp_path: Path) -> None:
@@ -301,6 +309,6 @@ def test_the_level_is_the_weighted_mean_of_the_last_seven_days_with_a_value() ->
         ("x", ""), DailySeries(FIRST, values, np.full(n, 0.01), sizes), SeriesKind(0), config(days=40), 1e-6
     )
     rows = [row for row in range(n) if not math.isnan(values[row])][-7:]
-    assert result.state == "fine"
+    assert result.state == "ok"
     assert result.level == pytest.approx(np.average(values[rows], weights=sizes[rows]))
     assert result.since is None

@@ -67,7 +67,7 @@ def test_what_was_seen_is_remembered_and_twice_is_once(tmp_path):
     assert later.today == date(2026, 5, 1)
     assert (tmp_path / "watch.json").read_bytes() == state
     (tmp_path / "watch.json").write_text("{}")
-    with pytest.raises(InputError, match="not the state file of a watch"):
+    with pytest.raises(InputError, match="not a state file of 'judged watch'"):
         watch(watch_config(tmp_path))
 
 
@@ -93,7 +93,7 @@ def test_a_deployment_is_taken_back_where_it_surely_harms(tmp_path, after, decis
     (guard,) = rollback.guards
     assert guard.ci[0] <= after / 0.1 - 1 <= guard.ci[1]
     if decision != "keep":
-        assert guard.a_day == pytest.approx(4000 * (after - 0.1), abs=48)
+        assert guard.loss_per_day == pytest.approx(4000 * (after - 0.1), abs=48)
 
 
 def test_equal_deployments_are_seldom_taken_back_on_any_day(tmp_path):
@@ -154,7 +154,7 @@ def test_a_deployment_is_judged_from_eight_points_before_it(tmp_path, before, is
     write_reviews(tmp_path / "review.csv", [0.1] * 40 + [0.3] * 5)
     first = Event(FIRST + timedelta(10), "a campaign", FIRST + timedelta(39 - before))
     (rollback,) = watch(watch_config(tmp_path, first, Event(FIRST + timedelta(40), "ranker 2", deploy=True))).rollbacks
-    assert rollback.decision == ("roll back" if is_decided else "nothing is known")
+    assert rollback.decision == ("roll back" if is_decided else "no data")
 
 
 def test_a_roll_back_and_nothing_is_off_are_never_said_together(tmp_path):
@@ -166,7 +166,7 @@ def test_a_roll_back_and_nothing_is_off_are_never_said_together(tmp_path):
             (tmp_path / "watch.json").unlink(missing_ok=True)
             result = watch(watch_config(tmp_path, *event))
             texts = result.blocks()[0].texts
-            assert any(text.startswith("Nothing is off") for text in texts) == result.is_healthy
+            assert any(text.startswith("No alarm in") for text in texts) == result.is_healthy
             write_reviews(tmp_path / "review.csv", [0.1] * 40 + [0.16] * 2)
     assert result.rollbacks[0].decision == "roll back"
 
@@ -184,7 +184,7 @@ def test_a_baseline_of_a_week_is_too_short_for_any_series():
         if is_long_enough:
             assert parse_watch(text).baseline_to == date(2026, 9, 8)
         else:
-            with pytest.raises(InputError, match="7 days, at least 8") as error:
+            with pytest.raises(InputError, match="at least 8 days, got 7") as error:
                 parse_watch(text, "watch.toml")
             assert error.value.line == 3
 
@@ -198,7 +198,7 @@ def test_canaries_that_change_are_off_without_judgments_too(tmp_path):
     config = f"[watch]\nbaseline_from = {FIRST}\nbaseline_to = {FIRST + timedelta(9)}\n[[canary]]\n"
     (tmp_path / "watch.toml").write_text(config + 'qrels = "qrels.txt"\nruns = "canary-*.run"\nmeasures = ["RR"]\n')
     score, overlap = watch(tmp_path / "watch.toml").watched
-    assert (score.series, score.state, score.level) == ("RR of canaries", "fine", 0.75)
+    assert (score.series, score.state, score.level) == ("RR of canaries", "ok", 0.75)
     assert (overlap.series, overlap.state, overlap.since) == ("RBO of canaries", "alarm", FIRST + timedelta(12))
 
 
@@ -226,7 +226,9 @@ def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
     assert read_watch("w.toml").state == "w.json"  # another one beside it does not mix with what this one saw
     repeated = process("watch", "w.toml", *logs, "--init")
     assert (repeated.code, "--force" in repeated.err, (tmp_path / "w.toml").read_text()) == (2, True, text)
-    (tmp_path / "w.toml").write_text(text + '[[event]]\ndate = 2025-03-01\nuntil = 2026-01-01\nwhat = "the end"\n')
+    (tmp_path / "w.toml").write_text(
+        text + '[[event]]\ndate = 2025-03-01\nuntil = 2026-01-01\ndescription = "the end"\n'
+    )
     ended = process("watch", "w.toml", *logs, "--format", "json", "--prometheus", "p.txt")
     rows = {row["series"]: row for row in json.loads(ended.out)["series"] if not row["part"]}
     assert ended.code == 1
@@ -247,8 +249,8 @@ def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
         ("[[series]]\nname = 'x'\n", 1, "no table"),
         ("[[series]]\nname = 'x'\ntable = 'y'\nbetter = 'up'\n", 4, "better is 'up'"),
         ("[wacth]\n", 1, "wacth"),
-        ("[[event]]\nwhat = 'x'\ndate = 2026-02-01\nuntil = 2026-01-01\n", 4, "must not be before"),
-        ("[[event]]\nwhat = 'x'\ndate = 2026-02-01\n", 1, "no effect"),
+        ("[[event]]\ndescription = 'x'\ndate = 2026-02-01\nuntil = 2026-01-01\n", 4, "must not be before"),
+        ("[[event]]\ndescription = 'x'\ndate = 2026-02-01\n", 1, "no effect"),
     ],
 )
 def test_what_is_wrong_in_a_configuration_is_said_with_its_line(text, line, problem):
@@ -268,7 +270,7 @@ def test_a_series_that_varies_without_known_errors_is_no_constant():
     values = np.tile([0.05, 0.08, 0.06, 0.07], 15)
     without_errors = DailySeries(FIRST, values, np.full(60, np.nan), np.full(60, 5.0))
     config = WatchConfig(FIRST, FIRST + timedelta(27), log=LogSeries(("PageCTR",)))
-    assert watch_series(("x", ""), without_errors, SeriesKind(-1), config, 0.01).state == "not watched"
+    assert watch_series(("x", ""), without_errors, SeriesKind(-1), config, 0.01).state == "not monitored"
 
 
 def test_logs_of_one_day_each_lose_no_day(tmp_path, monkeypatch):
@@ -298,7 +300,7 @@ def test_logs_of_one_day_each_lose_no_day(tmp_path, monkeypatch):
 def test_states_that_are_none_are_refused(tmp_path, row):
     write_reviews(tmp_path / "review.csv", [0.1] * 40)
     (tmp_path / "watch.json").write_text(f'{{"watch": 1, "points": [{row}]}}')
-    with pytest.raises(InputError, match="not the state file of a watch"):
+    with pytest.raises(InputError, match="not a state file of 'judged watch'"):
         watch(watch_config(tmp_path))
 
 
@@ -317,7 +319,7 @@ def test_rows_that_cannot_be_read_and_baselines_without_days(tmp_path):
     assert error.value.line == 2
     write_reviews(tmp_path / "review.csv", [0.1] * 5)
     (series,) = watch(watch_config(tmp_path)).watched
-    assert series.state == "not watched"
+    assert series.state == "not monitored"
     with pytest.raises(InputError, match="cannot be read"):
         read_watch(tmp_path / "none.toml")
 
@@ -345,6 +347,6 @@ def test_points_of_money_have_as_many_days_as_bring_ten_equal_sums(error: float,
         date(2026, 1, 1), date(2026, 1, 1) + timedelta(n_days - 1), log=LogSeries(("RevenuePerSearch",))
     )
     result = watch_series(("RevenuePerSearch", ""), series, SeriesKind(1, amount=True), config, 0.01)
-    assert (result.state == "not watched") is (days == 0)
+    assert (result.state == "not monitored") is (days == 0)
     assert not days or result.days == days
     assert watch_series(("RevenuePerSearch", ""), series, SeriesKind(1), config, 0.01).days == 1

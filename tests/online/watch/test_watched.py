@@ -65,7 +65,7 @@ def test_a_series_by_hand(
         SeriesKind(better),
         config(days=20, margin_relative=margin),
         0.03,
-        alarm_state="mix moved",
+        alarm_state="mix changed",
     )
     center, sigma = values[:20].mean(), sigma_of(values[:20])
     sigmas = sigma * errors / 0.5
@@ -85,7 +85,7 @@ def test_a_series_by_hand(
         LEVEL,
         {"missing": 0.05},
     )  # 2 of 42 are missing
-    assert result.within == 4.0
+    assert result.detection_days == 4.0
     assert [point.start for point in result.points] == [day(i) for i in range(42)]
     assert [point.value for point in result.points] == pytest.approx(values.tolist(), nan_ok=True)
     expected = [center if math.isfinite(value) else NAN for value in values]
@@ -98,10 +98,10 @@ def test_a_series_by_hand(
     since = int(max(side[-1] for side in sides))
     assert [point.alarm for point in result.points] == [any(side[i] >= 0 for side in sides) for i in range(42)]
     if change_day is None:
-        assert (result.state, result.since) == ("fine", None)
+        assert (result.state, result.since) == ("ok", None)
         rows = np.array([34, 35, 36, 37, 39, 40, 41])  # the last seven with a value
     else:
-        assert (result.state, result.since) == ("mix moved", day(since))
+        assert (result.state, result.since) == ("mix changed", day(since))
         assert change_day - 4 <= since <= change_day + 1
         rows = np.array([i for i in range(since, 42) if i != 38])
     assert result.level == pytest.approx(np.average(values[rows], weights=sizes[rows]))
@@ -126,8 +126,8 @@ def test_points_of_weeks_by_hand(length: int, events: float, calls: dict[str, An
     assert [point.sigma for point in result.points] == pytest.approx([sigma_of(means[:8])] * 14)
     assert calls["threshold"][0] == 8
     assert calls["threshold"][2] == pytest.approx(0.01 * length)
-    assert result.within == 4.0 * length
-    assert result.state == "fine"
+    assert result.detection_days == 4.0 * length
+    assert result.state == "ok"
     assert result.level == pytest.approx(means[-1])
     assert result.size == pytest.approx(2 * events * length)
     # from its first day on: the ninth point counts where the baseline ends before it
@@ -166,13 +166,13 @@ def test_series_that_vary_by_rounding_or_by_an_unknown_amount() -> None:
         assert (result.points[0].sigma == 0.0) == is_constant
     without_errors = series([0.5, 0.6] * 6, errors=[NAN] * 12)
     result = watch_series(("s", "p"), without_errors, SeriesKind(1), config(), 0.01)
-    assert (result.series, result.part, result.state, result.better, result.days) == ("s", "p", "not watched", 0, 1)
-    assert result.reason == "its baseline does not tell how much its points vary"
-    assert watch_series(("s", ""), series([0.5] * 12, errors=[NAN] * 12), SeriesKind(1), config(), 0.01).state == "fine"
+    assert (result.series, result.part, result.state, result.better, result.days) == ("s", "p", "not monitored", 0, 1)
+    assert result.reason == "the variance of the baseline cannot be estimated"
+    assert watch_series(("s", ""), series([0.5] * 12, errors=[NAN] * 12), SeriesKind(1), config(), 0.01).state == "ok"
     weeks = series([0.5] * 60, sizes=[4] * 60)
     result = watch_series(("s", "p"), weeks, SeriesKind(1, share=True), config(days=55), 0.01)
-    assert (result.series, result.part, result.state) == ("s", "p", "not watched")
-    assert result.reason == "the baseline has 7 of the 8 points of 7 days that it takes"
+    assert (result.series, result.part, result.state) == ("s", "p", "not monitored")
+    assert result.reason == "the baseline must have at least 8 points of 7 days each, got 7"
 
 
 def test_events_of_unequal_sums_and_of_shares_above_a_half() -> None:

@@ -75,7 +75,7 @@ ONES, TWOS = [1] * 12, [2] * 12
 
 @pytest.mark.parametrize(
     ("decision", "says"),
-    [("ship", "better"), ("do not ship", "worse"), ("keep running", "undecided"), ("broken", "undecided")],
+    [("ship", "better"), ("do not ship", "worse"), ("keep running", "undecided"), ("invalid", "undecided")],
 )
 def test_the_ab_test_says_what_its_verdict_says(decision: str, says: str) -> None:
     first, last = collect_evidence(pair(ONES, ONES), ab_test(decision), None, None)
@@ -297,14 +297,14 @@ def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, rev
         (lambda decision, block: answer_gate(SimpleNamespace(status=decision, verdict="v", table=block)),  # type: ignore[arg-type]
          {"pass": "good", "fail": "bad", "error": "undecided"}),
         (lambda decision, block: answer_ab_test(SimpleNamespace(table=block), SimpleNamespace(decision=decision)),  # type: ignore[arg-type]
-         {"ship": "good", "do not ship": "bad", "broken": "bad", "keep running": "undecided"}),
+         {"ship": "good", "do not ship": "bad", "invalid": "bad", "keep running": "undecided"}),
         (lambda decision, block: answer_interleaving(  # type: ignore[arg-type]
             SimpleNamespace(other="new", decision=decision, reasons=("a", "b"), table=block)),
          {"preferred": "good", "not preferred": "bad", "no preference": "undecided"}),
         (lambda decision, block: answer_rollback(SimpleNamespace(table=block, rollbacks=(  # type: ignore[arg-type]
             Rollback(Event(date(2026, 3, 1), "older", deploy=True), "roll back", (), 0.05),
             Rollback(Event(date(2026, 3, 8), "newer", deploy=True), decision, (), 0.05)))),
-         {"roll back": "bad", "keep": "good", "keep watching": "undecided", "nothing is known": "undecided"}),
+         {"roll back": "bad", "keep": "good", "keep watching": "undecided", "no data": "undecided"}),
     ],
 )  # fmt: skip
 def test_decisions_of_other_answers_become_states(make: Any, states: dict[str, str]) -> None:

@@ -1,1 +1,1 @@
-"""A/B tests from logs: who was assigned to what, whether the test is sound, what differs, and what follows."""
+"""A/B tests from logs: assignment, validity checks, differences between arms, verdicts, and planning."""

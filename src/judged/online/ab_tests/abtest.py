@@ -94,7 +94,7 @@ def stratified(
             yield arm_difference(identity, estimates, no_difference, assignment, inference, p_before, effective)
             continue
         pooled, shares = _mean(periods)
-        # Kish, with the shares of the variance as weights: unequal shares leave fewer effective users.
+        # Welch-Satterthwaite: (sum v)**2 / sum(v**2 / n) for the variances v of periods with n effective users.
         effective_users = 1.0 / sum(shares**2 / np.array([period.effective_users for period in periods]))
         p_values = [period.p_before for period in periods if not math.isnan(period.p_before)]
         p_before = min(1.0, len(p_values) * min(p_values)) if p_values else math.nan  # Bonferroni
@@ -104,7 +104,8 @@ def stratified(
 def _mean(periods: Sequence[ArmDifference]) -> tuple[AdjustedDifference, Floats]:
     """Return the weighted mean of the differences of periods, and the share of each period in its variance.
 
-    Weights are the harmonic means of the denominators of both arms, as in a Cochran-Mantel-Haenszel test.
+    Weights are n_0 n_1 / (n_0 + n_1) for the denominators n_0 and n_1 of the arms, as in a Cochran-Mantel-Haenszel
+    estimate of a risk difference (Cochran, Biometrics 1954).
     """
     sizes = np.array([1.0 / (1.0 / period.baseline.denominator + 1.0 / period.other.denominator) for period in periods])
     weights = sizes / sizes.sum()
@@ -176,11 +177,11 @@ class ABTest(LogAnswer):
         """Return the verdicts, the numbers of users, and all differences."""
         return (
             Sentences(tuple(map(str, self.verdicts))),
-            self._differences("differences", "What differs", self.differences),
+            self._differences("differences", "Differences between arms", self.differences),
             self._arms(),
             *self._by_slice(),
             *self._by_day(),
-            self.method_block(*(f"not compared, {metric}: {reason}" for metric, reason in self.refused)),
+            self.method_block(*(f"{metric} is not compared: {reason}" for metric, reason in self.refused)),
         )
 
     def facts(self) -> Mapping[str, Any]:
@@ -191,19 +192,21 @@ class ABTest(LogAnswer):
     def _arms(self) -> Table:
         assignment = self.assignment
         users, ratio = assignment.users, assignment.sample_ratio
-        excluded = f"{counted(assignment.crossed, 'user')} seen in several arms and {assignment.unfinished:,}"
+        crossed = counted(assignment.crossed, self.unit)
+        unfinished = counted(assignment.unfinished, self.unit)
         return Table(
             "arms",
-            (Column("arm", list(users), TEXT), Column("users", list(users.values()), COUNT)),
-            "Who was in it",
-            note=f"{excluded} with an open window do not count; exposed over {assignment.days:.1f} days; "
-            f"that users divide so by chance: p = {ratio.p_always:.2g} on any day, {ratio.p:.2g} for a fixed sample;"
-            f" that the allocation stayed the same: p = {assignment.allocation.p:.2g}",
+            (Column("arm", list(users), TEXT), Column("users", list(users.values()), COUNT, f"{self.unit}s")),
+            f"{self.unit.capitalize()}s by arm",
+            note=f"Excluded: {crossed} with pages in several arms, and {unfinished} whose window ends after the log."
+            f" First exposures span {assignment.days:.1f} days. Sample ratio mismatch: p = {ratio.p_always:.2g}"
+            f" ({ANY_DAY}),"
+            f" p = {ratio.p:.2g} ({FIXED_SAMPLE}). Change of allocation: p = {assignment.allocation.p:.2g}.",
         )
 
     def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
         compared_arms = len(self.assignment.arms) - 1
-        all_arms = f", for {compared_arms} arms together" if compared_arms > 1 else ""
+        all_arms = f", and hold jointly for {compared_arms} comparisons with the baseline" if compared_arms > 1 else ""
         relative = [row.relative for row in rows]
         return Table(
             name,
@@ -218,19 +221,22 @@ class ABTest(LogAnswer):
                     "relative", [row.value for row in relative], unit_show("share", 1), ci=[row[1:] for row in relative]
                 ),
                 Column("p", [row.p for row in rows], P_VALUE),
-                Column("better", [row.chance_better for row in rows], SHARE, "chance better"),
-                Column("reduction", [row.adjusted.reduction for row in rows], SHARE, "variance saved"),
-                Column("effective", [row.effective_users for row in rows], COUNT, f"effective {self.unit}s"),
+                Column("chance_better", [row.chance_better for row in rows], SHARE, "P(better)"),
+                Column("reduction", [row.adjusted.reduction for row in rows], SHARE, "variance reduction"),
+                Column("effective_users", [row.effective_users for row in rows], COUNT, f"effective {self.unit}s"),
                 Column("units", [row.other.units for row in rows], COUNT, only="data"),
                 Column("interval", [self.interval_kind] * len(rows), TEXT, only="data"),
                 Column("arm_interval", [FIXED_SAMPLE] * len(rows), TEXT, only="data"),
             ),
             title,
             labels=3 if name != "differences" else 2,
-            note=f"{note}{self.assignment.arms[0]} and value: {percent(self.level)} {FIXED_SAMPLE} intervals over"
-            f" {self.unit}s; difference, relative, and p: {self.interval_kind}{all_arms}; relative: none where the"
-            " baseline's interval includes 0; chance better: by a flat prior at a fixed sample, not a test; effective:"
-            " equally active users with the same weight, in the smaller arm",
+            note=f"{note}Values of arms have {percent(self.level)} {FIXED_SAMPLE} CIs over {self.unit}s. CIs and"
+            " p-values of"
+            f" differences are {self.interval_kind}{all_arms}. A relative difference is undefined if the CI of the"
+            " baseline"
+            " includes 0. P(better) is the posterior probability under a flat prior for a fixed sample, not a test."
+            " Effective"
+            f" {self.unit}s (Kish) are those of the smaller arm.",
         )
 
     @property
@@ -246,11 +252,11 @@ class ABTest(LogAnswer):
         tests = Table(
             "interactions",
             (metric, *columns_of(self.interactions, ("arm", TEXT), *statistics)),
-            f"Do differences differ by {self.by}?",
+            f"Interaction with {self.by}",
             labels=2,
-            note="Cochran's test, valid on one day; nothing else says that one slice gains more than another",
+            note="Cochran's Q test for a fixed sample. Only this test shows whether differences vary between slices.",
         )
-        note = "slices were not declared, so they are exploratory, and not corrected for their number; "
+        note = "Slices are exploratory: their p-values are not corrected for the number of slices. "
         return tests, self._differences("slices", f"By {self.by}", self.sliced, note)
 
     def _by_day(self) -> tuple[Block, ...]:
@@ -266,10 +272,12 @@ class ABTest(LogAnswer):
             ),
             f"{rows[0].metric} by day after exposure",
             labels=2,
-            note=f"{percent(self.level)} {FIXED_SAMPLE} intervals, not corrected for the number of days",
+            note=f"{percent(self.level)} {FIXED_SAMPLE} CIs, not corrected for the number of days.",
             folded=True,
         )
-        sentence = f"How {rows[0].metric} differs on each day after a user was exposed: what wears off is novelty."
+        sentence = (
+            f"Difference of {rows[0].metric} by day after exposure. A shrinking difference suggests a novelty effect."
+        )
         return (
             Chart("novelty", table.title, table, sentence, kind="points", x="day", y="difference", color="arm",
                   lines=(ReferenceLine("y", 0.0),)),
@@ -329,8 +337,8 @@ def abtest(
     before_days
         Days before exposure that are used for the adjustment.
     margin_relative
-        Largest tolerable loss of a guardrail, as a share of the baseline; also the difference for which the remaining
-        duration is estimated.
+        Largest tolerable loss of a guardrail, as a share of the baseline; also the half-width of the relative interval
+        for which the remaining duration is estimated.
     any_day
         Whether intervals are valid on any day; False: only on one day that was set before the test (fixed-sample).
     better
@@ -390,9 +398,9 @@ def abtest(
         verdicts.append(verdict(arm, rows, assignment, margin_relative, min_users))
     window = "to the end of the log" if window_days is None else f"for {window_days:g} days"
     policies = {
-        "intervals of differences": f"{ANY_DAY}, narrowest at {expected:,} users" if any_day else FIXED_SAMPLE,
-        "a user counts": f"from the first page of an arm {window}",
-        "adjusted by": f"what users did in the {before_days:g} days before",
+        "intervals": f"{ANY_DAY}, narrowest at {expected:,} users" if any_day else FIXED_SAMPLE,
+        "exposure window": f"from the first page with an arm {window}",
+        "CUPED covariate": f"the same metric in the {before_days:g} days before exposure",
     }
     fields = answer_fields(log, unit, level, policies, settings)
     notes = (*fields.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(assignment),
@@ -411,7 +419,10 @@ def _direction_notes(declared: Iterable[OnlineMetric], better: Mapping[str, Dire
     directions = {str(metric): direction for metric, direction in directed.items() if not metric.better}
     for metric in declared:
         if direction := directions.get(str(metric)):
-            text = f"that {direction} is better was declared, and does not follow from the metric. {metric.misleads}"
+            text = (
+                f"the direction ({direction} is better) was declared by the caller; the metric has none."
+                f" {metric.misleads}"
+            )
             yield Note("declared-direction", text, str(metric), of="metrics")
 
 
@@ -422,7 +433,7 @@ def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
         if row.role == "other" or not row.effective_users < min(_EFFECTIVE_USERS, _EFFECTIVE_SHARE * units):
             continue
         text = (
-            f"a fixed-sample test rejects too often if more active {unit}s have higher values: the smaller arm has"
+            f"a fixed-sample test rejects too often if more active {unit}s have higher values; the smaller arm has"
             f" {row.effective_users:,.0f} effective {unit}s. With 50 or more in each arm, 8% of simulated tests of"
             " equal arms were significant at 5%"
         )
@@ -433,9 +444,10 @@ def _ramp_note(assignment: Assignment) -> Iterator[Note]:
     if assignment.is_ramped:
         dates = ", ".join(map(str, assignment.periods[1:]))
         text = (
-            f"the allocation of new users to arms changed (p = {assignment.allocation.p:.1g}; since {dates}):"
-            f" differences are means over {counted(len(assignment.periods), 'period')} of first exposure with"
-            f" {MIN_USERS} users in both arms; slices and days since exposure are not compared"
+            f"the allocation of new users to arms changed (p = {assignment.allocation.p:.1g}; new periods start on"
+            f" {dates}),"
+            f" so differences are means over those of {counted(len(assignment.periods), 'period')} with at least"
+            f" {MIN_USERS} users in both arms; slices and days after exposure are not compared"
         )
         yield Note("allocation-changed", text)
 
@@ -458,7 +470,7 @@ def _roles(
         direction = directions.get(str(metric), 0)
         if direction and metric.better and direction != metric.better:
             declared, required = ("more", "less") if direction > 0 else ("less", "more")
-            problem = f"`better` has {declared} for {metric}, but the direction of this metric is {required}"
+            problem = f"`better` must be {required!r} for {metric}, the direction of this metric, got {declared!r}"
             raise InputError(problem, fix=f"remove {metric} from better (--better)")
         return replace(metric, better=metric.better or direction)
 
@@ -480,8 +492,8 @@ def _roles(
             problem = f"{metric} cannot be the primary metric or a guardrail: {reason}"
             raise InputError(problem, fix="declare another metric", path=log.name)
         if not metric.better:
-            problem = f"{metric} has no direction: a primary metric or guardrail must have one"
-            fix = f"pass one, better={{'{metric}': 'more'}} (--better {metric}=more), or declare another metric"
+            problem = f"a primary metric or guardrail must have a direction, but {metric} has none"
+            fix = f"pass better={{'{metric}': 'more'}} (--better {metric}=more), or declare another metric"
             raise InputError(problem, fix=fix, path=log.name)
     return {metric: roles[metric] for metric in supported}, refused
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
+from judged.online.findings import has_no_user_ids
 from judged.online.statistics.allocation import CONSTANT, Allocation, SampleRatio, allocation_periods, sample_ratio
 from judged.results import counted, listed
 
@@ -53,6 +54,8 @@ class Assignment:
         Test of whether the shares of arms among new users stayed constant, and the periods in which they did.
     periods
         First day (UTC) of each of these periods; empty for a log without dates.
+    unit
+        Unit of the assignment: ``user`` or ``session``. Users here and below are units.
     """
 
     arms: tuple[str, ...]
@@ -65,6 +68,7 @@ class Assignment:
     uneven_fields: tuple[str, ...] = ()
     allocation: Allocation = CONSTANT
     periods: tuple[date, ...] = ()
+    unit: str = "user"
 
     @property
     def is_ramped(self) -> bool:
@@ -89,12 +93,14 @@ class Assignment:
         if self.sample_ratio.p_always < BROKEN_P:
             counts = ", ".join(f"{arm} {count:,}" for arm, count in self.users.items())
             reasons.append(
-                f"the arms do not have the users that they should have ({counts}; p = {self.sample_ratio.p_always:.1g})"
+                f"the numbers of {self.unit}s do not match the planned shares of the arms ({counts}; sample ratio"
+                " mismatch,"
+                f" p = {self.sample_ratio.p_always:.1g})"
             )
         if self.crossed > CROSSED_LIMIT * observed:
-            reasons.append(f"{self.crossed:,} of {counted(observed, 'user')} were seen in more than one arm")
+            reasons.append(f"{self.crossed:,} of {counted(observed, self.unit)} have pages in more than one arm")
         if self.uneven_fields:
-            reasons.append(f"{listed(self.uneven_fields)} is logged more often in one arm than in another")
+            reasons.append(f"the share of pages with a logged {listed(self.uneven_fields)} differs between the arms")
         return tuple(reasons)
 
 
@@ -160,7 +166,7 @@ def read_assignment(
     before_days: float,
     unit: str,
 ) -> tuple[Assignment, Exposure]:
-    """Read from a log who was exposed to which arm, and when.
+    """Read the arm and the time of first exposure of each unit from a log.
 
     Raises
     ------
@@ -168,7 +174,7 @@ def read_assignment(
         If the log has no column `variant`, fewer than two arms, no such baseline, or other arms than `shares`.
     """
     if variant not in log.serp.columns:
-        fix = f"use the column that holds the arm: one of {', '.join(log.serp.columns)}"
+        fix = f"use variant= (--variant) with the column that holds the arm: one of {', '.join(log.serp.columns)}"
         raise InputError(f"the log has no column {variant!r}", fix=fix, path=log.name)
     arm_sql, unit_column = f"CAST({identifier(variant)} AS VARCHAR)", identifier(unit)
     window_sql = "NULL" if window_days is None else str(round(window_days * _DAY))
@@ -188,13 +194,17 @@ def read_assignment(
     )
     names = [row["arm"] for row in rows]
     if len(names) < 2:
-        problem = f"an A/B test must have at least two arms, but {variant} has {counted(len(names), 'arm')}"
-        raise InputError(problem, fix="use a log of all arms, or another column (variant=)", path=log.name)
+        problem = f"an A/B test must have at least two arms, but the column {variant} has {counted(len(names), 'arm')}"
+        raise InputError(
+            problem, fix="use a log of all arms, or another column with variant= (--variant)", path=log.name
+        )
     baseline_arm = names[0] if baseline is None else baseline
     if baseline_arm not in names:
         raise InputError(f"there is no arm {baseline_arm!r}", fix=f"use one of {', '.join(names)}", path=log.name)
     if shares is not None and (unmatched := set(shares) ^ set(names)):
-        problem = f"`shares` must have the arms of the log, but these do not match: {', '.join(sorted(unmatched))}"
+        problem = (
+            f"`shares` must name exactly the arms of the log, but these do not match: {', '.join(sorted(unmatched))}"
+        )
         raise InputError(problem, fix=f"pass a share for each of {', '.join(names)}", path=log.name)
     crossed = log.engine.rows(f"SELECT count(*) AS crossed FROM {exposed} WHERE arms > 1")[0]["crossed"]
     arms = (baseline_arm, *(name for name in names if name != baseline_arm))
@@ -216,6 +226,7 @@ def read_assignment(
         tuple(_uneven_fields(exposure, arms)),
         allocation,
         tuple(_EPOCH + timedelta(day) for day in period_days),
+        "session" if has_no_user_ids(log.findings) else unit,
     )
     return assigned, exposure
 

@@ -18,7 +18,7 @@ from judged.online.layout import percent
 from judged.online.metrics import OnlineMetric
 from judged.online.statistics.allocation import critical_value, e_value, prior_size
 from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, Arm, RelativeDifference, adjusted_difference
-from judged.results import listed
+from judged.results import P_VALUE, listed
 from judged.stats.correction import adjust
 from judged.stats.ratio import RatioDifference, correlation, student_quantiles
 from judged.stats.sufficiency import insufficiency
@@ -59,7 +59,10 @@ class ArmDifference:
     p_before
         p-value of the difference before exposure; NaN without data from before.
     effective_users
-        Effective number of users (Kish) in the smaller arm. If it is small, intervals and p-values are too narrow.
+        Effective number of users (Kish) in the smaller arm. If it is small, intervals are too narrow and p-values too
+        small.
+    level
+        Confidence level of the intervals.
     """
 
     metric: OnlineMetric
@@ -75,6 +78,7 @@ class ArmDifference:
     p: float
     p_before: float
     effective_users: float = math.inf
+    level: float = 0.95
 
     @property
     def relative(self) -> RelativeDifference:
@@ -262,7 +266,7 @@ def arm_difference(
         chance_better = _NORMAL.cdf(metric.better * t) if metric.better else math.nan
     difference = RatioDifference(adjusted.value, low, high, p)
     statistics = critical, chance_better, p, p_before, effective_users
-    return ArmDifference(*identity, *estimates, difference, adjusted, *statistics)
+    return ArmDifference(*identity, *estimates, difference, adjusted, *statistics, inference.level)
 
 
 def _winsorized(sums: UnitSums, metric: OnlineMetric) -> UnitSums:
@@ -325,7 +329,8 @@ def slice_interactions(differences: Sequence[ArmDifference]) -> list[Interaction
     for (metric, arm), group in groups.items():
         if len(group) < 2:
             continue
-        # Cochran (1954), section 3: the weighted sum of squares around the weighted mean is chi-squared.
+        # Q of Cochran (Biometrics 1954) = sum w (d - mean)**2 with w = 1 / SE**2: chi-squared with k - 1 degrees of
+        # freedom if the k differences d are equal.
         weights, values = np.array([[1.0 / adjusted.error**2, adjusted.value] for adjusted in group]).T
         q = float(weights @ (values - np.average(values, weights=weights)) ** 2)
         p = float(gammaincc((len(group) - 1) / 2.0, q / 2.0))
@@ -336,7 +341,7 @@ def slice_interactions(differences: Sequence[ArmDifference]) -> list[Interaction
 EQUAL_USERS = 50
 """Minimum effective number of users in each arm: on a published log where 215 users have an effective number of 44,
 10% of random splits differ at 5%."""
-Decision: TypeAlias = Literal["ship", "do not ship", "keep running", "broken"]
+Decision: TypeAlias = Literal["ship", "do not ship", "keep running", "invalid"]
 Loss: TypeAlias = Literal["harmed", "safe", "open"]
 
 
@@ -366,14 +371,14 @@ def verdict(
     declared = [*primary, *guardrails]
     # The order of these checks matters: an invalid test has no verdict, however large its differences are.
     if invalid := (*assignment.invalid_reasons, *_invalid_before(declared)):
-        return Verdict(arm, "broken", (f"No conclusion is possible: {listed(invalid)}.",))
+        return Verdict(arm, "invalid", (f"The test is not valid: {listed(invalid)}.",))
     smaller_arm = min(assignment.users[assignment.arms[0]], assignment.users[arm])
     if too_few := insufficiency(smaller_arm, "verdict", min_units=min_users):
         missing, per_day = len(assignment.arms) * (min_users - smaller_arm), assignment.users_per_day
         days_left = missing / per_day if per_day else math.nan
-        return Verdict(arm, "keep running", (f"{too_few.sentence('user')[:-1]} in each arm.",), days_left)
+        return Verdict(arm, "keep running", (f"{too_few.sentence(assignment.unit)[:-1]} in each arm.",), days_left)
     if not primary:
-        return Verdict(arm, "keep running", ("No primary metric can be compared.",))
+        return Verdict(arm, "keep running", ("The log supports no primary metric that can be compared.",))
     for row in declared:
         units = min(row.baseline.units, row.other.units)
         insufficient = insufficiency(
@@ -381,13 +386,15 @@ def verdict(
             min_effective_units=EQUAL_USERS,
         )  # fmt: skip
         if insufficient:
-            return Verdict(arm, "keep running", (f"{row.metric}: {insufficient.sentence('user')}",))
+            return Verdict(arm, "keep running", (f"{row.metric}: {insufficient.sentence(assignment.unit)}",))
     if math.isnan(primary[0].difference.low):
-        return Verdict(arm, "keep running", (f"{primary[0].metric} has no interval yet.",))
+        return Verdict(arm, "keep running", (f"{primary[0].metric} has no confidence interval yet.",))
     # Guardrails come before the primary metric: a gain does not make up for a harmed guardrail.
     losses = {row.metric: loss(row, margin) for row in guardrails}
     if harmed := [str(metric) for metric, state in losses.items() if state == "harmed"]:
-        return Verdict(arm, "do not ship", (f"{listed(harmed)} lost more than {percent(margin)} of the baseline.",))
+        return Verdict(
+            arm, "do not ship", (f"{listed(harmed)} got worse by more than {percent(margin)} of the baseline.",)
+        )
     undecided = [row for row in guardrails if losses[row.metric] == "open"]
     return _verdict_by_primary(primary[0], undecided, assignment, margin)
 
@@ -416,34 +423,42 @@ def _largest_baseline(row: ArmDifference) -> float:
 def _invalid_before(declared: Sequence[ArmDifference]) -> list[str]:
     tested = [row for row in declared if not math.isnan(row.p_before)]
     different = [str(row.metric) for row in tested if row.p_before < BROKEN_P / len(tested)]
-    return [f"{listed(different)} differed before anybody was exposed"] if different else []
+    return [f"{listed(different)} differed between the arms before exposure"] if different else []
 
 
 def _verdict_by_primary(
     primary: ArmDifference, undecided: Sequence[ArmDifference], assignment: Assignment, margin: float
 ) -> Verdict:
     """Decide on an arm of which no guardrail is harmed; `undecided`: guardrails that may be."""
-    arm, metric, interval = primary.arm, primary.metric, _interval_text(primary)
+    arm, metric, result = primary.arm, primary.metric, _result_text(primary, assignment.unit)
     low, high = primary.benefit
     relative_low, relative_high = primary.relative_benefit
     if high < 0:
-        return Verdict(arm, "do not ship", (f"{metric} is worse: {interval}.",))
+        return Verdict(arm, "do not ship", (f"{metric} is significantly worse: {result}.",))
     # Not significant, and too small to matter even at the end of the interval: more data would not change that.
     if low <= 0 and max(-relative_low, relative_high) < margin:
-        return Verdict(arm, "do not ship", (f"{metric} differs by less than {percent(margin)}: {interval}.",))
+        return Verdict(
+            arm,
+            "do not ship",
+            (f"The difference in {metric} is smaller than {percent(margin)} of the baseline: {result}.",),
+        )
     if low > 0 and not undecided:
-        return Verdict(arm, "ship", (f"{metric} is better: {interval}.",))
-    reasons = [f"{metric} shows no significant difference: {interval}."] if low <= 0 else []
+        return Verdict(arm, "ship", (f"{metric} is significantly better: {result}.",))
+    reasons = [f"No significant difference in {metric}: {result}."] if low <= 0 else []
     if undecided:
         names = listed([str(row.metric) for row in undecided])
-        reasons.append(f"{names} may have lost more than {percent(margin)} of the baseline.")
+        reasons.append(f"{names} may be worse by more than {percent(margin)} of the baseline.")
     open_rows = [*([primary] if low <= 0 else []), *undecided]
     if unscaled := [str(row.metric) for row in open_rows if math.isnan(row.relative.value)]:
-        reasons.append(f"Losses of {listed(unscaled)} have no relative size: the baseline's interval includes 0.")
+        reasons.append(
+            f"{listed(unscaled)}: the relative difference is undefined, because the CI of the baseline includes 0."
+        )
     days = _days_left(open_rows, assignment, margin)
     if math.isfinite(days) and days > 0:
-        size, per_day = f"differences of {percent(margin)}", assignment.users_per_day
-        reasons.append(f"Detecting {size} takes about {math.ceil(days):,} more days at {per_day:,.0f} users a day.")
+        # At this width, a true difference of the margin has a power of only about 50%.
+        rate = f"{assignment.users_per_day:,.0f} {assignment.unit}s per day"
+        width = f"The CI of the relative difference narrows to +-{percent(margin)}"
+        reasons.append(f"{width} in about {math.ceil(days):,} more days at {rate}.")
     return Verdict(arm, "keep running", tuple(reasons), days)
 
 
@@ -457,6 +472,9 @@ def _days_left(open_rows: Sequence[ArmDifference], assignment: Assignment, margi
     return max(assignment.total_users * (growth - 1.0), 0.0) / assignment.users_per_day
 
 
-def _interval_text(row: ArmDifference) -> str:
-    show = difference_format(row.other)
-    return f"{show.write(row.difference.low)} to {show.write(row.difference.high)}"
+def _result_text(row: ArmDifference, unit: str) -> str:
+    show, estimate = difference_format(row.other), row.difference
+    low, high = map(show.limit or show.write, (estimate.low, estimate.high))
+    interval = f"{percent(row.level)} CI [{low}, {high}]"
+    n = row.baseline.units + row.other.units
+    return f"{show.write(estimate.value)}, {interval}, p = {P_VALUE.write(estimate.p)}, n = {n:,} {unit}s"

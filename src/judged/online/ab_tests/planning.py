@@ -19,7 +19,7 @@ from judged.online.facts.pages import FactSettings
 from judged.online.layout import percent, unit_show
 from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.metrics import OnlineMetric
-from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, columns_of, number
+from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, columns_of, listed, number
 from judged.stats.ratio import ratio_error, ratio_errors
 
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ _DAY = 86_400_000
 class MetricPlan(NamedTuple):
     """Number of users and duration that one metric needs.
 
-    ``value``, ``spread``: its value in the log, and the standard deviation of a user's influence, relative to it.
-    ``false_alarms``: share of random splits of the users that are significant on one day, ideally ``1 - level``.
+    ``value``, ``spread``: its value in the log, and the standard deviation of a user's influence divided by it (the
+    coefficient of variation, for a mean over users).
+    ``false_alarms``: share of random splits of the users that are significant in a fixed-sample test, ideally
+    ``1 - level``.
     ``users``, ``users_any_day``, ``days``: for each relative difference, the required users for a fixed sample and for
     intervals that are valid on any day, and the days of the latter.
     """
@@ -62,19 +64,19 @@ class ABTestPlan(LogAnswer):
         Relative differences to detect.
     power, splits
         Probability of detecting them; number of random A/A splits.
-    a_day
+    users_per_day
         New users per day.
     """
 
     kind: ClassVar[str] = "abtest-plan"
-    title_format: ClassVar[str] = "Before an A/B test: {log}"
-    fact_fields: ClassVar[tuple[str, ...]] = ("differences", "power", "splits", "a_day")
+    title_format: ClassVar[str] = "Plan of an A/B test: {log}"
+    fact_fields: ClassVar[tuple[str, ...]] = ("differences", "power", "splits", "users_per_day")
 
     plans: tuple[MetricPlan, ...]
     differences: tuple[float, ...]
     power: float
     splits: int
-    a_day: float
+    users_per_day: float
     refused: tuple[tuple[OnlineMetric, str], ...] = ()
 
     def blocks(self) -> tuple[Block, ...]:
@@ -86,14 +88,14 @@ class ABTestPlan(LogAnswer):
             (
                 Column("metric", [str(plan.metric) for plan, _ in cells], TEXT),
                 Column("relative", [self.differences[i] for _, i in cells], unit_show("share", 1), "difference"),
-                Column("users", [plan.users[i] for plan, i in cells], COUNT, "users, one day"),
-                Column("users_any_day", [plan.users_any_day[i] for plan, i in cells], COUNT, "users, any day"),
+                Column("users", [plan.users[i] for plan, i in cells], COUNT, f"{self.unit}s, fixed sample"),
+                Column("users_any_day", [plan.users_any_day[i] for plan, i in cells], COUNT, f"{self.unit}s, any day"),
                 Column("days", [plan.days[i] for plan, i in cells], number(0), "days, any day"),
             ),
-            "How long",
+            "Required sample size",
             labels=2,
-            note=f"two equal arms together, found with a probability of {percent(self.power)}; "
-            f"{self.a_day:,.0f} new users a day; not adjusted for the time before, which makes it shorter",
+            note=f"Sizes are totals of two equal arms with a power of {percent(self.power)}, at"
+            f" {self.users_per_day:,.0f} new {self.unit}s per day. CUPED is not included; it would shorten the test.",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
         shows = [unit_show(plan.metric.unit) for plan in self.plans]
@@ -102,14 +104,19 @@ class ABTestPlan(LogAnswer):
             (
                 Column("metric", [str(plan.metric) for plan in self.plans], TEXT),
                 Column("value", [plan.value for plan in self.plans], each=shows),
-                *columns_of(self.plans, ("spread", number(2)), ("false_alarms", SHARE, "false alarms")),
+                *columns_of(
+                    self.plans, ("spread", number(2), "relative SD"), ("false_alarms", SHARE, "false positives")
+                ),
             ),
-            "The same users against themselves (A/A)",
-            note=f"{self.splits:,} random splits; {percent(alpha)} should differ, +- {200 * error:.1f} points; "
-            "spread: of a user's share in the value",
+            "A/A tests",
+            note=f"{self.splits:,} random splits of the same {self.unit}s. The expected rate of false positives is"
+            f" {percent(alpha)} +- {200 * error:.1f} percentage points. Relative SD: standard deviation of the"
+            " influence of a"
+            f" {self.unit} on the value, divided by the value.",
         )
         miscalibrated = [str(plan.metric) for plan in self.plans if abs(plan.false_alarms - alpha) > 4 * error]
-        warning = f"Splits of the same users differ too often or too seldom by {', '.join(miscalibrated)}."
+        names = listed(miscalibrated)
+        warning = f"A/A tests of {names} have too many or too few false positives: their p-values are not reliable."
         rules = self.method_block(*(f"{metric}: {reason}" for metric, reason in self.refused))
         return (*((Sentences((warning,)),) if miscalibrated else ()), plans, aa, rules)
 
@@ -155,12 +162,12 @@ def plan_abtest(
     validate(log=log, unit=unit, level=level, seed=seed, power=power, splits=splits)
     targets = differences_of(differences)
     if not targets or not all(0 < float(target) < math.inf for target in targets):
-        raise InputError(f"`differences` must be positive numbers, got {targets}", fix="use 0.02, for example")
+        raise InputError(f"`differences` must be positive numbers, got {targets}", fix="use 0.02 for 2%")
     settings = settings or FactSettings()
     supported, refused = comparable_metrics(headline_metrics(log, unit) if metrics is None else metrics, log, unit)
     if not supported:
-        problem = "the log supports none of the metrics that were passed"
-        raise InputError(problem, fix="see 'judged online metrics' for those that it supports", path=log.name)
+        problem = "the log supports none of the requested metrics"
+        raise InputError(problem, fix="list the supported metrics with 'judged logs check'", path=log.name)
     with log.engine.scratch():
         pages = metric_pages(log, supported, settings)
         arrays = {
@@ -169,11 +176,11 @@ def plan_abtest(
             for numerators, denominators in [sums_of_units(sums, group)]
             for i, metric in enumerate(group)
         }
-    a_day = users_per_day(log, max(len(n) for n, _ in arrays.values()))
+    daily_users = users_per_day(log, max(len(n) for n, _ in arrays.values()))
     rng, inference = np.random.default_rng(seed), Inference(level)
-    plans = [_plan(metric, arrays[metric], targets, power, splits, a_day, inference, rng) for metric in supported]
+    plans = [_plan(metric, arrays[metric], targets, power, splits, daily_users, inference, rng) for metric in supported]
     return ABTestPlan(
-        plans=tuple(plans), differences=targets, power=power, splits=splits, a_day=a_day,
+        plans=tuple(plans), differences=targets, power=power, splits=splits, users_per_day=daily_users,
         refused=tuple(refused.items()), **answer_fields(log, unit, level, {}, settings),
     )  # fmt: skip
 
@@ -197,7 +204,7 @@ def _plan(
     differences: Sequence[float],
     power: float,
     splits: int,
-    a_day: float,
+    daily_users: float,
     inference: Inference,
     rng: np.random.Generator,
 ) -> MetricPlan:
@@ -206,11 +213,12 @@ def _plan(
     error = ratio_error(len(n), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum())
     spread = error * math.sqrt(len(n)) / value if value > 0 else math.nan
     z = _NORMAL.inv_cdf(0.5 + inference.level / 2.0) + _NORMAL.inv_cdf(power)
-    # Two arms of half the users each: the difference has twice the standard error of the value over all users.
+    # Sample size of a two-sided z-test, (z_(1 - alpha / 2) + z_power)**2 (SE sqrt(n) / delta)**2. With two arms of
+    # n / 2 users, the SE of the difference is twice that of the value over all n users.
     fixed_sample = [(2.0 * z * spread / difference) ** 2 for difference in differences]
     any_day = [users_any_day(spread, difference, power, inference) for difference in differences]
     false_alarms = _false_alarms(n, d, splits, 1.0 - inference.level, rng)
-    days = tuple(users / a_day for users in any_day)
+    days = tuple(users / daily_users for users in any_day)
     return MetricPlan(metric, value, spread, false_alarms, tuple(fixed_sample), tuple(any_day), days)
 
 

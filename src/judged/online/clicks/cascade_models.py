@@ -237,7 +237,7 @@ def expected_uses(
     # Likelihood of the clicks below, if the user stops and if the user continues.
     stop_likelihood = np.where(batch.click_below, 0.0, 1.0)
     continue_likelihood = np.where(batch.click_below, 1.0, no_clicks[1:])
-    # Posterior probability that the user continued, given the clicks of the whole page.
+    # Bayes: posterior probability that the user continued, given the clicks of the whole page.
     p_observed = np.maximum(p_stop * stop_likelihood + p_continue * continue_likelihood, _TINY)
     q_continue = p_continue * continue_likelihood / p_observed
     # A result is examined if the user continued at each rank above.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.clicks.examination import match_own_estimate, read_single_curve
+from judged.online.clicks.examination import check_curve_length, match_own_estimate, read_single_curve
 from judged.online.clicks.impression_counts import count_impressions
 from judged.online.log import FieldAnswer, validate
 from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, counted, number
@@ -77,9 +77,7 @@ def expected_clicks(
     n_pairs, max_rank = cells.pairs.num_rows, int(cells.rank.max(initial=0))
     clicks = np.bincount(cells.pair, cells.clicks, n_pairs).astype(np.float64)
     if propensities is not None:
-        if len(propensities) < max_rank:
-            problem = f"propensities for {counted(len(propensities), 'rank')}, but results down to rank {max_rank}"
-            raise InputError(problem, fix="use fewer ranks (depth), or estimate propensities of more ranks")
+        check_curve_length(propensities, max_rank)
 
         def shares(curve: Floats) -> Floats:
             examinations = cells.impressions * curve[cells.rank - 1]
@@ -97,6 +95,7 @@ def expected_clicks(
     rank_clicks = np.bincount(rank_index, cells.clicks)[rank_index]
     rank_impressions = np.bincount(rank_index, cells.impressions)[rank_index]
     share, ctr = cells.impressions / rank_impressions, rank_clicks / rank_impressions
+    # Expected clicks = sum over ranks r of impressions_r CTR_r (Zhang and Jones, WWW 2007).
     expected = np.bincount(cells.pair, share * rank_clicks, n_pairs).astype(np.float64)
     skip_rate = (cells.impressions - cells.clicks + 0.5) / (cells.impressions + 1)
     # Variance of expected clicks from rank rates, and covariance with the clicks of the pair (delta method).
@@ -208,7 +207,7 @@ class Coec(FieldAnswer):
     """Result of `coec`: ratios of pairs, and click-through rates of ranks."""
 
     kind: ClassVar[str] = "coec"
-    title_format: ClassVar[str] = "{log}: clicks over expected clicks"
+    title_format: ClassVar[str] = "Clicks over expected clicks: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = ("log", "counting", "level", "prior")
 
     log: str
@@ -230,20 +229,22 @@ class Coec(FieldAnswer):
         n_above, n_below = int((self.ratios.low > 1).sum()), int((self.ratios.high < 1).sum())
         pairs = counted(self.pairs.num_rows, "pair")
         if math.isinf(self.prior):
-            shrinkage = "No differences between true ratios are shown: each is taken for 1."
+            shrinkage = "There is no evidence that true ratios differ between pairs, so each shrunken ratio is 1."
         else:
             shrinkage = (
-                f"True ratios have a mean of 1 and a standard deviation of {self.prior**-0.5:.2f};"
-                f" each is drawn towards 1 as if it had {decimal(self.prior, 2)} expected clicks more."
+                f"True ratios have an estimated standard deviation of {self.prior**-0.5:.2f} around 1. Each ratio is"
+                " shrunk"
+                f" toward 1 with a weight of {decimal(self.prior, 2)} expected clicks."
             )
-        return f"Of {pairs} {n_above} are clicked more than their ranks would have it, and {n_below} less.", shrinkage
+        level = f"{self.level:.0%} CI, not corrected for the number of pairs"
+        return f"Of {pairs}, {n_above} have a ratio above 1, and {n_below} a ratio below 1 ({level}).", shrinkage
 
     def blocks(self) -> tuple[Block, ...]:
         """Return click-through rates of ranks, and pairs by decreasing lower limit."""
         shrunk, has_strata = self.shrunk, len({row[0] for row in self.ranks}) > 1
         ranks = columns_of(
-            self.ranks, ("stratum", TEXT) if has_strata else "stratum", ("rank", COUNT), ("shown", COUNT),
-            ("clicks", COUNT), ("ctr", number(4), "clicks an impression"),
+            self.ranks, ("stratum", TEXT) if has_strata else "stratum", ("rank", COUNT),
+            ("shown", COUNT, "impressions"), ("clicks", COUNT), ("ctr", number(4), "CTR"),
         )  # fmt: skip
         ratios = self.ratios
         order = np.lexsort((np.arange(len(ratios.low)), -ratios.low)).tolist()
@@ -253,9 +254,12 @@ class Coec(FieldAnswer):
         columns = (
             Column("query", self.pairs["query"].to_pylist(), TEXT),
             Column("doc_id", self.pairs["doc_id"].to_pylist(), TEXT, "document"),
-            Column("shown", self.impressions.tolist(), COUNT), Column("clicks", self.clicks.tolist(), COUNT),
-            Column("expected", self.expected.tolist(), _TWO), Column("raw", value, _TWO, "COEC", ci=ci),
-            Column("value", shrunk.value.tolist(), _TWO, "shrunk"), Column("sd", shrunk.sd.tolist(), only="data"),
+            Column("shown", self.impressions.tolist(), COUNT, "impressions"),
+            Column("clicks", self.clicks.tolist(), COUNT),
+            Column("expected", self.expected.tolist(), _TWO, "expected"
+            " clicks"), Column("raw", value, _TWO, "COEC", ci=ci),
+            Column("value", shrunk.value.tolist(), _TWO, "shrunken"
+            " COEC"), Column("sd", shrunk.sd.tolist(), only="data"),
         )  # fmt: skip
         pairs = Table("pairs", columns, "Pairs", labels=2).take(order)
         return Sentences(self.sentences), Table("ranks", ranks, "Ranks", labels=2 if has_strata else 1), pairs
@@ -357,11 +361,14 @@ def compute_coec(
     ranks = tuple(RankRate(cells.strata[stratum], rank, n, c, c / n) for stratum, rank, n, c in rank_counts)
     notes: list[Note] = []
     if math.isinf(shrunk.prior):
-        notes.append(Note("no-differences", "clicks differ no more than chance would have them: every ratio is 1"))
+        notes.append(Note("no-differences", "clicks vary no more than by chance, so each shrunken ratio is 1"))
     single_rank_share = _single_rank_share(cells)
     if single_rank_share > 0.5:
-        text = f"{single_rank_share:.0%} of impressions are of pairs that stood at one rank only: there, rank and"
-        text += " document are one"
+        text = (
+            f"{single_rank_share:.0%} of impressions are of pairs at a single rank, for which the effects of rank"
+            " and document"
+        )
+        text += " cannot be separated"
         notes.append(Note("one-rank", text))
     ratios = estimate_ratios(clicks, expected, impressions, error, level)
     return Coec(
@@ -393,13 +400,14 @@ def select_clicks(log: InteractionLog, counting: str, dwell: float) -> Interacti
         return log
     if counting == "satisfied":
         if not log.has_time:
-            raise InputError(f"{log.name} has no clock, and satisfied clicks need one", fix="use counting=clicks")
+            raise InputError(f"satisfied clicks require timestamps, but {log.name} has none", fix="use counting=clicks")
         # ended = 0: the visit ended the session, so that its dwell time is unknown.
         rows = f"SELECT * FROM {click_facts(log)} WHERE ended = 0 OR dwell_ms >= {1000 * dwell:.0f}"
     elif counting == "purchases":
         rows = f"SELECT * FROM {log.event} WHERE action = 'purchase' AND serp IS NOT NULL"
     else:
-        raise InputError(f"unknown counting {counting!r}", fix="use clicks, satisfied, or purchases")
+        problem = f"`counting` must be clicks, satisfied, or purchases, got {counting!r}"
+        raise InputError(problem, fix="use counting=clicks")
     columns = "serp, session, \"user\", time_ms, 'click' AS action, object_id, rank, dwell_ms"
     event_columns = "row_number() OVER () AS event, CAST(NULL AS DOUBLE) AS value"
     return replace(log, event=log.engine.keep(f"SELECT {event_columns}, {columns} FROM ({rows})", "counting"))

@@ -58,7 +58,7 @@ class ModelRow:
         Number of held-out pages with probability 0 under the model.
     iterations, converged
         Steps and convergence of the fit to all users.
-    chosen
+    selected
         Whether it is the model with the fewest parameters that is not shown to be worse than the best.
     """
 
@@ -71,7 +71,7 @@ class ModelRow:
     impossible: int
     iterations: int
     converged: bool
-    chosen: bool = False
+    selected: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class ModelComparison(LogAnswer):
     """
 
     kind: ClassVar[str] = "click-models"
-    title_format: ClassVar[str] = "Which click model fits: {log}"
+    title_format: ClassVar[str] = "Comparison of click models: {log}"
     main: ClassVar[str] = "models"
     fact_fields: ClassVar[tuple[str, ...]] = ("by", "folds", "pages", "units")
 
@@ -131,13 +131,13 @@ class ModelComparison(LogAnswer):
     refused: tuple[tuple[str, str], ...]
 
     @property
-    def chosen(self) -> str:
+    def selected(self) -> str:
         """Name of the selected model."""
-        return next(row.model for row in self.rows if row.chosen)
+        return next(row.model for row in self.rows if row.selected)
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the comparison, with the chosen and refused models."""
-        return {**super().facts(), "chosen": self.chosen, "refused": dict(self.refused)}
+        return {**super().facts(), "selected": self.selected, "refused": dict(self.refused)}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the models, examination by rank, perplexity by rank, and calibration."""
@@ -147,23 +147,24 @@ class ModelComparison(LogAnswer):
         values = [estimate.value for estimate in differences]
         columns = (
             *columns_of(self.rows, ("model", TEXT), ("parameters", UNITS), ("loglik", four, "log-likelihood")),
-            Column("difference", values, number(4, "+"), "from the best", limits),
-            *columns_of(self.rows, ("perplexity", four), ("conditional", four, "clicks above known")),
-            *columns_of(self.rows, ("impossible", UNITS, "impossible pages"), ("iterations", COUNT, "steps")),
-            *columns_of(self.rows, "converged", "chosen"),
+            Column("difference", values, number(4, "+"), "difference from best", limits),
+            *columns_of(self.rows, ("perplexity", four), ("conditional", four, "conditional perplexity")),
+            *columns_of(self.rows, ("impossible", UNITS, "impossible pages"), ("iterations", COUNT, "EM steps")),
+            *columns_of(self.rows, "converged", "selected"),
         )
         table = Table(
             "models", columns,
-            note=f"log-likelihood in nats a page, of {self.unit}s that the model was not fitted to, in {self.folds}"
-            f" parts; perplexity a result; {percent(self.level)} intervals over {self.unit}s",
-            kinds=["chosen" if row.chosen else "" for row in self.rows],
+            note=f"Log-likelihood in nats per page and perplexity per result, from {self.folds}-fold cross-validation"
+            " over"
+            f" {self.unit}s. Conditional: given the clicks above. {percent(self.level)} CIs over {self.unit}s.",
+            kinds=["chosen" if row.selected else "" for row in self.rows],
         )  # fmt: skip
         names = [name for name in self.examination if MODELS[name].examined or MODELS[name].continuation_probabilities]
         examinations, impressions = (tuple(self.examination[name][i] for name in names) for i in (0, 1))
         return (
             Sentences(self.sentences),
             table,
-            *(examination_blocks(tuple(names), examinations, impressions, "How far users look") if names else ()),
+            *(examination_blocks(tuple(names), examinations, impressions, "Examination by rank") if names else ()),
             *self._by_rank(),
             *self._calibrated(),
         )
@@ -171,38 +172,52 @@ class ModelComparison(LogAnswer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Conclusions and limits."""
-        best, selected = self.rows[0], next(row for row in self.rows if row.chosen)
+        best, selected = self.rows[0], next(row for row in self.rows if row.selected)
         prediction = (
-            f"{best.model} predicts the clicks of held-out {self.unit}s best, over {self.pages:,} pages of"
-            f" {self.units:,} {self.unit}s: it takes it that {MODELS[best.model].assumes}."
+            f"{best.model} predicts the clicks of held-out {self.unit}s best (n = {self.pages:,} pages of"
+            f" {self.units:,}"
+            f" {self.unit}s). It assumes that {MODELS[best.model].assumption}."
         )
         sentences = [prediction]
         if selected is not best:
             low, high = selected.difference.low, selected.difference.high
-            interval = f" [{low:+.4f}, {high:+.4f}]" if selected.difference.has_interval else ""
+            interval = (
+                f", {percent(self.level)} CI [{low:+.4f}, {high:+.4f}]" if selected.difference.has_interval else ""
+            )
             sentences.append(
-                f"{selected.model} has {selected.parameters:,} parameters in place of {best.parameters:,}, and that it"
-                f" predicts less well is not shown (difference {selected.difference.value:+.4f} a page{interval}):"
-                " it is worth its parameters."
+                f"{selected.model} is selected: it has {selected.parameters:,} parameters instead of"
+                f" {best.parameters:,}, and its"
+                f" predictions are not significantly worse (log-likelihood {selected.difference.value:+.4f} per"
+                f" page{interval})."
             )
         elif min(row.parameters for row in self.rows) < best.parameters:
-            sentences.append(f"Every model with fewer parameters predicts less well: {best.model} is worth its own.")
+            sentences.append(
+                f"{best.model} is selected: all models with fewer parameters are significantly worse or rule out a"
+                " page."
+            )
         impossible = [(row.model, f"{row.impossible:,} of the held-out pages") for row in self.rows if row.impossible]
-        sentences += [f"{model} cannot explain {pages}, and has no likelihood." for model, pages in impossible]
+        sentences += [
+            f"{model} gives probability 0 to {pages}, so it has no finite log-likelihood."
+            for model, pages in impossible
+        ]
         sentences += [f"Not fitted: {clip_words(reason)}." for _, reason in self.refused]
         sentences.append(
-            "That a model predicts better than the others does not make its assumption true, nor what it calls"
-            " attractive relevant."
+            "A better prediction does not show that the assumption of a model is true, or that attractive results are"
+            " relevant."
         )
         return tuple(sentences)
 
     def _by_rank(self) -> tuple[Block, ...]:
         rows = self.ranks
-        columns = columns_of(rows, ("model", TEXT), ("rank", COUNT), ("shown", UNITS), ("perplexity", number(4)))
+        columns = columns_of(
+            rows, ("model", TEXT), ("rank", COUNT), ("shown", UNITS, "impressions"), ("perplexity", number(4))
+        )
         table = Table("ranks", (*columns, *columns_of(rows, ("conditional", number(4)))), labels=1, only="data")
-        description = "Perplexity by rank, before any click of the page is known: 1 is certain."
+        description = (
+            "Perplexity of held-out clicks by rank, without knowledge of other clicks on the page; 1 is perfect."
+        )
         chart = Chart(
-            "perplexity", "How surprising clicks are, by rank", table, description, kind="lines", x="rank",
+            "perplexity", "Perplexity by rank", table, description, kind="lines", x="rank",
             y="perplexity", color="model", spread="cutoff", subtitle="perplexity of held-out clicks",
         )  # fmt: skip
         return (table, chart)
@@ -212,12 +227,12 @@ class ModelComparison(LogAnswer):
         shares = ("predicted", number(3)), ("clicked", number(3))
         columns = columns_of(rows, ("model", TEXT), ("results", UNITS), *shares)
         table = Table("calibration", columns, labels=1, only="data")
-        chosen_rows = table.take([i for i, row in enumerate(rows) if row.model == self.chosen])
-        description = f"Results by the predicted probability of a click, and the share clicked, of {self.chosen}."
+        selected_rows = table.take([i for i, row in enumerate(rows) if row.model == self.selected])
+        description = f"Predicted click probability and observed click rate of held-out results, {self.selected}."
         chart = Chart(
-            "calibration", f"Predicted and actual clicks, {self.chosen}", chosen_rows, description, kind="points",
+            "calibration", f"Calibration of {self.selected}", selected_rows, description, kind="points",
             x="predicted", y="clicked", diagonal=True, percent="xy",
-            subtitle="held-out results in groups of equal size", height=300,
+            subtitle="held-out results in bins of equal size", height=300,
         )  # fmt: skip
         return (table, chart)
 
@@ -293,7 +308,7 @@ def compare_models(
     --------
     >>> from judged.online.simulation import SimulationPlan, simulate
     >>> comparison = compare_models(simulate(SimulationPlan(), seed=1).log(), ["RCTR", "DCTR"], folds=2)
-    >>> comparison.chosen
+    >>> comparison.selected
     'RCTR'
     """
     names = parse_names(rules=models) if models else list(MODELS)
@@ -305,8 +320,11 @@ def compare_models(
     patterns = count_page_patterns(log, by=by, unit=unit, pages=pages, where=where, depth=depth)
     if patterns.n_units < folds:
         fix = "use fewer folds" if patterns.n_units > 1 else "use a longer log"
-        fix += ", or sessions as units (unit=session)" if unit == "user" else ""
-        raise InputError(f"{log.name} has only {counted(patterns.n_units, unit)} for {folds} folds", fix=fix)
+        fix += ", or unit=session" if unit == "user" else ""
+        problem = (
+            f"{folds} folds require at least {folds} {unit}s, but {log.name} has {counted(patterns.n_units, unit)}"
+        )
+        raise InputError(problem, fix=fix)
     unit_folds = np.random.default_rng(seed).permutation(patterns.n_units) % folds
     held_out: dict[str, _HeldOutSums] = {}
     fits: dict[str, tuple[PageData, Fit]] = {}
@@ -331,7 +349,7 @@ def compare_models(
         held_out[model.name] = _cross_validate(model, patterns, unit_folds, folds, fitted, iterations, report)
     if not held_out:
         raise InputError(refused[0][1], fix="use a model without examination parameters, such as DBN", path=log.name)
-    fields = answer_fields(log, unit, level, {"queries": f"told apart by {patterns.by}", "where": where or ""})
+    fields = answer_fields(log, unit, level, {"queries": f"identified by {patterns.by}", "where": where or ""})
     fields["notes"] += tuple(notes)
     rows = _model_rows(patterns, held_out, fits, level)
     return ModelComparison(
@@ -377,6 +395,7 @@ def _cross_validate(
         # A page with probability 0 makes the total log-likelihood minus infinity.
         impossible += float(counts @ ~np.isfinite(page_loglik))
         rows = counts > 0
+        # Perplexity of a rank: 2**(-mean log2 p) over held-out results (Dupret and Piwowarski, SIGIR 2008).
         surprise -= np.stack([counts[rows] @ log_probability[rows] for log_probability in log_p]) / np.log(2)
         impressions += counts @ has_result
         is_shown = has_result[rows]
@@ -415,7 +434,7 @@ def _model_rows(
     possible = [row for row in rows[1:] if not np.isnan(row.loglik)]
     not_worse = [row for row in possible if has_few_units or not row.difference.excludes(0.0)]
     simplest = min((rows[0], *not_worse), key=lambda row: row.parameters)
-    return tuple(replace(row, chosen=row is simplest) for row in rows)
+    return tuple(replace(row, selected=row is simplest) for row in rows)
 
 
 def _count_parameters(fitted: Fit) -> int:

@@ -14,7 +14,13 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
-from judged.online.clicks.examination import MAX_GROUPS, match_own_estimate, read_propensities, split_by_column
+from judged.online.clicks.examination import (
+    MAX_GROUPS,
+    check_curve_length,
+    match_own_estimate,
+    read_propensities,
+    split_by_column,
+)
 from judged.online.clicks.examination import propensities as estimate_propensities
 from judged.online.clicks.impression_counts import (
     count_page_patterns,
@@ -61,38 +67,39 @@ class IpsScores(FieldAnswer):
     """Result of `ips`."""
 
     kind: ClassVar[str] = "ips"
-    title_format: ClassVar[str] = "{log}: what its clicks say of rankings"
+    title_format: ClassVar[str] = "IPS scores of runs: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = (
-        "log", "level", "clip", "pages", "other", "clicks", "clipped", "effective", "units", "estimated",
+        "log", "level", "clip", "pages", "pages_without_topic", "clicks", "clipped", "effective_clicks", "units",
+        "propensities_estimated",
     )  # fmt: skip
 
     log: str
     level: float
     clip: float | None
     pages: int
-    other: int  # pages without a topic of the runs
+    pages_without_topic: int  # pages without a topic of the runs
     clicks: int
     clipped: int
-    effective: float  # effective number of clicks (Kish)
+    effective_clicks: float  # effective number of clicks (Kish)
     units: int
-    estimated: bool  # whether propensities are from the same log; intervals then include their error
+    propensities_estimated: bool  # whether propensities are from the same log; intervals then include their error
     rows: tuple[IpsEstimate, ...]
     notes: tuple[Note, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Data and source of the propensities."""
-        clipping = "" if self.clip is None else f", {self.clipped} of them with a weight cut to {self.clip:g}"
+        clipping = "" if self.clip is None else f", {self.clipped} of them with a weight clipped to {self.clip:g}"
         counts = f"{counted(self.clicks, 'click')} of {counted(self.units, 'user')} on {counted(self.pages, 'page')}"
-        if self.estimated:
-            source = "estimated from the same log: intervals allow for their error"
+        if self.propensities_estimated:
+            source = "Propensities were estimated from the same log. CIs include their error."
         else:
-            source = "not from this log, and taken as known: intervals do not allow for their error"
-        return f"{counts}{clipping}: as much as {self.effective:.0f} of equal weight.", f"Propensities are {source}."
+            source = "Propensities are not from this log and are treated as known. CIs do not include their error."
+        return f"{counts}{clipping}. Effective number of clicks: {self.effective_clicks:.0f}.", source
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the estimates of each run and measure."""
-        rows, difference_title = self.rows, f"IPS less {self.rows[0].run}"
+        rows, difference_title = self.rows, f"difference from {self.rows[0].run}"
         normalized, differences = [row.normalized_ci for row in rows], [row.difference_ci for row in rows]
         table = (
             *columns_of(rows, ("run", TEXT), ("measure", TEXT), ("value", NUMBER, "IPS")),
@@ -150,7 +157,8 @@ def ips(
     A value is the mean over pages of ``sum over clicks of gain(rank in the run) / propensity(logged rank)``. It
     estimates the measure with grade 1 for documents that attract the user of the page (Joachims, Swaminathan and
     Schnabel, WSDM 2017). It is a lower bound, because documents that were never shown have no clicks. The
-    self-normalized value (SNIPS) is divided by the weight of all clicks: less variance, and a vanishing bias.
+    self-normalized value (SNIPS: Swaminathan and Joachims, NIPS 2015) is divided by the weight of all clicks: less
+    variance, and a vanishing bias.
 
     Propensities from the same log (recognized by their values) depend on the same clicks. A jackknife over at most 50
     groups of users then includes their error; with fewer than 10 users there is no interval. Other propensities are
@@ -163,8 +171,12 @@ def ips(
     topic_column, topic_by_text = topic_column_and_texts(log, topics)
     logs = {"": log} if stratum is None else split_by_column(log, stratum)
     if missing_strata := [name for name in logs if name not in curves]:
-        fix = "name their column with stratum" if "" in missing_strata else f"estimate them with stratum={stratum!r}"
-        raise InputError(f"the propensities lack {missing_strata[0] or 'a curve for all pages'}", fix=fix)
+        fix = (
+            "use stratum with the column of the strata"
+            if "" in missing_strata
+            else f"estimate them with stratum={stratum!r}"
+        )
+        raise InputError(f"there are no propensities for {missing_strata[0] or 'pages without a stratum'}", fix=fix)
     count = partial(count_page_patterns, by=topic_column, where=where, depth=depth)
     pages = {name: count(stratum_log) for name, stratum_log in logs.items()}
     n_groups = min(MAX_GROUPS, *(patterns.n_units for patterns in pages.values()))
@@ -205,7 +217,7 @@ def compute_ips(
 ) -> IpsScores:
     """Compute `ips` from page patterns and propensities by stratum."""
     if clip is not None and clip < 1:
-        raise InputError(f"clip must be at least 1, got {clip:g}", fix="use clip=10, or no clipping")
+        raise InputError(f"`clip` must be at least 1, got {clip:g}", fix="use clip=10, or no clipping")
     replicate_counts = {len(stratum.replicates) for stratum in strata if stratum.replicates is not None}
     # None: propensities are known. 0: they are from this log, but there are too few users for a jackknife.
     n_groups = None if not replicate_counts else min(replicate_counts) if len(replicate_counts) == 1 else 0
@@ -215,7 +227,7 @@ def compute_ips(
     pages = np.concatenate([sums.pages for sums in sums_by_stratum])
     weights = np.concatenate([sums.weights for sums in sums_by_stratum])
     if not pages.any():
-        raise InputError("no page has a topic of the runs", fix="map pages to topics with topics=", path=log)
+        raise InputError("no page has a topic of the runs", fix="map pages to topics with topics= (--topics)", path=log)
     jackknife_gains = np.sum([sums.jackknife_gains for sums in sums_by_stratum], axis=0)
     jackknife_weight = np.sum([sums.jackknife_weight for sums in sums_by_stratum], axis=0)
     jackknife_pages = np.sum([sums.jackknife_pages for sums in sums_by_stratum], axis=0)
@@ -253,11 +265,10 @@ def compute_ips(
     clicks, n_effective = len(weights), float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))
     notes: list[Note] = []
     if clicks and n_effective < _MIN_EFFECTIVE_SHARE * clicks:
-        text = f"{counted(clicks, 'click')} tell as much as {n_effective:.0f} of equal weight"
-        text += ": intervals may be too narrow"
+        text = f"unequal weights leave {n_effective:.0f} effective clicks of {clicks:,}; CIs may be too narrow"
         notes.append(Note("few-effective", text))
     return IpsScores(
-        log, level, clip, int(pages.sum()), sum(sums.other for sums in sums_by_stratum), clicks,
+        log, level, clip, int(pages.sum()), sum(sums.pages_without_topic for sums in sums_by_stratum), clicks,
         sum(sums.clipped for sums in sums_by_stratum), n_effective, int((pages > 0).sum()), n_groups is not None,
         tuple(rows), tuple(notes),
     )  # fmt: skip
@@ -270,7 +281,7 @@ class _GainSums(NamedTuple):
     pages: Floats  # (U,)
     weights: Floats  # one per click
     clipped: int
-    other: int
+    pages_without_topic: int
     jackknife_gains: Floats  # (R, M, G): gains without each group of users, with the propensities estimated without it
     jackknife_weight: Floats  # (G,)
     jackknife_pages: Floats  # (G,)
@@ -281,9 +292,7 @@ def _sum_gains(
 ) -> _GainSums:
     patterns, curve = stratum.patterns, stratum.curve
     n_ranks = patterns.pair.shape[1]
-    if n_ranks > len(curve):
-        problem = f"propensities for {counted(len(curve), 'rank')}, but results down to rank {n_ranks}"
-        raise InputError(problem, fix="use fewer ranks (depth), or estimate propensities of more ranks")
+    check_curve_length(curve, n_ranks)
     n_pairs = patterns.pairs.num_rows
     columns = {"query_id": patterns.pairs["query"], "doc_id": patterns.pairs["doc_id"]}
     # The grade of each pair is its row, so that hits map the ranks of a run to pairs.
@@ -348,7 +357,9 @@ def _rank_gains(measure: Measure, max_rank: int) -> Floats:
     rank_1, rank_2, ranks_1_2, with_unretrieved = scores
     # Additive: the gain of a rank does not depend on other results or on unretrieved documents.
     if not measure.properties.additive or rank_1 != with_unretrieved or abs(rank_1 + rank_2 - ranks_1_2) > 1e-12:
-        raise MeasureError(f"{measure} is not a sum over clicked documents. Fix: use DCG@10, P@10, or RBP")
+        raise MeasureError(
+            f"{measure} is not a sum over clicked documents, as IPS requires. Fix: use DCG@10, P@10, or RBP"
+        )
     depth = min(max_rank, getattr(measure, "cutoff", None) or max_rank)
     doc_ids = [f"{row:07}" for row in range(depth)]
     qrels = Qrels(pa.table({"query_id": doc_ids, "doc_id": doc_ids, "relevance": np.ones(depth)}))

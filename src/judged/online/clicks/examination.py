@@ -17,6 +17,7 @@ from judged.data.records import records_of
 from judged.errors import InputError
 from judged.online.clicks.impression_counts import count_page_patterns
 from judged.online.engine import identifier, literal
+from judged.online.layout import percent
 from judged.online.log import FieldAnswer, check_column, validate
 from judged.results import COUNT, TEXT, Chart, Sentences, Table, columns_of, counted, listed, number
 from judged.results.blocks import Note
@@ -42,7 +43,7 @@ class RankPropensities(NamedTuple):
 
 
 def estimate_all_pairs(impressions: Floats, clicks: Floats) -> RankPropensities:
-    """Estimate examination propensities with the all-pairs estimator (Agarwal et al., WSDM 2019).
+    """Estimate examination propensities from all pairs of ranks (intervention harvesting: Agarwal et al., WSDM 2019).
 
     Parameters
     ----------
@@ -57,8 +58,9 @@ def estimate_all_pairs(impressions: Floats, clicks: Floats) -> RankPropensities:
     Notes
     -----
     Each two ranks are compared by the click-through rates of documents that were shown at both, weighted by
-    ``n m / (n + m)`` for n and m impressions. The logarithms of all ratios are fitted by weighted least squares. The
-    estimate assumes that impressions of a document for a query differ only in their rank.
+    ``n m / (n + m)`` for n and m impressions. The logarithms of all ratios are fitted by weighted least squares (the
+    all-pairs estimator of Agarwal et al. maximizes a likelihood instead). The estimate assumes that impressions of a
+    document for a query differ only in their rank.
 
     Examples
     --------
@@ -124,7 +126,7 @@ class Propensities(FieldAnswer):
     """Result of `propensities`. `read_propensities` reads its CSV or JSON."""
 
     kind: ClassVar[str] = "propensities"
-    title_format: ClassVar[str] = "{log}: how often each rank is looked at"
+    title_format: ClassVar[str] = "Examination propensities of ranks: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = ("log", "randomized", "stratum", "level")
 
     log: str
@@ -139,13 +141,14 @@ class Propensities(FieldAnswer):
     def sentences(self) -> tuple[str, ...]:
         """Propensity of the last rank, and its source."""
         last_rank = self.ranks[-1]
-        interval = "" if last_rank.ci is None else f" [{last_rank.ci[0]:.3f}, {last_rank.ci[1]:.3f}]"
-        source = "put where they were by chance" if self.randomized else "that stood at several ranks"
-        stratum = f" ({last_rank.stratum})" if self.stratum else ""
+        level, ci = percent(self.level), last_rank.ci
+        interval = "" if ci is None else f", {level} CI [{ci[0]:.3f}, {ci[1]:.3f}]"
+        source = "that randomization showed" if self.randomized else "that were shown"
+        stratum = f" ({self.stratum}: {last_rank.stratum})" if self.stratum else ""
         return (
-            f"Rank {last_rank.rank} is looked at {last_rank.value:.3f}{interval} times as often as rank 1{stratum}.",
-            f"The rates of clicks alone, which hold what stands there as well, would say {last_rank.naive:.3f}.",
-            f"This rests on documents {source}.",
+            f"Examination of rank {last_rank.rank} relative to rank 1{stratum}: {last_rank.value:.3f}{interval}.",
+            f"The ratio of click-through rates, which also depends on relevance, is {last_rank.naive:.3f}.",
+            f"The estimate uses documents {source} at several ranks.",
         )
 
     def of(self, stratum: str = "") -> Floats:
@@ -158,15 +161,17 @@ class Propensities(FieldAnswer):
         n_labels = 2 if self.stratum else 1
         three = number(3)
         rank_columns = columns_of(
-            self.ranks, stratum_column, ("rank", COUNT), ("value", three, "looked at"), ("shown", COUNT),
-            ("naive", three, "by clicks alone"),
+            self.ranks, stratum_column, ("rank", COUNT), ("value", three, "propensity"),
+            ("shown", COUNT, "impressions"), ("naive", three, "CTR ratio"),
         )  # fmt: skip
-        ranks = Table("ranks", rank_columns, "Ranks", labels=n_labels)
-        counts = ("upper", COUNT), ("lower", COUNT), ("documents", COUNT), ("clicks", number(1))
+        ranks = Table("ranks", rank_columns, "Examination by rank", labels=n_labels)
+        counts = (
+            ("upper", COUNT, "upper rank"), ("lower", COUNT, "lower rank"), ("documents", COUNT), ("clicks", number(1)),
+        )  # fmt: skip
         link_columns = columns_of(self.links, stratum_column, *counts)
-        links = Table("links", link_columns, "Ranks compared", labels=n_labels + 1, folded=True)
+        links = Table("links", link_columns, "Compared ranks", labels=n_labels + 1, folded=True)
         chart = Chart(
-            "examination", "How often each rank is looked at", ranks, self.sentences[0], "lines", x="rank", y="value",
+            "examination", "Examination by rank", ranks, self.sentences[0], "lines", x="rank", y="value",
             color="stratum" if self.stratum else "", spread="cutoff",
         )  # fmt: skip
         return Sentences(self.sentences), ranks, chart, links
@@ -251,6 +256,7 @@ class Replicates(NamedTuple):
         values, n = self.leave_one_out, len(self.leave_one_out)
         if not n:
             return np.nan * self.full.log_propensity
+        # Jackknife: SE**2 = (G - 1) / G sum (theta_(i) - mean)**2 (Efron and Tibshirani 1993, Chapter 11).
         return np.sqrt((n - 1) / n * ((values - values.mean(axis=0)) ** 2).sum(axis=0))
 
 
@@ -330,7 +336,7 @@ def estimate_ranks(
     _check_connected(full, impressions, repeated, stratum)
     notes: list[Note] = []
     if not n_groups:
-        text = f"{counted(patterns.n_units, 'user')} are too few for intervals of propensities"
+        text = f"propensities have no CIs: {counted(patterns.n_units, 'user')}, at least {_MIN_GROUPS} are required"
         notes.append(Note("few-users", text, stratum))
     half_width = errors * student_quantile((1 + level) / 2, max(n_groups - 1, 1))
     # Intervals on the log scale, with Student's t of the number of groups.
@@ -350,11 +356,16 @@ def estimate_ranks(
     return rank_rows, links, notes
 
 
+def _ranks_text(ranks: list[str]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {listed(ranks)}"
+
+
 def _check_connected(full: RankPropensities, impressions: Floats, repeated: np.ndarray[Any, Any], stratum: str) -> None:
     has_impressions = impressions.sum(axis=0) > 0
     where = f" of {stratum}" if stratum else ""
     if has_impressions.sum() == 1:
-        problem = f"all results{where} are at rank {int(np.argmax(has_impressions)) + 1}: no ranks can be compared"
+        rank = int(np.argmax(has_impressions)) + 1
+        problem = f"propensities require results at two or more ranks, but all results{where} are at rank {rank}"
         raise InputError(problem, fix="use pages with more results")
     is_unconnected = has_impressions & np.isnan(full.log_propensity)
     if not is_unconnected.any():
@@ -365,9 +376,9 @@ def _check_connected(full: RankPropensities, impressions: Floats, repeated: np.n
     depth = next((row for row in range(len(has_impressions)) if is_unconnected[row]), 0)
     fix = "randomize some lists, for example by swapping two results on a share of pages"
     raise InputError(
-        f"rank {listed(unconnected)}{where} cannot be compared with rank {listed(connected)}: no chain of clicked"
+        f"{_ranks_text(unconnected)}{where} cannot be compared with {_ranks_text(connected)}: no chain of clicked"
         f" documents connects them ({document_count})",
-        fix=f"{fix}; or use only {depth} ranks (depth)" if depth > 1 else fix,
+        fix=f"{fix}; or use depth={depth} (--depth {depth})" if depth > 1 else fix,
     )
 
 
@@ -391,7 +402,7 @@ def read_propensities(source: Any) -> dict[str, Floats]:
     {'': array([1. , 0.5])}
     """
     where = str(source) if isinstance(source, (str, Path)) else "<propensities>"
-    fix = "provide rank and value from rank 1 on, each value above 0"
+    fix = "provide rank and value for each rank from 1 on, with values above 0"
     if isinstance(source, Propensities):
         strata = {row.stratum: list[float]() for row in source.ranks}
         curves = {stratum: source.of(stratum) for stratum in strata}
@@ -401,7 +412,7 @@ def read_propensities(source: Any) -> dict[str, Floats]:
             try:
                 rows_by_stratum.setdefault(str(row.get("stratum") or ""), {})[int(row["rank"])] = float(row["value"])
             except (KeyError, TypeError, ValueError, OverflowError):
-                raise InputError("rank or value is missing or not a number", fix=fix, path=where, line=line) from None
+                raise InputError("rank and value must be numbers", fix=fix, path=where, line=line) from None
         curves = {
             # A missing rank becomes NaN, which the check below rejects.
             stratum: np.array([values.get(row + 1, math.nan) for row in range(min(max(values), len(values)))])
@@ -428,10 +439,18 @@ def read_single_curve(source: Any) -> Floats:
     """
     curves = read_propensities(source)
     if len(curves) > 1:
+        problem = f"the propensities must have a single stratum, got {len(curves)}"
         raise InputError(
-            "the propensities have several strata", fix="select one stratum with where, and pass its curve"
+            problem, fix="select the pages of one stratum with where, and pass the propensities of that stratum"
         )
     return next(iter(curves.values()))
+
+
+def check_curve_length(curve: Floats, max_rank: int) -> None:
+    """Raise InputError if results have ranks without a propensity."""
+    if len(curve) < max_rank:
+        problem = f"results down to rank {max_rank} require {max_rank} propensities, got {len(curve)}"
+        raise InputError(problem, fix="use a smaller depth, or estimate propensities of more ranks")
 
 
 def _is_table(source: Any) -> bool:
@@ -445,5 +464,5 @@ def _read_rows(source: Any, where: str, fix: str) -> Iterable[tuple[int | None, 
     document = load_json(files.local(source), where)
     ranks: Any = document.get("ranks") if isinstance(document, dict) else document
     if not isinstance(ranks, list):
-        raise InputError("the file has no list of ranks", fix=fix, path=where)
+        raise InputError("the JSON file has no list `ranks`", fix=fix, path=where)
     return records_of(ranks, where, "propensities", fix)

@@ -210,7 +210,8 @@ def fit_beta(successes: Floats, trials: Floats) -> Beta:
     variation = float((n * (x / n - mean) ** 2).sum()) / (mean * (1 - mean))
     df = len(n) - 1
     scale = total - float((n * n).sum()) / total - df if total else 0.0
-    # Intraclass correlation 1 / (1 + a + b) from between-pair and binomial variation.
+    # Moment estimate of the intraclass correlation 1 / (1 + a + b) for P pairs with N trials in total, with
+    # S = sum n (x / n - mean)**2: (S / (mean (1 - mean)) - (P - 1)) / (N - sum n**2 / N - (P - 1)).
     correlation = (variation - df) / scale if scale > 0 else 0.5
     strength = min(max(1 / max(correlation, 1e-9) - 1, 0.01), _MAX_STRENGTH)
     return mean * strength, (1 - mean) * strength

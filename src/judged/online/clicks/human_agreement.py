@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _Interval = tuple[float, float] | None
 _THREE, _TWO = number(3), number(2)
 _RANK_BANDS = ((1, 1), (2, 3), (4, 5), (6, 10), (11, math.inf))  # of rounded mean ranks
-_SOURCES = ("judgments", "clicks an impression", "rank alone")
+_SOURCES = ("click judgments", "click-through rate", "logged rank")
 _MIN_TOPICS = 10  # for an interval
 
 
@@ -42,7 +42,7 @@ class DocumentOrderAgreement(NamedTuple):
     source: str
     slice: str  # empty for all topics
     n: int  # topics with different human grades
-    compared: int  # pairs of documents with different grades
+    document_pairs: int  # pairs of documents with different grades
     value: float  # concordant share; ties of the source count half
     ci: _Interval
     gain: float  # over the click-through rate
@@ -54,8 +54,8 @@ class RankBand(NamedTuple):
 
     ranks: str
     documents: int
-    people: float  # mean human grade
-    judgments: float
+    human_grade: float  # mean
+    click_grade: float  # mean
     ctr: float
 
 
@@ -73,16 +73,16 @@ class ClickAgreement(FieldAnswer):
     """Result of `against_people`."""
 
     kind: ClassVar[str] = "click-agreement"
-    title_format: ClassVar[str] = "{log}: judgments made of clicks ({by}) against people's"
+    title_format: ClassVar[str] = "Click judgments ({by}) and human judgments: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = (
-        "log", "by", "level", "shared", "measure", "systems", "tau", "within_topics", "worth", "worth_ci",
-        "clicks_a_label",
+        "log", "by", "level", "shared_pairs", "measure", "systems", "tau", "within_topics", "worth", "worth_ci",
+        "clicks_per_label",
     )  # fmt: skip
 
     log: str
     by: str
     level: float
-    shared: int
+    shared_pairs: int
     orders: tuple[DocumentOrderAgreement, ...]
     ranks: tuple[RankBand, ...]
     feedback: tuple[FeedbackTest, ...]
@@ -92,32 +92,41 @@ class ClickAgreement(FieldAnswer):
     within_topics: float  # tau of topic scores minus the mean of the topic
     worth: float  # value of click judgments of other topics, in human-judged topics
     worth_ci: _Interval
-    clicks_a_label: float  # clicks that replace one human label; NaN if the value is not significant
+    clicks_per_label: float  # clicks that replace one human label; NaN if the value is not significant
     notes: tuple[Note, ...] = field(default=())
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Agreement on document order, residual position bias, system order, and value."""
         all_topics, (judgment, raw, *_) = self.orders[0], self.feedback
-        gain = "nothing is shown to be gained"
+        comparison = "No significant difference from raw click-through rates"
         if all_topics.gain_ci is not None and (all_topics.gain_ci[0] > 0 or all_topics.gain_ci[1] < 0):
-            gain = f"{abs(all_topics.gain):.3f} {'more' if all_topics.gain > 0 else 'less'}"
-        pairs = counted(all_topics.compared, "pair")
-        share = f"{all_topics.value:.3f} of {pairs} of documents that people grade differently"
-        sentences = [f"The judgments order {share} as people do; against clicks an impression {gain}."]
+            comparison = (
+                f"Raw click-through rates agree significantly {'less' if all_topics.gain > 0 else 'more'} often"
+            )
+        sample = f"n = {counted(all_topics.document_pairs, 'document pair')} in {counted(all_topics.n, 'topic')}"
+        sentences = [
+            (
+                f"Share of document pairs that click judgments and people order the same way: {all_topics.value:.3f}"
+                f" ({sample})."
+            ),
+            f"{comparison}: difference {all_topics.gain:+.3f}{_interval_text(all_topics.gain_ci, self.level)}.",
+        ]
         if judgment.ci is not None:
             low, high = judgment.ci
-            subject = "Feedback failure: they" if low > 0 else "They" if high < 0 else "It is not shown that they"
+            direction = "Feedback failure: positive" if low > 0 else "Negative" if high < 0 else "No significant"
+            interval = _interval_text(judgment.ci, self.level)
             sentences.append(
-                f"{subject} go {'against' if high < 0 else 'with'} the logged rank beyond what grades explain: partial"
-                f" tau {judgment.partial:+.3f}, of raw clicks {raw.partial:+.3f}."
+                f"{direction} correlation of click judgments with the logged rank, given human grades: partial tau"
+                f" {judgment.partial:+.3f}{interval}; raw click-through rates: {raw.partial:+.3f}."
             )
         if self.systems > 1 and not math.isnan(self.tau):
             systems = counted(self.systems, "system")
-            sentences.append(f"Over {systems} both orders by {self.measure} have a tau of {self.tau:.3f}.")
-        if not math.isnan(self.clicks_a_label):
-            value = f"{self.clicks_a_label:.0f} clicks are worth one label by people"
-            sentences.append(f"{value}, for the means of these systems.")
+            sentences.append(f"Kendall's tau between both orders of {systems} by {self.measure}: {self.tau:.3f}.")
+        if not math.isnan(self.clicks_per_label):
+            sentences.append(
+                f"For the means of these systems, {self.clicks_per_label:.0f} clicks replace one human label."
+            )
         return tuple(sentences)
 
     def blocks(self) -> tuple[Block, ...]:
@@ -129,23 +138,28 @@ class ClickAgreement(FieldAnswer):
             *columns_of(
                 self.orders, ("source", TEXT), ("slice", TEXT) if has_slices else "slice", ("n", COUNT, "topics")
             ),
-            *columns_of(self.orders, ("compared", COUNT, "pairs"), ("value", _THREE, "ordered alike")),
-            Column("gain", gains, CHANGE, "more than clicks an impression", intervals[0]),
+            *columns_of(self.orders, ("document_pairs", COUNT, "pairs"), ("value", _THREE, "agreement")),
+            Column("gain", gains, CHANGE, "difference from CTR", intervals[0]),
         )
         rank_columns = columns_of(
-            self.ranks, ("ranks", TEXT), ("documents", COUNT), ("people", _TWO), ("judgments", _TWO),
-            ("ctr", _THREE, "clicks an impression"),
+            self.ranks, ("ranks", TEXT), ("documents", COUNT), ("human_grade", _TWO, ("human"
+            " grade")), ("click_grade", _TWO, "click grade"),
+            ("ctr", _THREE, "CTR"),
         )  # fmt: skip
         feedback_columns = (
-            *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau with the rank")),
-            Column("partial", partials, _THREE, "with grades held fast", intervals[1]),
+            *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau with logged rank")),
+            Column("partial", partials, _THREE, "partial tau given grades", intervals[1]),
         )
         return (
             Sentences(self.sentences),
-            Table("orders", order_columns, "Order of documents", labels=2 if has_slices else 1),
-            Table("feedback", feedback_columns, "What follows the logged rank"),
+            Table("orders", order_columns, "Agreement on document order", labels=2 if has_slices else 1),
+            Table("feedback", feedback_columns, "Correlation with the logged rank"),
             Table("ranks", rank_columns, "By mean logged rank"),
         )
+
+
+def _interval_text(ci: _Interval, level: float) -> str:
+    return "" if ci is None else f", {level:.0%} CI [{ci[0]:+.3f}, {ci[1]:+.3f}]"
 
 
 def against_people(
@@ -182,7 +196,7 @@ def against_people(
     Notes
     -----
     ``orders`` compares pairs of documents of a topic with different human grades, by source: click judgments, raw
-    click-through rate, and logged rank. ``grading="people"`` does not change the order of documents.
+    click-through rate, and logged rank. ``grading="human"`` does not change the order of documents.
 
     A *feedback failure* is a positive partial tau with the logged rank: of two documents with the same human grade, the
     higher-ranked one has the better click judgment in spite of debiasing. Human grades may also miss something that the
@@ -204,8 +218,8 @@ def against_people(
     if slicing is not None:
         slices += list(rows_by_slice(as_slicing(slicing), topic_names.tolist(), topic))
     orders = [row for name, rows in slices for row in _order_agreements(sources, grade, topic, rows, name, level)]
-    if not orders or not orders[0].compared:
-        problem = "no topic has two documents with clicks that people grade differently"
+    if not orders or not orders[0].document_pairs:
+        problem = "no topic has two documents with click judgments and different human grades"
         raise InputError(problem, fix="check that topic and document ids match", path=people.where)
     selected_runs = runs_of(runs) if hasattr(runs, "__len__") and len(runs) else []
     system_values: dict[str, Any] = {"tau": math.nan, "within_topics": math.nan, "worth": math.nan, "worth_ci": None}
@@ -230,7 +244,7 @@ def against_people(
     return ClickAgreement(
         judgments.log, judgments.by, level, int(is_graded.sum()), tuple(orders),
         tuple(_rank_bands(judgments, human, is_graded)), tuple(_feedback_tests(sources, grade, topic, level)), measure,
-        len(selected_runs), **system_values, clicks_a_label=clicks_per_label, notes=tuple(notes),
+        len(selected_runs), **system_values, clicks_per_label=clicks_per_label, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -284,7 +298,7 @@ def _rank_bands(judgments: ClickJudgments, human: Floats, is_graded: Bools) -> I
     for low, high in _RANK_BANDS:
         rows = is_graded & (rank >= low) & (rank <= high)
         if rows.any():
-            name = f"{low}" if low == high else f"{low} and below" if math.isinf(high) else f"{low} to {high}"
+            name = f"{low}" if low == high else f"{low} or deeper" if math.isinf(high) else f"{low} to {high}"
             ctr = float(values.clicks[rows].sum() / values.impressions[rows].sum())
             grades = float(np.maximum(human[rows], 0).mean()), float(judgments.grade[rows].mean())
             yield RankBand(name, int(rows.sum()), *grades, ctr)
@@ -303,7 +317,7 @@ def _feedback_tests(sources: tuple[Floats, ...], grade: Floats, topic: Ints, lev
     def partial(sums: Floats) -> Floats:
         tau_rank, tau_grade, tau_rank_grade = (tau(sums[:, i]) for i in range(3))
         with np.errstate(invalid="ignore", divide="ignore"):
-            # Kendall's partial tau.
+            # Kendall (Biometrika 1942): (tau_12 - tau_13 tau_23) / sqrt((1 - tau_13**2) (1 - tau_23**2)).
             return (tau_rank - tau_grade * tau_rank_grade) / np.sqrt((1 - tau_grade**2) * (1 - tau_rank_grade**2))
 
     for source, values in zip(_SOURCES[:2], sources, strict=False):

@@ -43,29 +43,39 @@ class Estimator(NamedTuple):
 
     conventions: tuple[str, ...]
     list_probability: bool
-    assumes: str
-    blind: str
+    assumption: str
+    limitation: str
 
 
 _MARGINAL = ("marginal", "independent")
 _CONDITIONAL = ("conditional", "independent")
 ESTIMATORS = {
     "item-position": Estimator(
-        _MARGINAL, False, "a result's clicks depend on its document and rank alone", "the other results of the page"
+        _MARGINAL,
+        False,
+        "clicks on a result depend only on its document and rank",
+        "ignores the other results of the page",
     ),
     "self-normalized": Estimator(
-        _MARGINAL, False, "the same; biased if pages are few", "the other results of the page"
+        _MARGINAL, False, "as item-position; biased for few pages", "ignores the other results of the page"
     ),
-    "clipped": Estimator(_MARGINAL, False, "the same; too low by at most what is cut", "results that are seldom shown"),
-    "direct": Estimator((), False, "the same, and users see documents at random", "what else differs between pages"),
+    "clipped": Estimator(
+        _MARGINAL,
+        False,
+        "as item-position; too low by at most the clipped weights",
+        "underestimates rarely shown results",
+    ),
+    "direct": Estimator(
+        (), False, "as item-position, and documents are shown at random", "ignores other differences between pages"
+    ),
     "doubly robust": Estimator(
-        _MARGINAL, False, "what item-position assumes, or what direct assumes", "the other results of the page"
+        _MARGINAL, False, "the assumption of item-position or that of direct", "ignores the other results of the page"
     ),
     "pseudo-inverse": Estimator(
-        ("independent",), False, "a page's clicks are a sum over its ranks", "how results affect one another"
+        ("independent",), False, "the clicks of a page are a sum over its ranks", "ignores interactions between results"
     ),
-    "cascade": Estimator(_CONDITIONAL, True, "clicks depend on nothing at lower ranks", "lower ranks"),
-    "whole list": Estimator(_CONDITIONAL, True, "nothing", "nothing, and few logged lists are those of the run"),
+    "cascade": Estimator(_CONDITIONAL, True, "clicks do not depend on lower ranks", "ignores effects of lower ranks"),
+    "whole list": Estimator(_CONDITIONAL, True, "none", "has a large variance, because few logged lists match the run"),
 }
 """Estimators in order of their assumptions, strongest first."""
 
@@ -109,7 +119,7 @@ def pseudo_inverse(weights: Floats, rewards: Floats) -> Floats:
     >>> pseudo_inverse(np.array([[2.0, 0.5]]), np.array([[1.0, 1.0]])).tolist()
     [3.0]
     """
-    # With independent ranks, the pseudo-inverse of the second-moment matrix gives the weight 1 + sum_k (w_k - 1).
+    # For a product distribution, the pseudo-inverse of the second-moment matrix gives 1 - K + sum_k w_k.
     return (1.0 + (weights - 1.0).sum(axis=1)) * rewards.sum(axis=1)
 
 
@@ -141,7 +151,7 @@ def skewness_sample_size(residuals: Floats) -> float:
 
 
 def self_normalized(weights: Floats, rewards: Floats, expected: Floats) -> tuple[float, Floats]:
-    """Compute SNIPS per rank: less variance than IPS, and a bias that vanishes with more pages.
+    """Compute SNIPS per rank (Swaminathan and Joachims, NIPS 2015): less variance than IPS, and a vanishing bias.
 
     Parameters
     ----------
@@ -174,7 +184,7 @@ def mean_and_error(values: Floats, unit: Ints) -> tuple[float, float]:
     mean, n_units = float(values.mean()), int(unit.max()) + 1
     if n_units < 2:
         return mean, float("nan")
-    # Cluster-robust standard error with the small-sample factor U / (U - 1).
+    # Cluster-robust standard error (Liang and Zeger, Biometrika 1986) with the small-sample factor U / (U - 1).
     residuals = np.bincount(unit, values - mean, n_units)
     return mean, float(np.sqrt((residuals * residuals).sum() * n_units / (n_units - 1.0)) / len(values))
 
@@ -209,7 +219,7 @@ def direct_method_residuals(cells: Ints, rewards: Floats, units: Ints, weights: 
     """Return weighted residuals of the direct method, for clustered delta-method standard errors.
 
     Residuals from the fitted mean of a cell are too small, the more so the fewer users it has. They are multiplied by
-    k / (k - 1) for the k users of the cell. ImpressionCounts with one user use residuals from `center`.
+    k / (k - 1) for the k users of the cell. Cells with one user use residuals from `center`.
 
     Parameters
     ----------
@@ -312,15 +322,20 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
         raise InputError("the log has no propensities", fix=fix, path=log.name)
     # A page with a propensity for some ranks only would have wrong products of weights.
     if n_missing := int((page_has_propensity[page] & ~has_propensity).sum()):
-        results = f"{counted(n_missing, 'result')} in the first {depth} ranks"
-        fix = "log it for all results of a page (1 for fixed results), or use fewer ranks (depth)"
-        raise InputError(f"{results} have no propensity, but other results of the page do", fix=fix, path=log.name)
+        results = f"{counted(n_missing, 'result')} in the top {depth}"
+        fix = "log it for all results of a page (1 for fixed results), or use a smaller depth (--depth)"
+        raise InputError(
+            f"all results of a page must have a propensity, but {results} have none", fix=fix, path=log.name
+        )
     if len(invalid := propensity[has_propensity & ~((propensity > 0) & (propensity <= 1))]):
         problem = f"a propensity must be above 0 and at most 1, got {invalid[0]:g}"
         raise InputError(problem, fix="log the probability of the result at its rank", path=log.name)
     # Without a rank, a click on a repeated document would count at both ranks.
     if n_ambiguous := int(rows["ambiguous"].to_numpy(zero_copy_only=False).sum()):
-        problem = f"{counted(n_ambiguous, 'clicked result')} occur twice on a page, and the click has no rank"
+        results = counted(n_ambiguous, "result")
+        problem = (
+            f"a click on a document that the page shows more than once must have a rank: {results} with such clicks"
+        )
         raise InputError(problem, fix="log the position of each click", path=log.name)
     doc_ids, doc = np.unique(rows["object_id"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
     rank = rows["rank"].to_numpy().astype(np.int64) - 1
@@ -334,7 +349,9 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
         topic, target = _run_as_policy(Run.of(run), topic_ids, doc_ids, depth)
     is_usable = has_propensity & (topic >= 0)
     if not is_usable.any():
-        raise InputError("no page has a topic of the run", fix="map pages to topics with topics=", path=log.name)
+        raise InputError(
+            "no page has a topic of the run", fix="map pages to topics with topics= (--topics)", path=log.name
+        )
     # Codes of pages and users without gaps, because later sums use `bincount`.
     _, page_codes = np.unique(page[is_usable], return_inverse=True)
     _, result_units = np.unique(rows["unit"].to_numpy(zero_copy_only=False)[is_usable], return_inverse=True)

@@ -43,7 +43,7 @@ def replace_queries_by_topics(pairs: Table, topic_by_text: dict[str, str] | None
         return pairs
     text_index = pc.index_in(pairs["query"], value_set=pa.array(list(topic_by_text), pa.string()))
     if not len(text_index.drop_null()):
-        raise InputError("no query of the log equals the text of a topic", fix="use a column of the log with topic ids")
+        raise InputError("no query of the log has the text of a topic", fix="use a column of the log with topic IDs")
     topic_ids = pc.fill_null(pa.array(list(topic_by_text.values()), pa.string()).take(text_index.combine_chunks()), "")
     return pairs.set_column(pairs.column_names.index("query"), "query", topic_ids)
 
@@ -257,7 +257,7 @@ def _page_query(
     for column in (by, *([stratum] if stratum else [])):
         check_column(log, column)
     if depth > MAX_DEPTH:
-        raise InputError(f"depth is {depth}", fix=f"use at most {MAX_DEPTH}")
+        raise InputError(f"`depth` must be at most {MAX_DEPTH}, got {depth}", fix=f"use depth={MAX_DEPTH} or less")
     if problem := lacking_data(online_metric("CTRAtRank"), log.has):
         raise InputError(
             f"clicks at ranks cannot be counted: {problem}", path=log.name, fix="use a log with ranks and clicks"
@@ -283,7 +283,9 @@ def _page_query(
 
 def _index_pairs(log: InteractionLog, table: Table) -> tuple[Table, Ints]:
     if not len(table):
-        raise InputError(f"{log.name} has no results on the selected pages", fix="select other pages (where, pages)")
+        raise InputError(
+            f"the selected pages of {log.name} have no results", fix="select other pages with where or pages"
+        )
     codes, texts = list[Any](), list[Any]()
     for column in ("query", "object_id"):
         encoded = table[column].combine_chunks().dictionary_encode()

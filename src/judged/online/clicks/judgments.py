@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
     from judged.results.types import Table as ArrowTable
 
-Grading: TypeAlias = Literal["value", "lower", "people"]
+Grading: TypeAlias = Literal["value", "lower", "human"]
 """Conversion of values to grades: unchanged; by lower confidence limit; as predicted human grades."""
 
 _COUNTING = {"coec": "clicks", "sat": "satisfied", "purchase": "purchases"}
 _THREE = number(3)
 _N_FOLDS, _MIN_SHARED = 5, 20
-_QUANTILES = (0.5, 0.75, 0.9)  # of lower limits: cutoffs between grades 0, 1, 2, and 3
+_QUANTILES = (0.5, 0.75, 0.9)  # of lower limits: cut points between grades 0, 1, 2, and 3
 
 
 class PairValues(NamedTuple):
@@ -57,9 +57,10 @@ class ClickJudgments(FieldAnswer):
     """Result of `judge_clicks`. Its CSV can be read as judgments, and as labels of kind ``click``."""
 
     kind: ClassVar[str] = "click-judgments"
-    title_format: ClassVar[str] = "{log}: judgments made of clicks ({by})"
+    title_format: ClassVar[str] = "Judgments from clicks ({by}): {log}"
     fact_fields: ClassVar[tuple[str, ...]] = (
-        "log", "by", "grading", "level", "min_shown", "cuts", "left_out", "nameless", "shared",
+        "log", "by", "grading", "level", "min_shown", "cuts", "excluded_pairs", "pairs_without_topic",
+        "shared_pairs",
     )  # fmt: skip
 
     log: str
@@ -68,9 +69,9 @@ class ClickJudgments(FieldAnswer):
     level: float
     min_shown: int
     cuts: tuple[float, ...]  # lower limits between grades
-    left_out: int  # pairs with fewer impressions
-    nameless: int  # pairs whose query has no topic
-    shared: int  # pairs with human grades, used to predict grades
+    excluded_pairs: int  # pairs with fewer impressions
+    pairs_without_topic: int  # pairs whose query has no topic
+    shared_pairs: int  # pairs with human grades, used to predict grades
     pairs: ArrowTable  # query_id, doc_id
     grade: Floats
     sd: Floats | None  # of the true grade; None for grades by lower limit
@@ -82,18 +83,22 @@ class ClickJudgments(FieldAnswer):
         """Number of judgments, their source, and uncertainty."""
         n_topics = len(pc.unique(self.pairs["query_id"]))
         description = {
-            "value": "grades are values, drawn towards what pairs are in general",
-            "lower": f"a grade says between which limits ({', '.join(f'{cut:.3g}' for cut in self.cuts)}) the lower end"
-            f" of the {self.level:.0%} interval lies",
-            "people": f"grades are what people are expected to give, by {counted(self.shared, 'pair')} of theirs",
+            "value": "grades are estimates that are shrunk toward the mean of all pairs",
+            "lower": f"a grade is the number of cut points ({', '.join(f'{cut:.3g}' for cut in self.cuts)}) below"
+            " the"
+            f" lower limit of the {self.level:.0%} CI",
+            "human": f"grades are predicted human grades, based on {counted(self.shared_pairs, 'pair')} with human"
+            " grades",
         }[self.grading]
-        spread = "" if self.sd is None else f", with a standard deviation of {float(np.mean(self.sd)):.2f} in the mean"
-        exclusion = counted(self.left_out, "pair was", "pairs were")
-        data_share = f"{float(np.mean(self.values.weight)):.0%} of what they say"
+        spread = "" if self.sd is None else f", with a mean standard deviation of {float(np.mean(self.sd)):.2f}"
+        weight = float(np.mean(self.values.weight))
         return (
-            f"{counted(len(self.grade), 'judgment')} of {counted(n_topics, 'topic')}: {description}{spread}.",
-            f"{data_share}, in the mean, is evidence on the pair itself; the rest is what pairs are worth in general.",
-            f"{exclusion} shown less than {self.min_shown} times, and left out.",
+            f"{counted(len(self.grade), 'judgment')} for {counted(n_topics, 'topic')}: {description}{spread}.",
+            (
+                f"The shrunken value of a pair has a mean weight of {weight:.0%} on its own clicks, and the rest on all"
+                " pairs."
+            ),
+            f"Excluded: {counted(self.excluded_pairs, 'pair')} with fewer than {self.min_shown} impressions.",
         )
 
     @property
@@ -103,7 +108,7 @@ class ClickJudgments(FieldAnswer):
         Predicted human grades have no ``value`` and ``se``: a prediction error is not a measurement error.
         """
         values_by_name = {"relevance": self.grade, "sd": self.sd, "weight": self.values.weight}
-        values_by_name |= {} if self.grading == "people" else {"value": self.values.value, "se": self.values.se}
+        values_by_name |= {} if self.grading == "human" else {"value": self.values.value, "se": self.values.se}
         table = self.pairs
         for name, column in values_by_name.items():
             if column is not None:
@@ -127,9 +132,9 @@ class ClickJudgments(FieldAnswer):
         """Return all pairs by topic and decreasing grade."""
         n_pairs, values = len(self.grade), self.values
         limits = zip(values.low.tolist(), values.high.tolist(), strict=True)
-        intervals = [None if self.grading == "people" or math.isnan(low) else (low, high) for low, high in limits]
+        intervals = [None if self.grading == "human" or math.isnan(low) else (low, high) for low, high in limits]
         order = np.lexsort((-self.grade, np.unique(self.pairs["query_id"].to_pylist(), return_inverse=True)[1]))
-        only = "data" if self.grading == "people" else ""
+        only = "data" if self.grading == "human" else ""
         columns = (
             Column("query_id", self.pairs["query_id"].to_pylist(), TEXT, "topic"),
             Column("doc_id", self.pairs["doc_id"].to_pylist(), TEXT, "document"),
@@ -138,7 +143,7 @@ class ClickJudgments(FieldAnswer):
             Column("weight", values.weight.tolist(), SHARE),
             Column("value", values.value.tolist(), _THREE, ci=intervals, only=only),
             Column("se", [None] * n_pairs if only else values.se.tolist(), _THREE, only=only),
-            Column("shown", values.impressions.tolist(), COUNT),
+            Column("shown", values.impressions.tolist(), COUNT, "impressions"),
             Column("clicks", values.clicks.tolist(), COUNT),
             Column("rank", values.rank.tolist(), number(1), "mean rank"),
             Column("judge", [self.by] * n_pairs, TEXT, only="data"),
@@ -173,8 +178,8 @@ def judge_clicks(
         ``coec``: clicks over expected clicks; ``sat``: the same for satisfied clicks; ``purchase``: for purchases; or a
         click model such as ``PBM`` (`judged.online.clicks.fit_model`): attractiveness.
     grading
-        ``value``: the grade is the value. ``lower``: an integer grade by the lower confidence limit. ``people``: the
-        expected human grade for the value, by isotonic regression on `gold`. None: ``people`` with `gold`, otherwise
+        ``value``: the grade is the value. ``lower``: an integer grade by the lower confidence limit. ``human``: the
+        expected human grade for the value, by isotonic regression on `gold`. None: ``human`` with `gold`, otherwise
         ``value``.
     gold
         Human judgments of some of the pairs, as in `Qrels.of`.
@@ -203,7 +208,7 @@ def judge_clicks(
     -----
     Each pair has an unshrunk ``value`` with standard error ``se`` (used by `evaluate_uncertain`), and a grade that is
     shrunk toward the mean of all pairs: the fewer data, the smaller ``weight``. ``sd`` is the standard deviation of
-    the true grade around it. For ``people``, it is that of human grades around their prediction, by 5-fold
+    the true grade around it. For ``human``, it is that of human grades around their prediction, by 5-fold
     cross-validation over topics; negative grades count as 0. Errors assume independent clicks: repeated clicks of a
     user count each time.
 
@@ -216,30 +221,32 @@ def judge_clicks(
     ['query_id', 'doc_id', 'relevance', 'sd', 'weight', 'value', 'se']
     """
     validate(log=log, level=level, dwell=dwell)
-    grading_rule: Grading = grading or ("value" if gold is None else "people")
-    if grading_rule not in {"value", "lower", "people"}:
-        raise InputError(f"grading is {grading_rule!r}", fix="take value, lower or people")
-    if (grading_rule == "people") != (gold is not None):
-        raise InputError("grading people requires gold, and only it uses gold", fix="use gold with grading=people")
+    grading_rule: Grading = grading or ("value" if gold is None else "human")
+    if grading_rule not in {"value", "lower", "human"}:
+        raise InputError(f"`grading` must be value, lower, or human, got {grading_rule!r}", fix="use grading=value")
+    if (grading_rule == "human") != (gold is not None):
+        raise InputError("`gold` requires grading=human, and grading=human requires `gold`", fix="use both or neither")
     topic_column, topic_by_text = topic_column_and_texts(log, topics)
     pairs, values, notes = _read_values(log, by, propensities, dwell, level, by=topic_column, where=where, depth=depth)
     topic_pairs = replace_queries_by_topics(pairs, topic_by_text)
     has_no_topic = np.asarray(pc.equal(topic_pairs["query"], ""))
     is_selected = (values.impressions >= min_shown) & ~has_no_topic
     if not is_selected.any():
-        raise InputError(f"no pair was shown {min_shown} times", fix="use a lower min_shown", path=log.name)
+        raise InputError(
+            f"no pair has {min_shown} impressions", fix="use a lower min_shown (--min-shown)", path=log.name
+        )
     topic_pairs = topic_pairs.filter(pa.array(is_selected)).rename_columns(["query_id", "doc_id"])
     values = PairValues(*(column[is_selected] for column in values))
-    grade, sd, n_shared, cutoffs = values.shrunk, values.sd, 0, tuple[float, ...]()
+    grade, sd, n_shared, cut_points = values.shrunk, values.sd, 0, tuple[float, ...]()
     if grading_rule == "lower":
         # A grade by lower limit is conservative: pairs with few data get low grades.
         lower_limits = np.nan_to_num(values.low)  # without an interval, the limit is 0
-        cutoffs = tuple(cuts or np.unique(np.quantile(lower_limits, _QUANTILES)).tolist())
-        grade, sd = np.searchsorted(cutoffs, lower_limits, side="left").astype(np.float64), None
-    elif grading_rule == "people":
+        cut_points = tuple(cuts or np.unique(np.quantile(lower_limits, _QUANTILES)).tolist())
+        grade, sd = np.searchsorted(cut_points, lower_limits, side="left").astype(np.float64), None
+    elif grading_rule == "human":
         grade, sd, n_shared = _predict_human_grades(topic_pairs, values, Qrels.of(gold))
     return ClickJudgments(
-        log.name, by, grading_rule, level, min_shown, cutoffs, int((~is_selected & ~has_no_topic).sum()),
+        log.name, by, grading_rule, level, min_shown, cut_points, int((~is_selected & ~has_no_topic).sum()),
         int(has_no_topic.sum()), n_shared, topic_pairs, grade, sd, values, notes,
     )  # fmt: skip
 
@@ -264,13 +271,17 @@ def _read_values(
         values = PairValues(*coec.ratios, *coec.shrunk[:2], weight, impressions, coec.clicks, rank)
         return cells.pairs, values, coec.notes
     if propensities is not None:
-        raise InputError(f"{source} estimates examination itself, and uses no propensities", fix="omit propensities")
+        raise InputError(
+            f"the click model {source} estimates examination and accepts no propensities", fix="omit propensities"
+        )
     from judged.online.clicks import fit_model
 
     shrunk_fit = fit_model(log, source.upper(), level=level, shrink="empirical", **selection)
     unshrunk_fit = fit_model(log, source.upper(), level=level, shrink="none", **selection)
     if "attractiveness" not in shrunk_fit.values:
-        raise InputError(f"{source} has no attractiveness of documents", fix="use another model, such as PBM")
+        raise InputError(
+            f"the click model {source} has no attractiveness parameter", fix="use another model, such as PBM"
+        )
     shrunk, unshrunk = shrunk_fit.values["attractiveness"], unshrunk_fit.values["attractiveness"]
     sd = _fill_errors(shrunk_fit.errors["attractiveness"], shrunk, impressions)
     se = _fill_errors(unshrunk_fit.errors["attractiveness"], shrunk, impressions)
@@ -295,7 +306,7 @@ def _predict_human_grades(pairs: ArrowTable, values: PairValues, gold: Qrels) ->
     topic[row] = index.topic
     is_graded = ~np.isnan(human)
     if is_graded.sum() < _MIN_SHARED:
-        problem = f"{_MIN_SHARED} of the shown pairs need human grades, got {int(is_graded.sum())}"
+        problem = f"grading=human requires at least {_MIN_SHARED} pairs with human grades, got {int(is_graded.sum())}"
         raise InputError(problem, fix="grade more pairs, or use grading=lower", path=gold.where)
     x, y = values.shrunk[is_graded], np.maximum(human[is_graded], 0)
     grade = _isotonic_regression(x, y, values.shrunk)
@@ -326,7 +337,7 @@ def human_grades(pairs: ArrowTable, gold: Qrels) -> Floats:
 
 
 def _isotonic_regression(x: Floats, y: Floats, new_x: Floats) -> Floats:
-    """Fit a non-decreasing curve, and interpolate it linearly at `new_x`."""
+    """Fit a non-decreasing curve (isotonic calibration), and interpolate it linearly at `new_x`."""
     from scipy.optimize import isotonic_regression
 
     # Ties must be averaged before isotonic regression, which needs distinct x.

@@ -98,8 +98,8 @@ class ModelFit(LogAnswer):
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the fit, with the model and the priors."""
-        priors = {name: {"clicks": a, "passes": b} for name, (a, b) in self.priors.items()}
-        model_facts = {name: getattr(self.model, name) for name in ("name", "title", "source", "assumes")}
+        priors = {name: {"pseudo_clicks": a, "pseudo_skips": b} for name, (a, b) in self.priors.items()}
+        model_facts = {name: getattr(self.model, name) for name in ("name", "title", "source", "assumption")}
         return {**super().facts(), "model": model_facts, "priors": priors}
 
     def blocks(self) -> tuple[Block, ...]:
@@ -121,35 +121,42 @@ class ModelFit(LogAnswer):
         """Data, model, scale, and source of the intervals."""
         rate = self.clicks / self.results
         summary = (
-            f"{self.model.name} takes it that {self.model.assumes}. It was fitted to {self.results:,} results of"
+            f"{self.model.name} assumes that {self.model.assumption}. It was fitted to {self.results:,} impressions of"
             f" {len(self.pairs):,} pairs of query ({self.by}) and document, {rate:.1%} of them clicked, in"
-            f" {counted(self.iterations, 'step')}; the log-likelihood is {self.loglik:.4f} a result."
+            f" {counted(self.iterations, 'EM step')}. The log-likelihood per impression is {self.loglik:.4f}."
         )
         sentences = [summary]
         if self.model.attractive and self.model.examined:
             sentences.append(
-                "Clicks tell only the product of both: attractiveness is the probability of a click on what is looked"
-                " at as often as the topmost rank, whose examination is 1."
+                "Clicks identify only the product of attractiveness and examination. Attractiveness is the click"
+                " probability"
+                " at the first rank, whose examination is fixed at 1."
             )
         for name in filter(self.priors.get, self._pair_parameters()):
             a, b = self.priors[name]
             sentences.append(
-                f"Values of {name} are drawn towards {a / (a + b):.3f} as by {a + b:.1f} pages more of each pair"
+                f"Values of {name} are shrunk toward {a / (a + b):.3f} with a weight of {a + b:.1f} trials per pair"
                 " (empirical Bayes)."
             )
         if self.priors:
-            sentences.append("What all pages share is drawn towards its mean as by one trial more.")
+            sentences.append("Shared parameters are shrunk toward their mean with a weight of one trial.")
         level = percent(self.level)
         if self.resamples:
-            method = f"a bootstrap of {self.unit}s ({self.resamples} resamples), on the scale of log odds"
-            return (*sentences, f"{level} intervals are of {method}.")
-        source = "are of observed information"
+            method = f"a bootstrap of {self.unit}s ({self.resamples} resamples), on the logit scale"
+            return (*sentences, f"{level} CIs come from {method}.")
+        source = "come from the observed information"
         if self.posteriors:
-            jeffreys = "the prior of Jeffreys, if they were tried five times or more"
+            jeffreys = "the Jeffreys prior; pairs with fewer than five trials have no CI"
             prior_name = "the fitted prior" if self.priors else jeffreys
-            pairs = f"of pairs are of their posterior distribution with {prior_name}"
-            source = f"{pairs}; those of what all pages share {source}"
-        return (*sentences, f"{level} intervals {source}.", "Both take pages for independent, and the model for right.")
+            source = (
+                f"of shared parameters {source}. {level} CIs of pairs come from their posterior distribution with"
+                f" {prior_name}"
+            )
+        return (
+            *sentences,
+            f"{level} CIs {source}.",
+            "All CIs assume that pages are independent and that the model is correct.",
+        )
 
     def _pair_parameters(self) -> list[str]:
         return list(filter(self.model.is_of_pairs, self.values))
@@ -165,7 +172,7 @@ class ModelFit(LogAnswer):
 
     def _pair_table(self) -> Table:
         columns = [Column(name, self.pairs[name].to_pylist(), TEXT) for name in ("query", "doc_id")]
-        columns.append(Column("shown", self.impressions.astype(int).tolist(), COUNT))
+        columns.append(Column("shown", self.impressions.astype(int).tolist(), COUNT, "impressions"))
         columns.append(Column("clicks", self.pair_clicks.astype(int).tolist(), COUNT))
         for name in self._pair_parameters():
             key = "value" if name == "attractiveness" else name
@@ -176,8 +183,8 @@ class ModelFit(LogAnswer):
 
     def _top_pairs_table(self, pairs: Table) -> Table:
         n_more = len(self.pairs) - len(pairs)
-        note = f"the pairs shown most; {n_more:,} more in the other forms" if n_more > 0 else ""
-        return Table("shown_most", pairs.columns, "By query and document", note, labels=2, only="people")
+        note = f"Pairs with most impressions. CSV and JSON contain {n_more:,} more." if n_more > 0 else ""
+        return Table("top_pairs", pairs.columns, "By query and document", note, labels=2, only="people")
 
     def _shared_table(self) -> Table:
         rows: list[tuple[str, int | None, int | None, float, float, tuple[float, float] | None]] = []
@@ -193,7 +200,7 @@ class ModelFit(LogAnswer):
                     # A last click is above the result, and unused ranks have no parameter.
                     if last_click > row or self.rank_impressions[row] == 0:
                         continue
-                label = f"goes on: {continuation_names[i]}" if continuation_names else name
+                label = f"continuation {continuation_names[i]}" if continuation_names else name
                 rows.append((label, None if row is None else row + 1, last_click, value, error, intervals[i]))
         labels, ranks, last_clicks, values, errors, intervals = map(list, zip(*rows, strict=True)) if rows else [[]] * 6
         columns = [Column("parameter", labels, TEXT)]
@@ -201,7 +208,7 @@ class ModelFit(LogAnswer):
         if any(last_click is not None for last_click in last_clicks):
             columns.append(Column("last_click", last_clicks, COUNT, "last click"))
         columns += [Column("value", values, _THREE, ci=intervals), Column("se", errors, _THREE, only="data")]
-        return Table("parameters", tuple(columns), "What all pages share", labels=1)
+        return Table("parameters", tuple(columns), "Shared parameters", labels=1)
 
     def _examination_blocks(self) -> tuple[Block, ...]:
         return examination_blocks((self.model.name,), (self.examinations,), (self.rank_impressions,), self.title)
@@ -220,14 +227,14 @@ def examination_blocks(
     models, ranks, impression_counts, shares = map(list, zip(*rows, strict=True))
     columns = (
         Column("model", models, TEXT, only="" if len(names) > 1 else "data"), Column("rank", ranks, COUNT),
-        Column("shown", impression_counts, UNITS), Column("looked_at", shares, _THREE, "looked at"),
+        Column("shown", impression_counts, UNITS, "impressions"), Column("examined", shares, _THREE),
     )  # fmt: skip
-    table = Table("examination", columns, "How much is looked at", labels=1, only="" if len(names) == 1 else "data")
-    description = "The share of results that are looked at, by rank, given the clicks above: what the models say."
+    table = Table("examination", columns, "Examination by rank", labels=1, only="" if len(names) == 1 else "data")
+    description = "Estimated share of results that users examine, by rank, given the clicks above."
     chart = Chart(
-        "looks", title, table, description, kind="lines", x="rank", y="looked_at",
-        color="model" if len(names) > 1 else "", y_title="looked at", spread="cutoff", from_zero=True,
-        includes={"y": (0.0, 1.0)}, subtitle="results looked at",
+        "examination_by_rank", title, table, description, kind="lines", x="rank", y="examined",
+        color="model" if len(names) > 1 else "", y_title="examined", spread="cutoff", from_zero=True,
+        includes={"y": (0.0, 1.0)}, subtitle="share of examined results",
         numbers=table,
     )  # fmt: skip
     return (table, chart)
@@ -305,7 +312,7 @@ def fit_model(
     if resamples:
         validate(resamples=resamples)
     if shrink not in {"empirical", "none"}:
-        raise InputError(f"unknown shrink {shrink!r:.60}", fix="use empirical or none")
+        raise InputError(f"`shrink` must be empirical or none, got {shrink!r:.60}", fix="use shrink=empirical")
     report = None if progress is None else lambda share: progress(f"fitting {click_model.name}", share)
     selection: dict[str, Any] = {"by": by, "pages": pages, "where": where, "depth": depth}
     patterns: PagePatterns | None = None
@@ -320,7 +327,9 @@ def fit_model(
         impressions = totals(cells.pair, cells.impressions, len(pairs))
         clicks = totals(cells.pair, cells.clicks, len(pairs))
     if not clicks.any():
-        raise InputError(f"{log.name} has no clicks on the selected pages", fix="select other pages (where, pages)")
+        raise InputError(
+            f"the selected pages of {log.name} have no clicks", fix="select other pages with where or pages"
+        )
     data.check_connected()
     fitted = fit(data, shrink=shrink, iterations=iterations, report=report)
     posteriors: dict[str, PairPosterior] = {}
@@ -330,7 +339,7 @@ def fit_model(
         posteriors = pair_posteriors(data, fitted, level)
         errors = data.information(fitted.parameters).standard_errors(fitted.parameters, fitted.priors)
         errors |= {name: posterior.sd for name, posterior in posteriors.items()}
-    fields = answer_fields(log, unit, level, {"queries": f"told apart by {query_column}", "where": where or ""})
+    fields = answer_fields(log, unit, level, {"queries": f"identified by {query_column}", "where": where or ""})
     fields["notes"] += convergence_notes(fitted)
     examinations, rank_impressions = data.examination_counts(fitted.parameters)
     return ModelFit(
@@ -361,7 +370,7 @@ def convergence_notes(fitted: Fit) -> tuple[Note, ...]:
     if fitted.converged:
         return ()
     change = f"{fitted.last_change:.1g}"
-    text = f"not converged: after {fitted.iterations} steps a probability still moves by {change} a step"
+    text = f"the fit has not converged: the last of {fitted.iterations} steps changed a probability by {change}"
     return (Note("not-converged", text, fitted.model.name, fitted.last_change, of="models"),)
 
 
@@ -369,7 +378,8 @@ def check_integers(minimum: int, **values: Any) -> None:
     """Raise InputError if a value is not an integer of at least `minimum`."""
     for name, value in values.items():
         if not isinstance(value, int) or value < minimum:
-            raise InputError(f"{name} is {value!r:.60}", fix=f"use an integer of at least {minimum}")
+            problem = f"`{name}` must be an integer of at least {minimum}, got {value!r:.60}"
+            raise InputError(problem, fix=f"use {name}={minimum} or more")
 
 
 def _pair_counts(patterns: PagePatterns) -> tuple[Floats, Floats]:

@@ -70,8 +70,9 @@ _ROUNDING_ERROR = 1e-12  # standard errors up to this are floating-point noise
 class OffPolicy(NamedTuple):
     """Estimated clicks per page of the target policy, and their difference from the logged clicks.
 
-    ``unknown``: possible clicks per page on unsupported or clipped probability; upper limits of intervals include them.
-    ``effective``: effective number of users. ``refused``: reason for a missing value (then all numbers are NaN).
+    ``unsupported_clicks``: possible clicks per page on unsupported or clipped probability; upper limits of intervals
+    include them.
+    ``effective_users``: effective number of users. ``refused``: reason for a missing value (then all numbers are NaN).
     ``insufficient``: reason for a missing interval.
     """
 
@@ -80,8 +81,8 @@ class OffPolicy(NamedTuple):
     ci: tuple[float, float] | None
     difference: float
     difference_ci: tuple[float, float] | None
-    unknown: float
-    effective: float
+    unsupported_clicks: float
+    effective_users: float
     refused: str
     insufficient: str
 
@@ -89,7 +90,7 @@ class OffPolicy(NamedTuple):
 class RankWeights(NamedTuple):
     """Summary of the importance weights of a rank.
 
-    ``mean``: 1 if the propensities are correct and the logging policy has full support. ``never``: probability of
+    ``mean``: 1 if the propensities are correct and the logging policy has full support. ``unsupported``: probability of
     documents without support. With conditional propensities, both describe the list down to the rank.
     """
 
@@ -97,9 +98,9 @@ class RankWeights(NamedTuple):
     pages: int
     mean: float
     error: float
-    most: float
-    effective: float
-    never: float
+    largest: float
+    effective_users: float
+    unsupported: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,9 +113,9 @@ class OffPolicyEstimates(LogAnswer):
         Name of the target policy.
     convention : str
         Kind of the log's propensities; empty if not declared.
-    pages, users, logged : int, int, float
+    pages, users, logged_clicks : int, int, float
         Numbers of pages and users, and logged clicks per page.
-    bare, other : int, int
+    pages_without_propensity, pages_without_topic : int, int
         Excluded pages: without propensities, and without a topic of the run.
     depth, clip : int, float
         Deepest rank, and the largest weight of the clipped estimate.
@@ -123,9 +124,10 @@ class OffPolicyEstimates(LogAnswer):
     """
 
     kind: ClassVar[str] = "off-policy"
-    title_format: ClassVar[str] = "{run}: what users of {log} would have clicked"
+    title_format: ClassVar[str] = "Off-policy estimates of {run}: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = (
-        "run", "convention", "pages", "users", "logged", "bare", "other", "depth", "clip",
+        "run", "convention", "pages", "users", "logged_clicks", "pages_without_propensity", "pages_without_topic",
+        "depth", "clip",
     )  # fmt: skip
     main: ClassVar[str] = "estimates"
 
@@ -133,9 +135,9 @@ class OffPolicyEstimates(LogAnswer):
     convention: str
     pages: int
     users: int
-    logged: float
-    bare: int
-    other: int
+    logged_clicks: float
+    pages_without_propensity: int
+    pages_without_topic: int
     depth: int
     clip: float
     rows: tuple[OffPolicy, ...]
@@ -150,13 +152,13 @@ class OffPolicyEstimates(LogAnswer):
         """Return the estimates, their assumptions, and the weights by rank."""
         rows = self.rows
         size = f"{counted(self.pages, 'page')} of {counted(self.users, 'user')}"
-        counts = (self.bare, "propensities"), (self.other, "a topic of the run")
+        counts = (self.pages_without_propensity, "propensities"), (self.pages_without_topic, "a topic of the run")
         exclusions = [f"{counted(n_pages, 'page')} without {reason}" for n_pages, reason in counts if n_pages]
         sentences = (
-            f"{size}, with {self.logged:.4g} clicks a page in the first {self.depth} ranks as logged.",
-            *((f"Not counted: {listed(exclusions)}.",) if exclusions else ()),
+            f"Logged: {self.logged_clicks:.4g} clicks per page in the top {self.depth}, n = {size}.",
+            *((f"Excluded: {listed(exclusions)}.",) if exclusions else ()),
             *_reasons(rows, "refused", "No estimate"),
-            *_reasons(rows, "insufficient", "No interval"),
+            *_reasons(rows, "insufficient", "No confidence interval"),
         )
         differences = [row.difference for row in rows]
         return (
@@ -164,35 +166,39 @@ class OffPolicyEstimates(LogAnswer):
             Table(
                 "estimates",
                 (
-                    *columns_of(rows, ("estimator", TEXT), ("value", NUMBER, "clicks a page")),
-                    Column("difference", differences, CHANGE, "minus logged", [row.difference_ci for row in rows]),
-                    *columns_of(rows, ("unknown", NUMBER), ("effective", COUNT, f"equal {self.unit}s")),
+                    *columns_of(rows, ("estimator", TEXT), ("value", NUMBER, "clicks per page")),
+                    Column("difference", differences, CHANGE, "difference from"
+                    " log", [row.difference_ci for row in rows]),
+                    *columns_of(rows, ("unsupported_clicks", NUMBER, ("unsupported"
+                    " clicks")), ("effective_users", COUNT, f"effective {self.unit}s")),
                     *columns_of(rows, "refused", "insufficient"),
                 ),
-                "What it would have got",
-                note=f"{percent(self.level)} intervals over {self.unit}s; unknown: clicks it may get beyond the value,"
-                f" on what was never shown or is clipped, which upper ends include",
+                "Estimated clicks",
+                note=f"{percent(self.level)} CIs over {self.unit}s. Unsupported clicks: possible clicks per page on"
+                " results that"
+                " the log never shows, or whose weights are clipped. Upper limits of CIs include them.",
             ),
             Table(
                 "assumptions",
                 (
                     Column("estimator", list(ESTIMATORS), TEXT),
                     Column("propensities", [_required_propensities(name) for name in ESTIMATORS], TEXT),
-                    Column("assumes", [estimator.assumes for estimator in ESTIMATORS.values()], TEXT),
-                    Column("blind", [estimator.blind for estimator in ESTIMATORS.values()], TEXT, "is blind to"),
+                    Column("assumption", [estimator.assumption for estimator in ESTIMATORS.values()], TEXT),
+                    Column("limitation", [estimator.limitation for estimator in ESTIMATORS.values()], TEXT),
                 ),
-                "What each needs and assumes", folded=True,
+                "Requirements and assumptions", folded=True,
             ),
             Table(
                 "weights",
                 columns_of(
-                    self.weights, ("rank", COUNT), ("pages", COUNT), ("mean", NUMBER), ("error", NUMBER),
-                    ("most", NUMBER, "largest"), ("effective", COUNT, f"equal {self.unit}s"),
-                    ("never", NUMBER, "never shown"),
+                    self.weights, ("rank", COUNT), ("pages", COUNT), ("mean", NUMBER), ("error", NUMBER, "SE"),
+                    ("largest", NUMBER), ("effective_users", COUNT, f"effective {self.unit}s"),
+                    ("unsupported", NUMBER),
                 ),
                 "Weights",
-                note=("of the list down to each rank" if self.convention == "conditional" else "of each rank")
-                + "; their mean is 1, less at most the probability of what was never shown",
+                note=("Weights of the list down to each rank" if self.convention == "conditional" else "Weights of each"
+                " rank")
+                + ". The expected mean is 1, minus at most the unsupported probability.",
             ),
             self.method_block(),
         )  # fmt: skip
@@ -256,7 +262,7 @@ def off_policy(
     validate(log=log, unit=unit, level=level)
     # `not clip >= 1` also rejects NaN.
     if not clip >= 1:
-        raise InputError(f"clip must be 1 or more, got {clip:g}", fix="use clip=10, or another weight of at least 1")
+        raise InputError(f"`clip` must be at least 1, got {clip:g}", fix="use clip=10")
     pages, target = read_pages(log, run, topics, unit, depth)
     weights, convention = importance_weights(pages, target, depth), log.propensity_convention
     by_rank = tuple(_rank_weights(weights, pages.unit, is_prefix=convention == "conditional")) if convention else ()
@@ -265,13 +271,14 @@ def off_policy(
     reasons = {name: estimates.refusal_reason(name, convention, has_list_probabilities) for name in ESTIMATORS}
     rows = tuple(estimates.estimate(name, reason) for name, reason in reasons.items())
     logged_clicks, _ = mean_and_error(weights.rewards.sum(axis=1), pages.unit)
-    clipping = f"{clip:g}, for the clipped estimate alone"
+    clipping = f"weights above {clip:g}, only in the clipped estimate"
     policies = {
-        "other ranker": target.name, "propensities": convention or "not declared", "weights cut at": clipping,
+        "target policy": target.name, "propensities": convention or "not declared", "clipping": clipping,
     }  # fmt: skip
     return OffPolicyEstimates(
         run=target.name, convention=convention, pages=len(pages.unit), users=int(pages.unit.max()) + 1,
-        logged=logged_clicks, bare=pages.n_without_propensity, other=pages.n_without_topic, depth=depth, clip=clip,
+        logged_clicks=logged_clicks, pages_without_propensity=pages.n_without_propensity,
+        pages_without_topic=pages.n_without_topic, depth=depth, clip=clip,
         rows=rows, weights=by_rank, **answer_fields(log, unit, level, policies),
     )  # fmt: skip
 
@@ -319,7 +326,7 @@ class PageEstimates:
             "cascade": cascade(rank_weight, rewards),
             "whole list": whole_list(rank_weight, rewards),
         }
-        self.unknown: dict[str, Floats] = {
+        self.unsupported_clicks: dict[str, Floats] = {
             # Unsupported documents get between 0 clicks and one click per rank.
             **dict.fromkeys(("item-position", "self-normalized", "direct", "doubly robust"), n_unsupported),
             "clipped": n_unsupported + (rank_weight - clipped_weight).sum(axis=1),
@@ -335,7 +342,7 @@ class PageEstimates:
             "whole list": prefix_weight[:, -1:],
         }
         # A rank whose weights are all 0 adds nothing to the value, only to `unknown`.
-        self.effective = {
+        self.effective_users = {
             name: min((_effective_users(column, self.unit) for column in columns.T if column.any()), default=0.0)
             for name, columns in ((name, estimator_weights.get(name, rank_weight)) for name in ESTIMATORS)
         }
@@ -347,19 +354,20 @@ class PageEstimates:
             return ""
         conventions = " or ".join(map(repr, estimator.conventions))
         if not convention:
-            problem = f"the log does not declare what its propensities are; write propensity_convention = {conventions}"
-            return f"{problem} in its mapping, if they are (see docs/off-policy.md)."
+            problem = "the log does not declare the kind of its propensities"
+            fix = f"write propensity_convention = {conventions} in the mapping, if that is correct (docs/off-policy.md)"
+            return f"{problem}. Fix: {fix}."
         if convention not in estimator.conventions:
-            needs = f"it needs propensities that are {_required_propensities(name)}"
-            return f"{needs}, and those of the log are {convention}."
+            needs = f"the propensities must be {_required_propensities(name)}"
+            return f"{needs}, but those of the log are {convention}."
         if estimator.list_probability and not has_list_probabilities:
-            return "the table does not say how likely its lists are: independent_ranks, if each rank is filled alone."
+            problem = "the policy table has no probabilities of lists"
+            return f"{problem}. Fix: use independent_ranks, if the policy fills each rank independently of the others."
         has_result = self.weights.has_result
         if convention != "marginal" and name in {"cascade", "whole list", "pseudo-inverse"}:
             has_gap = np.diff(has_result.astype(np.int8), prepend=1, axis=1) > 0
             if n_gaps := int(has_gap.any(axis=1).sum()):
-                gaps = f"{counted(n_gaps, 'page')} lack a rank above others"
-                return f"{gaps}, on which the probability of a list depends."
+                return f"{counted(n_gaps, 'page')} lack a rank above others, so their list probabilities are unknown."
             return self._mean_weight_problem(is_prefix=True)
         return self._mean_weight_problem(is_prefix=False)
 
@@ -369,20 +377,20 @@ class PageEstimates:
         mass = self.weights.prefix_mass if is_prefix else self.weights.mass
         for row in _rank_weights(self.weights, self.unit, is_prefix=is_prefix):
             upper = float(mass[self.weights.has_result[:, row.rank - 1], row.rank - 1].mean())
-            lower, margin = upper - row.never, 4.0 * row.error + _TOLERANCE
+            lower, margin = upper - row.unsupported, 4.0 * row.error + _TOLERANCE
             if not lower - margin <= row.mean <= upper + margin:
                 subject = f"the list down to rank {row.rank}" if is_prefix else f"rank {row.rank}"
                 expected = f"{upper:.2f}" if upper - lower < _TOLERANCE else f"{lower:.2f} to {upper:.2f}"
-                conclusion = "propensities or their kind are wrong"
-                return f"the mean weight of {subject} is {row.mean:.2f}, expected {expected}: {conclusion}."
+                conclusion = "The propensities or their declared kind are wrong"
+                return f"the mean weight of {subject} is {row.mean:.2f}, expected {expected}. {conclusion}."
         return ""
 
     def estimate(self, name: str, refusal: str) -> OffPolicy:
         """Return an estimate with its interval, and its difference from the logged clicks on the same pages."""
-        n_effective = self.effective[name]
+        n_effective = self.effective_users[name]
         if refusal:
             return OffPolicy(name, math.nan, None, math.nan, None, math.nan, n_effective, refusal, "")
-        values, unknown = self.values[name], float(self.unknown[name].mean())
+        values, unsupported = self.values[name], float(self.unsupported_clicks[name].mean())
         user_sums = unit_sums(self.unit, values)
         # Ratio estimator of clicks per page over users, who have different numbers of pages.
         ratio = UnitRatio.of(user_sums, self.pages_per_unit)
@@ -400,7 +408,9 @@ class PageEstimates:
         for n_users, minimum in requirements:
             if reason := check(effective_units=n_users, min_effective_units=minimum):
                 sentence = reason.sentence("user")
-                return OffPolicy(name, ratio.value, None, difference.value, None, unknown, n_effective, "", sentence)
+                return OffPolicy(
+                    name, ratio.value, None, difference.value, None, unsupported, n_effective, "", sentence
+                )
         # Degrees of freedom: the smaller effective number of users, minus 1.
         df = np.array(min(n_effective, n_clickers) - 1.0)
         t = float(student_quantiles((1.0 + self.level) / 2.0, df))
@@ -408,8 +418,10 @@ class PageEstimates:
         for estimate in (ratio, difference):
             low, high = estimate.interval(t)
             has_interval = estimate.error > _ROUNDING_ERROR and not math.isnan(low)
-            intervals.append((low, high + unknown) if has_interval else None)
-        return OffPolicy(name, ratio.value, intervals[0], difference.value, intervals[1], unknown, n_effective, "", "")
+            intervals.append((low, high + unsupported) if has_interval else None)
+        return OffPolicy(
+            name, ratio.value, intervals[0], difference.value, intervals[1], unsupported, n_effective, "", ""
+        )
 
 
 def _model_based_values(
@@ -459,6 +471,7 @@ def _model_based_values(
         model = ShrunkRates(cell_codes[train], pages.rank[train], pages.clicked[train], len(logged_cells), depth)
         page, rank = pages.page[test], pages.rank[test]
         errors = pages.clicked[test] - model.expected_reward(cell_codes[test], rank)
-        # DR: predicted target reward plus the importance-weighted prediction error of the logged documents.
+        # Doubly robust (Dudik, Langford and Li, ICML 2011): predicted reward of the target policy plus
+        # w (r - prediction) of the logged documents.
         robust_values += predict(model, test) + np.bincount(page, weights.rank_weight[page, rank] * errors, shape[0])
     return direct_values, direct_weights, robust_values

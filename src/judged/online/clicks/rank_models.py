@@ -31,7 +31,7 @@ class ClickModel:
     ----------
     name, title, source
         Abbreviation, full name, and publication.
-    assumes
+    assumption
         Assumption, as a clause.
     attractive
         Whether results differ in attractiveness; otherwise each examined result is clicked.
@@ -48,7 +48,7 @@ class ClickModel:
     name: str
     title: str
     source: str
-    assumes: str
+    assumption: str
     attractive: bool = True
     examined: Literal["", "rank", "rank and last click"] = ""
     satisfied: Literal["", "always", "pair", "rank", "attractiveness"] = ""
@@ -64,48 +64,52 @@ class ClickModel:
         return name == "attractiveness" or (name == "satisfaction" and self.satisfied == "pair")
 
 
-_BOOK = "Chuklin, Markov and de Rijke, Click Models for Web Search, 2015"
+_BOOK = "Chuklin, Markov and de Rijke, Click Models for Web Search, 2015, Chapter 3"
 _MODELS = (
     ClickModel(
-        "RCTR", "click-through rate by rank", f"{_BOOK}, 3.1",
-        "the rank alone decides, whatever stands there", attractive=False, examined="rank",
+        "RCTR", "click-through rate by rank", _BOOK,
+        "the click probability depends only on the rank", attractive=False, examined="rank",
     ),
     ClickModel(
-        "DCTR", "click-through rate by document", f"{_BOOK}, 3.1",
-        "all results are looked at",
+        "DCTR", "click-through rate by document", _BOOK,
+        "users examine all results, so that the click probability depends only on the document",
     ),
     ClickModel(
         "PBM", "position-based model", "Craswell et al., WSDM 2008",
-        "the rank decides whether a result is looked at", examined="rank",
+        "examination depends only on the rank", examined="rank",
     ),
     ClickModel(
         "CM", "cascade model", "Craswell et al., WSDM 2008",
-        "users go down to their first click, and stop there",
+        "users examine results from the top down to their first click, and stop there",
         satisfied="always", continuation_probabilities=(1.0, 0.0, 0.0),
     ),
     ClickModel(
         "DCM", "dependent click model", "Guo, Liu and Wang, WSDM 2009",
-        "users go down, and after a click the rank decides whether they go on",
+        "users examine results from the top down, and the probability to continue after a click depends on the rank",
         satisfied="rank", continuation_probabilities=(1.0, 1.0, 0.0),
     ),
     ClickModel(
         "CCM", "click chain model", "Guo et al., WWW 2009",
-        "users go down, and go on with three probabilities: after no click, and after clicks by how good the result is",
+        "users examine results from the top down, and the probability to continue differs after no click, an"
+        " unsatisfying"
+        " click, and a satisfying click",
         satisfied="attractiveness",
         continuation_probabilities=("after no click", "after an unsatisfying click", "after a satisfying click"),
     ),
     ClickModel(
         "UBM", "user browsing model", "Dupret and Piwowarski, SIGIR 2008",
-        "the rank and the last click above decide whether a result is looked at", examined="rank and last click",
+        "examination depends on the rank and on the rank of the last click above", examined="rank and last click",
     ),
     ClickModel(
         "DBN", "dynamic Bayesian network", "Chapelle and Zhang, WWW 2009",
-        "users go down, stop when a click satisfies, and otherwise go on with one probability",
-        satisfied="pair", continuation_probabilities=("not satisfied", "not satisfied", 0.0),
+        "users examine results from the top down, stop after a satisfying click, and otherwise continue with a constant"
+        " probability",
+        satisfied="pair", continuation_probabilities=("if not satisfied", "if not satisfied", 0.0),
     ),
     ClickModel(
         "SDBN", "simplified dynamic Bayesian network", "Chapelle and Zhang, WWW 2009",
-        "users go down until a click satisfies", satisfied="pair", continuation_probabilities=(1.0, 1.0, 0.0),
+        "users examine results from the top down until a click satisfies"
+        " them", satisfied="pair", continuation_probabilities=(1.0, 1.0, 0.0),
     ),
 )  # fmt: skip
 
@@ -208,7 +212,9 @@ class RankModelCounts:
         not_alpha = failure["attractiveness"][self.pair] if self.model.attractive else 0.0
         gamma = success["examination"][self.node] if self.model.examined else 1.0
         p_skip_examined = gamma * not_alpha
-        # E-step: P(examined | not clicked) = gamma (1 - alpha) / (1 - gamma + gamma (1 - alpha)).
+        # Notation of Chuklin et al. (2015): P(click) = alpha gamma, with attractiveness alpha and examination gamma.
+        # E-step: P(examined | not clicked) = gamma (1 - alpha) / (1 - alpha gamma), and 1 - alpha gamma = 1 - gamma +
+        # gamma (1 - alpha). The last form is also valid for the values of variational Bayes, which do not sum to 1.
         p_skip = np.maximum(1 - gamma + p_skip_examined, _TINY)
         examinations = self.clicks + (self.impressions - self.clicks) * p_skip_examined / p_skip
         counts: Sums = {}
@@ -310,8 +316,10 @@ class RankModelCounts:
             return
         first, other = (self._describe_node(int(node)) for node in (self.node.min(), disconnected[0]))
         raise InputError(
-            f"{self.model.name} cannot compare the examination of {other} with {first}: no chain of clicked results"
-            f" that were shown at both connects them ({len(disconnected)} of {len(used_nodes)} positions are not"
+            f"{self.model.name} cannot estimate the examination of {other} relative to {first}: no chain of clicked"
+            " results"
+            f" that were shown at both positions connects them ({len(disconnected)} of {len(used_nodes)} positions are"
+            " not"
             " connected)",
             fix="use fewer ranks (depth), merge queries (by), or collect pages with different orders",
         )

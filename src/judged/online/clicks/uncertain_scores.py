@@ -38,15 +38,15 @@ class UncertainMean(NamedTuple):
 
     run: str
     measure: str
-    plain: float  # from uncorrected grades
+    uncorrected: float  # from uncorrected grades
     value: float  # corrected for the noise of judgments
     ci: _Interval
-    by_topics: float  # standard error due to topics, and due to judgments
-    by_judgments: float
-    share: float  # of the variance, due to judgments
+    topic_se: float  # standard error due to topics, and due to judgments
+    judgment_se: float
+    judgment_share: float  # of the variance, due to judgments
     difference: float  # from the first run
     difference_ci: _Interval
-    difference_share: float
+    difference_judgment_share: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +54,7 @@ class UncertainScores(FieldAnswer):
     """Result of `evaluate_uncertain`."""
 
     kind: ClassVar[str] = "uncertain-scores"
-    title_format: ClassVar[str] = "Scores by {qrels}, whose judgments are uncertain"
+    title_format: ClassVar[str] = "Scores with uncertain judgments: {qrels}"
     fact_fields: ClassVar[tuple[str, ...]] = ("qrels", "n", "judgments", "level", "resamples", "seed")
 
     qrels: str
@@ -70,37 +70,44 @@ class UncertainScores(FieldAnswer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sources of variance, and significant differences."""
-        shares = sorted(row.share for row in self.rows)
+        shares = sorted(row.judgment_share for row in self.rows)
         other_rows = [row for row in self.rows if row.run != self.rows[0].run]
         n_clear = sum(
             row.difference_ci is not None and not row.difference_ci[0] <= 0 <= row.difference_ci[1]
             for row in other_rows
         )
-        sample_size = f"{counted(self.n, 'topic')}, {counted(self.resamples, 'draw')} of all grades"
-        start = f"Of the variance of the means {shares[0]:.0%} to {shares[-1]:.0%} comes from judgments"
-        variance_sentences = (f"{start}, the rest from the choice of topics ({sample_size}).",)
+        sample_size = f"n = {counted(self.n, 'topic')}, {counted(self.resamples, 'simulation')}"
+        start = f"Judgments cause {shares[0]:.0%} to {shares[-1]:.0%} of the variance of the means"
+        variance_sentences = (f"{start}, and the sample of topics causes the rest ({sample_size}).",)
         if not other_rows:
             return variance_sentences
         n_differences = counted(len(other_rows), "difference")
-        difference_sentence = f"{n_clear} of {n_differences} from {self.rows[0].run} are clear of 0 with both."
+        difference_sentence = (
+            f"{n_clear} of {n_differences} from {self.rows[0].run}: the {self.level:.0%} CI excludes 0."
+        )
         return (*variance_sentences, difference_sentence)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return means and differences with the sources of their variance."""
         rows, intervals = self.rows, [row.difference_ci for row in self.rows]
         run_columns = (
-            *columns_of(rows, ("run", TEXT), ("measure", TEXT), "plain", ("value", NUMBER, "mean")),
-            *columns_of(rows, ("by_topics", NUMBER, "error by topics"), ("by_judgments", NUMBER, "by judgments")),
-            *columns_of(rows, ("share", SHARE, "share")),
-            Column("difference", [row.difference for row in rows], CHANGE, f"less {rows[0].run}", intervals),
-            *columns_of(rows, ("difference_share", SHARE, "share")),
+            *columns_of(rows, ("run", TEXT), ("measure", TEXT), "uncorrected", ("value", NUMBER, "mean")),
+            *columns_of(rows, ("topic_se", NUMBER, "SE from topics"), ("judgment_se", NUMBER, "SE from judgments")),
+            *columns_of(rows, ("judgment_share", SHARE, "variance from judgments")),
+            Column("difference", [row.difference for row in rows], CHANGE, f"difference from {rows[0].run}", intervals),
+            *columns_of(rows, ("difference_judgment_share", SHARE, "variance from judgments")),
         )
         topic_names = ("run", "measure", "query_id", "value", "sd")
         scores = zip(topic_names, zip(*self.topic_scores, strict=True), strict=True)
         topic_columns = tuple(Column(name, list(values)) for name, values in scores)
         return (
             Sentences(self.sentences),
-            Table("runs", run_columns, labels=2, note="share: of the variance, by judgments; the rest is by topics"),
+            Table(
+                "runs",
+                run_columns,
+                labels=2,
+                note="SE: standard error. The rest of the variance comes from topics. CIs include both.",
+            ),
             Table("topics", topic_columns, only="data", labels=3),
         )
 
@@ -152,7 +159,7 @@ def evaluate_uncertain(
     >>> grades = [{"query_id": f"q{i}", "doc_id": doc, "grade": g, "value": g, "se": 0.2} for i in range(4)
     ...           for doc, g in (("a", 2.0), ("b", 1.0 + i))]
     >>> scores = evaluate_uncertain(grades, {f"q{i}": ["a", "b"] for i in range(4)}, "DCG@2")
-    >>> round(scores.rows[0].plain, 3), 0 < scores.rows[0].share < 1
+    >>> round(scores.rows[0].uncorrected, 3), 0 < scores.rows[0].judgment_share < 1
     (3.577, True)
     """
     check_share("level", level)
@@ -203,7 +210,7 @@ def evaluate_uncertain(
 
 def _extrapolate(scores: Floats, noise_1: Floats, noise_2: Floats) -> Floats:
     """Return the SIMEX extrapolation of scores with noise added 0, 1, and 2 times."""
-    # Parabola through noise levels 1, 2, and 3, evaluated at 0.
+    # Parabola through lambda = 0, 1, and 2 (added noise variance in units of se**2), evaluated at lambda = -1.
     return 3 * scores - 3 * noise_1.mean(axis=0) + noise_2.mean(axis=0)
 
 
@@ -261,12 +268,12 @@ def measured_qrels(judgments: Any) -> Qrels:
                 value_by_pair = {(str(row["query_id"]), str(row["doc_id"])): float(row[name]) for row in rows}
                 column = pa.array([value_by_pair[pair] for pair in pairs], pa.float64())
             except (KeyError, TypeError, ValueError, OverflowError):
-                raise InputError(f"a judgment has no {name}", fix=fix, path=path) from None
+                raise InputError(f"each judgment must have a number {name}", fix=fix, path=path) from None
             qrels = replace(qrels, table=qrels.table.append_column(name, column))
         judgments = qrels
     for name in ("value", "se"):
         if name not in judgments.table.column_names:
-            raise InputError(f"the judgments have no {name}", fix=fix, path=judgments.where)
+            raise InputError(f"the judgments have no column {name}", fix=fix, path=judgments.where)
         if not (judgments.table[name].to_numpy() >= 0).all():
             raise InputError(f"each {name} must be a number of at least 0", fix=fix, path=judgments.where)
     return judgments
@@ -275,5 +282,5 @@ def measured_qrels(judgments: Any) -> Qrels:
 def _noise_notes(value: Floats, se: Floats) -> Iterator[Note]:
     variance = float(np.var(value))
     if variance and (noise_share := float(np.mean(se**2)) / variance) > _MAX_NOISE_SHARE:
-        text = f"{min(noise_share, 1):.0%} of the spread of values is noise: means are corrected for it too little"
+        text = f"{min(noise_share, 1):.0%} of the variance of values is noise, so the correction of means is too small"
         yield Note("little-evidence", text)

@@ -17,27 +17,28 @@ if TYPE_CHECKING:
 
 @click.group("clicks", cls=LazyGroup)
 def clicks() -> None:
-    """Learn from the clicks of LOG what users find attractive, apart from where it stood.
+    """Estimate relevance from the clicks in LOG, corrected for position bias.
 
-    LOG is read as by 'judged online': UBI, a click-model log, a TREC session file, or a table with a --mapping.
+    LOG has the same formats as for 'judged online': UBI, a click-model log, a TREC session file, or a table with a
+    --mapping.
     """
 
 
 depth = click.option(
-    "--depth", type=click.IntRange(1, 50), default=10, show_default=True, metavar="N", help="Ranks that are looked at."
+    "--depth", type=click.IntRange(1, 50), default=10, show_default=True, metavar="N", help="Deepest rank that counts."
 )
 topics = click.option(
     "--topics",
     multiple=True,
     callback=logs.once,
     metavar="NAME",
-    help="How pages find topics: a column of the log, or a file of topics' texts."
-    "  [default: the column topic, or texts]",
+    help="Source of the topic of a page: a column of the log, or a file with the texts of the topics."
+    "  [default: the column topic, or the query text]",
 )
 propensities = click.option(
     "--propensities",
     metavar="FILE",
-    help="How often ranks are looked at, as 'judged clicks propensities -o FILE' wrote it (CSV or JSON).",
+    help="Examination propensities of ranks: CSV or JSON from 'judged clicks propensities -o FILE'.",
 )
 judging = with_options(
     click.option(
@@ -45,11 +46,12 @@ judging = with_options(
         default="coec",
         show_default=True,
         metavar="SOURCE",
-        help="coec: clicks over expected clicks; sat: satisfied ones; purchase; or a click model, such as PBM.",
+        help="coec: clicks over expected clicks; sat: satisfied clicks; purchase: purchases; or a click model, such as"
+        " PBM.",
     ),
     propensities,
     click.option(
-        "--min-shown", type=click.IntRange(1), default=10, show_default=True, help="Leave out pairs shown less often."
+        "--min-shown", type=click.IntRange(1), default=10, show_default=True, help="Minimum impressions of a pair."
     ),
     topics,
     logs.dwell,
@@ -60,10 +62,10 @@ judging = with_options(
 
 fitting = with_options(
     logs.by(
-        "What tells queries apart, a column of the log.  [default: topic where there is one, else the text]", "COLUMN"
+        "Column of the log that identifies queries.  [default: topic if the log has it, otherwise the text]", "COLUMN"
     ),
     logs.pages,
-    click.option("--depth", type=int, default=10, show_default=True, help="Ranks below this are not looked at."),
+    click.option("--depth", type=int, default=10, show_default=True, help="Deepest rank that counts."),
     logs.where,
     logs.interval,
     logs.log_options,
@@ -75,24 +77,27 @@ estimating = with_options(depth, logs.where, shared("confidence"), logs.log_opti
 """Options of estimates by rank."""
 
 by_text = click.option(
-    "--by", metavar="COLUMN", help="What tells queries apart.  [default: the column topic, or texts]"
+    "--by",
+    metavar="COLUMN",
+    help="Column that identifies queries.  [default: topic if the log has it, otherwise the text]",
 )
 iterations = click.option(
-    "--iterations", type=int, default=1000, show_default=True, help="At most so many steps a fit."
+    "--iterations", type=int, default=1000, show_default=True, help="Maximum number of EM steps per fit."
 )
 
 
-@clicks.command("models", short_help="Which click model predicts a LOG, and is worth its parameters.")
+@clicks.command("models", short_help="Compare click models by their predictions of held-out clicks.")
 @logs.paths
-@click.option("-m", "--model", "models", multiple=True, metavar="NAME", help="A click model; repeat.  [default: all]")
-@click.option("--folds", type=int, default=5, show_default=True, help="Parts of the users, each predicted by the rest.")
+@click.option("-m", "--model", "models", multiple=True, metavar="NAME", help="Click model; repeatable.  [default: all]")
+@click.option("--folds", type=int, default=5, show_default=True, help="Number of folds of users for cross-validation.")
 @iterations
 @shared("seed")
 @fitting
 def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[str, ...], **options: Any) -> None:
-    """Fit click models to some users of LOG, predict what the others click, and compare (docs/click-models.md).
+    """Fit click models to a part of the users of LOG, and compare their predictions for the other users.
 
-    RCTR, DCTR, PBM, CM, DCM, CCM, UBM, DBN and SDBN are compared by the likelihood of held-out clicks.
+    The models RCTR, DCTR, PBM, CM, DCM, CCM, UBM, DBN, and SDBN are compared by the likelihood of held-out clicks
+    (docs/click-models.md).
     """
     from judged.online.clicks import compare_models
 
@@ -101,24 +106,25 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
     output(result)
 
 
-@clicks.command("fit", short_help="Fit a click model to a LOG: attractiveness, examination, satisfaction.")
+@clicks.command("fit", short_help="Fit a click model: attractiveness, examination, satisfaction.")
 @logs.paths
-@click.option("-m", "--model", default="UBM", show_default=True, metavar="NAME", help="PBM, UBM, DBN, ...")
+@click.option("-m", "--model", default="UBM", show_default=True, metavar="NAME", help="Click model: PBM, UBM, DBN, ...")
 @click.option(
     "--shrink",
     type=Choice("judged.online.clicks.fitting:Shrink"),
     default="empirical",
     show_default=True,
-    help="Draw rare pairs towards the others, or let each stand for itself.",
+    help="Shrinkage of pairs with few impressions toward the mean of all pairs (empirical Bayes), or none.",
 )
 @iterations
-@shared("draws", default=0, help="Standard errors by a bootstrap; 0: by information.")
+@shared("draws", default=0, help="Bootstrap samples for standard errors; 0: from the observed information.")
 @shared("seed")
 @fitting
 def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Fit a click model to LOG: what attracts clicks at each query, and how far users look.
+    """Fit a click model to LOG: the attractiveness of each document, and the examination of ranks.
 
-    The table 'attractiveness' has a row for each query and document: --format csv writes it (docs/click-models.md).
+    The table 'attractiveness' has a row for each pair of query and document. Use --format csv to write it
+    (docs/click-models.md).
     """
     from judged.online.clicks import fit_model
 
@@ -127,22 +133,25 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
     output(result)
 
 
-@clicks.command("propensities", short_help="How often each rank is looked at, without a model of clicks.")
+@clicks.command("propensities", short_help="Estimate the examination propensity of each rank, without a click model.")
 @logs.paths
-@click.option("--stratum", metavar="COLUMN", help="Estimate each value of this column apart: device, layout, ...")
+@click.option(
+    "--stratum", metavar="COLUMN", help="Column with separate propensities for each value: device, layout, ..."
+)
 @click.option(
     "--randomized/--all",
     "randomized",
     default=None,
-    help="Count only results that were put where they are by chance, or all.  [default: the former, where logged]",
+    help="Use only results with a randomized rank, or all results."
+    "  [default: --randomized if the log has propensities]",
 )
 @by_text
 @estimating
 def propensities_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Estimate how often users look at each rank, against rank 1, from results that stood at several ranks.
+    """Estimate examination propensities relative to rank 1, from results that were shown at several ranks.
 
-    As CSV or JSON it is a file for --propensities. Ranks that no result joins are refused: then swap results on a share
-    of pages, or look at fewer ranks.
+    The output as CSV or JSON is a file for --propensities. If no chain of clicked results connects two ranks, the
+    command fails: swap results on a share of the pages, or use a smaller --depth.
     """
     from judged.online.clicks import propensities
 
@@ -151,22 +160,22 @@ def propensities_command(paths: tuple[str, ...], output: OutputOptions, **option
     output(result)
 
 
-@clicks.command("coec", short_help="Clicks over those that ranks let expect, by query and document.")
+@clicks.command("coec", short_help="Clicks over expected clicks (COEC), by query and document.")
 @logs.paths
 @click.option(
     "--counting",
     type=Choice("judged.online.clicks.clicks_over_expected:Counting"),
     default="clicks",
     show_default=True,
-    help="What counts as a click.",
+    help="Events that count as clicks.",
 )
 @logs.dwell
 @propensities
 @by_text
-@click.option("--stratum", metavar="COLUMN", help="Expect clicks by the ranks of each value of this column.")
+@click.option("--stratum", metavar="COLUMN", help="Column with separate click-through rates of ranks for each value.")
 @estimating
 def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Count clicks of each query and document against what the ranks that it was shown at let expect."""
+    """Compare the clicks of each pair of query and document with the clicks expected at its ranks."""
     from judged.online.clicks import coec
 
     output.keep(options["propensities"])
@@ -175,20 +184,20 @@ def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) 
     output(result)
 
 
-@clicks.command("ips", short_help="What logged clicks say of runs that users did not see.")
+@clicks.command("ips", short_help="Score runs with logged clicks, weighted by inverse propensities (IPS).")
 @click.argument("path", metavar="LOG")
 @shared("runs")
 @click.option(
     "--propensities",
     metavar="FILE",
-    help="How often ranks are looked at: CSV or JSON with rank and value.  [default: estimated from LOG]",
+    help="Examination propensities: CSV or JSON with rank and value.  [default: estimated from LOG]",
 )
 @shared("measures", help="DCG@k, P@k or RBP.  [default: DCG@10, P@10]")
 @click.option(
-    "--clip", type=click.FloatRange(1), metavar="W", help="The largest weight of a click.  [default: none is cut]"
+    "--clip", type=click.FloatRange(1), metavar="W", help="Largest weight of a click.  [default: no clipping]"
 )
 @topics
-@click.option("--stratum", metavar="COLUMN", help="The column whose values the propensities are of.")
+@click.option("--stratum", metavar="COLUMN", help="Column with separate propensities for each value.")
 @estimating
 @shared("run_format")
 def ips_command(
@@ -199,10 +208,10 @@ def ips_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Score RUNs by the clicks of LOG, each weighted by the inverse of how often its rank is looked at.
+    """Score RUNs with the clicks in LOG, each weighted by the inverse examination propensity of its rank.
 
-    The first RUN is what the others are compared with. What was never shown has no clicks. Intervals allow for the
-    error of propensities that are estimated from LOG, and take others as known.
+    The first RUN is the baseline. Documents that were never shown have no clicks. Intervals include the error of
+    propensities that were estimated from LOG; other propensities are treated as known.
     """
     from judged.online.clicks import ips
 
@@ -214,22 +223,26 @@ def ips_command(
     output(result)
 
 
-@clicks.command("off-policy", short_help="What another ranker would have got, by how likely each result was shown.")
+@clicks.command("off-policy", short_help="Estimate the clicks of another ranker from logged propensities.")
 @click.argument("path", metavar="LOG")
 @click.argument("run", metavar="RUN")
 @topics
 @depth
-@click.option("--clip", type=float, default=10.0, show_default=True, metavar="W", help="Of the clipped estimate.")
-@click.option("--independent-ranks", is_flag=True, help="The table of RUN fills each rank independently of the others.")
+@click.option(
+    "--clip", type=float, default=10.0, show_default=True, metavar="W", help="Largest weight of the clipped estimate."
+)
+@click.option(
+    "--independent-ranks", is_flag=True, help="The policy table fills each rank independently of the other ranks."
+)
 @shared("confidence")
 @logs.log_options
 @answer_options()
 def off_policy_command(path: str, run: str, output: OutputOptions, **options: Any) -> None:
-    """Estimate the clicks a page that RUN would have got, from a LOG that knows how likely each result was shown.
+    """Estimate the clicks per page of RUN from a LOG with the propensity of each result.
 
-    RUN is a run, or a table with rank, doc_id and probability, if the ranker does not depend on the query. LOG, or its
-    mapping, declares what the logged probabilities are: see docs/off-policy.md. Exit code 0: some estimator gives an
-    interval; 1: only the direct one, or none; 2: wrong input.
+    RUN is a run; or a table with rank, doc_id, and probability, if the ranker does not depend on the query. LOG or its
+    mapping declares the kind of its propensities (docs/off-policy.md). Exit code 0: an estimator that uses propensities
+    has an interval; 1: no such estimator has an interval; 2: invalid input.
     """
     from judged.online.clicks import off_policy
 
@@ -241,16 +254,16 @@ def off_policy_command(path: str, run: str, output: OutputOptions, **options: An
         raise SystemExit(1)
 
 
-@clicks.command("judge", short_help="Make judgments of clicks, with how sure they are.")
+@clicks.command("judge", short_help="Convert clicks to graded judgments with standard errors.")
 @logs.paths
 @judging
 @click.option(
     "--grading",
     type=Choice("judged.online.clicks.judgments:Grading"),
-    help="Grades are values; or whole, by the lower end of their interval; or what people would give."
-    "  [default: people with --gold, or else value]",
+    help="value: the estimate; lower: an integer by the lower confidence limit; human: the predicted human grade."
+    "  [default: human with --gold, otherwise value]",
 )
-@click.option("--gold", metavar="QRELS", help="Judgments by people of some of the pairs.")
+@click.option("--gold", metavar="QRELS", help="Human judgments of some of the pairs.")
 @shared("confidence")
 @logs.log_options
 @answer_options(trec=".txt")
@@ -258,10 +271,10 @@ def off_policy_command(path: str, run: str, output: OutputOptions, **options: An
 def judge_command(
     paths: tuple[str, ...], gold: str | None, qrels_format: str | None, output: OutputOptions, **options: Any
 ) -> None:
-    """Make judgments of the clicks of LOG.
+    """Convert the clicks in LOG to graded judgments.
 
-    As CSV (-o FILE.csv) they are read as judgments by every command, with what 'judged clicks evaluate' needs, and as
-    labels by 'judged labels import'; as qrels of TREC (-o FILE.txt) they lose how sure they are.
+    Every command reads the CSV (-o FILE.csv) as judgments, 'judged labels import' as labels, and 'judged clicks
+    evaluate' with standard errors. TREC qrels (-o FILE.txt) have no standard errors.
     """
     from judged.data.qrels import Qrels, write_origin
     from judged.online.clicks import judge_clicks
@@ -275,10 +288,10 @@ def judge_command(
         write_origin(result.qrels.origin, output.out)
 
 
-@clicks.command("evaluate", short_help="Score runs by uncertain judgments, and allow for that.")
+@clicks.command("evaluate", short_help="Score runs with uncertain judgments; intervals include their error.")
 @click.argument("qrels", metavar="JUDGMENTS")
 @shared("runs", "measures", "confidence")
-@shared("draws", type=click.IntRange(100), default=200, help="How often noise is drawn.")
+@shared("draws", type=click.IntRange(100), default=200, help="Number of simulations of noise.")
 @shared("seed")
 @answer_options()
 @shared("run_format")
@@ -290,11 +303,11 @@ def evaluate_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Score RUNs by JUDGMENTS that are uncertain: a table with query_id, doc_id, grade, value and se.
+    """Score RUNs with uncertain JUDGMENTS: a table with query_id, doc_id, grade, value, and se.
 
-    'judged clicks judge LOG -o JUDGMENTS.csv' writes one. Intervals hold what topics and what judgments add, and it is
-    said how much each does; means are corrected for noise, which makes an ideal ranking look better than it is. The
-    first RUN is what the others are compared with.
+    'judged clicks judge LOG -o JUDGMENTS.csv' writes such a table. Intervals include the variance of topics and of
+    judgments, and the result shows the share of each. Means are corrected for noise, because noisy grades make the
+    ideal ranking score too high. The first RUN is the baseline.
     """
     from judged.online.clicks import evaluate_uncertain
 
@@ -303,15 +316,15 @@ def evaluate_command(
     output(evaluate_uncertain(qrels, run_list, measure or None, **options))
 
 
-@clicks.command("against", short_help="Set judgments click_judgments of clicks against people's.")
+@clicks.command("against", short_help="Compare click judgments with human judgments.")
 @click.argument("path", metavar="LOG")
 @click.argument("gold", metavar="QRELS")
 @shared("some_runs")
 @judging
-@shared("measure", help="A mean over topics to score runs by.")
+@shared("measure", help="Measure that scores runs.")
 @shared("attributes")
 @click.option(
-    "--slice", "by_attribute", metavar="NAME", help="With --attributes: compare by this attribute of topics, too."
+    "--slice", "by_attribute", metavar="NAME", help="With --attributes: also compare by this attribute of topics."
 )
 @shared("confidence")
 @logs.log_options
@@ -329,10 +342,10 @@ def against_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Set judgments that are click_judgments of the clicks of LOG against those of people in QRELS.
+    """Compare judgments from the clicks in LOG with the human judgments in QRELS.
 
-    Whether both order documents alike, more so than raw clicks do; whether the logged rank is still in them; and with
-    RUNs, whether both order systems alike and how many clicks are worth one label.
+    The result shows how often both order documents the same way, compared with raw clicks, and whether position bias
+    remains. With RUNs, it also shows whether both order systems the same way, and how many clicks replace one label.
     """
     from judged.data.qrels import Qrels
     from judged.online.clicks import against_people, judge_clicks

@@ -27,7 +27,10 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     """Return the options for the verdict and the plan of a test."""
     return with_options(
         click.option(
-            "--any-day/--one-day", default=True, show_default=True, help="When intervals hold: on one day, set before."
+            "--any-day/--one-day",
+            default=True,
+            show_default=True,
+            help="Intervals valid on any day, or for a fixed sample: on one day that was set in advance.",
         ),
         click.option(
             "--expected",
@@ -35,41 +38,70 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             default=5000,
             show_default=True,
             metavar="USERS",
-            help="Where intervals are narrowest.",
+            help="Number of users for which always-valid intervals are narrowest.",
         ),
         click.option("--min-users", type=int, default=200, show_default=True, help=min_users_help),
-        click.option("--plan", is_flag=True, help="Before a test: LOG is of the past; how long would one take?"),
+        click.option("--plan", is_flag=True, help="Estimate the duration of a future test from a past LOG."),
     )
 
 
-@click.command("abtest", short_help="An A/B test: is it sound, what differs, what follows.")
+@click.command("abtest", short_help="Analyze an A/B test: validity checks, differences, and a verdict on each arm.")
 @logs.paths
 @click.option(
-    "--primary", metavar="NAME", help="The one metric that decides.  [default: the first that the log can tell]"
+    "--primary",
+    metavar="NAME",
+    help="Primary metric, which decides.  [default: the first headline metric that the log supports]",
 )
 @click.option(
-    "--guardrail", "guardrails", multiple=True, metavar="NAME", help="May not lose more than --margin-relative."
-)
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Others to look at, corrected together.")
-@click.option(
-    "--better", multiple=True, metavar="NAME=more|less", help="Direction of a metric that has none by itself."
-)
-@click.option(
-    "--variant", default="variant", show_default=True, metavar="COLUMN", help="The column that holds the arm."
+    "--guardrail",
+    "guardrails",
+    multiple=True,
+    metavar="NAME",
+    help="Metric that must not lose more than --margin-relative; repeatable.",
 )
 @click.option(
-    "--baseline", metavar="NAME", help="The arm that the others are compared with.  [default: the first by name]"
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Exploratory metric, with p-values corrected together; repeatable.",
 )
 @click.option(
-    "--share", "shares", multiple=True, metavar="ARM=SHARE", help="How users should divide.  [default: equally]"
+    "--better", multiple=True, metavar="NAME=more|less", help="Direction of a metric without a direction of its own."
 )
-@logs.by("Show declared metrics by this, too: device, ...")
-@click.option("--window-days", type=float, metavar="DAYS", help="How long a user counts.  [default: to the log's end]")
+@click.option("--variant", default="variant", show_default=True, metavar="COLUMN", help="Column that holds the arm.")
+@click.option("--baseline", metavar="NAME", help="Baseline arm.  [default: the first by name]")
 @click.option(
-    "--before-days", type=float, default=14.0, show_default=True, metavar="DAYS", help="Adjust by so much before."
+    "--share",
+    "shares",
+    multiple=True,
+    metavar="ARM=SHARE",
+    help="Planned share of users of an arm; repeatable.  [default: equal shares]",
 )
-@click.option("--margin-relative", type=float, default=0.02, show_default=True, help="What a guardrail may lose.")
-@_verdict_options("No verdict before each arm has as many.")
+@logs.by("Slice the primary metric and the guardrails by this attribute: device, ...")
+@click.option(
+    "--window-days",
+    type=float,
+    metavar="DAYS",
+    help="Days after exposure in which a user counts.  [default: until the end of the log]",
+)
+@click.option(
+    "--before-days",
+    type=float,
+    default=14.0,
+    show_default=True,
+    metavar="DAYS",
+    help="Days before exposure used for CUPED.",
+)
+@click.option(
+    "--margin-relative",
+    type=float,
+    default=0.02,
+    show_default=True,
+    help="Largest tolerable loss of a guardrail, as a share of the baseline.",
+)
+@_verdict_options("Minimum users in each arm for a verdict.")
 @interval
 @log_options
 @answer_options()
@@ -82,9 +114,9 @@ def abtest_command(
     better: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Analyze an A/B test in LOG: whether it is sound, what differs between its arms, and what follows.
+    """Analyze the A/B test in LOG: its validity, the differences between arms, and a verdict on each arm.
 
-    Exit code 0: an arm may be shipped; 1: none may, or not yet; 2: wrong input.
+    Exit code 0: the verdict on at least one arm is to ship it; 1: no arm has this verdict; 2: invalid input.
     """
     from judged.online.ab_tests.abtest import abtest
     from judged.online.ab_tests.planning import plan_abtest
@@ -107,27 +139,29 @@ def _parse_share(text: str) -> tuple[str, float]:
     try:
         return arm, float(share)
     except ValueError:
-        raise InputError(f"--share is {text!r}", fix="write ARM=SHARE, such as control=0.5") from None
+        raise InputError(f"--share must be ARM=SHARE, got {text!r}", fix="use --share control=0.5") from None
 
 
 def _parse_direction(text: str) -> tuple[str, str]:
     name, _, direction = text.rpartition("=")
     if direction not in {"more", "less"} or not name:
-        raise InputError(f"--better is {text!r}", fix="write NAME=more or NAME=less, such as PageCTR=more")
+        raise InputError(f"--better must be NAME=more or NAME=less, got {text!r}", fix="use --better PageCTR=more")
     return name, direction
 
 
-@click.command("interleaving", short_help="Lists that mix two rankers: which do users prefer?")
+@click.command("interleaving", short_help="Analyze interleaved lists: which of two rankers do users prefer?")
 @logs.paths
+@click.option("--baseline", metavar="NAME", help="Baseline ranker.  [default: the first in the log]")
+@logs.by("Slice the preference by this attribute: device, ...")
 @click.option(
-    "--baseline", metavar="NAME", help="The ranker that the other is compared with.  [default: the first in the log]"
+    "--count-shared",
+    is_flag=True,
+    help="Count clicks in team drafts above the first rank where the two rankings differ.",
 )
-@logs.by("Show it by this, too: device, ...")
-@click.option("--count-shared", is_flag=True, help="Count clicks of team drafts above where the two lists part.")
-@click.option("--count-repeated", is_flag=True, help="Count several clicks on one result as several.")
-@_verdict_options("No verdict before so many clicked.")
+@click.option("--count-repeated", is_flag=True, help="Count repeated clicks on the same result.")
+@_verdict_options("Minimum users with a click for a verdict.")
 @click.option(
-    "--abtest", "test", metavar="LOG", help="With --plan: an A/B test of the same change, to set beside this log."
+    "--abtest", "test", metavar="LOG", help="With --plan: log of an A/B test of the same change, for comparison."
 )
 @where
 @interval
@@ -136,10 +170,10 @@ def _parse_direction(text: str) -> tuple[str, str]:
 def interleaving_command(
     paths: tuple[str, ...], output: OutputOptions, *, plan: bool, test: str | None, **options: Any
 ) -> None:
-    """Say which of two rankers users prefer, from a LOG of lists that mix both.
+    """Estimate which of two rankers users prefer, from a LOG of interleaved lists.
 
-    Lists are mixed, and logged, by judged.online.mixed_lists. Exit code 0: the other ranker is preferred to the
-    baseline; 1: it is not, or that cannot be told yet; 2: wrong input.
+    Create the lists and their log attributes with judged.online.mixed_lists. Exit code 0: users significantly prefer
+    the other ranker to the baseline; 1: they do not, or the result is inconclusive; 2: invalid input.
     """
     from judged.online.interleaving_analysis.analysis import interleaving
     from judged.online.interleaving_analysis.planning import plan_interleaving
@@ -173,48 +207,48 @@ def _abtest(path: str, output: OutputOptions, options: dict[str, Any]) -> Any:
 _SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
 
 
-@click.command("offline", short_help="Whether judgments predict what users do.")
+@click.command("offline", short_help="Test whether offline scores predict user behavior.")
 @click.argument("paths", nargs=-1, metavar="LOG...")
 @click.argument("qrels", metavar="QRELS")
-@shared("measures", help=f"A measure.  [default: {', '.join(CLICKED_MEASURES)}]")
+@shared("measures", help=f"Measure; repeatable.  [default: {', '.join(CLICKED_MEASURES)}]")
 @click.option(
     "--outcome",
     multiple=True,
     metavar="NAME",
-    help="Such as satisfied, clicked, 'first click RR', opened, abandoned, reformulated.",
+    help="Outcome of a page: satisfied, clicked, 'first click RR', opened, abandoned, reformulated.",
 )
-@click.option("--preferences", is_flag=True, help="Compare preferences between results, as clicks express them.")
+@click.option("--preferences", is_flag=True, help="Compare preferences from clicks with the order of grades.")
 @click.option(
-    "--rule", multiple=True, metavar="NAME", help="With --preferences: above, last-above, earlier, previous or next."
+    "--rule", multiple=True, metavar="NAME", help="With --preferences: above, last-above, earlier, previous, or next."
 )
 @click.option(
     "--topics",
     multiple=True,
     callback=logs.once,
     metavar="NAME",
-    help="How pages find topics: a column of the log, or a file of topics' texts.",
+    help="Source of the topic of a page: a column of the log, or a file with the texts of the topics.",
 )
 @logs.by("Slice by this column of the log.", "COLUMN")
 @logs.pages
 @logs.dwell
 @click.option(
-    "--least-judged",
+    "--min-judged",
     type=float,
     default=0.8,
     show_default=True,
-    help="A page counts if this share of its first 10 results is judged.",
+    help="Minimum share of judged results in the top 10 of a page.",
 )
 @logs.interval
 @shared("qrels_format")
 @logs.log_options
 @answer_options()
 def offline_command(paths: tuple[str, ...], qrels: str, output: OutputOptions, **options: Any) -> None:
-    """Score the lists of LOG by the judgments in QRELS, and see whether better scores go with better outcomes.
+    """Score the result lists in LOG with QRELS, and test whether better scores have better outcomes.
 
-    With --preferences: whether what clicks say about two results agrees with their grades, and says more than ranks.
+    With --preferences: test whether preferences from clicks agree with grades more often than ranks alone do.
     """
     if not paths:
-        raise InputError("QRELS is missing", fix=f"add the judgments: judged online offline {qrels} QRELS")
+        raise InputError("the argument QRELS is missing", fix=f"add the judgments: judged online offline {qrels} QRELS")
     output.keep(qrels, options["topics"])
     if options["rule"] and not options["preferences"]:
         raise InputError("--rule requires --preferences", fix="add --preferences")
@@ -243,7 +277,7 @@ def _compare_with_judgments(log: InteractionLog, judgments: Qrels, options: dict
         judgments,
         outcomes=options["outcome"] or None,
         dwell=options["dwell"],
-        least_judged=options["least_judged"],
+        min_judged=options["min_judged"],
         **shared_options,
     )
 
@@ -251,10 +285,17 @@ def _compare_with_judgments(log: InteractionLog, judgments: Qrels, options: dict
 @click.command("watch")
 @click.argument("config", metavar="CONFIG", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, metavar="[LOG]...")
-@click.option("--init", is_flag=True, help="Write a first CONFIG for LOG in place of looking.")
-@click.option("--force", is_flag=True, help="Let --init overwrite an existing CONFIG.")
-@click.option("--keep/--no-keep", default=True, show_default=True, help="Whether the state file remembers LOG.")
-@click.option("--prometheus", type=click.Path(path_type=Path), metavar="FILE", help="Also write series for Prometheus.")
+@click.option("--init", is_flag=True, help="Write a first CONFIG for LOG, and do not analyze it.")
+@click.option("--force", is_flag=True, help="With --init: overwrite an existing CONFIG.")
+@click.option(
+    "--keep/--no-keep", default=True, show_default=True, help="Whether to store the data of LOG in the state file."
+)
+@click.option(
+    "--prometheus",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the series in the Prometheus text format.",
+)
 @log_options
 @answer_options()
 def watch_command(
@@ -268,10 +309,10 @@ def watch_command(
     prometheus: Path | None,
     **options: Any,
 ) -> None:
-    """Hold all series of CONFIG against their baseline: what is new in LOG, canary queries, and tables.
+    """Compare the series in CONFIG (new data in LOG, canary queries, and tables) with their baselines.
 
-    Made for cron: what was seen stays in the state file that CONFIG names, and running twice changes nothing.
-    Exit code 0: nothing is off; 1: a series is, or a deployment should be taken back; 2: wrong input.
+    Run it from cron. The state file that CONFIG names stores past days, and a second run with the same LOG changes
+    nothing. Exit code 0: no alarm; 1: a series has an alarm, or a deployment should be rolled back; 2: invalid input.
     """
     from judged.data.files import exists
     from judged.online.watch import first_config, read_watch, watch

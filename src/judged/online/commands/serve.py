@@ -9,9 +9,9 @@ import click
 
 OPTIONS = (
     click.option(
-        "--log", "log", multiple=True, metavar="LOG", help="What users did, as for 'judged clicks'. Repeat for more."
+        "--log", "log", multiple=True, metavar="LOG", help="Interaction log, as for 'judged clicks'; repeatable."
     ),
-    click.option("--watch", metavar="CONFIG", help="A watch over production, as for 'judged watch'."),
+    click.option("--watch", metavar="CONFIG", help="Configuration file of 'judged watch'."),
 )
 """Options of `judged serve`."""
 

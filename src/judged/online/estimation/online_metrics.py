@@ -225,8 +225,8 @@ def sums_of_units(
 _EstimatesByMetric: TypeAlias = Mapping[str, Sequence["OnlineEstimate"]]
 # Durations that are 0 if their clock is too coarse, or is that of the page, with the reason to withhold them.
 _ALL_0 = {
-    "first_click_s": "clicks have the time of their page",
-    "latency_s": "the log says of every page that the engine took no time",
+    "first_click_s": "each click has the same time as its page",
+    "latency_s": "the latency is 0 on every page",
 }
 
 
@@ -235,7 +235,7 @@ def split_supported(
 ) -> tuple[tuple[OnlineMetric, ...], tuple[tuple[OnlineMetric, str], ...]]:
     """Split metrics into those the log supports, and those it does not, with the reasons."""
     has = log.has | ({"clock"} if log.has_time else set()) | ({"dates"} if log.has_time and log.dated else set())
-    wrong_unit = "sessions are the unit here, not users"
+    wrong_unit = "it requires unit=user"
     wrong = {metric: wrong_unit for metric in metrics if (unit, metric.row) == ("session", "user")}
     reasons = {metric: lacking_data(metric, has) or wrong.get(metric, "") for metric in metrics}
     supported = tuple(metric for metric in metrics if not reasons[metric])
@@ -248,8 +248,8 @@ def metrics_without_data(metrics: Sequence[OnlineMetric], estimates: _EstimatesB
     short = [metric for metric in metrics if all(math.isnan(row.value) for row in rows[metric])]
     empty = [metric for metric in metrics if all(row.denominator == 0 for row in rows[metric])]
     return {
-        **dict.fromkeys(short, "nothing of it was watched for so long"),
-        **dict.fromkeys(empty, "the log has nothing that it could be counted of"),
+        **dict.fromkeys(short, "no observation is long enough"),
+        **dict.fromkeys(empty, "its denominator is 0 in this log"),
     }
 
 

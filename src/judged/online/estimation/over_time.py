@@ -168,9 +168,9 @@ def format_start(start_ms: int, period: PeriodLength) -> str:
 
 def _check_points(points: Sequence[tuple[int, OnlineEstimate]], period: str, warm_up: int | None) -> None:
     if period not in get_args(PeriodLength):
-        raise InputError(f"unknown period {period!r}", fix=f"use one of {', '.join(get_args(PeriodLength))}")
+        raise InputError(f"there is no period {period!r}", fix=f"use one of {', '.join(get_args(PeriodLength))}")
     if not points:
-        raise InputError("no period has rows", fix="check the times of the log and the filters")
+        raise InputError("no period has data", fix="check the times of the log and the filters")
     starts = [start for start, _ in points]
     if any(later <= earlier for earlier, later in itertools.pairwise(starts)):
         raise InputError("periods must be in order of time and distinct", fix="sort them, with one point per period")

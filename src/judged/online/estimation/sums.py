@@ -205,10 +205,10 @@ def quantiles(
 ) -> list[OnlineEstimate]:
     """Estimate the smallest value that a share q of the rows does not exceed, over all rows and by slice.
 
-    Rows are counted by value in the database, without interpolation. The interval is Woodruff's: that of the share of
-    rows at or below the estimate, as a ratio over units. The standard error is half its width divided by Student's
-    quantile. Errors from the values at one standard error of the share depend on few rows: tests of differences then
-    rejected in 6 to 8% of samples instead of 5%.
+    Rows are counted by value in the database, without interpolation. The interval is that of Woodruff (JASA 1952): the
+    interval of the share of rows at or below the estimate, as a ratio over units, mapped to quantiles. The standard
+    error is half its width divided by Student's quantile. Errors from the values at one standard error of the share
+    depend on few rows: tests of differences then rejected in 6 to 8% of samples instead of 5%.
     """
     if not metrics:
         return []

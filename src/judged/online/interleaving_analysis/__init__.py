@@ -1,1 +1,1 @@
-"""Two rankers on the same list: what clicks say of them, and how many users that takes."""
+"""Interleaving: preference between two rankers from clicks on mixed lists, validity checks, and planning."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.types import Ints
 
-Decision: TypeAlias = Literal["preferred", "not preferred", "keep running", "broken"]
+Decision: TypeAlias = Literal["preferred", "not preferred", "keep running", "invalid"]
 _POINTS = unit_show("share", 1, "+")
 MIN_EFFECTIVE_USERS = 50
 """Minimum effective number of users, by their lists, for an interval. With fewer, 95% intervals cover the true value in
@@ -44,8 +44,8 @@ class Preference(NamedTuple):
 
     ``value``: share of wins, with ties as half a win, minus 0.5, by clicked list; 0: no preference. ``credit``: clicks
     of the other ranker minus those of the baseline, by clicked list. Both with intervals over users. ``error``:
-    standard error of `value`. ``effective``: effective number of users (Kish), by their lists. ``reason``: why there is
-    no interval and no p-value, which are NaN then.
+    standard error of `value`. ``effective_users``: effective number of users (Kish), by their lists. ``reason``: why
+    there is no interval and no p-value, which are NaN then.
     """
 
     slice_name: str
@@ -61,7 +61,7 @@ class Preference(NamedTuple):
     credit: float
     credit_low: float
     credit_high: float
-    effective: float
+    effective_users: float
     reason: Insufficiency | None
 
 
@@ -73,7 +73,7 @@ class Interleaving(LogAnswer):
     ----------
     baseline, other
         The two rankers.
-    mixing, lists, users
+    method, lists, users
         Interleaving method, number of lists, number of users who saw them.
     decision, reasons
         Decision on the other ranker, and its reasons.
@@ -86,11 +86,11 @@ class Interleaving(LogAnswer):
     """
 
     kind: ClassVar[str] = "interleaving"
-    title_format: ClassVar[str] = "{other} or {baseline}, interleaved: {log}"
+    title_format: ClassVar[str] = "Interleaving of {other} and {baseline}: {log}"
     fact_fields: ClassVar[tuple[str, ...]] = (
         "baseline",
         "other",
-        "mixing",
+        "method",
         "lists",
         "users",
         "by",
@@ -100,7 +100,7 @@ class Interleaving(LogAnswer):
 
     baseline: str
     other: str
-    mixing: str
+    method: str
     lists: int
     users: int
     decision: Decision
@@ -112,44 +112,53 @@ class Interleaving(LogAnswer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the verdict, the preferences, and the test for fair coin flips."""
-        columns = ("rank", COUNT), ("lists", COUNT), ("share", SHARE, f"{self.other}'s"), ("p", P_VALUE)
+        columns = ("rank", COUNT), ("lists", COUNT), ("share", SHARE, f"share of {self.other}"), ("p", P_VALUE)
         ranks = Table(
             "ranks",
             columns_of(self.ranks, *columns),
-            "Were the coins fair?",
-            note="each rank counts for either ranker half of the time, whoever is better; p over all users, on one day",
+            "Share of each rank by ranker",
+            note="With fair coin flips, each ranker fills each rank in half of the lists. p-values are for a fixed"
+            " sample.",
             folded=True,
         )
-        note = f"{percent(self.level)} intervals over {self.unit}s; value: wins and half of the ties, less a half"
+        note = (
+            f"{percent(self.level)} CIs over {self.unit}s. Preference: share of wins, with ties as half a win, minus"
+            " 50%."
+        )
         slices_note = (
-            f"{percent(self.level)} intervals, each for itself: slices were not declared, so they are exploratory;"
-            f" none for fewer than {MIN_EFFECTIVE_USERS} effective {self.unit}s"
+            f"{percent(self.level)} CIs. Slices are exploratory: CIs and p-values are not corrected for the number of"
+            " slices."
+            f" Slices with fewer than {MIN_EFFECTIVE_USERS} effective {self.unit}s have no CI."
         )
         return (
             Sentences((f"{self.other}: {self.decision}. {' '.join(self.reasons)}",)),
-            _preferences("preferences", "What clicks prefer", (self.overall,), note),
-            *((_preferences("slices", f"By {self.by}", self.sliced, slices_note),) if self.by is not None else ()),
+            _preferences("preferences", "Preference", (self.overall,), note, self.unit),
+            *(
+                (_preferences("slices", f"By {self.by}", self.sliced, slices_note, self.unit),)
+                if self.by is not None
+                else ()
+            ),
             ranks,
             self.method_block(),
         )
 
 
-def _preferences(name: str, title: str, rows: tuple[Preference, ...], note: str) -> Table:
+def _preferences(name: str, title: str, rows: tuple[Preference, ...], note: str, unit: str) -> Table:
     value_ci = [_finite_interval(row.low, row.high) for row in rows]
     credit_ci = [_finite_interval(row.credit_low, row.credit_high) for row in rows]
     return Table(
         name,
         (
             *((Column("slice", [row.slice_name for row in rows], TEXT),) if name == "slices" else ()),
-            *columns_of(rows, ("users", COUNT), ("lists", COUNT, "clicked lists")),
+            *columns_of(rows, ("users", COUNT, f"{unit}s"), ("lists", COUNT, "clicked lists")),
             *columns_of(rows, ("wins", AMOUNT), ("losses", AMOUNT)),
-            Column("value", [row.value for row in rows], _POINTS, ci=value_ci),
+            Column("value", [row.value for row in rows], _POINTS, "preference", ci=value_ci),
             Column("p", [row.p for row in rows], P_VALUE),
-            Column("credit", [row.credit for row in rows], unit_show("count", 3, "+"), "clicks a list",
+            Column("credit", [row.credit for row in rows], unit_show("count", 3, "+"), "click difference per list",
                    ci=credit_ci),
             *columns_of(rows, "error"),
-            Column("effective", [row.effective for row in rows], COUNT, only="data"),
-            Column("reason", [row.reason.sentence("user") if row.reason else "" for row in rows], TEXT, only="data"),
+            Column("effective_users", [row.effective_users for row in rows], COUNT, only="data"),
+            Column("reason", [row.reason.sentence(unit) if row.reason else "" for row in rows], TEXT, only="data"),
         ),
         title,
         labels=1 if name == "slices" else 0,
@@ -226,19 +235,22 @@ def interleaving(
             outcomes = read_outcomes(log, mixed, by_slice.table, count_repeated=count_repeated)
             names = [name for name in by_slice.values if name in outcomes.slices]
             sliced = [estimate_preference(outcomes, name, inference) for name in names]
-    decision, reasons = _verdict(mixed, overall, invalid, min_users)
-    after_the_shorter = "the rest of the longer one follows, for neither" if mixed.longer else "cut at the shorter"
+    length = (
+        "with the remainder of the longer ranking, without credit" if mixed.longer else "as long as the shorter ranking"
+    )
     policies = {
-        "lists": f"{mixed.method}, {after_the_shorter}",
+        "lists": f"{mixed.method}, {length}",
         "where": where_text,
-        "intervals hold": f"on any day, narrowest at {expected:,} users" if any_day else "on one day, set before",
-        "above where lists part": "clicks count" if count_shared else "clicks of team drafts count for neither",
-        "several clicks on one result": "count as several" if count_repeated else "count once",
+        "intervals": f"valid on any day, narrowest at {expected:,} users" if any_day else "fixed-sample",
+        "clicks above the first difference": "count" if count_shared else "do not count in team drafts",
+        "repeated clicks on a result": "count separately" if count_repeated else "count once",
     }
+    fields = answer_fields(log, unit, level, policies)
+    decision, reasons = _verdict(mixed, overall, invalid, min_users, level=level, unit=fields["unit"])
     return Interleaving(
-        baseline=mixed.rankers[0], other=mixed.rankers[1], mixing=mixed.method, lists=mixed.lists, users=mixed.users,
+        baseline=mixed.rankers[0], other=mixed.rankers[1], method=mixed.method, lists=mixed.lists, users=mixed.users,
         decision=decision, reasons=tuple(reasons), overall=overall, ranks=tuple(ranks), by=by, sliced=tuple(sliced),
-        **answer_fields(log, unit, level, policies),
+        **fields,
     )  # fmt: skip
 
 
@@ -248,7 +260,8 @@ def estimate_preference(outcomes: Outcomes, slice_name: str | None, inference: I
     if slice_name is not None:
         selected = outcomes.slice_code == outcomes.slices.index(slice_name)
     win, loss, unit = outcomes.win[selected], outcomes.loss[selected], outcomes.unit[selected]
-    # Half of win - loss, averaged over lists, equals wins + ties / 2 - 1 / 2 as a share of the lists.
+    # Delta of Chapelle et al. (TOIS 2012): (wins + ties / 2) / (wins + ties + losses) - 1 / 2, which equals the mean
+    # over clicked lists of (win - loss) / 2.
     value, credit = UnitRatio.of_rows(unit, (win - loss) / 2.0), UnitRatio.of_rows(unit, outcomes.credit[selected])
     reason = interval_insufficiency(unit, value)
     interval, credit_interval, p = (math.nan, math.nan), (math.nan, math.nan), math.nan
@@ -281,21 +294,31 @@ def _critical_and_p_value(value: UnitRatio, inference: Inference) -> tuple[float
 
 
 def _verdict(
-    mixed: MixedLists, overall: Preference, invalid: tuple[str, ...], min_users: int
+    mixed: MixedLists,
+    overall: Preference,
+    invalid: tuple[str, ...],
+    min_users: int,
+    *,
+    level: float = 0.95,
+    unit: str = "user",
 ) -> tuple[Decision, tuple[str, ...]]:
     # As for A/B tests, invalid lists have no verdict.
     if invalid:
-        return "broken", (f"Nothing follows: {listed(invalid)}.",)
+        return "invalid", (f"The test is not valid: {listed(invalid)}.",)
     if overall.users < min_users:
-        too_few = f"{counted(overall.users, 'user')} clicked, of the {min_users:,} before which nothing is said."
+        too_few = f"Not enough data: {counted(overall.users, unit)} with a click, at least {min_users:,} are required."
         return "keep running", (too_few,)
     if overall.reason is not None:
-        return "keep running", (overall.reason.sentence("user"),)
+        return "keep running", (overall.reason.sentence(unit),)
     if math.isnan(overall.low):
-        return "keep running", ("These users do not bound the preference yet.",)
-    interval = f"{_POINTS.write(overall.low)} to {_POINTS.write(overall.high)}"
+        return "keep running", (f"The always-valid CI is not bounded yet, n = {overall.users:,} {unit}s.",)
+    low, high = map(_POINTS.limit or _POINTS.write, (overall.low, overall.high))
+    sample = f"p = {P_VALUE.write(overall.p)}, n = {overall.users:,} {unit}s with {overall.lists:,} clicked lists"
+    result = f"{_POINTS.write(overall.value)}, {percent(level)} CI [{low}, {high}], {sample}"
     if overall.low > 0:
-        return "preferred", (f"Its results won more lists than those of {mixed.rankers[0]}: {interval}.",)
+        return "preferred", (f"{mixed.rankers[1]} won significantly more lists than {mixed.rankers[0]}: {result}.",)
     if overall.high < 0:
-        return "not preferred", (f"Its results won fewer lists than those of {mixed.rankers[0]}: {interval}.",)
-    return "keep running", (f"It is not told apart from {mixed.rankers[0]}: {interval}.",)
+        return "not preferred", (
+            f"{mixed.rankers[1]} won significantly fewer lists than {mixed.rankers[0]}: {result}.",
+        )
+    return "keep running", (f"No significant preference over {mixed.rankers[0]}: {result}.",)

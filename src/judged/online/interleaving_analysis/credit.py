@@ -121,7 +121,9 @@ def read_mixed_lists(
     if len(rankers) != 2 or len(tests) != 1 or tests[0]["firsts"] > 1:
         observed = f"{counted(len(rankers), 'ranker')} and {counted(len(methods), 'interleaving method')}"
         fix = "log the attributes of judged.online.mixed_lists with every list, and select one test with where="
-        raise InputError(f"a test must have two rankers and one method, got {observed}", fix=fix, path=log.name)
+        raise InputError(
+            f"an interleaving test must have two rankers and one method, got {observed}", fix=fix, path=log.name
+        )
     test = tests[0]
     if test["method"] not in METHODS:
         problem = f"the interleaving method {test['method']!r} is not supported"
@@ -129,19 +131,20 @@ def read_mixed_lists(
     # Without these columns, a click below the shorter ranking, or on a rank, would look like a preference.
     if (test["longer"] and test["uncut"]) or (test["method"] == "probabilistic" and (test["uncut"] or test["bare"])):
         missing_column = "interleaving_cut" if test["uncut"] else "interleaving_ranks"
-        problem = f"the column {missing_column} is required for lists of this kind"
+        problem = f"the column {missing_column} is required for the interleaving method {test['method']}"
         fix = "log the attributes of judged.online.mixed_lists with every list"
         raise InputError(problem, fix=fix, path=log.name)
     baseline = str(baseline or test["first"] or rankers[0])
     if baseline not in rankers:
         raise InputError(f"there is no ranker {baseline!r}", fix=f"use one of {', '.join(rankers)}", path=log.name)
     other = rankers[rankers[0] == baseline]
-    # Team draft and balanced: a click counts for the team of the result, or for neither.
+    # Team draft (Radlinski, Kurup and Joachims, CIKM 2008) and balanced interleaving (see `mixed_lists`): a click
+    # counts for the ranker of the result, or for neither.
     share = f"CASE team WHEN {literal(other)} THEN 1.0 WHEN {literal(baseline)} THEN 0.0 END"
-    # Probabilistic: by the probability that the result was drawn from the other ranker, given the results above.
+    # Probabilistic interleaving (Hofmann, Whiteson and de Rijke, CIKM 2011): a click counts by the posterior
+    # probability that the result was drawn from the other ranker, given the results above.
     if test["method"] == "probabilistic":
         share = "chance_2 / (chance_1 + chance_2)" if test["first"] == baseline else "chance_1 / (chance_1 + chance_2)"
-    # Hofmann, Whiteson and de Rijke (CIKM 2011): softmax over ranks, normalized over the results that are left.
     counts = "true" if count_shared or test["method"] != "team-draft" else "NOT is_shared"
     positions = log.engine.keep(
         f"""
@@ -172,6 +175,7 @@ _COLUMNS = ("interleaving_method", "interleaving_first", "interleaving_length", 
 
 
 def _weight(rank: str) -> str:
+    # Softmax over ranks of Hofmann et al.: P(d) = r(d)**-tau / sum r(d')**-tau, over the documents d' that are left.
     return f"CASE WHEN {rank} <= cut THEN power({rank}, -{TAU}) ELSE 0.0 END"
 
 
@@ -208,8 +212,8 @@ def invalid_reasons(mixed: MixedLists, ranks: list[RankShare]) -> tuple[str, ...
     least_fair = min(ranks, key=lambda rank_share: rank_share.p, default=None)
     if least_fair is not None and least_fair.p * len(ranks) < BROKEN_P:
         rank, lists, share, p = least_fair
-        observed = f"rank {rank} was {mixed.rankers[1]}'s in {share:.1%} of {lists:,} lists"
-        reasons.append(f"{observed}, and a fair coin gives it half of them (p = {p:.1g})")
+        observed = f"{mixed.rankers[1]} filled rank {rank} in {share:.1%} of {lists:,} lists"
+        reasons.append(f"{observed}, but the expected share is 50% (p = {p:.1g})")
     # Each round of two ranks has one pick of each ranker.
     if mixed.method == "team-draft":
         rounds = mixed.positions.engine.rows(
@@ -220,7 +224,7 @@ def invalid_reasons(mixed: MixedLists, ranks: list[RankShare]) -> tuple[str, ...
         )[0]
         if rounds["twice"] > BROKEN_ROUNDS * rounds["rounds"]:
             share = rounds["twice"] / rounds["rounds"]
-            reasons.append(f"one ranker picked twice in {share:.1%} of the rounds, so the lists are no team drafts")
+            reasons.append(f"one ranker picked twice in {share:.1%} of the rounds, which team draft does not allow")
     return tuple(reasons)
 
 

@@ -16,7 +16,7 @@ from judged.online.interleaving_analysis.analysis import interval_insufficiency
 from judged.online.interleaving_analysis.credit import read_mixed_lists, read_outcomes
 from judged.online.layout import percent, unit_show
 from judged.online.log import LogAnswer, answer_fields, validate
-from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, number
+from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, counted, number
 from judged.stats.ratio import UnitRatio
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class MethodComparison(NamedTuple):
 
     ``preference``, ``gain``: for the other ranker; of the primary metric, relative, with a sign such that more is
     better. ``users_interleaving``, ``users_abtest``: users that each method needs to detect its own estimate with a
-    fixed sample. ``agree``: "yes" or "no" if both are significant; otherwise the method that is not.
+    fixed sample. ``agree``: "yes" or "no" if both are significant; otherwise which method is not significant.
     """
 
     other: str
@@ -66,36 +66,40 @@ class InterleavingPlan(LogAnswer):
         By preference.
     pairs
         Past changes that were tested with both methods.
-    power, a_day
+    power, users_per_day
         Probability of detecting the preference; new users per day.
     spread, assumed
         Standard deviation of the influence of one user on the preference; whether it is assumed and not estimated.
     """
 
     kind: ClassVar[str] = "interleaving-plan"
-    title_format: ClassVar[str] = "Before interleaving: {log}"
-    fact_fields: ClassVar[tuple[str, ...]] = ("power", "a_day", "spread", "assumed")
+    title_format: ClassVar[str] = "Plan of an interleaving test: {log}"
+    fact_fields: ClassVar[tuple[str, ...]] = ("power", "users_per_day", "spread", "assumed")
 
     plans: tuple[PreferencePlan, ...]
     pairs: tuple[MethodComparison, ...]
     power: float
-    a_day: float
+    users_per_day: float
     spread: float
     assumed: bool
 
     def blocks(self) -> tuple[Block, ...]:
         """Return users and days by preference, and the comparison with past A/B tests."""
-        user_columns = ("users", COUNT, "users, one day"), ("users_any_day", COUNT, "users, any day")
+        user_columns = (
+            ("users", COUNT, f"{self.unit}s, fixed sample"),
+            ("users_any_day", COUNT, f"{self.unit}s, any day"),
+        )
         plans = Table(
             "plans",
             columns_of(
                 self.plans, ("value", _POINTS, "preference"), *user_columns, ("days", number(0), "days, any day")
             ),
-            "How long",
+            "Required sample size",
             labels=1,
-            note=f"found with a probability of {percent(self.power)}; {self.a_day:,.0f} new users a day; "
-            f"preference: wins and half of the ties, less a half; spread by user {self.spread:.2f}, "
-            + ("assumed, not seen" if self.assumed else "as on the mixed lists of this log"),
+            note=f"Power {percent(self.power)}, at {self.users_per_day:,.0f} new {self.unit}s per day. Preference:"
+            " share of wins, with"
+            f" ties as half a win, minus 50%. Standard deviation over {self.unit}s: {self.spread:.2f}, "
+            + ("assumed." if self.assumed else "estimated from the interleaved lists of this log."),
         )
         if not self.pairs:
             return plans, self.method_block()
@@ -104,20 +108,24 @@ class InterleavingPlan(LogAnswer):
             "pairs",
             (
                 *columns_of(self.pairs, ("other", TEXT, "ranker"), ("preference", _POINTS)),
-                *columns_of(self.pairs, ("users_interleaving", COUNT, "users"), ("metric", TEXT)),
+                *columns_of(self.pairs, ("users_interleaving", COUNT, f"{self.unit}s, interleaving"), ("metric", TEXT)),
                 *columns_of(
-                    self.pairs, ("gain", unit_show("share", 1), "A/B gain"), ("users_abtest", COUNT, "A/B users")
+                    self.pairs,
+                    ("gain", unit_show("share", 1), "A/B gain"),
+                    ("users_abtest", COUNT, f"{self.unit}s, A/B"),
                 ),
-                Column("ratio", ratios, number(1), "times as many"),
+                Column("ratio", ratios, number(1), "A/B / interleaving"),
                 *columns_of(self.pairs, ("agree", TEXT)),
             ),
-            "The same change, both ways",
+            "Comparison with A/B tests of the same changes",
             labels=1,
-            note="users that each would take to find what it found; what was found is itself uncertain",
+            note="Numbers of users are those that each method needs to detect its own estimate, which is uncertain.",
         )
         agreements = [pair.agree for pair in self.pairs if pair.agree in {"yes", "no"}]
-        significant = f"Both told the rankers apart in {len(agreements)} of {len(self.pairs)}"
-        summary = f"{significant}, and agreed in {agreements.count('yes')}."
+        significant = (
+            f"Both methods found a significant difference for {len(agreements)} of {counted(len(self.pairs), 'change')}"
+        )
+        summary = f"{significant}, and agreed on the direction for {agreements.count('yes')}."
         return plans, pairs, Sentences((summary,)), self.method_block()
 
 
@@ -158,7 +166,7 @@ def plan_interleaving(
     preferences = differences_of(differences)
     if not preferences or not all(0 < float(preference) <= 0.5 for preference in preferences) or not 0 < decided <= 1:
         problem = "`differences` must be above 0 and at most 0.5, and `decided` above 0 and at most 1, got"
-        raise InputError(f"{problem} {preferences} and {decided!r}", fix="use differences=0.02, decided=0.7")
+        raise InputError(f"{problem} {preferences} and {decided!r}", fix="use differences=0.02 and decided=0.7")
     with log.engine.scratch():
         assumed = not log.engine.rows(f"SELECT 1 FROM {log.shown} WHERE team IS NOT NULL LIMIT 1")
         if assumed:
@@ -170,21 +178,24 @@ def plan_interleaving(
             users = mixed.users
             observed = UnitRatio.of_rows(outcomes.unit, (outcomes.win - outcomes.loss) / 2.0)
             if observed.units and (reason := interval_insufficiency(outcomes.unit, observed)):
-                problem = f"the variance between users cannot be estimated. {reason.sentence('user').rstrip('.')}"
-                raise InputError(problem, fix="use a log with more users", path=log.name)
+                problem = f"the variance between {unit}s cannot be estimated. {reason.sentence(unit).rstrip('.')}"
+                raise InputError(problem, fix=f"use a log with more {unit}s", path=log.name)
             spread = observed.error * math.sqrt(users)
     if not spread > 0:
-        problem = "the spread between users must be positive, but the clicks of this log show no preference"
+        problem = f"the log has no clicked lists, so the variance between {unit}s cannot be estimated"
         raise InputError(problem, fix="use a log with more clicks", path=log.name)
-    a_day = users_per_day(log, users)
+    daily_users = users_per_day(log, users)
     plans: list[PreferencePlan] = []
     for value in map(float, preferences):
         # Half the spread: every user sees both rankers, while two arms have half of the users each.
         any_day = users_any_day(spread / 2.0, value, power, Inference(level))
-        plans.append(PreferencePlan(value, _required_users(spread, value, power, level), any_day, any_day / a_day))
-    policies = {"decided": f"{percent(decided)} of clicked lists, assumed"} if assumed else {}
+        plans.append(
+            PreferencePlan(value, _required_users(spread, value, power, level), any_day, any_day / daily_users)
+        )
+    policies = {"clicked lists without a tie": f"{percent(decided)}, assumed"} if assumed else {}
     return InterleavingPlan(
-        plans=tuple(plans), pairs=tuple(_compare_methods(*pair, power) for pair in past), power=power, a_day=a_day,
+        plans=tuple(plans), pairs=tuple(_compare_methods(*pair, power) for pair in past), power=power,
+        users_per_day=daily_users,
         spread=spread, assumed=assumed, **answer_fields(log, unit, level, policies),
     )  # fmt: skip
 
@@ -212,7 +223,9 @@ def _compare_methods(interleaving: Interleaving, abtest: ABTest, power: float) -
     preference = interleaving.overall
     interval = sorted((sign * primary.difference.low, sign * primary.difference.high))
     signs = _sign(preference.low, preference.high), _sign(*interval)
-    insignificant = "interleaving does not tell" if not signs[0] else "A/B does not tell" if not signs[1] else ""
+    insignificant = (
+        "interleaving not significant" if not signs[0] else "A/B test not significant" if not signs[1] else ""
+    )
     spread = primary.adjusted.error * math.sqrt(abtest.assignment.total_users)
     error = preference.error if preference.reason is None else math.nan
     return MethodComparison(

@@ -125,7 +125,7 @@ def _check_click_order(log: InteractionLog, rule: str) -> None:
         SELECT serp FROM {log.event} WHERE action = 'click' AND serp IS NOT NULL
         GROUP BY serp HAVING count(DISTINCT object_id) > 1 AND count(DISTINCT time_ms) = 1"""
     if log.engine.rows(f"SELECT count(*) AS n FROM ({simultaneous})")[0]["n"]:
-        problem = f"the rule {rule} needs the order of clicks, which {log.name} does not have"
+        problem = f"the rule {rule} requires the order of clicks, which {log.name} does not have"
         raise InputError(problem, fix="use the rules above, previous, and next")
 
 
@@ -245,7 +245,7 @@ def _repeated_preferences(preferences: _Preferences) -> RepeatedPreferences:
     pair, forward = preferences.pair[unique_rows], preferences.forward[unique_rows]
     n_pairs = int(pair.max(initial=-1)) + 1
     n_forward, n_backward = (np.bincount(pair, column, minlength=n_pairs) for column in (forward, ~forward))
-    # two rules can imply opposite preferences on one page; these do not count as repeated
+    # Two rules can imply opposite preferences on one page; these do not count as repeated.
     n_conflicts = len(unique_rows) - len(np.unique(pair_page))
     # Pairs of equal preferences: n (n - 1) / 2 in each direction.
     n_agreements = float((n_forward * (n_forward - 1) / 2 + n_backward * (n_backward - 1) / 2).sum())

@@ -271,6 +271,7 @@ def concordance_probability(pairs: PairCounts) -> float:
 
 def tau_b(pairs: PairCounts) -> float:
     """Return Kendall's tau_b; NaN if all pages are tied in one quantity."""
+    # (C - D) / sqrt((pairs untied in x) (pairs untied in y)); all sums count each pair twice.
     product = float(pairs.untied_first.sum()) * float(pairs.untied_second.sum())
     return float(pairs.net.sum()) / float(np.sqrt(product)) if product else np.nan
 

@@ -63,14 +63,14 @@ class PageOutcome:
 
 
 _OUTCOMES = (
-    PageOutcome("satisfied", "a result was opened for {t} s or longer, or last in its session",
+    PageOutcome("satisfied", "a click with a visit of {t} s or longer, or with the last visit of the session",
                 "satisfied_page_{t}", 1, needs_clock=True),
-    PageOutcome("clicked", "a result was opened", "clicked", 1),
-    PageOutcome("first click RR", "1 / rank of the first click, 0 without one", "first_rr", 1),
-    PageOutcome("best click RR", "1 / rank of the highest result opened, 0 without one", "topmost_rr", 1),
-    PageOutcome("opened", "how many results were opened", "opened", 1, is_share=False),
-    PageOutcome("abandoned", "nothing was opened", "abandoned", -1),
-    PageOutcome("reformulated", "the next query of the session says it otherwise", "reformulated", -1,
+    PageOutcome("clicked", "a click", "clicked", 1),
+    PageOutcome("first click RR", "1 / rank of the first click, 0 without a click", "first_rr", 1),
+    PageOutcome("best click RR", "1 / rank of the highest clicked result, 0 without a click", "topmost_rr", 1),
+    PageOutcome("opened", "number of clicked results", "opened", 1, is_share=False),
+    PageOutcome("abandoned", "no click", "abandoned", -1),
+    PageOutcome("reformulated", "the next query of the session is a reformulation", "reformulated", -1,
                 needs_clock=True),
 )  # fmt: skip
 
@@ -96,7 +96,9 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
         if name not in OUTCOMES:
             raise InputError(f"unknown outcome {name!r}", fix=f"use one of {', '.join(OUTCOMES)}")
         if OUTCOMES[name].needs_clock and not log.has_time:
-            raise InputError(f"{log.name} has no clock, and {name} needs one", fix="use clicked or first click RR")
+            raise InputError(
+                f"the outcome {name} requires timestamps, but {log.name} has none", fix="use clicked or first click RR"
+            )
         outcomes.append(OUTCOMES[name])
     if not outcomes:
         raise InputError("`outcomes` is empty", fix=f"use some of {', '.join(OUTCOMES)}")
@@ -191,7 +193,7 @@ def _expand_ranges(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
     return np.arange(len(range_index)) + offsets[range_index], range_index
 
 
-JUDGED_AT = 10
+JUDGED_DEPTH = 10
 """Depth of the share of judged results of a page."""
 
 
@@ -205,9 +207,9 @@ def against_qrels(
     by: str | None = None,
     pages: PageSelection = "first",
     dwell: float = 30.0,
-    least_judged: float = 0.8,
+    min_judged: float = 0.8,
     bins: int = 5,
-    least_pages: int = 3,
+    min_pages: int = 3,
     unit: Unit = "user",
     level: float = 0.95,
 ) -> OfflineOnline:
@@ -233,11 +235,11 @@ def against_qrels(
         ``first``: the first page of each result list. ``all``: later pages, too, each as a separate ranking.
     dwell
         Minimum seconds of a satisfied click.
-    least_judged
+    min_judged
         Minimum share of judged results among the first 10 of a page; other pages are excluded.
     bins
         Number of calibration bins.
-    least_pages
+    min_pages
         Minimum number of pages of a topic for the rank correlation over topics.
     unit
         Cluster of dependent pages: ``user`` or ``session``.
@@ -264,22 +266,22 @@ def against_qrels(
     with these topics, but not to other topics. Only the interval of Spearman's rho treats topics as a sample.
     """
     validate(log=log, by=by, pages=pages, unit=unit, level=level, dwell=dwell)
-    validate(measures=measures, least_judged=least_judged, bins=bins, least_pages=least_pages)
+    validate(measures=measures, min_judged=min_judged, bins=bins, min_pages=min_pages)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
     selected_measures, selected_outcomes = measures_of(measures), outcomes_of(outcomes, log)
     if undirected := [measure for measure in selected_measures if measure.properties.higher_is_better is None]:
         raise MeasureError(
-            f"{undirected[0]} has no direction (better high or low). Fix: use another measure, such as nDCG@10"
+            f"{undirected[0]} has no direction (higher or lower is better). Fix: use another measure, such as nDCG@10"
         )
     page_topics = find_page_topics(log, judgments, topics, by=by, unit=unit, selection=pages)
-    judged_share = parse(f"Judged@{JUDGED_AT}")
+    judged_share = parse(f"Judged@{JUDGED_DEPTH}")
     scores = page_scores(log, page_topics, judgments, [judged_share, *selected_measures])
     # Tolerance for rounding of shares such as 8 / 10.
-    is_judged_enough = scores[0] >= least_judged - 1e-12
+    is_judged_enough = scores[0] >= min_judged - 1e-12
     if not is_judged_enough.any():
-        problem = f"no page has {least_judged:.0%} of its first {JUDGED_AT} results judged"
-        raise InputError(problem, fix="judge more of the shown results, or lower least_judged")
-    reason = f"under {least_judged:.0%} of the first {JUDGED_AT} results judged"
+        problem = f"on no page, {min_judged:.0%} of the top {JUDGED_DEPTH} results are judged"
+        raise InputError(problem, fix="judge more of the shown results, or use a lower min_judged (--min-judged)")
+    reason = f"with under {min_judged:.0%} of the top {JUDGED_DEPTH} judged"
     page_topics = page_topics.select(is_judged_enough, reason)
     scores = scores[:, is_judged_enough]
     values = _read_outcomes(log, page_topics, selected_outcomes, dwell)
@@ -297,15 +299,15 @@ def against_qrels(
     for i, name in enumerate(page_topics.values):
         sliced = [scored_pages.select(scored_pages.slice == i) for scored_pages in scored]
         relations += [outcome_relation(scored_pages, name, level) for scored_pages in sliced]
-    topic_relations = [topic_relation(scored_pages, least_pages, level) for scored_pages in scored]
+    topic_relations = [topic_relation(scored_pages, min_pages, level) for scored_pages in scored]
     return OfflineOnline(
         **shared_fields(log, judgments, page_topics, by, unit, level),
-        judged=float(scores[0].mean()), judged_at=JUDGED_AT, least_judged=least_judged, least_pages=least_pages,
-        hopeless=int((relevant[page_topics.topic] == 0).sum()), relations=tuple(relations),
+        judged=float(scores[0].mean()), judged_depth=JUDGED_DEPTH, min_judged=min_judged, min_pages=min_pages,
+        pages_without_relevant=int((relevant[page_topics.topic] == 0).sum()), relations=tuple(relations),
         measures=tuple(str(measure) for measure in selected_measures),
         outcomes=tuple(outcome.name for outcome in selected_outcomes),
-        meanings=tuple(outcome.title.format(t=f"{dwell:g}") for outcome in selected_outcomes),
-        worse=tuple(outcome.name for outcome in selected_outcomes if outcome.direction < 0),
+        descriptions=tuple(outcome.title.format(t=f"{dwell:g}") for outcome in selected_outcomes),
+        lower_is_better=tuple(outcome.name for outcome in selected_outcomes if outcome.direction < 0),
         calibration=tuple(row for scored_pages in scored for row in calibration_bins(scored_pages, bins, level)),
         topics=tuple(row for row in topic_relations if row is not None),
     )  # fmt: skip

@@ -41,7 +41,7 @@ class OutcomeRelation:
         `pairs`.
     pairs
         Number of pairs of pages that differ in both.
-    within, pairs_within
+    within_topics, pairs_within_topics
         The same over pairs of pages of the same topic, so that differences between topics do not count.
     tau
         Kendall's tau_b; positive if better scores have better outcomes.
@@ -58,8 +58,8 @@ class OutcomeRelation:
     mean: float
     probability: IntervalEstimate
     pairs: int
-    within: IntervalEstimate
-    pairs_within: int
+    within_topics: IntervalEstimate
+    pairs_within_topics: int
     tau: IntervalEstimate
     slope: IntervalEstimate
 
@@ -124,21 +124,21 @@ class OfflineOnline(JudgedPages):
 
     Attributes
     ----------
-    log, qrels, how, pages, joined, left_out, by, slices, unit, units, level
+    log, qrels, topic_source, pages, pages_used, excluded_pages, by, slices, unit, units, level
         As in `JudgedPages`.
     judged : float
-        Mean share of judged results among the first `judged_at`, over the scored pages.
-    judged_at, least_judged : int, float
+        Mean share of judged results among the first `judged_depth`, over the scored pages.
+    judged_depth, min_judged : int, float
         Depth of that share, and its minimum for a scored page.
-    hopeless : int
+    pages_without_relevant : int
         Pages of topics without a document with a grade above 0, on which each list scores 0.
     measures, outcomes : tuple of str
         Names.
-    meanings : tuple of str
+    descriptions : tuple of str
         Descriptions of outcomes.
-    worse : tuple of str
+    lower_is_better : tuple of str
         Outcomes for which lower is better.
-    least_pages : int
+    min_pages : int
         Minimum number of pages of a topic in `topics`.
     relations : tuple of OutcomeRelation
         By measure, then outcome; all pages first, then slices.
@@ -149,18 +149,18 @@ class OfflineOnline(JudgedPages):
     """
 
     kind: ClassVar[str] = "offline-online"
-    title_format: ClassVar[str] = "Whether {qrels} predicts what users did: {log}"
+    title_format: ClassVar[str] = "Prediction of user behavior by {qrels}: {log}"
     main: ClassVar[str] = "relations"
 
     judged: float
-    judged_at: int
-    least_judged: float
-    hopeless: int
+    judged_depth: int
+    min_judged: float
+    pages_without_relevant: int
     measures: tuple[str, ...]
     outcomes: tuple[str, ...]
-    meanings: tuple[str, ...]
-    worse: tuple[str, ...]
-    least_pages: int
+    descriptions: tuple[str, ...]
+    lower_is_better: tuple[str, ...]
+    min_pages: int
     relations: tuple[OutcomeRelation, ...]
     calibration: tuple[CalibrationBin, ...]
     topics: tuple[TopicRelation, ...]
@@ -191,7 +191,7 @@ class OfflineOnline(JudgedPages):
         values = first_measure.showing("pages", "units", "score", "mean").shown
         columns = (Column("range", ranges, TEXT, self.measures[0]), *values)
         outcomes = list(first_measure.column("outcome").values)
-        text_table = Table("calibration_shown", columns, only="people", groups=outcomes)
+        text_table = Table("calibration_text", columns, only="people", groups=outcomes)
         return (
             self._relation_table(),
             *([self._calibration_chart(first_measure), text_table] if len(first_measure) else []),
@@ -202,13 +202,14 @@ class OfflineOnline(JudgedPages):
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the result, with outcomes and options."""
-        names = ("judged", "judged_at", "least_judged", "hopeless", "least_pages", "measures")
-        outcomes = zip(self.outcomes, self.meanings, strict=True)
+        names = ("judged", "judged_depth", "min_judged", "pages_without_relevant", "min_pages", "measures")
+        outcomes = zip(self.outcomes, self.descriptions, strict=True)
         return {
             **super().facts(),
             **{name: getattr(self, name) for name in names},
             "outcomes": [
-                {"name": name, "meaning": meaning, "less_is_better": name in self.worse} for name, meaning in outcomes
+                {"name": name, "description": description, "lower_is_better": name in self.lower_is_better}
+                for name, description in outcomes
             ],
         }
 
@@ -218,11 +219,11 @@ class OfflineOnline(JudgedPages):
             *columns_of(rows, ("measure", TEXT), ("outcome", TEXT)),
             *self.slice_columns(rows),
             *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.unit}s"), "n", ("mean", SHARE)),
-            estimate_column([row.probability for row in rows], "probability", "better page, better outcome"),
-            estimate_column([row.within for row in rows], "within", "within topics"),
+            estimate_column([row.probability for row in rows], "probability", "concordance"),
+            estimate_column([row.within_topics for row in rows], "within_topics", "within topics"),
             estimate_column([row.tau for row in rows], "tau", "tau_b", signed=True),
             estimate_column([row.slope for row in rows], "slope", signed=True),
-            *columns_of(rows, "pairs", "pairs_within"),
+            *columns_of(rows, "pairs", "pairs_within_topics"),
         )
         return Table("relations", columns, labels=3 if self.by else 2)
 
@@ -235,72 +236,75 @@ class OfflineOnline(JudgedPages):
         return Table("calibration", columns, labels=2)
 
     def _calibration_chart(self, calibration: Table) -> Chart:
-        interval_text = f"{percent(self.level)} intervals over {self.unit}s"
-        drawn_column = Column("drawn", [True] * len(calibration), YES_NO, only="json")
+        interval_text = f"{percent(self.level)} CIs over {self.unit}s"
+        in_chart_column = Column("in_chart", [True] * len(calibration), YES_NO, only="json")
         return Chart(
-            "calibration", f"What users did, by {self.measures[0]}",
-            Table("calibration_drawn", (*calibration.columns, drawn_column), only="people"),
-            f"The mean outcome of pages in ranges of {self.measures[0]}, with {interval_text}.",
-            kind="points", x="score", x_title=f"{self.measures[0]}, mean of the range", y="mean",
-            facet="outcome" if len(self.outcomes) > 1 else "", path="drawn", steps="linear",
+            "calibration", f"Outcomes by {self.measures[0]}",
+            Table("calibration_chart", (*calibration.columns, in_chart_column), only="people"),
+            f"Mean outcome of pages by {self.measures[0]}, with {interval_text}.",
+            kind="points", x="score", x_title=f"mean {self.measures[0]} of the bin", y="mean",
+            facet="outcome" if len(self.outcomes) > 1 else "", path="in_chart", steps="linear",
             includes={"x": (0.0,), "y": (0.0,)}, subtitle=interval_text, height=280,
         )  # fmt: skip
 
     def _topic_table(self) -> Table:
         rows = self.topics
         columns = columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("n", UNITS, "topics"), ("pages", UNITS))
-        rho = estimate_column([row.rho for row in rows], "rho", "Spearman's rho of means", signed=True)
+        rho = estimate_column([row.rho for row in rows], "rho", "Spearman's rho of topic means", signed=True)
         return Table("topics", (*columns, rho), labels=2, only="" if rows else "data")
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Conclusions and limits."""
-        hopeless = (
-            f"On {self.hopeless} of the pages that were scored the topic has no document with a grade above 0: no list"
-            " could score there."
+        pages_without_relevant = (
+            f"The topics of {self.pages_without_relevant} scored pages have no document with a grade above 0, so every"
+            " list on"
+            " these pages scores 0."
         )
         return (
-            f"{self.counted} Of their first {self.judged_at} results {self.judged:.1%} are judged.",
+            f"{self.counted} Of the top {self.judged_depth} results of these pages, {self.judged:.1%} are judged.",
             *(_describe_relation(relation, self.unit) for relation in self.relations if relation.slice is None),
-            *([hopeless] if self.hopeless else []),
-            f"{_DEFINITIONS} {self.intervals}: others may tell something else. {_MULTIPLICITY}",
-            *([_NO_COMPARISON] if any(np.isnan(relation.within.value) for relation in self.relations) else []),
+            *([pages_without_relevant] if self.pages_without_relevant else []),
+            f"{_DEFINITIONS} {self.intervals}. {_MULTIPLICITY}",
+            *([_NO_COMPARISON] if any(np.isnan(relation.within_topics.value) for relation in self.relations) else []),
             *([_TOPIC_INTERVALS] if self.topics else []),
             _LIMITS,
         )
 
 
 _DEFINITIONS = (
-    "By chance of two pages with different outcomes the better one has the better outcome half of the time; ties of the"
-    " score count half. Within topics, pages of one topic alone are compared: that harder topics have both worse scores"
-    " and worse outcomes does not help there."
+    "Concordance is the probability that, of two pages with different outcomes, the page with the better outcome has"
+    " the"
+    " better score; ties of scores count half, and chance is 0.5. Concordance within topics compares only pages of the"
+    " same"
+    " topic, so that differences in difficulty between topics do not count."
 )
-_MULTIPLICITY = "Each stands for itself: of many some exclude chance by luck."
-_NO_COMPARISON = "A dash stands where nothing was compared: no two pages differ both in score and in outcome."
-_TOPIC_INTERVALS = "Spearman's rho alone has an interval over topics, as if they were drawn from many."
+_MULTIPLICITY = "CIs are not corrected for the number of measures and outcomes, so some may exclude 0.5 by chance."
+_NO_COMPARISON = "A dash means that no two pages differ in both score and outcome."
+_TOPIC_INTERVALS = "Only the CI of Spearman's rho generalizes to other topics."
 _LIMITS = (
-    "What is clicked also depends on where it stands and what else is shown: this tells whether a measure predicts what"
-    " users did on these pages, not what they would do on others."
+    "Clicks also depend on ranks and on the other results. The result shows whether a measure predicts user behavior on"
+    " these pages, not on pages that users did not see."
 )
 
 
 def _describe_relation(relation: OutcomeRelation, unit: str) -> str:
     name = f"{relation.measure} and {relation.outcome}"
     if np.isnan(relation.probability.value):
-        return f"{name}: nothing to compare, as no two of {relation.pages} pages differ both in score and in outcome."
-    start = f"{name}: of two pages the better one has the better outcome with probability {relation.probability}"
+        return f"{name}: no two of {relation.pages} pages differ in both score and outcome."
+    start = f"{name}: concordance {relation.probability}, n = {relation.pages} pages of {relation.units} {unit}s"
     if not relation.probability.has_interval:
-        return f"{start}; there is no interval."
+        return f"{start}. There is no CI."
     if shortage := insufficiency(relation.units, "verdict"):
         return f"{start}. {shortage.sentence(unit)}"
     if not relation.probability.excludes(_CHANCE):
-        return f"{start}: that it predicts anything is not shown."
-    direction = "predicts it" if relation.probability.value > _CHANCE else "points the wrong way"
-    if np.isnan(relation.within.value):
-        return f"{start}: it {direction}; within topics no two pages differ both in score and in outcome."
-    within_topics = "within topics too" if relation.within.excludes(_CHANCE) else "within topics that is not shown"
-    if relation.within.excludes(_CHANCE) and (relation.within.value > _CHANCE) != (
+        return f"{start}: not significantly different from chance."
+    direction = "significantly above chance" if relation.probability.value > _CHANCE else "significantly below chance"
+    if np.isnan(relation.within_topics.value):
+        return f"{start}: {direction}. Within topics, no two pages differ in both score and outcome."
+    within_topics = "also significant" if relation.within_topics.excludes(_CHANCE) else "not significant"
+    if relation.within_topics.excludes(_CHANCE) and (relation.within_topics.value > _CHANCE) != (
         relation.probability.value > _CHANCE
     ):
-        within_topics = "but the other way round within topics"
-    return f"{start}: it {direction}; {within_topics} ({relation.within})."
+        within_topics = "significant in the opposite direction"
+    return f"{start}: {direction}. Within topics, it is {within_topics} ({relation.within_topics})."

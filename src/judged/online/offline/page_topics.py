@@ -56,11 +56,11 @@ class PageTopics:
         (N,), index in `values`.
     values
         Sorted values of the slicing column; empty without slicing.
-    how
+    topic_source
         Description of the mapping from pages to topics.
     pages
         Number of pages of the log.
-    left_out
+    excluded_pages
         Reasons for excluded pages, with counts. A page counts for the first reason only.
     """
 
@@ -70,17 +70,17 @@ class PageTopics:
     n_units: int
     slices: Ints
     values: tuple[str, ...]
-    how: str
+    topic_source: str
     pages: int
-    left_out: tuple[tuple[str, int], ...]
+    excluded_pages: tuple[tuple[str, int], ...]
 
     def select(self, is_selected: Bools, reason: str) -> PageTopics:
         """Return the selected pages, with the others counted as excluded for a reason."""
         unit_keys, unit = np.unique(self.unit[is_selected], return_inverse=True)
         columns = {name: getattr(self, name)[is_selected] for name in ("serp", "topic", "slices")}
         n_excluded = int((~is_selected).sum())
-        left_out = (*self.left_out, (reason, n_excluded)) if n_excluded else self.left_out
-        return replace(self, unit=unit.ravel(), n_units=len(unit_keys), left_out=left_out, **columns)
+        excluded_pages = (*self.excluded_pages, (reason, n_excluded)) if n_excluded else self.excluded_pages
+        return replace(self, unit=unit.ravel(), n_units=len(unit_keys), excluded_pages=excluded_pages, **columns)
 
 
 def find_page_topics(
@@ -112,26 +112,27 @@ def find_page_topics(
     # The order of reasons matters: a page counts for the first one.
     reasons = {
         "not the first page of a result list": _integers(table["page"]) > 1 if selection == "first" else None,
-        "nothing shown": _integers(table["shown"]) == 0,
-        "no topic": topic_codes == -1,
-        "topic not judged": topic_codes == -2,
+        "without results": _integers(table["shown"]) == 0,
+        "without a topic": topic_codes == -1,
+        "without judgments of the topic": topic_codes == -2,
     }
-    is_selected, left_out = np.ones(len(table), dtype=np.bool_), list[tuple[str, int]]()
+    is_selected, excluded_pages = np.ones(len(table), dtype=np.bool_), list[tuple[str, int]]()
     for reason, is_excluded in reasons.items():
         if is_excluded is not None and (n_excluded := int((is_selected & is_excluded).sum())):
-            left_out.append((reason, n_excluded))
+            excluded_pages.append((reason, n_excluded))
             is_selected &= ~is_excluded
     if not is_selected.any():
-        counts = "; ".join(f"{n_excluded} {reason}" for reason, n_excluded in left_out) or "it has none"
+        counts = ", ".join(f"{n_excluded} {reason}" for reason, n_excluded in excluded_pages) or "the log has no pages"
         raise InputError(
             f"no page of {log.name} has a judged topic ({counts})",
-            fix="map pages to topics: topics= the name of a column, or the texts of the topics",
+            fix="map pages to topics: use topics= with the name of a column of the log, or with the texts of the"
+            " topics",
         )
     values, slices = _slice_codes(table["slice"] if by is not None else None, is_selected)
     units = table["unit"].filter(pa.array(is_selected)).combine_chunks().dictionary_encode()  # codes in page order
     serp, unit_codes, topic = _integers(table["serp"])[is_selected], _integers(units.indices), topic_codes[is_selected]
     n_units, n_pages = len(units.dictionary), len(table)
-    return PageTopics(serp, unit_codes, topic, n_units, slices, values, method, n_pages, tuple(left_out))
+    return PageTopics(serp, unit_codes, topic, n_units, slices, values, method, n_pages, tuple(excluded_pages))
 
 
 def _topic_key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str, str | None] | None, str]:
@@ -141,7 +142,7 @@ def _topic_key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dic
         return topics, None, f"by the column {topics}"
     if topics is not None:
         topic_texts = topics if isinstance(topics, Topics) else read_topics(topics, columns)
-        return "query_norm", topic_ids_by_text(topic_texts), f"by the text of the query, as in {topic_texts.name}"
+        return "query_norm", topic_ids_by_text(topic_texts), f"by the query text, as in {topic_texts.name}"
     if "topic" in columns:
         return "topic", None, "by the column topic"
     topic_ids = pa.array(qrels.index.topics, pa.string()).to_pylist()[:1000]
@@ -149,7 +150,7 @@ def _topic_key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dic
     if log.engine.rows(f"SELECT count(*) AS n FROM {log.serp} WHERE query_id IN {sql_list(topic_ids)}")[0]["n"]:
         return "query_id", None, "by the name of the page (query_id)"
     raise InputError(
-        f"{log.name} has no column with topics",
+        f"the topics of pages are unknown: {log.name} has no column topic",
         fix="use topics= with the name of a column of the log, or with the texts of the topics",
     )
 
@@ -161,7 +162,8 @@ def read_topics(topics: Any, columns: Any) -> Topics:
     if isinstance(topics, Mapping) or hasattr(topics, "columns"):
         return Topics.of(topics)
     if not isinstance(topics, str):
-        raise InputError(f"invalid topics {topics!r:.60}", fix="use the name of a column, a path, or {id: text}")
+        problem = f"`topics` must be a column, a path, or a mapping of texts, got {topics!r:.60}"
+        raise InputError(problem, fix="use the name of a column, a path, or {id: text}")
     try:
         return Topics.read(topics)
     except (OSError, InputError) as error:
@@ -249,7 +251,7 @@ def _string_array(column: Any) -> Any:
 
 
 SHARE, _SIGNED = (number(3, sign)._replace(limit=f"{{:{sign}.3f}}".format) for sign in ("", "+"))
-_NO_USERS = "the log names no users: each session, or page where it names none, counts as one"
+_NO_USERS = "the log has no user IDs: each session counts as a user, and so does each page without a session"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -260,11 +262,11 @@ class JudgedPages(LogAnswer):
     ----------
     log, qrels : str
         Names.
-    how : str
+    topic_source : str
         Description of the mapping from pages to topics.
-    pages, joined : int
+    pages, pages_used : int
         Numbers of pages of the log, and of used pages.
-    left_out : tuple of (str, int)
+    excluded_pages : tuple of (str, int)
         Reasons for excluded pages, with counts.
     by, slices : str or None, tuple of (str, int)
         Slicing column, and pages of each value.
@@ -272,13 +274,13 @@ class JudgedPages(LogAnswer):
         Unit of intervals (``session`` for a log without users), number of units, and confidence level.
     """
 
-    fact_fields: ClassVar[tuple[str, ...]] = ("qrels", "how", "pages", "joined", "by", "units")
+    fact_fields: ClassVar[tuple[str, ...]] = ("qrels", "topic_source", "pages", "pages_used", "by", "units")
 
     qrels: str
-    how: str
+    topic_source: str
     pages: int
-    joined: int
-    left_out: tuple[tuple[str, int], ...]
+    pages_used: int
+    excluded_pages: tuple[tuple[str, int], ...]
     by: str | None
     slices: tuple[tuple[str, int], ...]
     units: int
@@ -287,21 +289,23 @@ class JudgedPages(LogAnswer):
         """Return the facts of the result, with excluded pages and slices."""
         return {
             **super().facts(),
-            "left_out": [{"reason": reason, "pages": n_pages} for reason, n_pages in self.left_out],
+            "excluded_pages": [{"reason": reason, "pages": n_pages} for reason, n_pages in self.excluded_pages],
             "slices": [{"slice": value, "pages": n_pages} for value, n_pages in self.slices],
         }
 
     @property
     def counted(self) -> str:
         """Sentence about used and excluded pages."""
-        exclusions = "; ".join(f"{n_pages} {reason}" for reason, n_pages in self.left_out)
-        coverage = f"{self.joined} of {self.pages} pages of {self.log} have a topic judged in {self.qrels}"
-        return f"{coverage}, found {self.how}{f'; left out: {exclusions}' if exclusions else ''}."
+        exclusions = ", ".join(f"{n_pages} {reason}" for reason, n_pages in self.excluded_pages)
+        coverage = (
+            f"The result uses {self.pages_used} of {self.pages} pages of {self.log}, mapped to topics of {self.qrels}"
+        )
+        return f"{coverage} {self.topic_source}{f' (excluded: {exclusions})' if exclusions else ''}."
 
     @property
     def intervals(self) -> str:
-        """Clause about the unit of intervals."""
-        return f"{percent(self.level)} intervals take whole {self.unit}s for what varies, and are about these topics"
+        """Clause about the population of the intervals."""
+        return f"{percent(self.level)} CIs generalize to other {self.unit}s with these topics, not to other topics"
 
     def slice_columns(self, rows: Sequence[Any]) -> tuple[Column, ...]:
         """Return the slice column for data, and another for text output if there are slices."""
@@ -316,8 +320,8 @@ def shared_fields(
 ) -> dict[str, Any]:
     """Return the attributes of `JudgedPages`."""
     slices = tuple((value, int((page_topics.slices == i).sum())) for i, value in enumerate(page_topics.values))
-    shared = {name: getattr(page_topics, name) for name in ("how", "pages", "left_out")}
-    shared |= {"units": page_topics.n_units, "qrels": qrels.name, "joined": len(page_topics.serp)}
+    shared = {name: getattr(page_topics, name) for name in ("topic_source", "pages", "excluded_pages")}
+    shared |= {"units": page_topics.n_units, "qrels": qrels.name, "pages_used": len(page_topics.serp)}
     fields = answer_fields(log, unit, level, {})
     if unit != fields["unit"]:
         fields["notes"] += (Note("no-users", _NO_USERS),)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 RULES = {
-    "above": "click > skip above: a clicked result is better than each result above it without a click",
-    "last-above": "last click > skip above: so is the result that was clicked last, and only that one",
-    "earlier": "click > earlier click: a result clicked later is better than one clicked before",
-    "previous": "click > skip previous: a clicked result is better than the one right above it, if that has no click",
-    "next": "click > no click next: a clicked result is better than the one right below it, if that has no click",
+    "above": "click > skip above: a clicked result is preferred to each unclicked result above it",
+    "last-above": "last click > skip above: the last clicked result is preferred to each unclicked result above it",
+    "earlier": "click > earlier click: a clicked result is preferred to each result that was clicked earlier",
+    "previous": "click > skip previous: a clicked result is preferred to an unclicked result directly above it",
+    "next": "click > no click next: a clicked result is preferred to an unclicked result directly below it",
 }
 """Rules by name. ``last-above`` and ``earlier`` need the order of clicks."""
 
@@ -68,7 +68,7 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
     validate(log=log, depth=depth)
     names = parse_names(rules=rules)
     if unknown_names := [name for name in names if name not in RULES]:
-        raise InputError(f"unknown rule {unknown_names[0]!r}", fix=f"use one of {', '.join(RULES)}")
+        raise InputError(f"there is no rule {unknown_names[0]!r}", fix=f"use one of {', '.join(RULES)}")
     if not names:
         raise InputError("`rules` is empty", fix=f"use some of {', '.join(RULES)}")
     pairs = " UNION ALL ".join(f"SELECT *, {literal(name)} AS rule FROM ({_PAIR_QUERIES[name]})" for name in names)
@@ -155,17 +155,19 @@ class AgreementRow:
     def describe(self, unit: str) -> str:
         """Return the conclusion as a sentence."""
         if not self.decided:
-            return f"{self.rule}: none of {self.preferences} preferences is between judged results of different grades."
+            return (
+                f"{self.rule}: none of {self.preferences} preferences is between judged results with different grades."
+            )
         start = (
-            f"{self.rule}: {self.agreed} of {self.decided} decided preferences agree with the grades"
-            f" ({self.agreement}); the ranks alone would bring {self.expected.value:.3f}"
+            f"{self.rule}: {self.agreed} of {self.decided} preferences between different grades agree with the grades"
+            f" ({self.agreement}); the agreement expected from ranks alone is {self.expected.value:.3f}"
         )
         if self.gain.has_interval and (shortage := insufficiency(self.units, "verdict")):
             return f"{start} (gain {self.gain}). {shortage.sentence(unit)}"
         if not self.gain.excludes(0.0):
-            return f"{start}: that clicks say more is not shown (gain {self.gain})."
-        conclusion = "say more than the ranks" if self.gain.value > 0 else "agree less than the ranks"
-        return f"{start}: the clicks {conclusion} (gain {self.gain})."
+            return f"{start}. No significant gain from clicks ({self.gain})."
+        direction = "better" if self.gain.value > 0 else "worse"
+        return f"{start}. Clicks agree significantly {direction} with the grades than ranks alone (gain {self.gain})."
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ class PreferenceAgreement(JudgedPages):
 
     Attributes
     ----------
-    log, qrels, how, pages, joined, left_out, by, slices, unit, units, level
+    log, qrels, topic_source, pages, pages_used, excluded_pages, by, slices, unit, units, level
         As in `JudgedPages`.
     rules : tuple of str
         Names of the rules.
@@ -211,7 +213,7 @@ class PreferenceAgreement(JudgedPages):
     """
 
     kind: ClassVar[str] = "preferences"
-    title_format: ClassVar[str] = "Whether clicks agree with {qrels}: {log}"
+    title_format: ClassVar[str] = "Agreement of click preferences with {qrels}: {log}"
 
     rules: tuple[str, ...]
     depth: int
@@ -239,7 +241,7 @@ class PreferenceAgreement(JudgedPages):
             *self.slice_columns(self.rows),
             *columns_of(self.rows, *count_columns, "agreed", ("units", UNITS, f"{self.unit}s")),
             estimate_column([row.agreement for row in self.rows], "agreement"),
-            estimate_column([row.by_rank for row in self.rows], "by_rank", "upper is better"),
+            estimate_column([row.by_rank for row in self.rows], "by_rank", "upper result better"),
             estimate_column([row.expected for row in self.rows], "expected", "expected by rank"),
             estimate_column([row.gain for row in self.rows], "gain", signed=True),
         )
@@ -250,7 +252,7 @@ class PreferenceAgreement(JudgedPages):
         return {
             **super().facts(),
             "depth": self.depth,
-            "rules": [{"name": name, "meaning": RULES[name]} for name in self.rules],
+            "rules": [{"name": name, "description": RULES[name]} for name in self.rules],
             "repeated": asdict(self.repeated) | {"share": self.repeated.share},
         }
 
@@ -259,20 +261,21 @@ class PreferenceAgreement(JudgedPages):
         """Conclusions and limits."""
         repeated = self.repeated
         return (
-            f"{self.counted} Results down to rank {self.depth} count.",
+            f"{self.counted} Results count down to rank {self.depth}.",
             *(row.describe(self.unit) for row in self.rows if row.slice is None),
-            *([_REPEATED.format(repeated.comparisons, repeated.share)] if repeated.comparisons else []),
+            *([_REPEATED.format(repeated.share, repeated.comparisons)] if repeated.comparisons else []),
             f"{_DEFINITIONS} {self.intervals}.",
         )
 
 
 _REPEATED = (
-    "Of {} pairs of preferences, from different pages, about the same two results of a topic {:.0%} prefer the same"
-    " one. Where the list did not change this is no evidence for one rule: it then prefers the lower, or the upper, of"
-    " the two each time."
+    "For the same two results of a topic, {:.1%} of {} pairs of preferences from different pages prefer the same"
+    " result."
+    " If the list did not change, this is no evidence for a rule, which then prefers the same rank each time."
 )
 _DEFINITIONS = (
-    "Agreement is the share of preferences between results of different grades that agree with the grades; ties are"
-    " counted apart. Swaps at random would agree half of the time. 'Expected by rank' is the agreement of pairs at the"
-    " same ranks whatever was clicked; the gain over it is what the clicks say."
+    "Agreement is the share of preferences in the order of the grades, among preferences between results with different"
+    " grades. Random preferences have an agreement of 0.5. 'Expected by rank' is the agreement of results at the same"
+    " ranks,"
+    " regardless of clicks. The gain is the difference between both."
 )

@@ -167,7 +167,7 @@ def sample_ratio(counts: Sequence[int], shares: Sequence[float] | None = None) -
     users, df = sum(counts), len(arms) - 1
     if not users:
         return SampleRatio(0.0, df, 1.0, 1.0)
-    statistic = sum((count - users * share) ** 2 / (users * share) for count, share in arms)
+    statistic = sum((count - users * share) ** 2 / (users * share) for count, share in arms)  # Pearson
     log_bayes_factor = math.lgamma(_PRIOR) - math.lgamma(_PRIOR + users)
     # Marginal likelihood of the Dirichlet-multinomial divided by that of the multinomial.
     for count, share in arms:
@@ -177,7 +177,7 @@ def sample_ratio(counts: Sequence[int], shares: Sequence[float] | None = None) -
 
 
 def prior_size(expected: float, alpha: float) -> float:
-    """Compute the g that makes the interval of level ``1 - alpha`` narrowest at the expected number of units.
+    """Compute the prior precision g for the narrowest interval of level ``1 - alpha`` at the expected number of units.
 
     >>> round(prior_size(5000, 0.05))
     609
@@ -191,13 +191,15 @@ def prior_size(expected: float, alpha: float) -> float:
 
 
 def e_value(t: float, n: float, df: float, g: float) -> float:
-    """Compute the e-value of a difference of t standard errors over n units.
+    """Compute the e-value of a difference of t standard errors over n units (Lindon et al., arXiv:2210.08589).
 
     Under no difference, the probability that it ever exceeds 1 / alpha is at most alpha, at any number of looks.
 
     >>> round(e_value(3.0, 1000, 998, 30), 3)
     13.264
     """
+    # Bayes factor of the t-statistic with nu = df degrees of freedom, for a normal prior of precision g on the
+    # standardized difference: E = sqrt(r) ((1 + t**2 / nu) / (1 + r t**2 / nu))**((nu + 1) / 2), r = g / (g + n).
     r = g / (g + n)
     x = t * t / df
     log_e = 0.5 * math.log(r) + (df + 1.0) / 2.0 * (math.log1p(x) - math.log1p(r * x))
@@ -210,6 +212,7 @@ def critical_value(n: float, df: float, g: float, alpha: float) -> float:
     >>> [round(critical_value(1000, 998, g, 0.05), 2) for g in (1, 30, 300)]
     [3.6, 3.14, 3.12]
     """
+    # Solution of E(t) = 1 / alpha for t: t**2 = nu (1 - k) / (k - r) with k = (r alpha**2)**(1 / (nu + 1)).
     r = g / (g + n)
     k = math.exp((math.log(r) + 2.0 * math.log(alpha)) / (df + 1.0))
     return math.sqrt(df * (1.0 - k) / (k - r)) if k > r else math.inf

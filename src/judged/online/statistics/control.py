@@ -117,6 +117,8 @@ def _limits(centers: Floats, spread: Floats, sigmas: Floats, bounds: tuple[float
     """Return limits at `sigmas` spreads from the centers, shifted for the skewness of a count with this spread."""
     distances = centers - bounds[0], bounds[1] - centers
     below, above = (np.maximum(distance, spread / _MAX_SKEWNESS) for distance in distances)
+    # Cornish-Fisher: quantile = mean + sigma (z + (z**2 - 1) skewness / 6). The skewness of Poisson and binomial values
+    # is sigma / (mean - lower bound) - sigma / (upper bound - mean).
     shifted = centers + spread * (spread / below - spread / above) * (_SIGMAS**2 - 1.0) / 6.0
     low, high = shifted - sigmas * spread, shifted + sigmas * spread
     return np.clip(low, *bounds), np.clip(high, *bounds)
@@ -250,7 +252,7 @@ def _noise_factor(values: Floats, sizes: Floats, seasonal: Floats) -> float:
 
 
 def cusum(z: Floats, k: float, threshold: float) -> tuple[Floats, Ints]:
-    """Sum deviations below 0, and return the sums and the index at which the current alarm started; -1: no alarm.
+    """Compute a lower CUSUM (Page, Biometrika 1954): the sums, and the start of the current alarm (-1: no alarm).
 
     An alarm ends when the sum is back at 0. The sum is capped at twice the threshold, so that it can return there.
 
@@ -264,6 +266,7 @@ def cusum(z: Floats, k: float, threshold: float) -> tuple[Floats, Ints]:
         if total == 0.0:
             start = i
         if not math.isnan(value):
+            # S_i = max(0, S_(i-1) - z_i - k), with an alarm at S_i > h = `threshold`; k is half of the shift to detect.
             total = min(max(total - value - k, 0.0), 2.0 * threshold)
         alarm = total > 0.0 and (alarm or total > threshold)
         sums[i], since[i] = total, start if alarm else -1

@@ -160,6 +160,7 @@ class AdjustedDifference(NamedTuple):
         """Standard error of ``value / |base|`` by the delta method; NaN if the baseline is 0."""
         if not self.base:
             return math.nan
+        # Delta method for d / b: var(d) / b**2 - 2 d cov(d, b) / b**3 + d**2 var(b) / b**4.
         squares = (
             self.error**2 / self.base**2
             - 2.0 * self.value * self.base_covariance / self.base**3
@@ -180,6 +181,7 @@ class AdjustedDifference(NamedTuple):
         >>> loss.relative(10.0).value
         nan
         """
+        # Fieller (JRSS B 1954): the limits are the roots r of (d - r b)**2 = c**2 var(d - r b), a r**2 - 2 b r + c = 0.
         a = self.base**2 - (critical * self.base_error) ** 2
         if not a > 0 or not math.isfinite(a) or not math.isfinite(self.value):
             return NO_RELATIVE
@@ -194,8 +196,8 @@ class AdjustedDifference(NamedTuple):
 def adjusted_difference(first: Arm, second: Arm) -> AdjustedDifference:
     """Return the second arm's ratio minus the first one's, adjusted for their difference before exposure (CUPED).
 
-    ``theta`` is the coefficient with the smallest variance (Deng et al., WSDM 2013), applied to ratios, whose variances
-    follow from the delta method. If an arm has no data from before, ``theta`` is 0.
+    ``theta`` is the coefficient with the smallest variance (Deng, Xu, Kohavi and Walker, WSDM 2013, equation 4),
+    applied to ratios, whose variances follow from the delta method. If an arm has no data from before, ``theta`` is 0.
 
     >>> before, after = RatioSums(100, 40, 100, 40, 100, 40), RatioSums(100, 50, 100, 50, 100, 50)
     >>> adjusted = adjusted_difference(Arm(before, before, 0.5), Arm(after, before, 0.5))
@@ -208,10 +210,11 @@ def adjusted_difference(first: Arm, second: Arm) -> AdjustedDifference:
     if first.before and second.before:
         variance_before = first.before.error**2 + second.before.error**2
         covariance = first.covariance + second.covariance
+        # theta = cov(Y, X) / var(X), with the differences X before and Y after exposure; both arms share it.
         theta = covariance / variance_before if variance_before > 0 else 0.0
         if theta and math.isfinite(theta):
             value -= theta * (second.before.value - first.before.value)
-            adjusted = max(variance - theta * covariance, 0.0)
+            adjusted = max(variance - theta * covariance, 0.0)  # var(Y) (1 - rho**2), equation 5
         else:
             theta = 0.0
     # Arms are independent: the difference covaries with the first arm's ratio only through the first arm's own terms.

@@ -85,7 +85,7 @@ class Event:
     """Known event: a deployment to decide on, or, with `until`, days to exclude, up to and including that day."""
 
     date: date
-    what: str
+    description: str
     until: date | None = None
     deploy: bool = False
 
@@ -105,7 +105,7 @@ class WatchConfig:
     ----------
     baseline_from, baseline_to
         First and last day of the baseline, which does not move by itself.
-    alarms_a_month
+    alarms_per_month
         Expected number of false alarms per month over all series together, if nothing changes.
     margin_relative
         Change to detect, as a share of the baseline: smaller ones are detected later, larger ones earlier.
@@ -119,7 +119,7 @@ class WatchConfig:
 
     baseline_from: date
     baseline_to: date
-    alarms_a_month: float = 0.5
+    alarms_per_month: float = 0.5
     margin_relative: float = 0.05
     state: str = ""
     log: LogSeries | None = None
@@ -134,9 +134,9 @@ class WatchConfig:
             raise SettingError("baseline_to", problem, "write the first and the last day of the baseline")
         days = (self.baseline_to - self.baseline_from).days + 1
         if days < MIN_POINTS:
-            fix = f"write days that are {MIN_POINTS} days apart or more, preferably 28"
-            raise SettingError("baseline_to", f"the baseline has {days} days, at least {MIN_POINTS} are required", fix)
-        for name, limit in (("alarms_a_month", 30.0), ("margin_relative", 1.0)):
+            fix = f"use a baseline of at least {MIN_POINTS} days, preferably 28"
+            raise SettingError("baseline_to", f"the baseline must have at least {MIN_POINTS} days, got {days}", fix)
+        for name, limit in (("alarms_per_month", 30.0), ("margin_relative", 1.0)):
             if not 0 < getattr(self, name) <= limit:
                 problem = f"`{name}` must be above 0 and at most {limit:g}, got {getattr(self, name)}"
                 raise SettingError(name, problem, "remove it to use the default")
@@ -194,13 +194,13 @@ def parse_watch(text: str, path: str = "") -> WatchConfig:
 
 
 _TEMPLATE = """\
-# Detects changes of a running system. Run every day:
+# Detects changes of a running system. Run once a day:
 # judged watch THIS_FILE LOG_OF_YESTERDAY
 
 [watch]
 baseline_from = {first}
 baseline_to = {last}      # the baseline does not move by itself
-alarms_a_month = 0.5          # false alarms, over all series together
+alarms_per_month = 0.5          # false alarms, over all series together
 margin_relative = 0.05        # change to detect, as a share of the baseline
 state = {state}          # file with the data of past days
 
@@ -222,8 +222,8 @@ metrics = [{metrics}]
 
 # [[event]]
 # date = {last}
-# what = "version 2"
-# deploy = true               # or until = a date: days up to that date are excluded
+# description = "version 2"
+# deploy = true               # or until = 2026-09-30: excludes the days up to that date
 """
 
 
@@ -289,7 +289,7 @@ def series_kinds(config: WatchConfig) -> dict[str, SeriesKind]:
         kinds["RBO of canaries"] = SeriesKind(1)
     for table in config.series:
         if table.name in kinds or table.name in ONLINE_METRICS:
-            problem = f"names of series must be unique, but two are {table.name}"
+            problem = f"names of series must be unique, but two series have the name {table.name}"
             raise InputError(problem, fix="rename one of them", path=config.path)
         kinds[table.name] = SeriesKind({"more": 1, "less": -1, "either": 0}[table.better])
     return kinds
@@ -361,19 +361,24 @@ def read_table_days(table: TableSeries, config: WatchConfig) -> Iterator[DayPoin
             numerator, denominator = float(row["numerator"]), float(row["denominator"])
             error = float(row.get("error") or math.nan)
         except (KeyError, TypeError, ValueError, OverflowError) as cause:
-            problem = f"no column {cause}" if isinstance(cause, KeyError) else f"a row has an invalid value: {cause}"
+            problem = (
+                f"there is no column {cause}"
+                if isinstance(cause, KeyError)
+                else f"the row has an invalid value: {cause}"
+            )
             fix = "use columns date (2026-09-30), numerator, denominator, and optionally error and slice"
             raise InputError(problem, fix=fix, path=str(path), line=line) from None
         is_valid_error = math.isnan(error) or 0 <= error < math.inf
         if not (math.isfinite(numerator) and math.isfinite(denominator) and is_valid_error):
-            problem = f"numbers must be finite, and the error not negative, got {numerator}, {denominator}, {error}"
-            raise InputError(problem, fix="correct the row", path=str(path), line=line)
+            problem = "numerator and denominator must be finite, and the error finite and not negative"
+            values = f"{numerator}, {denominator}, {error}"
+            raise InputError(f"{problem}, got {values}", fix="correct the row", path=str(path), line=line)
         if not denominator > 0:
             continue
         part = str(row.get("slice") or "")
         if (day, part) in seen_rows:
-            problem = f"a day must have one row per slice, but {day} has two"
-            raise InputError(problem, fix="add up rows of the same day and slice", path=str(path), line=line)
+            problem = f"a day must have one row per slice, but {day} has two rows"
+            raise InputError(problem, fix="sum the rows of the same day and slice", path=str(path), line=line)
         seen_rows.add((day, part))
         value = numerator / denominator
         if math.isnan(error):
@@ -396,7 +401,7 @@ def read_state(path: Path) -> list[DayPoint]:
         ]
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         fix = "move the file away, and run the watch on the logs of the baseline again"
-        raise InputError("this is not the state file of a watch", fix=fix, path=str(path)) from None
+        raise InputError("the file is not a state file of 'judged watch'", fix=fix, path=str(path)) from None
 
 
 def write_state(path: Path, points: Iterable[DayPoint]) -> None:

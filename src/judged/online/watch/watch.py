@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _MONTH = 30.44  # days
 _DAY_MS = 86_400_000
 _EPOCH = date(1970, 1, 1).toordinal()
-_COLORS = {"usual": "#0072B2", "alarm": "#D55E00", "baseline": "#7F7F7F"}
+_COLORS = {"normal": "#0072B2", "alarm": "#D55E00", "baseline": "#7F7F7F"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +115,7 @@ class Watch(Answer):
                 for block in self._chart_and_table(number, series)
             ),
             self._points_table(),
-            Sentences(self._settings_text(), "made"),
+            Sentences(self._settings_text(), "method"),
         )
 
     def facts(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Watch(Answer):
         return {
             "today": self.today.isoformat(),
             "baseline": [config.baseline_from.isoformat(), config.baseline_to.isoformat()],
-            "alarms_a_month": config.alarms_a_month,
+            "alarms_per_month": config.alarms_per_month,
             "margin_relative": config.margin_relative,
         }
 
@@ -132,43 +132,46 @@ class Watch(Answer):
         """Format all series in the text format of Prometheus."""
         types = [f"# TYPE judged_watch_{name} gauge" for name in ("alarm", "baseline", "level")]
         lines: list[str] = []
-        for series in (series for series in self.watched if series.state != "not watched"):
+        for series in (series for series in self.watched if series.state != "not monitored"):
             labels = f'series="{_escape_label(series.series)}",part="{_escape_label(series.part)}"'
             values = {"alarm": int(series.state == "alarm"), "level": series.level, "baseline": series.center}
             lines += [f"judged_watch_{name}{{{labels}}} {value:.17g}" for name, value in values.items()]
         return "\n".join([*types, *sorted(lines)]) + "\n"
 
     def _summary(self) -> tuple[str, ...]:
-        moved_mixes = [series for series in self.watched if series.state == "mix moved"]
+        moved_mixes = [series for series in self.watched if series.state == "mix changed"]
         quality = [series for series in self.watched if series.part != MIX]
         unwatched = [series for series in quality if series.reason]
-        n_watched = sum(series.state != "not watched" for series in quality)
+        n_watched = sum(series.state != "not monitored" for series in quality)
         return (
-            *(f"{display_name(row)} is off since {row.since}: {_format_change(row)}." for row in self.alarms),
-            *(f"The mix moves {mix.series} by {mix.level - mix.center:+.3g} since {mix.since}: no change of quality."
+            *(f"{display_name(row)} has an alarm since {row.since}: {_format_change(row)}." for row in self.alarms),
+            *(f"The mix of slices changes {mix.series} by {mix.level - mix.center:+.3g} since {mix.since}."
               for mix in moved_mixes),
             *map(str, self.rollbacks),
-            *(f"{display_name(series)} is not watched: {series.reason}." for series in unwatched),
+            *(f"{display_name(series)} is not monitored: {series.reason}." for series in unwatched),
             *(() if self.alarms else (self._no_alarm(n_watched),)),
         )  # fmt: skip
 
     def _no_alarm(self, n_series: int) -> str:
         """Describe that no series has an alarm; a deployment that lost may be detected before the series has one."""
         if not n_series:
-            return "Nothing is watched yet."
+            return "No series is monitored yet."
         series_text = counted(n_series, "series", "series")
         if self.is_healthy:
-            return f"Nothing is off in {series_text}."
-        return f"No alarm against the baseline in {series_text}: a deployment is compared with the weeks before it."
+            return f"No alarm in {series_text}."
+        return f"No alarm in {series_text} against the baseline. Deployments are compared with the weeks before them."
 
     def _settings_text(self) -> tuple[str, ...]:
         config = self.config
-        excluded = [f"{event.date} to {event.until} ({event.what})" for event in config.event if event.until]
+        excluded = [f"{event.date} to {event.until} ({event.description})" for event in config.event if event.until]
         return (
             f"Baseline: {config.baseline_from} to {config.baseline_to}.",
-            f"At most {config.alarms_a_month:g} false alarms a month over all series together, where nothing changes.",
-            f"Made for changes of {100 * config.margin_relative:g} %.",
-            *((f"Left out: {', '.join(excluded)}.",) if excluded else ()),
+            (
+                f"Expected false alarms: at most {config.alarms_per_month:g} per month over all series, if nothing"
+                " changes."
+            ),
+            f"Change to detect: {100 * config.margin_relative:g}% of the baseline.",
+            *((f"Excluded: {', '.join(excluded)}.",) if excluded else ()),
         )
 
     def _series_table(self) -> Table:
@@ -180,28 +183,29 @@ class Watch(Answer):
                 _slice_column(rows),
                 *columns_of(rows, ("state", TEXT)),
                 Column("since", [row.since.isoformat() if row.since else "" for row in rows], TEXT),
-                *columns_of(rows, ("center", NUMBER, "baseline"), ("level", NUMBER, "now")),
+                *columns_of(rows, ("center", NUMBER, "baseline"), ("level", NUMBER, "current")),
                 Column("relative", [_relative_change(row) for row in rows], SHARE, "change"),
-                *columns_of(rows, ("within", COUNT, "found within days"), ("days", COUNT, "days a point")),
-                Column("why", [row.reason for row in rows], TEXT, only="data"),
+                *columns_of(rows, ("detection_days", COUNT, "detection days"), ("days", COUNT, "days per point")),
+                Column("reason", [row.reason for row in rows], TEXT, only="data"),
             ),
             "Series",
             labels=2,
-            note=f"found within: four of five changes of {100 * self.config.margin_relative:g} % are by then; "
-            "now: since the change, or in the last week",
+            note=f"Detection days: 80% of changes of {100 * self.config.margin_relative:g}% are detected within this"
+            " number of days."
+            " Current: mean since the alarm, or of the last week.",
         )
 
     def _chart_and_table(self, number: int, series: WatchedSeries) -> tuple[Chart, Table]:
         name = series.series
         points = [point for point in series.points if point.value == point.value]
-        kinds = ["baseline" if point.inside else "alarm" if point.alarm else "usual" for point in points]
+        kinds = ["baseline" if point.inside else "alarm" if point.alarm else "normal" for point in points]
         table = Table(
             f"days{number}",
             (
                 Column("start", [point.start.isoformat() for point in points], TEXT, "day"),
                 Column("start_ms", [_ms(point.start) for point in points], COUNT, only="data"),
                 Column("value", [point.value for point in points], NUMBER, name),
-                Column("expected", [point.expected for point in points], NUMBER, "usual",
+                Column("expected", [point.expected for point in points], NUMBER, "expected",
                        ci=[(point.expected - 2 * point.sigma, point.expected + 2 * point.sigma) for point in points]),
                 Column("kind", kinds, TEXT),
             ),
@@ -213,7 +217,7 @@ class Watch(Answer):
         chart = Chart(
             f"watched{number}", name, table, sentence, kind="points", x="start_ms", x_title="day (UTC)", y="value",
             y_title=name, color="kind", colors=_COLORS, band="expected", lines=tuple(deployments), spread="time",
-            subtitle="gray: two standard deviations of a point around the baseline; dashed: deployments", height=180,
+            subtitle="gray: baseline +- 2 standard deviations of a point; dashed: deployments", height=180,
         )  # fmt: skip
         return chart, table
 
@@ -267,7 +271,7 @@ def watch(config: WatchConfig | str | Path, log: InteractionLog | None = None, *
     ]
     if not relevant:
         fix = "pass logs of whole days (UTC) of the baseline, or tables with rows"
-        raise InputError("there are no data of any day", fix=fix, path=settings.path)
+        raise InputError("there are no data for any day", fix=fix, path=settings.path)
     days = [date.fromisoformat(point.day) for point in relevant]
     # The baseline may begin before the first day with data.
     first_day, today = min(*days, settings.baseline_from), max(days)
@@ -291,7 +295,7 @@ def _watch_all(
         by_name.setdefault((point.series, point.part), []).append(point)
     # A series without a direction has a CUSUM on each side; each side has the same share of the false alarms.
     sides = sum(1 if kinds[series].better else 2 for series, _ in by_name)
-    rate = config.alarms_a_month / _MONTH / sides
+    rate = config.alarms_per_month / _MONTH / sides
     for series, kind in kinds.items():
         days_of_series = {key: days for key, days in by_name.items() if key[0] == series}
         slices = {part: arrange_by_day(days, first_day, today, excluded) for (_, part), days in days_of_series.items()}
@@ -301,7 +305,7 @@ def _watch_all(
             yield watch_series((series, QUALITY), quality, kind, config, rate)
             # A change of the mix is neither good nor bad.
             undirected = kind._replace(better=0, share=False)
-            yield watch_series((series, MIX), mix, undirected, config, rate, alarm_state="mix moved")
+            yield watch_series((series, MIX), mix, undirected, config, rate, alarm_state="mix changed")
         elif overall is not None:
             yield watch_series((series, QUALITY), overall, kind, config, rate)
         for slice_name, days in slices.items() if len(slices) > 1 or overall is None else ():
@@ -316,15 +320,16 @@ def _deployments_table(rollbacks: tuple[Rollback, ...]) -> Table:
         "deployments",
         (
             Column("deployed", [event.date.isoformat() for event in events], TEXT),
-            *columns_of(events, ("what", TEXT)),
+            *columns_of(events, ("description", TEXT)),
             *columns_of(guards, ("series", TEXT)),
             _slice_column(guards),
             Column("relative", relative, SHARE, "change", intervals),
-            *columns_of(guards, ("state", TEXT), ("a_day", COUNT, "lost a day")),
+            *columns_of(guards, ("state", TEXT), ("loss_per_day", COUNT, "loss per day")),
         ),
         "Deployments",
         labels=4,
-        note="intervals hold on any day, for all series of a deployment together; lost a day: of what a series counts",
+        note="CIs are valid on any day and jointly for all series of a deployment. Loss per day: in the unit of the"
+        " series.",
     )
 
 
@@ -335,8 +340,8 @@ def _slice_column(rows: Sequence[WatchedSeries | Guard]) -> Column:
 
 
 def _format_change(series: WatchedSeries) -> str:
-    relative = f" ({100 * _relative_change(series):+.1f} %)" if series.center else ""
-    return f"{series.level:.4g}, where the baseline has {series.center:.4g}{relative}"
+    relative = f", {100 * _relative_change(series):+.1f}%" if series.center else ""
+    return f"{series.level:.4g} (baseline {series.center:.4g}{relative})"
 
 
 def _relative_change(series: WatchedSeries) -> float:

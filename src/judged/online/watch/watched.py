@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from judged.results.types import Bools, Floats
 
 
-Decision: TypeAlias = Literal["roll back", "keep", "keep watching", "nothing is known"]
-GuardState: TypeAlias = Literal["harmed", "fine", "open"]
+Decision: TypeAlias = Literal["roll back", "keep", "keep watching", "no data"]
+GuardState: TypeAlias = Literal["harmed", "ok", "inconclusive"]
 _BEFORE = 28  # largest number of days before a deployment that it is compared with
 _EXPECTED = 7  # number of points after a deployment for which always-valid intervals are narrowest
 _ALPHA = 0.05
@@ -32,8 +32,9 @@ _ALPHA = 0.05
 class Guard:
     """One series before and after a deployment: its relative change with an always-valid interval, and its daily loss.
 
-    ``state``: whether the loss surely exceeds the margin (``harmed``), surely does not (``fine``), or may (``open``).
-    ``a_day``: loss per day in the unit that the series counts, if it may be harmed; else NaN.
+    ``state``: whether the loss surely exceeds the margin (``harmed``), surely does not (``ok``), or may
+    (``inconclusive``).
+    ``loss_per_day``: loss per day in the unit that the series counts, if it may be harmed; else NaN.
     """
 
     series: str
@@ -41,7 +42,7 @@ class Guard:
     relative: float
     ci: tuple[float, float]
     state: GuardState
-    a_day: float
+    loss_per_day: float
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,21 @@ class Rollback:
 
     def __str__(self) -> str:
         harmed = [display_name(guard) for guard in self.guards if guard.state == "harmed"]
-        undecided = [guard for guard in self.guards if guard.state == "open"]
-        prefix = f"{self.event.what} of {self.event.date}: {self.decision}"
+        undecided = [guard for guard in self.guards if guard.state == "inconclusive"]
+        prefix = f"Deployment {self.event.description} on {self.event.date}: {self.decision}"
         if harmed:
-            return f"{prefix}. {listed(harmed)} got worse by more than {100 * self.margin:g} %."
-        if self.decision == "nothing is known":
-            enough = f"{MIN_POINTS} points, {MIN_POINTS} points in the {_BEFORE} days before the deployment"
-            return f"{prefix}: no series with a direction has a baseline of {enough}, and a point after it."
+            return f"{prefix}. {listed(harmed)} got worse by more than {100 * self.margin:g}%."
+        if self.decision == "no data":
+            before = f"{MIN_POINTS} points in the {_BEFORE} days before the deployment, and a point after it"
+            return f"{prefix}. No series with a direction has a baseline of {MIN_POINTS} points, {before}."
         if not undecided:
-            return f"{prefix}. Nothing got worse by {100 * self.margin:g} %."
-        costs = [f"{guard.a_day:,.0f} a day of {display_name(guard)}" for guard in undecided if guard.a_day >= 1]
-        cost_text = f" To wait costs some {listed(costs)}, if what was seen goes on." if costs else ""
+            return f"{prefix}. A loss of {100 * self.margin:g}% or more is excluded for all series."
+        costs = [
+            f"{guard.loss_per_day:,.0f} of {display_name(guard)}" for guard in undecided if guard.loss_per_day >= 1
+        ]
+        cost_text = f" Estimated loss per day: {listed(costs)}." if costs else ""
         names = listed(list(map(display_name, undecided)))
-        return f"{prefix}. {names} may have lost more than {100 * self.margin:g} %.{cost_text}"
+        return f"{prefix}. {names} may be worse by more than {100 * self.margin:g}%.{cost_text}"
 
 
 def rollbacks(series: Sequence[WatchedSeries], config: WatchConfig) -> Iterator[Rollback]:
@@ -82,11 +85,11 @@ def rollbacks(series: Sequence[WatchedSeries], config: WatchConfig) -> Iterator[
         guards = tuple(guard for guard in candidates if guard)
         states = {guard.state for guard in guards}
         if not guards:
-            decision: Decision = "nothing is known"
+            decision: Decision = "no data"
         elif "harmed" in states:
             decision = "roll back"
         else:
-            decision = "keep" if states == {"fine"} else "keep watching"
+            decision = "keep" if states == {"ok"} else "keep watching"
         yield Rollback(event, decision, guards, config.margin_relative)
 
 
@@ -103,7 +106,7 @@ def _guard(series: WatchedSeries, event: Event, next_date: date | None, margin: 
     deviations = [np.array([point.value - point.expected for point in side]) for side in (before, after)]
     weights = [1.0 / np.array([point.sigma for point in side]) ** 2 for side in (before, after)]
     means = [float((x * w).sum() / w.sum()) for x, w in zip(deviations, weights, strict=True)]
-    # Standard deviation of the mean of an AR(1) process, relative to independent points.
+    # Standard deviation of the mean of a long AR(1) process with autocorrelation rho, relative to independent points.
     inflation = math.sqrt((1.0 + series.autocorrelation) / (1.0 - series.autocorrelation))
     n, df = len(after), len(before) - 1
     errors = [inflation / math.sqrt(float(side.sum())) for side in weights]
@@ -116,8 +119,8 @@ def _guard(series: WatchedSeries, event: Event, next_date: date | None, margin: 
     relative = difference.relative(critical)
     state = _state(difference, relative, critical, series.better, margin)
     loss_per_day = -series.better * difference.value * series.size / series.days
-    a_day = loss_per_day if state != "fine" and loss_per_day > 0 else math.nan
-    return Guard(series.series, series.part, relative.value, relative[1:], state, a_day)
+    loss_per_day = loss_per_day if state != "ok" and loss_per_day > 0 else math.nan
+    return Guard(series.series, series.part, relative.value, relative[1:], state, loss_per_day)
 
 
 def _state(
@@ -130,9 +133,9 @@ def _state(
     if relative is NO_RELATIVE:
         benefit, half_width = better * difference.value, critical * difference.error
         limit = margin * (abs(difference.base) + critical * difference.base_error)
-        return "harmed" if benefit + half_width < -limit else "fine" if benefit - half_width >= 0 else "open"
+        return "harmed" if benefit + half_width < -limit else "ok" if benefit - half_width >= 0 else "inconclusive"
     low, high = (relative.low, relative.high) if better > 0 else (-relative.high, -relative.low)
-    return "harmed" if high < -margin else "fine" if low > -margin else "open"
+    return "harmed" if high < -margin else "ok" if low > -margin else "inconclusive"
 
 
 def display_name(row: Guard | WatchedSeries) -> str:
@@ -140,7 +143,7 @@ def display_name(row: Guard | WatchedSeries) -> str:
     return row.series if row.part in {QUALITY, MIX} else f"{row.series} of {row.part}"
 
 
-State: TypeAlias = Literal["fine", "alarm", "mix moved", "not watched"]
+State: TypeAlias = Literal["ok", "alarm", "mix changed", "not monitored"]
 QUALITY, MIX = "", "mix"
 # Mean number of events per point, and of non-events for a share, or of equal amounts of money: with fewer, points are
 # too skewed for the normal approximation of the CUSUM.
@@ -190,7 +193,7 @@ class WatchedSeries:
         Start of the alarm; None: no alarm.
     center, level
         Mean of the baseline, and of the points since the alarm; without an alarm, of the last week.
-    within
+    detection_days
         Days within which 80% of losses of the size of the margin are detected, with the current share of missing
         days.
     better, days
@@ -209,7 +212,7 @@ class WatchedSeries:
     since: date | None = None
     center: float = math.nan
     level: float = math.nan
-    within: float = math.nan
+    detection_days: float = math.nan
     better: int = 0
     days: int = 1
     size: float = math.nan
@@ -257,7 +260,8 @@ def watch_series(
     series, part = name
     length = _days_per_point(days, kind)
     if not length:
-        return WatchedSeries(series, part, "not watched", f"it has fewer than {_EVENTS} events in {_LENGTHS[-1]} days")
+        reason = f"it has fewer than {_EVENTS} events in {_LENGTHS[-1]} days"
+        return WatchedSeries(series, part, "not monitored", reason)
     days = _pool_days(days, length)
     starts = np.array([days.first.toordinal() + length * i for i in range(len(days.values))])
     in_baseline = (starts >= config.baseline_from.toordinal()) & (starts + length - 1 <= config.baseline_to.toordinal())
@@ -265,12 +269,12 @@ def watch_series(
     baseline = fit_baseline(days.values, days.errors, days.sizes, weekdays, in_baseline)
     values = days.values[in_baseline & np.isfinite(days.values)]
     if len(values) < MIN_POINTS:
-        points = f"{len(values)} of the {MIN_POINTS} points of {counted(length, 'day')}"
-        return WatchedSeries(series, part, "not watched", f"the baseline has {points} that it takes")
+        points = f"at least {MIN_POINTS} points of {counted(length, 'day')} each"
+        return WatchedSeries(series, part, "not monitored", f"the baseline must have {points}, got {len(values)}")
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return _watch_constant(name, days, in_baseline, kind, config)
     if math.isnan(baseline.center):
-        return WatchedSeries(series, part, "not watched", "its baseline does not tell how much its points vary")
+        return WatchedSeries(series, part, "not monitored", "the variance of the baseline cannot be estimated")
     expected = days.values - baseline.z * baseline.errors
     # Shift to detect, in standard deviations of a point; the reference value k of a CUSUM is half of it.
     shift = config.margin_relative * abs(baseline.center) / float(np.nanmedian(baseline.errors[in_baseline]))
@@ -289,12 +293,12 @@ def watch_series(
     dates = [date.fromordinal(start) for start in starts.tolist()]
     columns = dates, days.values.tolist(), expected.tolist(), baseline.errors.tolist(), in_baseline.tolist()
     return WatchedSeries(
-        series, part, alarm_state if alarm else "fine",
+        series, part, alarm_state if alarm else "ok",
         points=tuple(map(WatchedPoint, *columns, (since >= 0).tolist())),
         since=dates[int(since[-1])] if alarm else None,
         center=baseline.center,
         level=_weighted_mean(days, current),
-        within=delay(round(shift, 2), autocorrelation, k, level, missing=_missing_share(days.values)) * length,
+        detection_days=delay(round(shift, 2), autocorrelation, k, level, missing=_missing_share(days.values)) * length,
         better=kind.better, days=length, size=float(np.nanmean(days.sizes)), autocorrelation=autocorrelation,
     )  # fmt: skip
 
@@ -316,9 +320,9 @@ def _watch_constant(
     dates = [date.fromordinal(days.first.toordinal() + i) for i in range(len(days.values))]
     columns = zip(dates, days.values.tolist(), in_baseline.tolist(), is_worse.tolist(), strict=True)
     return WatchedSeries(
-        *name, "alarm" if alarm else "fine",
+        *name, "alarm" if alarm else "ok",
         points=tuple(WatchedPoint(day, value, center, 0.0, inside, worse) for day, value, inside, worse in columns),
-        since=dates[start] if alarm else None, center=center, level=float(days.values[last]), within=1.0,
+        since=dates[start] if alarm else None, center=center, level=float(days.values[last]), detection_days=1.0,
         better=kind.better, size=float(np.nanmean(days.sizes)), autocorrelation=0.0,
     )  # fmt: skip
 

@@ -204,7 +204,7 @@ def answer_gate(gate: GateResult) -> ReviewQuestion:
 
 def answer_ab_test(test: ABTest, verdict: Verdict) -> ReviewQuestion:
     """Answer with the verdict of the A/B test on the candidate's arm."""
-    states: Mapping[str, QuestionState] = {"ship": "good", "do not ship": "bad", "broken": "bad"}
+    states: Mapping[str, QuestionState] = {"ship": "good", "do not ship": "bad", "invalid": "bad"}
     table = embed_block(test.table("differences"), "users", title="What differs for users")
     return ReviewQuestion("Do users fare better?", states.get(verdict.decision, "undecided"), str(verdict), (table,))
 
