@@ -405,7 +405,7 @@ def test_the_scores_of_reviewed_judgments_change_as_the_list_said() -> None:
         ({"query_id": "q1", "doc_id": "a", "new_grade": ""}, "no new grade is filled in"),
         ({"query_id": "q1", "doc_id": "a", "new_grade": "good"}, "'good' is not a number"),
         ({"query_id": "q1", "doc_id": "a", "new_grade": "1_000"}, "'1_000' is not a number"),
-        ({"query_id": "q1", "doc_id": "a", "new_grade": "1,5"}, "a point, not a comma"),
+        ({"query_id": "q1", "doc_id": "a", "new_grade": "1,5"}, "a decimal point, not a comma"),
         ({"query_id": "q1", "doc_id": "a", "new_grade": "inf"}, "'inf' is infinite"),
         ({"query_id": "q9", "doc_id": "a", "new_grade": 1}, "no topic 'q9'"),
         (

@@ -278,7 +278,9 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
         table, sentence, _ = result.text(width=width).split("\n\n")
         assert max(map(len, table.splitlines())) <= width
         assert all(row.run in table for row in result.rows)
-        assert " ".join(sentence.split()).startswith(f"There is no room for {missing}: the other forms have them.")
+        assert " ".join(sentence.split()).startswith(
+            f"The table is too wide for {missing}. All other formats include them."
+        )
 
 
 def test_the_head_of_the_document_is_that_of_evaluate() -> None:

@@ -225,7 +225,7 @@ def test_without_the_libraries_of_charts(
     assert not [row for row in parsed.of("div") if row.get("class") == "chart"]
     assert len(parsed.of("figure")) == 7
     assert "altair is not installed. Fix: pip install 'judged[plots]'" in " ".join(parsed.words)
-    assert "The numbers of this chart" not in " ".join(parsed.words)
+    assert "Data of this chart" not in " ".join(parsed.words)
     (note,) = missing_chart_notes()
     assert note.startswith("the page has no charts: altair is not installed. Fix: pip install")
     assert sample_report.markdown()

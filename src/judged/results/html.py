@@ -43,7 +43,7 @@ def page(title: str, facts: Iterable[str], blocks: Iterable[Block], page_notes: 
         missing = ""
     except MissingExtraError as error:
         specs, vega_library, missing = {}, "", str(error)
-    note = f'<p class="note">The charts are left out: {escape(missing)}</p>\n' if missing else ""
+    note = f'<p class="note">The page has no charts: {escape(missing)}</p>\n' if missing else ""
     sections = [block for block in blocks if isinstance(block, Section)]
     document = Template(_resource("page.html")).substitute(
         title=escape(title),
@@ -215,7 +215,7 @@ def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
     name, sentence = escape(chart.name), escape(minus(chart.sentence))
     content = "" if tabled else table(chart.numbers or chart.table, chart.title)
     if drawn:
-        content = content and f"<details>\n<summary>The numbers of this chart</summary>\n{content}\n</details>"
+        content = content and f"<details>\n<summary>Data of this chart</summary>\n{content}\n</details>"
         content = f'<div class="chart" data-chart="{name}" role="img" aria-label="{sentence}"></div>\n{content}'
     elif tabled:
         return ""
@@ -263,7 +263,7 @@ def table(
         _cells(column, is_left=is_left[i], is_name=i == name_column, is_chosen=[row == "chosen" for row in kinds])
         for i, column in enumerate(columns)
     ]
-    empty_row = f'<tr><td class="label rest" colspan="{len(columns)}">nothing</td></tr>'
+    empty_row = f'<tr><td class="label rest" colspan="{len(columns)}">no rows</td></tr>'
     body_rows = [f"<tr{_class(row)}>{''.join(parts)}</tr>" for row, *parts in zip(kinds, *cells, strict=True)]
     for row in reversed(range(len(block.groups))):
         if block.groups[row] not in {"", *block.groups[max(row - 1, 0) : row]}:
