@@ -152,7 +152,7 @@ class Answer:
     def _visible_blocks(self, digits: int | None) -> tuple[Block, ...]:
         """Return the blocks for people with `digits` decimals, and the condition on topics if there is one."""
         where = getattr(self.provenance, "where", "")
-        condition = (Sentences((f"Topics are restricted to: {where}.",)),) if where else ()
+        condition = (Sentences((f"Only topics where {where} are included.",)),) if where else ()
         return (*rounded(self.blocks(), digits), *condition)
 
     def text(
@@ -168,7 +168,7 @@ class Answer:
     def latex(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Render the tables as LaTeX (package booktabs), with `digits` decimals."""
         where = getattr(self.provenance, "where", "")
-        condition = f"\n% Topics are restricted to: {escape_controls(where)}" if where else ""
+        condition = f"\n% Only topics where {escape_controls(where)} are included." if where else ""
         return latex(rounded(self.blocks(), digits), unfold) + condition
 
     def html(self, *, digits: int | None = None) -> str:

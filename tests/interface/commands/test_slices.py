@@ -119,7 +119,7 @@ def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None
     assert found["qrels"]["where"] == "traffic >= 6 and kind != 'rare'"
     for more in ((), ("--compare",), ("--format", "markdown")):
         out = run(*CALL, "--by", "kind", "--where", "traffic >= 6", *more).out
-        assert "Topics are restricted to: traffic >= 6." in unescape(out)
+        assert "Only topics where traffic >= 6 are included." in unescape(out)
 
 
 @pytest.mark.usefixtures("folder")
