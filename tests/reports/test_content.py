@@ -345,7 +345,7 @@ def test_lower_is_better(make: Callable[..., Report]) -> None:
 
 def test_a_sum_is_shown_and_not_tested(make: Callable[..., Report]) -> None:
     report = make(measures=["NumRelRet"], baseline="old")
-    assert "NumRelRet is a sum over the topics: it is shown, and not tested." in report.sentences
+    assert "NumRelRet is a sum over topics, and was not tested." in report.sentences
     assert report.table("board").grid().header == ("run", "NumRelRet")
     assert any(text.startswith("matrix: NumRelRet has no mean") for text in notes(report, "Omitted sections"))
 

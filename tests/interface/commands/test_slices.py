@@ -207,8 +207,8 @@ def test_sums_are_not_compared_and_it_says_so(run: Callable[..., Ended]) -> None
     assert (alone.code, problem in alone.err) == (2, True)
     beside = run(*CALL, "-m", "NumRelRet", "--by", "kind", "--compare")
     assert beside.code == 0
-    assert "NumRelRet is a sum over the topics: it is not compared by slice" in beside.err
-    assert "it is shown, and not tested" not in beside.err
+    assert "NumRelRet is a sum over the topics, so it is not compared by slice" in beside.err
+    assert "was not tested" not in beside.err
 
 
 @pytest.mark.usefixtures("folder")
