@@ -101,7 +101,7 @@ def test_kinds_of_topics_are_recovered() -> None:
 
 def test_verdicts_on_the_damaged_run_alone() -> None:
     collection = planted(41)
-    expected = {"candidates": "not found", "ranking": "found but ranked badly", "both": "both"}
+    expected = {"candidates": "not retrieved", "ranking": "ranked low", "both": "both"}
     for kind in KINDS:
         result, topics = stages_of_damage(collection, 0, kind, 1.0)
         verdicts = Counter(

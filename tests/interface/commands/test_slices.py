@@ -176,7 +176,10 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
     [
         ((), "a slicing attribute is required. Fix: use --by with one of kind, traffic, or --slices FILE"),
         (("--by", "odd"), "no attribute 'odd'"),
-        (("--by", "words"), "the attribute words is in no table and cannot be derived. Fix: pass the topics' texts"),
+        (
+            ("--by", "words"),
+            ("the attribute words is in no table and cannot be derived. Fix: pass the texts of the topics"),
+        ),
         (("--by", "freshness"), "cannot be derived. Fix: pass documents with a date."),
         (("--by", "kind", "--baseline", "odd"), "no run 'odd' to use as the baseline. Fix: use one of bad, good"),
         (("--by", "kind", "--compare", "--baseline", "bad"), "cannot be combined"),

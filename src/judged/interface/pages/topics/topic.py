@@ -76,7 +76,7 @@ def losses(
             stage_losses = stages(qrels, topic_run, measure=measure, cutoff=CANDIDATE_CUTOFF)
             counts = judged.sum(judged.relevant(rel) & (judged.rank <= CANDIDATE_CUTOFF)), judged.num_relevant(rel)
             n_found, relevant = (count.astype(np.int64) for count in counts)
-            trace = replace(stage_losses.trace, num_found=n_found, relevant=relevant)
+            trace = replace(stage_losses.trace, num_retrieved=n_found, relevant=relevant)
             stage_losses = replace(stage_losses, trace=trace)
         except JudgedError as error:
             row["sentence"] = str(error)
