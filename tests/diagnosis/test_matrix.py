@@ -190,7 +190,7 @@ def test_forms() -> None:
     assert document["points"][0]["quadrant"] is None
     topics = {(topic["run"], topic["query_id"]): topic for topic in document["topics"]}
     assert topics["new", "q01"]["quadrant"] == "ranking problem"
-    assert document["lost"][0]["found"][:2] == ["q02", "q05"]
+    assert document["lost"][0]["topics"][:2] == ["q02", "q05"]
     assert {row["quadrant"]: row["n"] for row in document["counts"] if row["run"] == "new"} == result.counts("new")
     rows = list(csv.DictReader(io.StringIO(result.csv("topics"))))
     assert (len(rows), rows[60]["run"], float(rows[60]["y"])) == (120, "new", 0.0)

@@ -402,7 +402,7 @@ def test_forms() -> None:
         "final_rank": 15,
     }  # fmt: skip
     assert document["lost"][1]["part"] == "candidates"
-    assert document["lost"][1]["found"][:2] == ["q00", "q02"]
+    assert document["lost"][1]["topics"][:2] == ["q00", "q02"]
     rows = list(csv.DictReader(io.StringIO(result.csv("topics"))))
     assert (len(rows), rows[0]["verdict"], rows[-1]["lost_ranking"]) == (40, "not retrieved", "1.0")
     assert all(text in result.text(unfold=["topics"]) for text in ("lost: candidates", "q00", "Holm"))

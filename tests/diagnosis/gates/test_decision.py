@@ -196,7 +196,7 @@ def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
     assert twelve.detectable > 0.1
     assert (
         "with 6 topics, p cannot be below 0.016, or below 0.031 after Holm's correction for 2 checks: this check can"
-        " never fail unless others do."
+        " never fail unless other checks fail."
     ) in six.sentence
     undecidable = decided(pair(losses), other, correction="bonferroni", alpha=0.02)[0]
     assert "after Bonferroni's correction for 2 checks: this check can never fail." in undecidable.sentence

@@ -294,7 +294,11 @@ class Stages(Answer):
         yield Column("attainable_candidates", trace.attainable.tolist(), NUMBER, only="data")
         yield Column("recall", trace.recall.tolist(), NUMBER, self._recall_title)
         yield Column(
-            "retrieved", trace.num_retrieved.tolist(), COUNT, details=[f"of {n}" for n in trace.relevant.tolist()]
+            "retrieved",
+            trace.num_retrieved.tolist(),
+            COUNT,
+            "hits",
+            details=[f"of {n}" for n in trace.relevant.tolist()],
         )
         yield Column("relevant", trace.relevant.tolist(), COUNT, only="data")
         for name, part in zip(PARTS, trace.parts.tolist(), strict=True):
