@@ -405,7 +405,7 @@ def test_forms() -> None:
     assert document["lost"][1]["topics"][:2] == ["q00", "q02"]
     rows = list(csv.DictReader(io.StringIO(result.csv("topics"))))
     assert (len(rows), rows[0]["verdict"], rows[-1]["lost_ranking"]) == (40, "not retrieved", "1.0")
-    assert all(text in result.text(unfold=["topics"]) for text in ("lost: candidates", "q00", "Holm"))
+    assert all(text in result.text(unfold=["topics"]) for text in ("loss: candidates", "q00", "Holm"))
     first = sample_stages(measure="nDCG(undefined=skip)@10").topics_table().grid().rows[0]
     assert first[:2] == ("c", "not retrieved")
 
