@@ -90,7 +90,7 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     assert ("nDCG@10", "tau") in {(row["measure"], row["quantity"]) for row in rows}
     markdown = run(*given, "--format", "markdown")
     assert markdown.out.startswith("| judge | other judge |")
-    assert "2 of 3 pairs of judges judged nothing in common" in markdown.err
+    assert "2 of 3 pairs of judges share no judged document" in markdown.err
     assert run(*given, "--format", "latex").out.count(r"\begin{tabular}") == 4
     assert run(*given, "-o", "made.txt").out == ""
     assert (tmp_path / "made.txt").read_text().startswith("judge  other judge")

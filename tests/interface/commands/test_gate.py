@@ -232,7 +232,7 @@ def test_init_warns_of_a_baseline_that_is_hardly_judged(folder: Path, run: Calla
     assert "warning: few: nothing returned for 38 of 40 topics" in done.err
     assert "warning: few: 0.5% of its top 10 documents are judged: judgments are sparse, or document" in done.err
     assert [one.kind for one in read_config(folder / "n.toml").guardrails] == ["missing topics"]
-    assert "So few are judged here" in (folder / "n.toml").read_text().replace("\n# ", " ")
+    assert "Too few documents are judged" in (folder / "n.toml").read_text().replace("\n# ", " ")
     with pytest.warns(judged.JudgedWarning) as told:
         first_config(qrels, runs["few"], None, "RR")
     assert len(told) == 2

@@ -109,7 +109,7 @@ def test_quadrants_select_by_the_cuts(by_hand: TestClient) -> None:
     assert chosen(by_hand, f"{AXES}&quadrant=healthy") == ["a", "b", "f"]
     assert chosen(by_hand, f"{AXES}&quadrant=ranking+problem") == ["c", "g"]
     assert chosen(by_hand, f"{AXES}&quadrant=both+problems&y0=0.1") == ["d", "h"]
-    assert chosen(by_hand, f"{AXES}&quadrant=nothing+relevant") == ["none"]
+    assert chosen(by_hand, f"{AXES}&quadrant=no+relevant+documents") == ["none"]
     assert chosen(by_hand, f"{AXES}&quadrant=coverage+problem") == []
 
 
