@@ -70,7 +70,7 @@ def test_the_summary_has_the_numbers(sample_report: Report, report_input: dict[s
         "3 runs were evaluated on 24 topics with 72 judgments (qrels), by nDCG@10, AP and R@100."
     )
     assert sample_report.sentences[1] == (
-        f"<i>third</i> has the best nDCG@10, {best.value:.4f} (95% CI {best.ci[0]:.3f} to {best.ci[1]:.3f})."
+        f"<i>third</i> has the best nDCG@10, {best.value:.4f} (95% CI [{best.ci[0]:.3f}, {best.ci[1]:.3f}])."
     )
     pair = compare(report_input["qrels"], report_input["runs"], REPORTED_MEASURES, baseline="old").pair(
         "old", "<i>third</i>"
@@ -376,7 +376,7 @@ def test_ties_are_warned_of_once_and_unjudged_documents_too(
     also = {q: {"bad": 1.0, "fair": 1.0} for q in report_input["qrels"]}
     report = make(runs={"old": report_input["runs"]["old"], "tied": tied, "also": also}, baseline="old")
     assert len([warning for warning in report.warnings if warning.startswith("ties among the judged documents")]) == 1
-    assert any(warning.startswith("old: 61% of its first 10 documents are judged") for warning in report.warnings)
+    assert any(warning.startswith("old: 61% of its top 10 documents are judged") for warning in report.warnings)
 
 
 def test_errors(make: Callable[..., Report]) -> None:

@@ -29,7 +29,7 @@ def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> Non
     assert section is not None
     assert section.title == "User behavior"
     assert answer.to_dict()["results"]["online"] == scores().to_dict()
-    lead = f"{UNFIT} In 1,000 pages of 40 users, pages with a click (PageCTR) is 38.1% (95% CI 36.9% to 39.3%)."
+    lead = f"{UNFIT} In 1,000 pages of 40 users, pages with a click (PageCTR) is 38.1% (95% CI [36.9%, 39.3%])."
     assert lead in answer.sentences
     assert section.sentences[0].startswith("ubi.ndjson (ubi)")
     ours = [text for text in answer.warnings if text.startswith(("ubi.ndjson", "Position bias"))]

@@ -62,7 +62,7 @@ class Collections(Answer):
         name = measure or self.measures[0]
         if name not in self.measures:
             raise InputError(
-                (f"{name} was not evaluated on all collections"), fix=f"use one of {', '.join(self.measures)}"
+                f"{name} was not evaluated on all collections", fix=f"use one of {', '.join(self.measures)}"
             )
         order, baseline = self.order(), self.choices.baseline
         means = [self.mean(system, name) for system in order]

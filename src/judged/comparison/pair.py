@@ -331,7 +331,7 @@ class Pair:
         low, high = (decimal(limit, 3) for limit in self.shown_interval)
         disagreement = "" if self.interval_agrees else ", computed by another method than p; significance depends on p"
         interval = "CI" if self.result.posterior is None else "credible interval"
-        return f"{text} ({format_level(self.result.level)} {interval} {low} to {high}{disagreement})"
+        return f"{text} ({format_level(self.result.level)} {interval} [{low}, {high}]{disagreement})"
 
     def _p_text(self) -> str:
         result = self.result

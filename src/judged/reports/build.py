@@ -114,7 +114,7 @@ def report(
     >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> print(report(qrels, {"bad": bad, "good": good}, measures="RR").sentences[1])
-    good has the best RR, 1.0000 (95% CI 0.752 to 1.000).
+    good has the best RR, 1.0000 (95% CI [0.752, 1.000]).
     """
     judgments, runs_by_name = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
     measures = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures

@@ -49,8 +49,7 @@ def headline(scores: OnlineScores) -> str:
     title = first.metric.title[:1].lower() + first.metric.title[1:]
     counts = dict(scores.counts)
     sample = " of ".join(counted(counts.get(f"{unit}s", 0), unit) for unit in ("page", scores.over))
-    interval = format_interval(first).strip("[]").replace(", ", " to ")
-    limits = "" if math.isnan(first.low) else f" ({percent(scores.level)} CI {interval})"
+    limits = "" if math.isnan(first.low) else f" ({percent(scores.level)} CI {format_interval(first)})"
     return f"In {sample}, {title} ({first.metric}) is {format_estimate(first)}{limits}."
 
 

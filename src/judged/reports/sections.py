@@ -75,8 +75,8 @@ def cutoffs(data: ReportData) -> ReportPart | None:
         return None
     sentences = ["If two lines cross, the better run depends on the cutoff."]
     if omitted := len(data.ranked) - len(names):
-        shown = join_names(names, _MAX_CURVES)
-        sentences.insert(0, f"The chart shows {shown}, and omits {counted(omitted, 'other run')}.")
+        drawn_runs = join_names(names, _MAX_CURVES)
+        sentences.insert(0, f"The chart shows {drawn_runs}, and omits {counted(omitted, 'other run')}.")
     text = [Sentences(tuple(sentences))] if len(names) > 1 else []
     charts = (replace(curve.charts()["curves"], name=f"cutoffs{i}") for i, curve in enumerate(curves, 1))
     results = {f"curve {curve.name}": curve for curve in curves}
@@ -137,7 +137,7 @@ def _format_estimate(estimate: Estimate) -> str:
     value = f"{estimate.value:.0f}" if estimate.aggregate in {"sum", "count"} else decimal(estimate.value)
     if estimate.ci is None:
         return value
-    return f"{value} (95% CI {decimal(estimate.ci[0], 3)} to {decimal(estimate.ci[1], 3)})"
+    return f"{value} (95% CI [{decimal(estimate.ci[0], 3)}, {decimal(estimate.ci[1], 3)}])"
 
 
 def _tests_sentence(data: ReportData) -> str:

@@ -260,7 +260,7 @@ def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
     result = evaluate(qrels, ranked, "GMAP").by_slice(slice_topics(groups, "group"))
     text = result.sentences[0]
     assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 compared with the other 20" in text
-    assert f"CI {TIMES}0.250 to {TIMES}0.250" in text
+    assert f"CI [{TIMES}0.250, {TIMES}0.250]" in text
 
 
 def test_relevant_documents_of_another_level_are_not_pooled() -> None:

@@ -53,7 +53,7 @@ MEANINGS = {
     OUTCOME: (
         _RUN,
         "text",
-        ("rank of the first relevant document, in bands: an outcome of the run, not a property of the topic"),
+        "rank of the first relevant document, in bands: an outcome of the run, not a property of the topic",
     ),
 }
 """Source, type, and meaning of each derived attribute."""

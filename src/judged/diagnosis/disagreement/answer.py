@@ -265,7 +265,7 @@ class Disagreement(AnswerOfScores):
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
         kinds = {
-            ("no preference of one measure"): PALETTE[-1],
+            "no preference of one measure": PALETTE[-1],
             "same preference": PALETTE[0],
             "opposite preferences": PALETTE[1],
         }

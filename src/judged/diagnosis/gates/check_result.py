@@ -279,7 +279,7 @@ def _interval_prefix(check: CheckResult) -> str:
     if check.interval is None or any(map(math.isinf, check.interval)):
         return ""
     low, high = map(check.format_signed, check.interval)
-    return f"{check.level:.0%} CI of the difference {low} to {high}, "
+    return f"{check.level:.0%} CI of the difference [{low}, {high}], "
 
 
 def _correction_suffix(check: CheckResult) -> str:

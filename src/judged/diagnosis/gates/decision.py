@@ -187,7 +187,7 @@ def _with_tests(result: CheckResult, scores: CheckScores, config: GateConfig) ->
     if test == "t" and spread(scores.differences) == 0:
         test, note = (
             "randomization",
-            ("all topics have the same difference, so the randomization test replaced the t-test"),
+            "all topics have the same difference, so the randomization test replaced the t-test",
         )
     margin = scores.to_test_scale(result.margin)
     harm, safe = (_one_sided(scores, margin, test, side, config) for side in ("less", "greater"))

@@ -39,7 +39,7 @@ _SIGN = {"below": "-", "above": "+"}
 _SIGNS = "-: CI below the cut, +: CI above the cut, ?: CI includes the cut"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
 _MEANING = {
-    RANKING: ("relevant documents are retrieved but ranked low"),
+    RANKING: "relevant documents are retrieved but ranked low",
     COVERAGE: "relevant documents are not retrieved",
 }
 _SIDE_TEXT = {UNDECIDED: "not significantly different from"}

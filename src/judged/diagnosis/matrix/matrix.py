@@ -137,7 +137,7 @@ def matrix_of_scores(
     for cut, (low, high), axis in zip(axis_cuts, ranges, axes, strict=True):
         if not low <= cut <= high:
             raise InputError(
-                (f"the cut {cut:g} is outside the range of {axis}"), fix=f"use a cut from {low:g} to {high:g}"
+                f"the cut {cut:g} is outside the range of {axis}", fix=f"use a cut from {low:g} to {high:g}"
             )
     points: list[MatrixPoint] = []
     for name in run_names:
