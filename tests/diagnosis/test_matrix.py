@@ -254,7 +254,7 @@ def test_full_judgment_is_claimed_only_where_it_is() -> None:
         points = (replace(gone_point, quadrant="coverage problem", judged=judged),)
         text = " ".join(replace(result, points=(*result.points[:-1], *points)).sentences)
         assert ("because of missing judgments" in text) == is_low
-        assert "100% of its first 10" not in text
+        assert "100% of its top 10 documents" not in text
 
 
 def test_many_runs_are_summed_up() -> None:

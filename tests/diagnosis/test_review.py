@@ -526,7 +526,7 @@ def test_one_is_not_called_several() -> None:
     assert "the 1 most informative are listed" in text
     single = " ".join(review({"q": {"a": 1}}, {"q": ["a"]}, measure="P@1").sentences)
     assert "of the 1 document in the top 1 of 1 topic, 0 (0.0%) are judged not relevant" in single
-    assert "Of 1 relevant document 0 (0.0%) are not among them" in single
+    assert "Of 1 relevant document, 0 (0.0%) are not in the top 1" in single
 
 
 def test_texts_stand_below_their_rows_and_rates_by_slice() -> None:

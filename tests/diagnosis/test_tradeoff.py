@@ -259,7 +259,7 @@ def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
     """Against slow, mid loses a half of RR: for 80 requests a second more, and for 40 ms less."""
     costs = {"slow": {"ms": 50, "qps": 20}, "mid": {"ms": 10, "qps": 100}}
     from_slow = " ".join(SCORES.tradeoff(costs, baseline="slow", higher_is_better="qps").sentences)
-    assert "mid against slow: RR -0.5000 (-0.500 to -0.500); ms -40 (0.0125 for one unit of ms);" in from_slow
+    assert "mid against slow: RR -0.5000 (95% CI [-0.500, -0.500]); ms -40 (0.0125 for one unit of ms);" in from_slow
     assert "qps +80 (0.00625 for one unit of qps)." in from_slow
     from_mid = " ".join(SCORES.tradeoff(costs, baseline="mid", higher_is_better="qps").sentences)
     assert "ms +40 (0.0125 for one unit of ms); qps -80 (0.00625 for one unit of qps)." in from_mid

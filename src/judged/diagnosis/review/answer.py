@@ -398,7 +398,7 @@ class ReviewList(Answer):
         counts = [f"{getattr(row, count)}{_percent(getattr(row, rate))}" for count, rate, *_ in _RATE_COLUMNS]
         wrong, unjudged, missing = counts
         reason = f"because their topics have more than {self.cutoff} relevant documents"
-        unreachable = f" {row.unreachable} of them cannot be in the top {self.cutoff}, {reason}."
+        unreachable = f" {row.unreachable} relevant documents cannot be in the top {self.cutoff}, {reason}."
         yield (
             f"{row.run}: of the {counted(row.returned, 'document')} in the top {self.cutoff} of"
             f" {counted(row.n, 'topic')}, {wrong} are judged not relevant and {unjudged} are not judged. Of"

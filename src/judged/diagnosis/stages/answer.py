@@ -440,7 +440,7 @@ class Stages(Answer):
         if opposite and any(change.significant for change in overall):
             yield (
                 "The parts changed in opposite directions. If fewer relevant documents are candidates, fewer can be"
-                " ranked low, so the change by ranking does not show a better or worse ranker."
+                " ranked low, so the change by ranking does not necessarily show a better or worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
         for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):

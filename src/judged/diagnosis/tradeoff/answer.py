@@ -265,7 +265,7 @@ class Tradeoff(Answer):
 
     def _gain_sentence(self, row: TradeoffRow) -> str:
         limit_texts = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
-        limits = f" ({limit_texts[0]} to {limit_texts[1]})" if limit_texts else ""
+        limits = f" ({self.level:.0%} CI [{', '.join(limit_texts)}])" if limit_texts else ""
         rates = {
             name: "" if rate is None else f" ({rate:.3g} for one unit of {name})" for name, rate in row.per_unit.items()
         }
