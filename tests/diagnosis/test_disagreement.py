@@ -86,7 +86,7 @@ def test_first_relevant_and_what_the_other_measure_sees() -> None:
     reason = result["first relevant"]
     assert (reason.measure, reason.system, reason.documents) == ("RR", "the first run", ("a", "b", "c", "d"))
     assert "is at rank 1 instead of 2, and RR depends only on it" in reason.text
-    assert "the second has 3 other ones higher, which P@5 sees" in reason.text
+    assert "the second run ranks 3 other documents higher, which P@5 counts" in reason.text
 
 
 def test_first_relevant_where_the_other_list_has_none() -> None:

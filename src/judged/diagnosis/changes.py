@@ -196,8 +196,8 @@ def regraded_runs_table(
     >>> scores = {"a": np.array([0.5, 1.0]), "b": np.array([1.0, 0.25])}
     >>> moved = regraded_runs_table(parse("AP"), scores, 0, {"a": 0.0, "b": 1.0})
     >>> moved.records()[0]["difference"], moved.note
-    (-0.25, 'Over all 2 topics 1 of 2 runs move in AP, a most, from 0.7500 to 0.5000. \
-Up in the order of the runs: b from place 2 to 1.')
+    (-0.25, 'Over all 2 topics, the AP of 1 of 2 runs changes. The largest change is that of a, from 0.7500 to 0.5000. \
+Runs that move up: b from rank 2 to 1.')
     """
     rows: list[dict[str, Any]] = []
     for run, before in scores.items():
