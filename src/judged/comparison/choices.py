@@ -213,7 +213,7 @@ def describe_least_p(difference: Difference, family: int, choices: Choices, *, a
     if least <= choices.alpha * (1 + ROUNDING):  # significant before the correction, not after it
         corrected = f", or below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
         is_strict = choices.correction == "bonferroni" or (all_pairs and choices.correction == "holm")
-        exception = "" if is_strict else ", unless other comparisons are"
+        exception = "" if is_strict else ", unless other comparisons are significant"
     differing = f"differences on only {difference.differing} of " if difference.differing < difference.n else ""
     return (
         f"with {differing}{counted(difference.n, 'topic')}, p cannot be below {least:.2g}{corrected}: no difference"

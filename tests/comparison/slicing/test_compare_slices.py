@@ -451,7 +451,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
     """Nine topics have a least p of 2^-8, five one of 2^-4 and six one of 2^-5, which Holm doubles at first."""
     for few, words in (
         (5, "p cannot be below 0.062: no difference"),
-        (6, "below 0.031, nor below 0.062 after holm for 2"),
+        (6, "below 0.031, or below 0.062 after holm for 2"),
     ):
         old = np.full(9 + few, 0.2)
         new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])
@@ -464,7 +464,9 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
         (message,) = [text for text in result.warnings if "cannot be below" in text]
         assert message.startswith(f"group=few: with {few} topics, ")
         assert words in message
-        assert message.endswith("unless others are") == (few == 6)  # Holm asks the second of two for 0.05
+        assert message.endswith("unless other comparisons are significant") == (
+            few == 6
+        )  # Holm asks the second of two for 0.05
 
 
 def test_many_small_slices_and_pairs_have_one_line_of_each_kind() -> None:
