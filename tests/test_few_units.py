@@ -162,7 +162,7 @@ def change_reviewed(n: int) -> Verdicts:
         given: dict[str, Any] = {"config": checks, "reviewed": table, "attributes": kinds, "by": "kind"}
         made = review(qrels, {"old": old}, {"new": new}, "RR", **given)
     states = {one.question: one.state for one in made.questions}
-    asked = ("Is it better?", "Are fewer results wrong in review?", "Does the gate let it pass?")
+    asked = ("Is the candidate better?", "Are fewer results wrong in the manual review?", "Does the gate pass?")
     return [made.decision != "undecided", *(states[name] in {"good", "bad"} for name in asked)]
 
 

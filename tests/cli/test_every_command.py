@@ -89,7 +89,7 @@ def test_no_command_is_forgotten() -> None:
 def test_a_command_does_its_job(name: str, form: str, run: Callable[..., Ended]) -> None:
     to_file = ("-o", f"out.{ENDING.get(form, form)}") if (name, form) in WITH_FILE and name != "gate init" else ()
     done = run(*arguments(name, form), *to_file)
-    if form in {"png", "svg", "pdf"} and "this answer has no chart" in done.err:
+    if form in {"png", "svg", "pdf"} and "this result has no chart" in done.err:
         assert done.code == 2
         return
     assert done.code == 0, done.err

@@ -81,7 +81,7 @@ def test_a_damaged_file_is_refused_by_name(
     ],
 )
 def test_a_folder_that_cannot_be_made_is_refused_by_name(refused: Callable[..., str], command: tuple[str, ...]) -> None:
-    assert refused(*command).startswith(f"error: {command[-1]}: this file cannot be used")
+    assert refused(*command).startswith(f"error: {command[-1]}: the file cannot be used")
 
 
 @pytest.mark.parametrize(

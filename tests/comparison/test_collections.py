@@ -51,10 +51,9 @@ def test_a_baseline(result) -> None:
         ("rrf", "0.2500 ‡", "1.0000 †", "0.6250"),
         ("bm25 (baseline)", "0.5000", "0.5000", "0.5000"),
     ]
-    assert "topics: news 9, web 12; paired randomization test, all arrangements, on each collection" in output.caption
+    assert "topics: news 9, web 12; paired randomization test, exact, separately on each collection" in output.caption
     assert (
-        "Holm for the 2 comparisons; alpha = 0.05; † significantly better, ‡ worse than the baseline bm25"
-        in output.caption
+        "Holm for 2 comparisons; alpha = 0.05; † significantly better, ‡ worse than the baseline bm25" in output.caption
     )
     assert r"dense & \textbf{1.0000}$^{\dagger}$ & 0.5000 & \textbf{0.7500} \\" in output.latex()
     assert result.caption != output.caption
@@ -72,7 +71,7 @@ def test_a_system_that_lacks_a_collection_has_no_mean() -> None:
     assert output.measures == ("RR",)
     assert output.order() == ("dense", "bm25", "rrf")
     assert [tuple(map(str, row))[2:] for row in output.leaderboard().grid().rows][2] == ("0.2500", "-", "-")
-    assert "rrf has no mean: no run on web" in output.warnings
+    assert "rrf has no macro average: no run on web" in output.warnings
     assert json.dumps(output.to_dict(), allow_nan=False)
 
 
@@ -111,5 +110,5 @@ def test_errors(collections: dict, options: dict, message: str) -> None:
 def test_unknown_systems_and_measures(result) -> None:
     with pytest.raises(InputError, match="no system 'x'"):
         result.mean("x")
-    with pytest.raises(InputError, match="AP is not in all collections"):
+    with pytest.raises(InputError, match="AP was not evaluated on all collections"):
         result.leaderboard("AP")

@@ -140,7 +140,7 @@ def test_joint_tests_correct_for_all_pairs_even_with_a_baseline() -> None:
     for test, family in (("tukey", 6), ("dunnett", 3)):
         result = SCORES.compare(test=test, baseline="rrf")
         assert [measure.family for measure in result.measures] == [family] * 2
-        assert f"it allows for the {family} comparisons of each measure by itself; alpha" in result.caption
+        assert f"corrected for {family} comparisons within each measure; alpha" in result.caption
         pair = result.pairs[0]
         margin = (pair.result.interval[1] - pair.result.interval[0]) / 2
         assert pair.detectable == pytest.approx(detectable(row(pair.second) - row("rrf"), 0.05, critical=margin))
@@ -202,8 +202,8 @@ def test_families(correction: str, baseline: str | None) -> None:
         [p.result.p for p in by_measure.pairs], correction
     ).tolist()
     assert {measure.family for measure in overall.measures} == {2 * size}
-    assert "of each measure by itself" in by_measure.caption
-    assert "of all measures together" in overall.caption
+    assert "within each measure" in by_measure.caption
+    assert "over all measures" in overall.caption
 
 
 def test_order_of_pairs() -> None:
@@ -229,18 +229,18 @@ def test_geometric_means_are_compared_by_their_ratio() -> None:
     assert pair.shown_difference == pytest.approx(values[1].value / values[0].value)
     assert pair.effects == effect_sizes(*(logarithms(scored) for scored in table.values[:, 0]))
     assert np.isnan(pair.detectable)
-    assert "second / first 0.63" in pair.sentence
+    assert "second / first = 0.63" in pair.sentence
     assert result.pair("first", "second", "AP").result.test == "randomization"  # 4 of 6 topics differ: not t
-    assert "(geometric means: of ratios)" in result.caption
+    assert "(of ratios for geometric means)" in result.caption
     tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs
-    assert "GMAP is compared by ratios, which tukey does not do: it is shown, and not tested" in tukey.warnings
+    assert "GMAP requires a comparison by ratios, which tukey does not support, and was not tested" in tukey.warnings
 
 
 def test_sums_are_shown_and_not_tested() -> None:
     result = scores(["NumRel", "RR"], first=[1, 2, 3], second=[1, 1, 1]).compare(test="t", ci="none")
     assert result.measure("NumRel").pairs == ()
-    assert "NumRel is a sum over the topics: it is shown, and not tested" in result.warnings
+    assert "NumRel is a sum over topics, and was not tested" in result.warnings
     assert result.leaderboard().text().splitlines()[1].split() == ["a", "first", "3", "0.6111"]
     assert result.measure("RR").family == 1
     alone = scores("NumRel", first=[1, 2], second=[1, 1]).compare()
@@ -270,7 +270,7 @@ def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean
             assert pair.result.difference < 0
             assert pair.better is None
             assert pair.favored == "second"
-            assert "points the other way" in pair.sentence
+            assert "favors the other system" in pair.sentence
             assert "better" not in pair.sentence
         assert pair.side == 1
 
@@ -308,7 +308,7 @@ def test_runs_with_different_topics_are_compared_over_those_they_share() -> None
     assert pair.result.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
     assert [estimate.n for estimate in result.measures[0].estimates] == [3, 4]
     assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in result.warnings)
-    assert "topics left out of pairs, as they lack a score for one of the systems, at most: RR 1" in result.warnings
+    assert "largest number of topics excluded from a pair because one system has no score: RR 1" in result.warnings
 
 
 def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
@@ -326,7 +326,7 @@ def test_identical_runs() -> None:
     pair = result.pair("old", "new")
     assert (pair.result.p, pair.significant, pair.better) == (1.0, False, None)
     assert pair.sentence == "new and old have the same RR on all 4 topics."
-    assert "the same scores on every topic: old = new" in result.warnings
+    assert "equal scores on every topic: old = new" in result.warnings
     assert [cell.best for *_, cell in result.leaderboard().grid().rows] == [True, True]
     assert np.isnan(pair.detectable)
 
@@ -334,16 +334,16 @@ def test_identical_runs() -> None:
 def test_one_topic_allows_no_conclusion() -> None:
     pair = scores(old=[1], new=[2]).compare().pair("old", "new")
     assert not pair.significant
-    assert pair.sentence == "new and old have 1 topic in common for RR: nothing can be concluded."
+    assert pair.sentence == "new and old share 1 topic with scores in RR: no conclusion is possible."
 
 
 def test_too_few_topics_or_resamples_to_find_anything() -> None:
     few = scores(old=[1, 2, 3, 4], new=[2, 3, 4, 5]).compare()
     assert few.pairs[0].result.p == 2 / 2**4
-    assert "with 4 topics p cannot be below 0.12: no difference can be significant at 0.05" in few.warnings
+    assert "with 4 topics, p cannot be below 0.12: no difference can be significant at alpha = 0.05" in few.warnings
     least = SCORES.compare(resamples=100, alpha=0.01)
     assert any(
-        text.startswith("with 100 resamples and 6 comparisons p cannot be below 0.059") for text in least.warnings
+        text.startswith("with 100 resamples and 6 comparisons, p cannot be below 0.059") for text in least.warnings
     )
     assert not any("resamples" in text for text in SCORES.compare(resamples=100, alpha=0.1).warnings)
     assert not any("resamples" in text for text in SCORES.compare(resamples=100, alpha=0.01, correction="bh").warnings)
@@ -436,11 +436,13 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
     assert not any(pair.significant for pair in three.pairs)
     assert all(np.isnan(pair.detectable) for pair in three.pairs)
     assert "would often be missed" not in three.pairs[0].sentence
-    note = "with 6 topics p cannot be below 0.031, nor below 0.094 after holm for 3 comparisons: no difference can be"
-    assert f"{note} significant at 0.05" in three.warnings
+    note = "with 6 topics, p cannot be below 0.031, or below 0.094 after holm for 3 comparisons: no difference can be"
+    assert f"{note} significant at alpha = 0.05" in three.warnings
     late = scores(**runs).compare(correction="hochberg")  # rejects all: all p-values are below alpha
     assert all(pair.significant for pair in late.pairs)
-    assert any(text.endswith("significant at 0.05, unless others are") for text in late.warnings)
+    assert any(
+        text.endswith("significant at alpha = 0.05, unless other comparisons are significant") for text in late.warnings
+    )
     two = scores(a=runs["a"], b=runs["b"]).compare()
     assert two.pairs[0].significant
     assert two.pairs[0].detectable > 0
@@ -451,7 +453,7 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
 def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
     few = scores(old=[1, 2, 3, 4], new=[2, 3, 4, 6]).compare().pairs[0]
     assert np.isnan(few.detectable)
-    assert few.sentence.partition("That does")[2].startswith(" not make them equal. ")
+    assert few.sentence.partition("This does")[2].startswith(" not mean that they are equal. ")
 
 
 def test_captions_have_no_superfluous_explanations() -> None:

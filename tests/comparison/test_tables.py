@@ -23,9 +23,9 @@ RANKS = {
 }
 # all 2^10 sign flips: only the one that was seen and its mirror are as extreme, so p is 2/1024, by Holm times 3 or 2;
 # a_b and 50%|x tie on 3 topics: 2/2^7
-RULES = "paired randomization test, all arrangements; p corrected by Holm for the 3 comparisons; alpha = 0.05"
+RULES = "paired randomization test, exact; p corrected by Holm for 3 comparisons; alpha = 0.05"
 CAPTION = f"n = 10 topics; {RULES}"
-LETTERS = "letters: the systems that this one is significantly better than"
+LETTERS = "letters: systems that this system is significantly better than"
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,8 @@ a  a_b    0.7833 bc
 b  50%|x  0.5417 c
 c  old    0.2279
 
-n = 10 topics; paired randomization test, all arrangements; p corrected by Holm for the 3
-comparisons; alpha = 0.05; letters: the systems that this one is significantly better than
+n = 10 topics; paired randomization test, exact; p corrected by Holm for 3 comparisons; alpha =
+0.05; letters: systems that this system is significantly better than
 
 == RR ==
 
@@ -52,31 +52,29 @@ a  a_b             +0.242 *  +0.555 *
 b  50%|x  0.016 *            +0.314 *
 c  old    0.006 *   0.006 *
 
-RR: above the diagonal row minus column, below it p; significant values are marked *
+RR: above the diagonal: row minus column; below the diagonal: p; significant values are marked *
 
 run    baseline                difference  adjusted p     dz  won-tied-lost  detectable
 a_b    50%|x     +0.2417 [0.021, 0.500] *       0.016  +1.05          7-3-0       0.272
 a_b    old       +0.5554 [0.308, 0.789] *      0.0059  +2.36         10-0-0       0.290
 50%|x  old       +0.3138 [0.188, 0.483] *      0.0059  +1.95         10-0-0       0.243
 
-RR: significant differences are marked *; 98.3% intervals: all 3 together hold the true differences
-in 95% of samples; detectable: a true difference of this size is found at least four times out of
-five at alpha = 0.05 / 3, as the correction has it, if other topics differ as these do (less often
-where it rests on rare topics)
+RR: significant differences are marked *; 98.3% CIs: all 3 contain the true differences
+simultaneously in 95% of samples; detectable: true difference that is detected with at least 80%
+power at the corrected alpha = 0.05 / 3, if differences on new topics vary as on these topics (less
+power if rare topics cause the difference)
 
-a_b is better than 50%|x in RR: a_b - 50%|x +0.2417 (98.3% interval 0.021 to 0.500) over 10 topics,
-p = 0.016 after Holm. Effect dz +1.05; a_b is higher on 7 topics, equal on 3, lower on 0. Up to
-25.9% of all topics may belong to a kind that is missing from these 10: a mean difference below
--0.69 on them would reverse the result. Largest differences in favor of a_b: q00 0.500, q01 0.500,
-q05 0.500.
-a_b is better than old in RR: a_b - old +0.5554 (98.3% interval 0.308 to 0.789) over 10 topics, p =
-0.0059 after Holm. Effect dz +2.36; a_b is higher on 10 topics, equal on 0, lower on 0. Largest
-differences in favor of a_b: q08 0.857, q05 0.800, q00 0.750.
-50%|x is better than old in RR: 50%|x - old +0.3138 (98.3% interval 0.188 to 0.483) over 10 topics,
-p = 0.0059 after Holm. Effect dz +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Up to
-25.9% of all topics may belong to a kind that is missing from these 10: a mean difference below
--0.90 on them would reverse the result. Largest differences in favor of 50%|x: q06 0.667, q09 0.500,
-q08 0.357.
+a_b is better than 50%|x in RR: a_b - 50%|x = +0.2417 (98.3% CI [0.021, 0.500]) over 10 topics, p =
+0.016 after Holm. Effect size dz = +1.05; a_b is higher on 7 topics, equal on 3, lower on 0. Up to
+25.9% of all topics may be of a kind that is not among these 10: a mean difference below -0.69 there
+would reverse it. Largest differences in favor of a_b: q00 0.500, q01 0.500, q05 0.500.
+a_b is better than old in RR: a_b - old = +0.5554 (98.3% CI [0.308, 0.789]) over 10 topics, p =
+0.0059 after Holm. Effect size dz = +2.36; a_b is higher on 10 topics, equal on 0, lower on 0.
+Largest differences in favor of a_b: q08 0.857, q05 0.800, q00 0.750.
+50%|x is better than old in RR: 50%|x - old = +0.3138 (98.3% CI [0.188, 0.483]) over 10 topics, p =
+0.0059 after Holm. Effect size dz = +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Up
+to 25.9% of all topics may be of a kind that is not among these 10: a mean difference below -0.90
+there would reverse it. Largest differences in favor of 50%|x: q06 0.667, q09 0.500, q08 0.357.
 
 Over the 10 topics of the qrels; ties by descending document id"""
     )
@@ -210,7 +208,7 @@ def test_long_lists_are_collapsed() -> None:
     rng = np.random.default_rng(4)
     many = scores(**{f"s{i:02}": rng.integers(1, 15, 6).tolist() for i in range(28)}).compare(test="t")
     text = many.text(width=100)
-    assert "numbers: the systems that" in many.caption
+    assert "numbers: systems that" in many.caption
     assert [row[0] for row in many.leaderboard().grid().rows] == [str(i) for i in range(1, 29)]
     assert "368 more pairs (--pairs)" in text  # 28 * 27 / 2 - 10
     assert "above the diagonal" not in text

@@ -73,7 +73,7 @@ def test_topics_that_differ_most_both_ways() -> None:
     mean = result.means[0]
     assert (mean.better, mean.worse, mean.same) == (1, 1, 1)
     assert mean.first == pytest.approx(((1 + 1.5) / IDEAL + 2) / 3)
-    assert "1 for second, 1 against it" in result.sentences[-1]
+    assert "second is better on 1 and worse on 1" in result.sentences[-1]
 
 
 def test_where_less_is_better_wins_turn_round() -> None:
@@ -87,7 +87,7 @@ def test_where_less_is_better_wins_turn_round() -> None:
 def test_nothing_differs() -> None:
     result = diff(QRELS, A, A)
     assert result.topics == ()
-    assert result.sentences[-1] == "No topic differs by nDCG@10: there is nothing to show."
+    assert result.sentences[-1] == "No topic has a difference in nDCG@10."
     (same,) = diff(QRELS, A, A, "q1").topics
     assert same.outcome == "same"
     assert "the same rank in both" in same.sentence
@@ -144,7 +144,7 @@ def test_the_head_of_the_document_is_that_of_evaluate(tmp_path: Path) -> None:
 
 def test_one_topic_that_differs_is_called_one() -> None:
     result = diff({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 1.0}})
-    assert result.sentences[-1] == "Shown is the only topic that differs by nDCG@10."
+    assert result.sentences[-1] == "The only topic with a difference in nDCG@10 is shown."
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_one_topic_that_differs_is_called_one() -> None:
         ({"topic": "q9"}, "no topic 'q9'"),
         ({"second": {"z": {"a": 1.0}}}, "no topic in common"),
         ({"cutoff": 0}, "cutoff must be an integer of at least 1"),
-        ({"second": {"q1": ["a"]}, "first": {"q1": {"a"}}}, "not a ranking"),
+        ({"second": {"q1": ["a"]}, "first": {"q1": {"a"}}}, "has no ranking"),
     ],
 )
 def test_refused(change: dict[str, Any], message: str) -> None:
@@ -247,7 +247,7 @@ def test_forms_hold_the_same() -> None:
     last = {"query_id": "q2", "measure": "RR", "first": 1.0, "second": 0.5, "difference": -0.5, "below": None}
     assert document["scores"][-1] == last
     row = document["documents"][0]
-    assert (row["moved"], row["places"], row["adds to RR"]) == ("up", 2, None)
+    assert (row["moved"], row["places"], row["contribution to RR"]) == ("up", 2, None)
     assert result.markdown().count("### topic") == 2
     assert f"| 1 | 3 | a | from 3, {1.5 / IDEAL:+.4f} |" in result.markdown()
     assert len(result.table()) == sum(len(topic.rows) for topic in result.topics)

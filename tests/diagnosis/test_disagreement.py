@@ -41,8 +41,8 @@ BINARY = {"a": 1, "b": 1, "c": 1, "d": 1, "n": 0, "m": 0, "o": 0, "p": 0, "q": 0
 def test_below_the_cutoff() -> None:
     result = reasons_by_kind(BINARY, "a b n m o p", "n a m b c d", "nDCG@2", "R@6")
     reason = result["below the cutoff"]
-    assert (reason.measure, reason.system, reason.documents) == ("R@6", "the second", ("c", "d"))
-    assert "finds 2 more relevant documents below rank 2: R@6 looks there, nDCG@2 does not" in reason.text
+    assert (reason.measure, reason.system, reason.documents) == ("R@6", "the second run", ("c", "d"))
+    assert "has 2 more relevant documents below rank 2: R@6 counts them, nDCG@2 does not" in reason.text
 
 
 def test_what_the_deeper_measure_does_not_see_is_no_reason() -> None:
@@ -65,8 +65,8 @@ def test_what_speaks_against_the_preference_of_a_measure_is_no_reason() -> None:
 def test_across_the_cutoff() -> None:
     result = reasons_by_kind(BINARY, "a b n m o", "a n m b c", "P@2", "R@5")
     reason = result["across the cutoff"]
-    assert (reason.measure, reason.system, reason.documents) == ("P@2", "the first", ("b",))
-    assert reason.text.startswith("the first has 1 relevant document in the first 2 that the second has below")
+    assert (reason.measure, reason.system, reason.documents) == ("P@2", "the first run", ("b",))
+    assert reason.text.startswith("the first run has 1 relevant document in the top 2 that the second run ranks lower")
     assert reason.text.endswith("R@5 counts the same in both lists")
     assert result["below the cutoff"].documents == ("c",)
 
@@ -76,67 +76,68 @@ def test_steps_across_the_cutoff_are_counted_both_ways() -> None:
     reason = reasons_by_kind(BINARY, "a b n c", "c n a b", "P@2", "R@4")["across the cutoff"]
     assert reason.documents == ("a", "b")
     assert reason.text == (
-        "the first has 2 relevant documents in the first 2 that the second has below, 1 the other way round: P@2"
-        " sees the step, R@4 counts the same in both lists"
+        "the first run has 2 relevant documents in the top 2 that the second run ranks lower and 1 vice versa: P@2"
+        " depends on this cutoff, R@4 counts the same in both lists"
     )
 
 
 def test_first_relevant_and_what_the_other_measure_sees() -> None:
     result = reasons_by_kind(BINARY, "a n m o b c d", "n a b c d m o", "RR", "P@5")
     reason = result["first relevant"]
-    assert (reason.measure, reason.system, reason.documents) == ("RR", "the first", ("a", "b", "c", "d"))
-    assert "is at rank 1 rather than 2, and RR depends on no other" in reason.text
-    assert "the second has 3 other ones higher, which P@5 sees" in reason.text
+    assert (reason.measure, reason.system, reason.documents) == ("RR", "the first run", ("a", "b", "c", "d"))
+    assert "is at rank 1 instead of 2, and RR depends only on it" in reason.text
+    assert "the second run ranks 3 other documents higher, which P@5 counts" in reason.text
 
 
 def test_first_relevant_where_the_other_list_has_none() -> None:
     result = reasons_by_kind(BINARY, "n m a b c", "n a m o p", "RR@2", "P@5")
-    assert "is at rank 2 where the first has none" in result["first relevant"].text
+    assert "is at rank 2 and the first run has none" in result["first relevant"].text
 
 
 def test_first_relevant_goes_by_the_level_of_its_measure() -> None:
     grades = {"a": 2, "b": 1, "c": 1, "d": 2, "n": 0, "m": 0}
     reason = reasons_by_kind(grades, "b a n m", "n m a c b", "RR(rel=2)@4", "P@5")["first relevant"]
-    assert (reason.system, reason.documents[0]) == ("the first", "a")
-    assert "is at rank 2 rather than 3" in reason.text  # b, of grade 1, is none for it
+    assert (reason.system, reason.documents[0]) == ("the first run", "a")
+    assert "is at rank 2 instead of 3" in reason.text  # b, of grade 1, is none for it
 
 
 def test_grades() -> None:
     grades = {"a": 3, "b": 1, "c": 1, "n": 0, "m": 0}
     reason = reasons_by_kind(grades, "a n m", "b c n", "nDCG@3", "P@3")["grades"]
-    assert (reason.measure, reason.system, set(reason.documents)) == ("nDCG@3", "the first", {"a", "b", "c"})
+    assert (reason.measure, reason.system, set(reason.documents)) == ("nDCG@3", "the first run", {"a", "b", "c"})
     assert reason.text == (
-        "in the first 3 the second has 2 of grade 1 more, the first has 1 of grade 3 more: nDCG@3 weighs grades,"
-        " P@3 sees only whether they are relevant"
+        "In the top 3, the second run has 2 of grade 1 more, the first run has 1 of grade 3 more:"
+        " nDCG@3 weights grades,"
+        " P@3 depends only on relevance"
     )
 
 
 def test_grades_that_only_one_measure_counts() -> None:
     grades = {"a": 2, "b": 1, "c": 1, "n": 0, "m": 0}
     reason = reasons_by_kind(grades, "a n m", "b c n", "P(rel=2)@3", "P@3")["grades"]
-    assert (reason.measure, reason.system, reason.documents) == ("P@3", "the second", ("b", "c"))
+    assert (reason.measure, reason.system, reason.documents) == ("P@3", "the second run", ("b", "c"))
     assert "2 more documents of a grade below 2: P@3 counts such documents, P(rel=2)@3 does not" in reason.text
 
 
 def test_number_against_place() -> None:
-    reason = reasons_by_kind(BINARY, "a n m o", "n m b c", "nDCG@4", "P@4")["number against place"]
-    assert (reason.measure, reason.system, reason.documents) == ("nDCG@4", "the first", ("a",))
-    assert "has 1 more relevant document, the first has its first at 1 rather than 3" in reason.text
+    reason = reasons_by_kind(BINARY, "a n m o", "n m b c", "nDCG@4", "P@4")["count or rank"]
+    assert (reason.measure, reason.system, reason.documents) == ("nDCG@4", "the first run", ("a",))
+    assert "has 1 more relevant document, the first run has its first at rank 1 instead of 3" in reason.text
 
 
 def test_order_within_the_first_k_is_asked_of_the_measures() -> None:
     grades = {"a": 2, "b": 1, "n": 0, "m": 0}
-    reason = reasons_by_kind(grades, "a b n m", "b n a m", "nDCG@4", "R@4")["order within the first k"]
+    reason = reasons_by_kind(grades, "a b n m", "b n a m", "nDCG@4", "R@4")["order in the top k"]
     ideal = 2 + 1 / math.log2(3)
     gain = (1 + 2 / 2) / ideal - 1
-    assert (reason.measure, reason.system, reason.documents) == ("nDCG@4", "the first", ("a", "b"))
-    assert f"nDCG@4 gives {gain:+.3f} for it, R@4 does not see it" in reason.text
+    assert (reason.measure, reason.system, reason.documents) == ("nDCG@4", "the first run", ("a", "b"))
+    assert f"this changes nDCG@4 by {gain:+.3f}, and R@4 not at all" in reason.text
 
 
 def test_unjudged_documents() -> None:
     result = reasons_by_kind({"a": 1, "b": 1, "n": 0}, "a n b", "x y a b", "P@2", "R@4")
     assert result["unjudged documents"].documents == ("x", "y")
-    assert "2 of the first 2 of the second have no judgment, 0 of the first" in result["unjudged documents"].text
+    assert "2 of the top 2 of the second run are unjudged, and 0 of the first run" in result["unjudged documents"].text
     skipped = reasons_by_kind({"a": 1, "b": 1, "n": 0}, "a n b", "x a b", "nDCG@2", "nDCG(judged_only=true)@2")
     assert skipped["unjudged documents"].measure == "nDCG@2"
 
@@ -154,7 +155,7 @@ def test_reasons_speak_for_the_system_that_their_measure_prefers(data: Any, name
     measures = (parse(names[0]), parse(names[1]))
     gains = {str(measure): float(measure(lists[1])[0] - measure(lists[0])[0]) for measure in measures}
     for reason in reasons((lists[0], lists[1]), measures):
-        assert gains[reason.measure] * (1 if reason.system == "the second" else -1) > 0
+        assert gains[reason.measure] * (1 if reason.system == "the second run" else -1) > 0
         assert set(reason.documents) <= set(docs)
 
 
@@ -171,8 +172,8 @@ def test_differences_signs_and_pulls_by_hand() -> None:
     assert result.agreement == ((0, 0, 0), (0, 1, 0), (3, 0, 0))
     # RR: -.5 three times and 0, deviation .25; recall: 2/3 three times and 0, deviation 1/3; both in errors of n = 4
     pull = 0.5 / (0.25 * 2) + (2 / 3) / ((1 / 3) * 2)
-    assert [topic.pull for topic in result.topics] == pytest.approx([pull] * 3 + [0.0])
-    assert result.rests_on == 3
+    assert [topic.contribution for topic in result.topics] == pytest.approx([pull] * 3 + [0.0])
+    assert result.n_decisive_topics == 3
     assert [topic.query_id for topic in result.causes] == ["q0", "q1", "q2"]
     assert {reason.kind for reason in result.causes[0].reasons} == {"first relevant"}
     assert result.orders is None
@@ -182,7 +183,7 @@ def test_pulls_add_up_to_the_distance_of_the_means() -> None:
     runs = {run.name: run for run in sample.runs()}
     result = disagree(sample.qrels(), [runs["bm25"], runs["rrf"]], ["nDCG@10", "RR"])
     distance = abs(result.means[0].in_errors - result.means[1].in_errors)
-    assert sum(topic.pull for topic in result.topics) == pytest.approx(distance)
+    assert sum(topic.contribution for topic in result.topics) == pytest.approx(distance)
     scores = evaluate(sample.qrels(), [runs["bm25"], runs["rrf"]], ["nDCG@10", "RR"])
     differences = scores.values[1] - scores.values[0]
     assert result.differences == pytest.approx(differences.mean(axis=1).tolist())
@@ -192,7 +193,7 @@ def test_pulls_add_up_to_the_distance_of_the_means() -> None:
 def test_what_it_rests_on_is_the_least_number_from_the_top() -> None:
     runs = {run.name: run for run in sample.runs()}
     result = disagree(sample.qrels(), [runs["bm25"], runs["rrf"]], ["nDCG@10", "RR"])
-    count = result.rests_on
+    count = result.n_decisive_topics
     assert count is not None
     for removed in range(count + 1):
         sums = np.array([topic.differences for topic in result.topics[removed:]]).sum(axis=0)
@@ -203,7 +204,7 @@ def test_what_it_rests_on_is_the_least_number_from_the_top() -> None:
     ("second", "caveat"),
     [
         ([0.1, 0.2, 0.1, 0.2], ""),  # both beyond doubt
-        ([0.9, -0.8, 0.7, -0.6], " The difference in R@100 is not twice its standard error: it may be luck"),
+        ([0.9, -0.8, 0.7, -0.6], " The difference in R@100 is less than twice its standard error"),
         ([0.1] * 4, ""),  # the same on every topic: its standard error is 0
     ],
 )
@@ -214,7 +215,7 @@ def test_a_difference_that_may_be_luck_is_named(second: list[float], caveat: str
     result = replace(scores, values=values).disagree(measures=["nDCG@10", "R@100"])
     text = " ".join(result.sentences)
     assert result.opposite
-    assert ("may be luck" in text) == bool(caveat)
+    assert ("twice its standard error" in text) == bool(caveat)
     assert caveat in text
 
 
@@ -225,9 +226,12 @@ def test_fewer_topics_than_those_that_pull_most_may_turn_the_means() -> None:
     scores = evaluate(qrels, {run: {topic: ["d"] for topic in qrels} for run in "ab"}, ["nDCG@10", "R@100"])
     result = replace(scores, values=values).disagree(measures=["nDCG@10", "R@100"])
     assert [topic.query_id for topic in result.topics] == ["q1", "q2", "q0"]
-    assert result.rests_on == 2
+    assert result.n_decisive_topics == 2
     assert (values[1] - values[0])[:, :2].sum(axis=1) == pytest.approx([-1.0, -0.1])
-    text = "It rests on 2 topics or fewer: without those that pull most the means no longer disagree."
+    text = (
+        "The means disagree because of at most 2 topics: without the topics with the largest"
+        " contributions, they do not disagree."
+    )
     assert any(text in sentence for sentence in result.sentences)
 
 
@@ -245,7 +249,7 @@ def test_of_many_systems_the_pair_most_pulled_apart_and_tau() -> None:
     assert selected.systems == ("tfidf", "bm25")
     assert not selected.auto_selected
     assert not any(topic.reasons for topic in selected.topics)
-    assert "pass qrels and runs" in selected.sentences[-1]
+    assert "Pass qrels and runs" in selected.sentences[-1]
 
 
 def test_slices() -> None:
@@ -265,7 +269,7 @@ def test_where_less_is_better_the_sides_turn() -> None:
     assert [mean.side for mean in worse.means] == [-1, -1]
     assert worse.differences == (1.0, -1.0)
     assert not worse.opposite
-    assert worse.rests_on is None
+    assert worse.n_decisive_topics is None
 
 
 def test_forms_hold_the_same() -> None:
@@ -322,8 +326,8 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
     result = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"])
     points = next(points for points in specification(result.chart())["datasets"].values() if "t0" in points[0])
     assert [(point["t0"], point["x"], round(point["y"], 3), point["color"]) for point in points] == [
-        *((f"q{i}", -0.5, 0.667, "opposite sides") for i in range(3)),
-        ("q3", 0.0, 0.0, "one sees no difference"),
+        *((f"q{i}", -0.5, 0.667, "opposite preferences") for i in range(3)),
+        ("q3", 0.0, 0.0, "no preference of one measure"),
     ]
     assert [point["label"] for point in points] == ["q0", "q1", "q2", ""]
 
@@ -332,15 +336,17 @@ def test_identical_systems_are_said_to_be() -> None:
     result = disagree(QRELS, {"early": EARLY, "again": EARLY}, ["RR", "R@4"])
     text = " ".join(result.sentences)
     assert result.identical
-    assert "They have the same scores on every topic: there is nothing to disagree on." in text
-    assert "one sees no difference" not in text
+    assert "Both systems have the same scores on every topic, so the measures cannot disagree." in text
+    assert "no preference of one measure" not in text
 
 
 def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
     """The first has a and b among three, the second c alone, which stands first there."""
     result = reasons_by_kind(BINARY, "n a b m", "c m n a b", "P@3", "RR")
     assert result["across the cutoff"].text.endswith("RR depends on the first relevant document only")
-    assert result["first relevant"].text.startswith("the second's first relevant document is at rank 1 rather than 2")
+    assert result["first relevant"].text.startswith(
+        "the second run's first relevant document is at rank 1 instead of 2"
+    )
 
 
 def test_slices_must_be_a_slicing() -> None:

@@ -60,11 +60,11 @@ def test_quadrants_of_slices() -> None:
     assert (small.slice, small.n, small.quadrant) == ("few=true", 4, "")
     assert math.isnan(small.y.low)
     text = " ".join(result.sentences)
-    meaning = "relevant documents are ranked low; whether fewer of them are found is not decided"
+    meaning = "relevant documents are ranked low; whether fewer are retrieved is undecided"
     assert f"new, kind=low: ranking problem ({meaning}): R@20 1.000" in text
     assert "nDCG@10 0.000 [0.000, " in text
     assert "below the baseline's 0.9" in text
-    assert "too few topics to be classed: few=true" in text
+    assert "too few topics: few=true" in text
 
 
 def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> None:
@@ -154,7 +154,7 @@ def test_given_scores_baseline_and_cuts() -> None:
     assert {change.system for change in result.changes} == {"old"}
     assert math.isnan(result.points[0].judged)
     with_cuts = scores.matrix(x="R@20", cuts=(0.5, 0.25), resamples=100)
-    assert (with_cuts.cuts, with_cuts.given_cuts) == ((0.5, 0.25), True)
+    assert (with_cuts.cuts, with_cuts.custom_cuts) == ((0.5, 0.25), True)
     single_run = evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]).matrix(x="R@20")
     assert (single_run.changes, single_run.lost) == ((), {})
     with pytest.raises(InputError, match="no table 'changes'"):
@@ -167,7 +167,7 @@ def test_given_scores_baseline_and_cuts() -> None:
         ({"x": "R@500", "from_scores": True}, "R@500 was not evaluated"),
         ({"baseline": "none"}, "no run 'none' to use as the baseline"),
         ({"cuts": (math.nan, 0.5)}, "are not numbers"),
-        ({"cuts": (2.0, 0.3)}, r"2 is outside of the range of R@20. Fix: use a cut from 0 to 1"),
+        ({"cuts": (2.0, 0.3)}, r"the cut 2 is outside the range of R@20. Fix: use a cut from 0 to 1"),
         ({"slicing": "kind"}, "must be slices or a table, got 'kind'"),
         ({"level": 1.0}, "confidence level"),
         ({"fdr": 0.0}, "false discovery rate"),
@@ -190,7 +190,7 @@ def test_forms() -> None:
     assert document["points"][0]["quadrant"] is None
     topics = {(topic["run"], topic["query_id"]): topic for topic in document["topics"]}
     assert topics["new", "q01"]["quadrant"] == "ranking problem"
-    assert document["lost"][0]["found"][:2] == ["q02", "q05"]
+    assert document["lost"][0]["topics"][:2] == ["q02", "q05"]
     assert {row["quadrant"]: row["n"] for row in document["counts"] if row["run"] == "new"} == result.counts("new")
     rows = list(csv.DictReader(io.StringIO(result.csv("topics"))))
     assert (len(rows), rows[60]["run"], float(rows[60]["y"])) == (120, "new", 0.0)
@@ -226,7 +226,7 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
     plain = scipy_stats.t.ppf(0.975, 59)
     y = result.values("old")[1]
     assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
-    assert "by intervals of 98.75% (Bonferroni: 2 runs and the baseline, two axes)" in (result.table("points").note)
+    assert "by 98.75% CIs (Bonferroni: 2 runs and the baseline, two axes)" in (result.table("points").note)
     assert result.sentences[1].startswith("new, all topics: both problems: R@20 0.")
     with_cuts = matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
     assert with_cuts.points[0].quadrant == "both problems"
@@ -235,18 +235,16 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
 def test_topics_with_nothing_relevant_are_a_class_of_their_own() -> None:
     qrels = {**QRELS, "q98": {"n": 0}, "q99": {"n": 0}}
     result = matrix(qrels, {"old": OLD}, x="R@20", resamples=200)
-    assert result.topics("old")[-2:] == ("nothing relevant",) * 2
-    assert result.counts("old")["nothing relevant"] == 2
+    assert result.topics("old")[-2:] == ("no relevant documents",) * 2
+    assert result.counts("old")["no relevant documents"] == 2
     assert sum(result.counts("old").values()) == 62
-    assert "2 with nothing relevant" in result.sentences[-1]
-    assert "nothing relevant" not in sample_matrix().counts("new")
+    assert "2 with no relevant documents" in result.sentences[-1]
+    assert "no relevant documents" not in sample_matrix().counts("new")
     unjudgeable = matrix({topic: {"n": 0} for topic in TOPICS}, {"old": OLD}, x="R@20", resamples=200)
     assert unjudgeable.counts("old")["healthy"] == 0
-    assert unjudgeable.sentences == (
-        "No topic has a relevant document: nothing can be missed, and nothing ranked badly.",
-    )
+    assert unjudgeable.sentences == ("No topic has a relevant document, so no topic can be classified.",)
     strict = matrix(QRELS, {"old": OLD}, x="R@20", y="AP(rel=5)", resamples=200)
-    assert set(strict.topics("old")) == {"nothing relevant"}
+    assert set(strict.topics("old")) == {"no relevant documents"}
 
 
 def test_full_judgment_is_claimed_only_where_it_is() -> None:
@@ -255,8 +253,8 @@ def test_full_judgment_is_claimed_only_where_it_is() -> None:
     for judged, is_low in ((0.996, False), (0.94, True)):
         points = (replace(gone_point, quadrant="coverage problem", judged=judged),)
         text = " ".join(replace(result, points=(*result.points[:-1], *points)).sentences)
-        assert ("for want of judgments" in text) == is_low
-        assert "100% of its first 10" not in text
+        assert ("because of missing judgments" in text) == is_low
+        assert "100% of its top 10 documents" not in text
 
 
 def test_many_runs_are_summed_up() -> None:
@@ -272,8 +270,11 @@ def test_many_runs_are_summed_up() -> None:
     assert rows["new"][4].mark == "*"
     assert (rows["old"][4], rows["run1"][6]) == ("-", "+0.0000")
     assert rows["new"][-4:] == ("0", "1", "0", "2")  # healthy, ranking (low), coverage, both (gone, few=false)
-    assert "6 runs in short, without intervals" in text
-    assert "nDCG@10: 1 of the other 5 runs are lower than old, and 0 higher, beyond luck (Holm over 10 tests)." in text
+    assert "summary of 6 runs without CIs" in text
+    assert (
+        "nDCG@10: of the other 5 runs, 1 are significantly lower than old, and 0 significantly"
+        " higher (Holm over 10 tests)."
+    ) in text
     full = result.text(unfold=["points", "changes", "sentences"])
     assert "new, kind=gone: both problems" in full
     assert full.count("kind=good") > 6

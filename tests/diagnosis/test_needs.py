@@ -74,8 +74,8 @@ def test_every_number_by_hand() -> None:
     assert old.worst == pytest.approx((0.25 + 0.5 + 1) / 3)
     assert old.best == pytest.approx((1 + 0.5 + 1) / 3)
     assert old.deviation == pytest.approx(deviation / 2)
-    assert "the judgments are of needs: each of 6 query variants has those of its need" in result.warnings
-    assert "1 of 3 needs has only one wording: its spread is unknown" in result.warnings
+    assert "the judgments are of needs: each of 6 query variants gets the judgments of its need" in result.warnings
+    assert "1 of 3 needs has only one wording: its variation is unknown" in result.warnings
 
 
 def test_systems_are_compared_over_needs() -> None:
@@ -117,7 +117,7 @@ def test_where_less_is_better_the_highest_is_the_worst() -> None:
 def test_sums_are_left_out_and_alone_refused() -> None:
     result = needs(QRELS, OLD, MAPPING, ["RR", "NumRel"])
     assert result.scores.measure_names == ("RR",)
-    assert "left out because they are not means over topics: NumRel" in result.warnings
+    assert "excluded because they are not means over topics: NumRel" in result.warnings
     with pytest.raises(InputError, match="NumRel is not a mean"):
         needs(QRELS, OLD, MAPPING, "NumRel")
 
@@ -127,7 +127,7 @@ def test_topics_without_a_need_are_left_out_and_named() -> None:
     mapping = {query: need for query, need in MAPPING.items() if need != "9"}
     result = needs(qrels, OLD, mapping, "RR")
     assert result.needs == ("7", "8")
-    assert "left out because their need is unknown: 1 of 6 topics: 9-1" in result.warnings
+    assert "excluded because their need is unknown: 1 of 6 topics: 9-1" in result.warnings
     with pytest.raises(InputError, match="no topic has a need"):
         needs(qrels, OLD, {"z": "1"}, "RR")
 
@@ -231,7 +231,7 @@ def test_qrels_are_expanded_where_they_are_of_needs_only() -> None:
     )  # the query itself is a wording
     assert original.topics == ("7", "7-2")
     assert note
-    with pytest.raises(InputError, match="'2' is a query id and also the name of a need"):
+    with pytest.raises(InputError, match="'2' is both a query id and the name of a need"):
         expand_to_variants(Qrels.of({"1": {"a": 1}, "2": {"a": 1}}), {"1": "1", "2": "1", "3": "2", "4": "2"})
 
 
@@ -247,7 +247,7 @@ def test_where_needs_are_named(tmp_path: Path) -> None:
     assert needs_of(topics) == expected  # the only attribute
     assert needs_of(Attributes.of({"q1": {"b": 7, "need": "x"}, "q2": {"b": 8}}), "b") == {"q1": "7", "q2": "8"}
     assert needs_of({1: 7, "q2": "8"}) == {"1": "7", "q2": "8"}
-    with pytest.raises(InputError, match="no attribute is known to be the need"):
+    with pytest.raises(InputError, match="the column of needs is unknown"):
         needs_of({"q1": {"a": 1, "b": 2}})
     with pytest.raises(InputError, match="no attribute 'c'"):
         needs_of({"q1": {"a": 1, "b": 2}}, "c")

@@ -101,7 +101,7 @@ def test_kinds_of_topics_are_recovered() -> None:
 
 def test_verdicts_on_the_damaged_run_alone() -> None:
     collection = planted(41)
-    expected = {"candidates": "not found", "ranking": "found but ranked badly", "both": "both"}
+    expected = {"candidates": "not retrieved", "ranking": "ranked low", "both": "both"}
     for kind in KINDS:
         result, topics = stages_of_damage(collection, 0, kind, 1.0)
         verdicts = Counter(
@@ -173,7 +173,7 @@ def test_coverage_alone_is_recovered_where_few_documents_are_wanted() -> None:
     )
     (law_point,) = [point for point in result.points if (point.run, point.slice) == ("bad", "domain=law")]
     assert law_point.quadrant == "coverage problem"
-    assert any("of its first 10 are judged" in text for text in result.sentences)
+    assert any("of its top 10 documents are judged" in text for text in result.sentences)
 
 
 def test_undamaged_runs_give_false_findings_at_the_declared_rate() -> None:

@@ -188,7 +188,7 @@ def test_kinds_and_counts_against_a_plain_count(collection: tuple[Any, Any], k: 
     assert rates.returned == len(first)
     assert rates.returned == rates.false_positives + rates.unjudged + len(relevant & first)
     assert (rates.relevant, rates.false_negatives) == (len(relevant), len(relevant - first))
-    assert rates.false_negatives >= rates.without_place
+    assert rates.false_negatives >= rates.unreachable
     assert result.counts_by_kind == {kind: len(pairs) for kind, pairs in by_kind(result).items()}
     sizes = [abs(item.change["run"]) for item in result.items]
     assert all(larger >= smaller - 1e-11 for larger, smaller in pairwise(sizes))
@@ -229,7 +229,7 @@ def test_rates_by_slice() -> None:
     rates = {row.slice: row for row in result.rates}
     assert (rates["kind=law"].n, rates["kind=law"].small) == (1, True)
     assert (rates["kind=law"].returned, rates["kind=law"].false_positives, rates["kind=law"].unjudged) == (2, 1, 1)
-    assert (rates["kind=law"].relevant, rates["kind=law"].low, rates["kind=law"].missed) == (2, 2, 0)
+    assert (rates["kind=law"].relevant, rates["kind=law"].ranked_lower, rates["kind=law"].not_returned) == (2, 2, 0)
     assert (rates["kind=news"].n, rates["kind=news"].returned, rates["kind=news"].unjudged) == (2, 2, 1)
     assert rates["kind=news"].miss_rate == 0.5
     assert rates[""].false_positive_rate == 1 / 4
@@ -246,7 +246,7 @@ def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:
     result = review(qrels, run, measure="P@1", slicing=slicing)
     text = next(sentence for sentence in result.sentences if "slices with enough topics" in sentence)
     assert "of documents judged not relevant in kind=bad (2 of 2, 2 topics)" in text
-    assert "not among the first 1 in kind=bad (2 of 2, 2 topics)" in text
+    assert "not in the top 1 in kind=bad (2 of 2, 2 topics)" in text
     assert "kind=few" not in text
     assert not any(
         "slices with" in sentence
@@ -257,7 +257,7 @@ def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:
 def test_documents_without_a_place() -> None:
     result = review({"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["a", "b"]}, measure="P@1")
     (rates,) = result.rates
-    assert (rates.relevant, rates.low, rates.missed, rates.without_place) == (3, 1, 1, 2)
+    assert (rates.relevant, rates.ranked_lower, rates.not_returned, rates.unreachable) == (3, 1, 1, 2)
 
 
 def test_undefined_scores_have_no_change_and_come_last() -> None:
@@ -277,7 +277,7 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
         ({"cutoff": 0}, "cutoff must be an integer of at least 1"),
         ({"rel": 0}, "above 0, got 0"),
         ({"rel": math.nan}, "above 0, got nan"),
-        ({"rel": 9}, "relevant from grade 9 on: the highest grade is 2"),
+        ({"rel": 9}, "grade 9 or higher: the highest grade is 2"),
         ({"limit": -1}, "limit must be an integer of at least 0"),
         ({"kinds": "wrong"}, "no kind 'wrong'"),
         ({"kinds": ()}, "`kinds` is empty"),
@@ -311,7 +311,7 @@ def test_texts_are_carried_by_items_and_forms() -> None:
     assert (items["b"].query, items["b"].title) == ("income tax", "the title")
     assert (items["x"].title, items["x"].text) == ("", "an unjudged one")
     assert "    query: income tax" in result.text()
-    assert "    says: the title: one two three long" in result.text(width=60)
+    assert "    text: the title: one two three long" in result.text(width=60)
     assert "| an unjudged one |" in result.markdown()
     assert Texts.of({"a": "x"}).documents.keys() == {"a"}
 
@@ -405,7 +405,7 @@ def test_the_scores_of_reviewed_judgments_change_as_the_list_said() -> None:
         ({"query_id": "q1", "doc_id": "a", "new_grade": ""}, "no new grade is filled in"),
         ({"query_id": "q1", "doc_id": "a", "new_grade": "good"}, "'good' is not a number"),
         ({"query_id": "q1", "doc_id": "a", "new_grade": "1_000"}, "'1_000' is not a number"),
-        ({"query_id": "q1", "doc_id": "a", "new_grade": "1,5"}, "a point, not a comma"),
+        ({"query_id": "q1", "doc_id": "a", "new_grade": "1,5"}, "a decimal point, not a comma"),
         ({"query_id": "q1", "doc_id": "a", "new_grade": "inf"}, "'inf' is infinite"),
         ({"query_id": "q9", "doc_id": "a", "new_grade": 1}, "no topic 'q9'"),
         (
@@ -448,16 +448,18 @@ def test_more_that_does_not_fit(tmp_path: Any) -> None:
 
 def test_sentences_give_every_count() -> None:
     text = " ".join(review(QRELS, RUN, measure="P@2", limit=2).sentences)
-    assert "of the 4 documents among the first 2 of 3 topics, 1 (25.0%) are judged not relevant and 2 (50.0%)" in text
-    assert "Of 4 relevant documents 3 (75.0%) are not among them: 2 stand lower, 1 were not returned" in text
-    assert "1 false positive, 3 false negatives, 2 unjudged; listed: the 2 most informative" in text
+    assert "of the 4 documents in the top 2 of 3 topics, 1 (25.0%) are judged not relevant and 2 (50.0%)" in text
+    assert (
+        "Of 4 relevant documents, 3 (75.0%) are not in the top 2: 2 are ranked lower, and 1 were not returned"
+    ) in text
+    assert "1 false positive, 3 false negatives, 2 unjudged; the 2 most informative are listed" in text
 
 
 def test_many_runs_are_summed_up() -> None:
     runs = {f"r{i}": {"q": ["b", "a"] if i < 2 else ["a", "b"]} for i in range(6)}
     result = review({"q": {"a": 1, "b": 0}}, runs, measure="RR", cutoff=1)
     grid = result.table().grid()
-    assert grid.header == ("topic", "document", "kind", "grade", "other", "in first 1 of", "largest change",
+    assert grid.header == ("topic", "document", "kind", "grade", "other", "in the top 1 of", "largest change",
                            "difference", "reverses_order")  # fmt: skip
     assert grid.rows == (
         # without a, RR falls from 1 to 0 for four runs, and from 1/2 for two
@@ -465,7 +467,7 @@ def test_many_runs_are_summed_up() -> None:
         ("q", "b", "false positive", "0", "1", "2 of 6 runs", "+0.5000", "+0.0000", ""),
     )
     text = " ".join(result.sentences)
-    assert "r1: of the 1 document among the first 1 of 1 topic, 1 (100.0%) are judged not relevant" in text
+    assert "r1: of the 1 document in the top 1 of 1 topic, 1 (100.0%) are judged not relevant" in text
     assert "r2: of" not in text
     assert "The 4 other runs are in the table of rates." in text
     assert len(result.rates) == 6
@@ -521,16 +523,16 @@ def test_the_head_of_the_document_is_that_of_evaluate() -> None:
 
 def test_one_is_not_called_several() -> None:
     text = " ".join(review(QRELS, RUN, measure="P@2", limit=1).sentences)
-    assert "listed: the 1 most informative" in text
+    assert "the 1 most informative are listed" in text
     single = " ".join(review({"q": {"a": 1}}, {"q": ["a"]}, measure="P@1").sentences)
-    assert "of the 1 document among the first 1 of 1 topic, 0 (0.0%) are judged not relevant" in single
-    assert "Of 1 relevant document 0 (0.0%) are not among them" in single
+    assert "of the 1 document in the top 1 of 1 topic, 0 (0.0%) are judged not relevant" in single
+    assert "Of 1 relevant document, 0 (0.0%) are not in the top 1" in single
 
 
 def test_texts_stand_below_their_rows_and_rates_by_slice() -> None:
     lines = with_texts().text(width=60).splitlines()
     assert max(map(len, lines)) <= 60
-    assert lines[lines.index("    query: income tax") + 1].startswith("    says: ")
+    assert lines[lines.index("    query: income tax") + 1].startswith("    text: ")
     kinds = {"q1": {"kind": "law"}, "q2": {"kind": "news"}, "q3": {"kind": "news"}}
     rows = (
         review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", min_topics=2)).table("rates").grid().rows

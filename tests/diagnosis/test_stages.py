@@ -58,9 +58,9 @@ def test_by_hand() -> None:
     np.testing.assert_allclose(trace.score, [1 / LOG3, 1, 0, 0])
     np.testing.assert_allclose(trace.parts, [[0, 1 / LOG3, 1, 0], [2, 0, 0, 0]])
     assert trace.recall.tolist() == [2 / 3, 0.5, 0, 0]
-    assert (trace.num_found.tolist(), trace.relevant.tolist()) == ([2, 1, 0, 0], [3, 2, 1, 0])
+    assert (trace.num_retrieved.tolist(), trace.relevant.tolist()) == ([2, 1, 0, 0], [3, 2, 1, 0])
     assert trace.judged[[0, 3]].tolist() == pytest.approx([2 / 3, 1.0])
-    assert result.verdicts == ("found but ranked badly", "not found", "not found", "nothing relevant")
+    assert result.verdicts == ("ranked low", "not retrieved", "not retrieved", "no relevant documents")
 
 
 def test_note_on_few_judgments() -> None:
@@ -130,7 +130,7 @@ def test_parts_add_up_and_are_never_negative(
         assert trace is not None
         np.testing.assert_allclose(trace.parts.sum(axis=0), trace.best - trace.score, atol=1e-12)
         assert (trace.parts >= 0).all()
-        assert not trace.foreign.any()
+        assert not trace.non_candidates.any()
     assert result.baseline is not None
     gains = result.trace.score - result.baseline.score
     np.testing.assert_allclose((result.baseline.parts - result.trace.parts).sum(axis=0), gains, atol=1e-12)
@@ -146,7 +146,7 @@ def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
     assert result.parts[0].score.value == pytest.approx(scores.value("nDCG@10"))
     non_candidates, _, no_relevant, _, missing = result.warnings  # the others: few judged documents, and few topics
     assert non_candidates.startswith(
-        "run: 1 of its documents, on 1 topic, are not among the first 3 of run; 0 of them are relevant"
+        "run: 1 of its documents, on 1 topic, are not in the top 3 of run; 0 of them are relevant"
     )
     assert no_relevant == "nDCG@10: 1 of 4 topics have no relevant document: d"
     assert missing == "run: no documents returned for 1 of 4 topics; they score 0: c"
@@ -170,14 +170,14 @@ def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
     qrels = {f"q{i}": {"a": 1, "b": 1} for i in range(4)}
     run, final = (dict.fromkeys(qrels, docs) for docs in (["x", "a", "y", "b"], ["x", "z", "a"]))
     mixed = stages(qrels, run, final, cutoff=2)
-    assert mixed.trace.foreign_share == pytest.approx(1 / 3)
+    assert mixed.trace.non_candidate_share == pytest.approx(1 / 3)
     assert mixed.headroom.losses[-1].value > 0
-    assert mixed.sentences[0].startswith("run is not a ranking of these candidates: 33% of its documents are not among")
+    assert mixed.sentences[0].startswith("run is not a ranking of these candidates: 33% of its documents are not in")
     assert "no reranker" not in " ".join(mixed.sentences)
     proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, cutoff=2)
-    assert proper.trace.foreign_share == 0
+    assert proper.trace.non_candidate_share == 0
     assert "is not a ranking" not in proper.sentences[0]
-    assert "no reranker of the first 2 of run can gain more than" in " ".join(proper.sentences)
+    assert "no reranker of the top 2 of run can gain more than" in " ".join(proper.sentences)
 
 
 def test_one_topic_as_a_text() -> None:
@@ -186,8 +186,8 @@ def test_one_topic_as_a_text() -> None:
     assert topic.title == "a: cats"
     (sentence,) = topic.sentences
     assert sentence == (
-        "run: found but ranked badly: DCG@2 0.6309 of 2.6309, lost 0.0000 by candidates and 2.0000 by ranking; relevant"
-        " documents among the first 3: 2 of 3."
+        "run: ranked low: DCG@2 0.6309 of 2.6309, lost 0.0000 by candidates and 2.0000 by ranking; relevant"
+        " documents in the top 3: 2 of 3."
     )
     assert [line.split()[:2] for line in topic.text().splitlines()[-2:]] == [["a", "d1"], ["a", "d3"]]
     assert topic.to_dict()["topics"][0]["lost_ranking"] == 2
@@ -231,7 +231,7 @@ def test_csv_has_slices_where_there_are_any() -> None:
     assert [row["slice"] for row in rows] == ["all topics", "side=false", "side=true"]
     assert float(rows[2]["lost_candidates"]) == result.parts[2].losses[0].value
     assert float(rows[0]["lost_ranking_low"]) == result.parts[0].losses[1].low
-    assert (rows[1]["found but ranked badly"], rows[2]["not found"]) == ("20", "20")
+    assert (rows[1]["ranked low"], rows[2]["not retrieved"]) == ("20", "20")
     assert len(result.csv("topics").splitlines()) == 41
 
 
@@ -254,11 +254,11 @@ def test_slices_must_be_a_slicing() -> None:
 def test_documents_that_are_no_candidates_are_counted() -> None:
     final = {"a": ["d1", "d2", "d3"], "b": ["d2", "d1"], "c": ["d1", "q"]}
     result = stages(QRELS, RUN, final, "nDCG@10", cutoff=3)
-    assert result.trace.foreign.tolist() == [1, 1, 2, 0]
+    assert result.trace.non_candidates.tolist() == [1, 1, 2, 0]
     assert result.trace.parts[1, 2] == -1  # nothing among the candidates, and ranked first all the same
     assert result.notes[0].rule == "not-candidates"
     assert (
-        "4 of its documents, on 3 topics, are not among the first 3 of run; 3 of them are relevant and on the page"
+        "4 of its documents, on 3 topics, are not in the top 3 of run; 3 of them are relevant and within the cutoff"
         in result.notes[0].text
     )
     np.testing.assert_allclose(result.trace.parts.sum(axis=0), result.trace.best - result.trace.score, atol=1e-12)
@@ -277,10 +277,10 @@ def test_note_on_measures_that_depend_on_ranks_below_the_cutoff() -> None:
     ("name", "reason"),
     [
         ("SetR", "does not depend on the order"),
-        ("Judged@10", "best grades first"),
+        ("Judged@10", "sorted by grade"),
         ("GMAP", "geometric mean"),
-        ("AlphanDCG@10", "best grades first"),
-        ("nDCG(gain={1:3,2:1})@10", "best grades first"),
+        ("AlphanDCG@10", "sorted by grade"),
+        ("nDCG(gain={1:3,2:1})@10", "sorted by grade"),
     ],
 )
 def test_measures_that_cannot_be_split_are_refused(name: str, reason: str) -> None:
@@ -297,7 +297,7 @@ def test_which_topics_count() -> None:
         stages(QRELS, {"z": ["d"]})
     skipped = sample_stages(measure="nDCG(undefined=skip)@10")
     assert np.isnan(skipped.trace.score).tolist() == [False, False, False, True]
-    assert (skipped.parts[0].n, skipped.verdicts[3]) == (3, "nothing relevant")
+    assert (skipped.parts[0].n, skipped.verdicts[3]) == (3, "no relevant documents")
 
 
 def planted_losses(topics: int = 40) -> tuple[dict[str, dict[str, int]], dict[str, list[str]], dict[str, list[str]]]:
@@ -350,7 +350,7 @@ def test_a_pair_of_candidates_and_final_ranking_is_a_system_too() -> None:
     differences = {change.part: change.result.difference for change in result.changes if change.is_overall}
     assert differences == {"score": -1.0, "candidates": 0.0, "ranking": -1.0}
     same = stages(qrels, good, baseline=good)
-    assert "score the same in nDCG@10, and lose it in the same parts" in same.sentences[0]
+    assert "have the same nDCG@10 and the same losses by part" in same.sentences[0]
 
 
 def test_a_part_counts_from_a_share_of_the_best_and_of_the_loss_on() -> None:
@@ -358,12 +358,12 @@ def test_a_part_counts_from_a_share_of_the_best_and_of_the_loss_on() -> None:
     qrels = {"q": {f"d{i}": 1 for i in range(10)}}
     run = {"q": ["d0", "d1", "d2", "x", "y", "d3", "z"]}
     assert stages(qrels, run, measure="R@5").verdicts == ("both",)
-    assert stages(qrels, run, measure="R@5", min_loss=0.21).verdicts == ("little lost",)
+    assert stages(qrels, run, measure="R@5", min_loss=0.21).verdicts == ("small loss",)
     assert stages(qrels, run, measure="R@5", min_loss=0.2).verdicts == ("both",)
     run = {"q": ["x", "d1", "y", "z", "w", "d3", "d4"]}  # 0.2 by candidates, 0.2 by ranking
     assert stages(qrels, run, measure="R@5", min_share=0.49).verdicts == ("both",)
     run = {"q": ["x", "d1", "y", "z", "w", "d3"]}  # 0.3 by candidates, 0.1 by ranking
-    assert stages(qrels, run, measure="R@5", min_share=0.3).verdicts == ("not found",)
+    assert stages(qrels, run, measure="R@5", min_share=0.3).verdicts == ("not retrieved",)
     assert stages(qrels, run, measure="R@5", min_share=0.25).verdicts == ("both",)
 
 
@@ -402,12 +402,12 @@ def test_forms() -> None:
         "final_rank": 15,
     }  # fmt: skip
     assert document["lost"][1]["part"] == "candidates"
-    assert document["lost"][1]["found"][:2] == ["q00", "q02"]
+    assert document["lost"][1]["topics"][:2] == ["q00", "q02"]
     rows = list(csv.DictReader(io.StringIO(result.csv("topics"))))
-    assert (len(rows), rows[0]["verdict"], rows[-1]["lost_ranking"]) == (40, "not found", "1.0")
-    assert all(text in result.text(unfold=["topics"]) for text in ("lost: candidates", "q00", "Holm"))
+    assert (len(rows), rows[0]["verdict"], rows[-1]["lost_ranking"]) == (40, "not retrieved", "1.0")
+    assert all(text in result.text(unfold=["topics"]) for text in ("loss: candidates", "q00", "Holm"))
     first = sample_stages(measure="nDCG(undefined=skip)@10").topics_table().grid().rows[0]
-    assert first[:2] == ("c", "not found")
+    assert first[:2] == ("c", "not retrieved")
 
 
 def test_slices_that_cannot_be_tested() -> None:
@@ -444,4 +444,4 @@ def test_bars_add_up_to_the_best() -> None:
             ends[row["bar"]] = max(ends.get(row["bar"], 0.0), row["end"])
         assert list(ends.values()) == [1.0] * bars
         titles.append(chart.title)
-    assert titles == ["run and run (other): where nDCG@10 is lost", "run: where nDCG@10 is lost, by topic"]
+    assert titles == ["run and run (other): loss of nDCG@10 by stage", "run: loss of nDCG@10 by topic"]

@@ -49,10 +49,10 @@ def test_the_front_by_hand() -> None:
     assert [row.run for row in result.rows] == ["mid", "luck", "bad", "slow"]  # cheapest first, then the better
     assert result.baseline == "mid"
     bad = result.row("bad")
-    assert (bad.front, bad.sure, bad.rivals) == (False, True, ("luck", "mid"))
-    assert (result.row("slow").front, result.row("slow").sure, result.row("slow").rivals) == (True, True, ())
+    assert (bad.front, bad.certain, bad.rivals) == (False, True, ("luck", "mid"))
+    assert (result.row("slow").front, result.row("slow").certain, result.row("slow").rivals) == (True, True, ())
     # luck is better than mid on one topic of 20: its interval includes 0, so its place is not sure
-    assert (result.row("luck").front, result.row("luck").sure, result.row("luck").rivals) == (True, False, ("mid",))
+    assert (result.row("luck").front, result.row("luck").certain, result.row("luck").rivals) == (True, False, ("mid",))
 
 
 def with_values(values: np.ndarray) -> judged.Scores:
@@ -119,8 +119,8 @@ def test_what_is_not_known_is_no_zero() -> None:
         assert (row.front, row.costs["ms"], row.cost_change["ms"]) == (None, None, None)
     rows = {row[0]: row for row in result.table().grid().rows}
     assert rows["mid"][3:] == ("-", "-", "-")
-    assert "without all costs, and so not on the front: luck, mid, bad" in result.warnings
-    assert "Not placed, as ms is not known: luck, mid, bad." in result.sentences
+    assert "runs without all costs, which are not placed on the front: luck, mid, bad" in result.warnings
+    assert "Not placed, because ms is unknown: luck, mid, bad." in result.sentences
 
 
 def test_more_of_some_costs_is_better() -> None:
@@ -140,7 +140,7 @@ def test_a_measure_that_is_better_low() -> None:
         qrels, {"clean": {topic: ["r"] for topic in TOPICS}, "noisy": {topic: ["n", "r"] for topic in TOPICS}}, low
     )
     result = scores.tradeoff({"clean": {"ms": 2}, "noisy": {"ms": 3}})
-    assert (result.front, result.row("noisy").sure) == (("clean",), True)
+    assert (result.front, result.row("noisy").certain) == (("clean",), True)
     assert scores.tradeoff({"clean": {"ms": 3}, "noisy": {"ms": 2}}).front == ("noisy", "clean")
 
 
@@ -148,8 +148,8 @@ def test_runs_with_the_same_scores_are_told_apart_by_cost_beyond_doubt() -> None
     scores = scores_of_ranks(one=[2] * 20, two=[2] * 20, three=[2] * 20)
     result = scores.tradeoff({"one": {"ms": 1}, "two": {"ms": 1}, "three": {"ms": 2}})
     assert result.front == ("one", "two")
-    assert (result.row("three").sure, result.row("three").rivals) == (True, ("one", "two"))
-    assert (result.row("one").sure, result.row("one").rivals) == (True, ())
+    assert (result.row("three").certain, result.row("three").rivals) == (True, ("one", "two"))
+    assert (result.row("one").certain, result.row("one").rivals) == (True, ())
     assert [result.row(name).equivalent for name in ("one", "two", "three")] == [("two",), ("one",), ()]
 
 
@@ -162,7 +162,7 @@ def test_a_run_that_finds_nothing_is_never_on_the_front() -> None:
     result = scores.tradeoff(costs, measure="RR")
     assert result.front == ("right",)
     wrong = result.row("wrong")
-    assert (wrong.scores_as_empty, wrong.front, wrong.fronts, wrong.sure, wrong.rivals) == (
+    assert (wrong.scores_as_empty, wrong.front, wrong.fronts, wrong.certain, wrong.rivals) == (
         True,
         False,
         {"ms": False},
@@ -189,13 +189,13 @@ def test_dominance_that_is_not_sure_is_said() -> None:
     dear = result.row("dear")
     assert dear.gain is not None
     assert dear.gain < 0
-    assert (dear.front, dear.sure, dear.rivals) == (False, False, ("cheap",))
+    assert (dear.front, dear.certain, dear.rivals) == (False, False, ("cheap",))
     dear, same = (scores.tradeoff({"cheap": {"ms": 1}, "dear": {"ms": ms}}, cost_intervals=ends).row("dear")
                   for ms, ends in ((2, {"cheap": {"ms": (0.5, 1.5)}, "dear": {"ms": (1.6, 3)}}),
                                    (2, {"cheap": {"ms": (0.5, 1.7)}, "dear": {"ms": (1.6, 3)}})))  # fmt: skip
-    assert (dear.front, dear.sure) == (False, False)  # cheap is faster beyond the noise
-    assert (same.front, same.sure, same.rivals) == (True, False, ("cheap",))  # neither is faster nor better
-    assert result.table().grid().rows[1][-1] == "no (not sure)"
+    assert (dear.front, dear.certain) == (False, False)  # cheap is faster beyond the noise
+    assert (same.front, same.certain, same.rivals) == (True, False, ("cheap",))  # neither is faster nor better
+    assert result.table().grid().rows[1][-1] == "no (uncertain)"
 
 
 points = st.lists(st.tuples(*[st.sampled_from((0.0, 0.25, 0.5, 1.0))] * 3), min_size=1, max_size=7)
@@ -259,7 +259,7 @@ def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
     """Against slow, mid loses a half of RR: for 80 requests a second more, and for 40 ms less."""
     costs = {"slow": {"ms": 50, "qps": 20}, "mid": {"ms": 10, "qps": 100}}
     from_slow = " ".join(SCORES.tradeoff(costs, baseline="slow", higher_is_better="qps").sentences)
-    assert "mid against slow: RR -0.5000 (-0.500 to -0.500); ms -40 (0.0125 for one unit of ms);" in from_slow
+    assert "mid against slow: RR -0.5000 (95% CI [-0.500, -0.500]); ms -40 (0.0125 for one unit of ms);" in from_slow
     assert "qps +80 (0.00625 for one unit of qps)." in from_slow
     from_mid = " ".join(SCORES.tradeoff(costs, baseline="mid", higher_is_better="qps").sentences)
     assert "ms +40 (0.0125 for one unit of ms); qps -80 (0.00625 for one unit of qps)." in from_mid
@@ -278,7 +278,9 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
         table, sentence, _ = result.text(width=width).split("\n\n")
         assert max(map(len, table.splitlines())) <= width
         assert all(row.run in table for row in result.rows)
-        assert " ".join(sentence.split()).startswith(f"There is no room for {missing}: the other forms have them.")
+        assert " ".join(sentence.split()).startswith(
+            f"The table is too wide for {missing}. All other formats include them."
+        )
 
 
 def test_the_head_of_the_document_is_that_of_evaluate() -> None:
@@ -315,7 +317,7 @@ def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
         ({"baseline": "x"}, InputError, "no run 'x'"),
         ({"cost": "x"}, InputError, "no cost 'x'"),
         ({"higher_is_better": ["x"]}, InputError, "no cost 'x'"),
-        ({"test": "sign"}, InputError, "no interval"),
+        ({"test": "sign"}, InputError, "no confidence interval"),
         ({"costs": {"other": {"ms": 3}}}, InputError, "no scored run has a ms"),
     ],
 )
@@ -333,10 +335,10 @@ def test_measures_without_a_mean_are_refused() -> None:
 
 def test_one_run_and_one_topic() -> None:
     result = judged.evaluate({"q": {"a": 1}}, {"one": {"q": ["a"]}}, "RR").tradeoff({"one": {"ms": 1}})
-    assert (result.front, result.row("one").sure) == (("one",), True)
+    assert (result.front, result.row("one").certain) == (("one",), True)
     two = judged.evaluate({"q": {"a": 1, "b": 0}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, "RR")
     result = two.tradeoff({"one": {"ms": 1}, "two": {"ms": 2}})
-    assert (result.row("two").front, result.row("two").sure, result.row("two").gain) == (False, True, -1.0)
+    assert (result.row("two").front, result.row("two").certain, result.row("two").gain) == (False, True, -1.0)
     assert (result.row("two").scores_as_empty, result.row("two").rivals) == (True, ())
 
 

@@ -208,7 +208,7 @@ def test_charts_as_pictures(sample_report: Report, tmp_path: Path) -> None:
     files = sample_report.save_charts(tmp_path / "deep" / "charts")
     assert [file.name for file in files] == [f"{chart.name}.svg" for chart in sample_report.charts().values()]
     assert all(file.read_text(encoding="utf-8").startswith("<svg") for file in files)
-    with pytest.raises(InputError, match="no chart format 'gif'"):
+    with pytest.raises(InputError, match="unknown chart format 'gif'"):
         sample_report.save_charts(tmp_path / "none", form="gif")
     assert not (tmp_path / "none").exists()
     (tmp_path / "file").write_text("")
@@ -225,9 +225,9 @@ def test_without_the_libraries_of_charts(
     assert not [row for row in parsed.of("div") if row.get("class") == "chart"]
     assert len(parsed.of("figure")) == 7
     assert "altair is not installed. Fix: pip install 'judged[plots]'" in " ".join(parsed.words)
-    assert "The numbers of this chart" not in " ".join(parsed.words)
+    assert "Data of this chart" not in " ".join(parsed.words)
     (note,) = missing_chart_notes()
-    assert note.startswith("the charts are left out of the page: altair is not installed. Fix: pip install")
+    assert note.startswith("the page has no charts: altair is not installed. Fix: pip install")
     assert sample_report.markdown()
     with pytest.raises(MissingExtraError):
         sample_report.save_charts(tmp_path)
@@ -253,4 +253,4 @@ def test_thousands_of_topics_do_not_make_a_large_file() -> None:
     assert len(answer.html()) < 3_000_000
     chart = next(chart for chart in answer.charts().values() if chart.name == "topics")
     assert len(chart.table) == 40
-    assert "Of 2,500 topics the largest gains and losses are shown." in chart.sentence
+    assert "The chart shows the largest gains and losses of 2,500 topics." in chart.sentence

@@ -28,10 +28,9 @@ def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> Non
     assert names.index("users") == names.index("method") - 1
     section = answer.section("users")
     assert section is not None
-    assert section.title == "What users did"
+    assert section.title == "User behavior"
     assert answer.to_dict()["results"]["online"] == scores().to_dict()
-    lead = f"{UNFIT} In 1,000 pages of 40 users, share of pages with a click (PageCTR): 38.1% (95% interval 36.9%"
-    lead += " to 39.3%)."
+    lead = f"{UNFIT} In 1,000 pages of 40 users, share of pages with a click (PageCTR) is 38.1% (95% CI [36.9%, 39.3%])."
     assert lead in answer.sentences
     assert section.sentences[0].startswith("ubi.ndjson (ubi)")
     ours = [text for text in answer.warnings if text.startswith(("ubi.ndjson", "Position bias"))]
@@ -59,7 +58,7 @@ def test_what_the_section_holds() -> None:
 def test_headline() -> None:
     assert online.headline(scores(estimates=(estimate(CTR, 0, 0, NAN),))) == ""
     alone = scores(estimates=(estimate(CTR, 1, 4, NAN, units=1),))
-    assert online.headline(alone) == "In 1,000 pages of 40 users, share of pages with a click (PageCTR): 25.0%."
+    assert online.headline(alone) == "In 1,000 pages of 40 users, share of pages with a click (PageCTR) is 25.0%."
 
 
 def test_in_a_browser(browser: Any, tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_a_log_that_says_nothing_is_refused(files: Path) -> None:
     (files / "empty.ndjson").write_text("")
     with pytest.raises(InputError, match=r"empty\.ndjson: the file is empty"):
         run("qrels.txt", "old.run", "--log", "empty.ndjson", "-o", "out.html")
-    with pytest.raises(InputError, match=r"Fix: convert it: judged logs convert FILE .* then give --log FOLDER\.$"):
+    with pytest.raises(InputError, match=r"Fix: run 'judged logs convert FILE .* then use --log FOLDER\.$"):
         run("qrels.txt", "old.run", "--log", "kinds.csv", "-o", "out.html")
     assert not (files / "out.html").exists()
     gc.collect()  # errors keep what they came from, and that is to go before its database does
@@ -166,5 +166,5 @@ def test_a_log_that_says_nothing_is_refused(files: Path) -> None:
 def test_a_page_without_charts_says_so(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     process = run("qrels.txt", "old.run", "-o", "out.html")
-    assert "warning: the charts are left out of the page: altair is not installed. Fix: pip install" in process.stderr
+    assert "warning: the page has no charts: altair is not installed. Fix: pip install" in process.stderr
     assert (files / "out.html").exists()

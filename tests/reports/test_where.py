@@ -53,7 +53,7 @@ def test_the_numbers_are_those_of_the_chosen_topics(name: str) -> None:
     if name == "power":  # plans rest on no judgments
         return
     assert filtered.provenance.where == "kind == 'law'"
-    assert "Over the topics where kind == 'law'." in filtered.text()
+    assert "Only topics where kind == 'law' are included." in filtered.text()
     assert "where kind == 'law'" in filtered.latex() + filtered.markdown()
 
 

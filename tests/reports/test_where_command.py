@@ -40,7 +40,7 @@ def test_the_mean_is_that_of_the_chosen_topics(run: Callable[..., Ended]) -> Non
     assert document["qrels"]["where"] == "kind == 'law'"
     assert document["runs"]["a"]["warnings"] == []  # q3 and q4 are not "not in the qrels": they were not chosen
     process = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--ci", "none", *filter_options)
-    assert "Over the topics where kind == 'law'." in process.out
+    assert "Only topics where kind == 'law' are included." in process.out
 
 
 def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
@@ -101,8 +101,8 @@ def test_what_is_not_known_is_said(run: Callable[..., Ended], folder: Path) -> N
     assert "have no kind" in run(*command, "kind != 'missing'").err
     assert "`where` is empty" in run(*command, " ").err
     assert run(*command, " ").code == 2
-    assert "Over the topics where size > 4." in run(*command, "size > 4", "--format", "markdown").out
-    assert "% over the topics where size > 4" in run(*command, "size > 4", "--format", "latex").out
+    assert "Only topics where size > 4 are included." in run(*command, "size > 4", "--format", "markdown").out
+    assert "% Only topics where size > 4 are included" in run(*command, "size > 4", "--format", "latex").out
     process = run(*command, "query_id in ('q1', 'q2')", "--ci", "none")
     assert process.lines[1].split() == ["a", "0.7500"]
     del folder
@@ -151,7 +151,7 @@ def test_every_diagnosis_knows_it(run: Callable[..., Ended], command: tuple[str,
     assert (
         run(*command, *filter_options, "--format", "markdown")
         .out.rstrip()
-        .endswith("Over the topics where kind == 'law'.")
+        .endswith("Only topics where kind == 'law' are included.")
     )
 
 
@@ -191,4 +191,4 @@ def test_power_says_its_condition_in_python() -> None:
     qrels, runs = {f"q{i}": {"d": 1} for i in range(4)}, {"a": {f"q{i}": ["d"] for i in range(4)}}
     plans = judged.power(qrels, {**runs, "b": {"q0": ["d"]}}, "RR", where="query_id != 'q3'")
     assert (plans.plans["RR"].n, plans.to_dict()["qrels"]["where"]) == (3, "query_id != 'q3'")
-    assert plans.markdown().rstrip().endswith("Over the topics where query_id != 'q3'.")
+    assert plans.markdown().rstrip().endswith("Only topics where query_id != 'q3' are included.")

@@ -43,7 +43,7 @@ STATES = {
     "no run": lambda: make_app(open_workspace(QRELS, {})),
     "one run": lambda: make_app(open_workspace(QRELS, {"mine": RUNS["mine"]})),
     "two runs": lambda: make_app(open_workspace(QRELS, RUNS)),
-    "nothing relevant": lambda: make_app(open_workspace({"q3": {"d4": 0.0}}, {"a": {"q3": {"d4": 1.0}}})),
+    "no relevant documents": lambda: make_app(open_workspace({"q3": {"d4": 0.0}}, {"a": {"q3": {"d4": 1.0}}})),
     "texts of other documents": lambda: make_app(open_workspace(QRELS, RUNS, texts={"of another": "collection"})),
     "a set": lambda: make_app(open_workspace(QRELS, {"set": {"q1": ["d1"]}})),
 }

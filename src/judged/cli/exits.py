@@ -79,9 +79,9 @@ WRONG_INPUT, INTERNAL_ERROR, OUT_OF_MEMORY, CANNOT_WRITE, INTERRUPTED, CLOSED_OU
 """Exit codes: wrong input; a bug; out of memory; write error; Ctrl-C; closed pipe (SIGPIPE); SIGTERM."""
 
 CODES = """\
-Exit codes: 0 success; 1 the answer is "no" (a gate fails, a check finds errors); 2 wrong input; 70 a bug in judged;
-71 out of memory; 74 something cannot be written, as on a full disk; 130 interrupted by Ctrl-C; 141 the reader of the
-output has gone; 143 ended by SIGTERM. trec_eval has its own. JUDGED_TRACEBACK=1 shows where a bug arose.
+Exit codes: 0 success; 1 negative result (a gate fails, a check finds errors); 2 invalid input; 70 bug in judged;
+71 out of memory; 74 write error, such as a full disk; 130 interrupted by Ctrl-C; 141 output pipe closed; 143 ended by
+SIGTERM. The command trec_eval has other exit codes. Set JUDGED_TRACEBACK=1 to print the traceback of a bug.
 """
 _TRACEBACK = "JUDGED_TRACEBACK"
 _MAX_MESSAGE_LENGTH = 200  # characters of a message of another library
@@ -171,12 +171,12 @@ def _code_and_message(error: BaseException) -> tuple[int, str]:
         return WRONG_INPUT, _usage(error)
     if isinstance(error, OSError) and error.filename is not None and error.errno in _PATH_ERRORS:
         name, reason = os.fsdecode(error.filename), error.strerror or str(error)
-        return WRONG_INPUT, f"error: {one_line(name)}: this file cannot be used ({reason}). Fix: check the path."
+        return WRONG_INPUT, f"error: {one_line(name)}: the file cannot be used ({reason}). Fix: check the path."
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
     description = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:_MAX_MESSAGE_LENGTH]
-    fix = f"set {_TRACEBACK}=1 to see where, and report it with the command you ran"
-    return INTERNAL_ERROR, f"error: this is a bug in judged, not a fault of your input ({description}). Fix: {fix}."
+    fix = f"set {_TRACEBACK}=1 to print the traceback, and report it with your command"
+    return INTERNAL_ERROR, f"error: this is a bug in judged, not a problem of your input ({description}). Fix: {fix}."
 
 
 def _usage(error: click.UsageError) -> str:
@@ -216,7 +216,7 @@ def suggest_option(error: click.NoSuchOption) -> str:
         return "write " + ", or ".join(f"{flag} ({about})" for flag, about in candidates)
     arguments = [param.make_metavar(error.ctx) for param in parameters if isinstance(param, click.Argument)]
     if option_name in _FILE_WORDS and arguments:
-        return f"files stand without an option: {error.ctx.command_path} {' '.join(arguments)}"
+        return f"pass files without an option: {error.ctx.command_path} {' '.join(arguments)}"
     return ""
 
 

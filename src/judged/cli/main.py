@@ -95,7 +95,7 @@ class _Commands(LazyGroup):
 )
 @click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
 def app() -> None:
-    """Evaluate search, recommendation and RAG retrieval: correct numbers, with intervals and warnings."""
+    """Evaluate search, recommendation, and RAG retrieval, with confidence intervals and warnings."""
     from judged.interface.arguments import print_warnings  # not needed for the help
 
     original = warnings.showwarning

@@ -253,9 +253,9 @@ class Comparison(AnswerOfScores):
             cells = [_matrix_cell(compared, run, column_run, row - column) for row, run in enumerate(self.ranked)]
             marks = [mark for _, mark in cells]
             columns.append(Column(letters[column], [text for text, _ in cells], TEXT, mark=marks))
-        p_text = "P(higher) of the system above" if self.choices.test == "bayes" else "p"
+        p_text = "P(higher) of the better-ranked system" if self.choices.test == "bayes" else "p"
         legend = mark_legend(compared.pairs, noun="values")
-        note = f"{compared.name}: above the diagonal row minus column, below it {p_text}; {legend}"
+        note = f"{compared.name}: above the diagonal: row minus column; below the diagonal: {p_text}; {legend}"
         return Table("matrix", tuple(columns), note=note, labels=2, only="people")
 
     def pair_table(self, measure: str | None = None) -> Table:

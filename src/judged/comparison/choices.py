@@ -135,8 +135,9 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
     if not (scores.counted == scores.counted[0]).all():
         counts = zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)
         counts_text = first_few([f"{run} {n}" for run, n in counts])
-        text = "each mean is over the run's own topics, each difference over those of both; --topics qrels takes all"
-        yield Note("different-topics", f"the runs have different topics ({counts_text}): {text} the same")
+        text = "each mean is over the topics of the run, and each difference over the shared topics"
+        fix = "to use the same topics for all runs, set --topics qrels"
+        yield Note("different-topics", f"the runs have different topics ({counts_text}): {text}; {fix}")
     yield from (Note("not-tested", measure.untested) for measure in measures if measure.untested)
     if tested := [measure for measure in measures if measure.pairs]:
         yield from _left_out_note(tested)
@@ -153,7 +154,7 @@ def _left_out_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
     unconditional = [measure for measure in measures if not split_condition(measure.name)[1]]
     counts = [(max(pair.result.left_out for pair in measure.pairs), measure.name) for measure in unconditional]
     if counts_text := first_few([f"{name} {count}" for count, name in counts if count]):
-        text = "topics left out of pairs, as they lack a score for one of the systems, at most"
+        text = "largest number of topics excluded from a pair because one system has no score"
         yield Note("left-out", f"{text}: {counts_text}")
 
 
@@ -164,7 +165,7 @@ def _identical_systems_note(measures: Sequence[MeasureComparison]) -> Iterator[N
         if all(_has_equal_scores(measure.by_runs[pair.first, pair.second]) for measure in measures)
     ]
     if identical_pairs:
-        yield Note("same-scores", f"the same scores on every topic: {first_few(identical_pairs)}")
+        yield Note("same-scores", f"equal scores on every topic: {first_few(identical_pairs)}")
 
 
 def _has_equal_scores(pair: Pair) -> bool:
@@ -191,7 +192,7 @@ def _sensitivity_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
     names = [f"{pair.second} and {pair.first} in {pair.measure}" for pair in pairs if pair.sensitive]
     if names and len(pairs) > 1:  # the sentence of a single pair mentions it already
         count = counted(sum(pair.significant for pair in pairs), "significant difference")
-        yield Note("sensitive", f"{len(names)} of {count} sensitive to a few topics: {first_few(names)}")
+        yield Note("sensitive", f"sensitive to a few topics ({len(names)} of {count}): {first_few(names)}")
 
 
 def has_too_few_topics(pair: Pair, family: int, choices: Choices) -> bool:
@@ -210,13 +211,13 @@ def describe_least_p(difference: Difference, family: int, choices: Choices, *, a
     least = smallest_p(difference.n, difference.test, resamples=_UNLIMITED, differing=difference.differing)
     corrected = exception = ""
     if least <= choices.alpha * (1 + ROUNDING):  # significant before the correction, not after it
-        corrected = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
+        corrected = f", or below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
         is_strict = choices.correction == "bonferroni" or (all_pairs and choices.correction == "holm")
-        exception = "" if is_strict else ", unless others are"
-    differing = f"a difference on {difference.differing} of " if difference.differing < difference.n else ""
+        exception = "" if is_strict else ", unless other comparisons are significant"
+    differing = f"differences on only {difference.differing} of " if difference.differing < difference.n else ""
     return (
-        f"with {differing}{counted(difference.n, 'topic')} p cannot be below {least:.2g}{corrected}: no difference"
-        f" can be significant at {choices.alpha:g}{exception}"
+        f"with {differing}{counted(difference.n, 'topic')}, p cannot be below {least:.2g}{corrected}: no difference"
+        f" can be significant at alpha = {choices.alpha:g}{exception}"
     )
 
 
@@ -226,7 +227,7 @@ def _resamples_note(measures: Sequence[MeasureComparison], choices: Choices) -> 
     least, is_divided = family / (choices.resamples + 1), choices.alpha_per_comparison(2) != choices.alpha
     if is_sampled and is_divided and not choices.is_joint_test and least > choices.alpha:
         text = (
-            f"with {choices.resamples} resamples and {family} comparisons p cannot be below {least:.2g} after"
-            f" {choices.correction}; take at least {math.ceil(family / choices.alpha)} resamples"
+            f"with {choices.resamples} resamples and {family} comparisons, p cannot be below {least:.2g} after"
+            f" {choices.correction}; use at least {math.ceil(family / choices.alpha)} resamples"
         )
         yield Note("too-few-resamples", text)

@@ -61,7 +61,9 @@ class Collections(Answer):
         """Return a row per system, a column per collection, and the macro mean; marks refer to each collection."""
         name = measure or self.measures[0]
         if name not in self.measures:
-            raise InputError(f"{name} is not in all collections", fix=f"use one of {', '.join(self.measures)}")
+            raise InputError(
+                f"{name} was not evaluated on all collections", fix=f"use one of {', '.join(self.measures)}"
+            )
         order, baseline = self.order(), self.choices.baseline
         means = [self.mean(system, name) for system in order]
         best = self._first_comparison(name).best_of([mean for mean in means if not math.isnan(mean)])
@@ -114,7 +116,7 @@ class Collections(Answer):
             for name, comparison in self.comparisons.items()
             if comparison.pairs
         )
-        mean = "mean: every collection counts the same, and it is not tested"
+        mean = "mean: macro average over collections, not tested"
         if not pairs:
             return f"no significance test; {mean}"
         families = [measured.family for comparison in self.comparisons.values() for measured in comparison.measures]
@@ -122,7 +124,7 @@ class Collections(Answer):
         return "; ".join(
             [
                 f"topics: {topics}",
-                f"{describe_test(self.choices, pairs)}, on each collection by itself",
+                f"{describe_test(self.choices, pairs)}, separately on each collection",
                 describe_correction(self.choices, sizes, several=len(self.measures) > 1),
                 f"alpha = {self.choices.alpha:g}",
                 describe_marks(self.choices, f"the baseline {self.choices.baseline}", letters),
@@ -166,7 +168,7 @@ def compare_collections(
     for name, collection in collections.items():
         if not (isinstance(collection, tuple) and len(collection) == 2):
             fix = "pass {name: (qrels, runs)}, or use collections_of_scores for scores"
-            raise InputError(f"{name}: {type(collection).__name__} is not a tuple (qrels, runs)", fix=fix)
+            raise InputError(f"{name} must be a tuple (qrels, runs), got {type(collection).__name__}", fix=fix)
     test_options = {name: options.pop(name) for name in _TEST_OPTIONS if name in options}
     tables = {
         name: evaluate_without_warnings(qrels, runs, measures, **options) for name, (qrels, runs) in collections.items()
@@ -225,7 +227,7 @@ def collections_of_scores(
     if all(missing.values()):
         raise InputError("no run name occurs in all collections", fix="use the same names: NAME=FILE")
     notes = [
-        Note("no-mean", f"{system} has no mean: no run on {', '.join(names)}")
+        Note("no-mean", f"{system} has no macro average: no run on {', '.join(names)}")
         for system, names in missing.items()
         if names
     ]

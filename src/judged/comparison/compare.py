@@ -223,9 +223,9 @@ def check_bounds(measure: Measure) -> None:
 def _untested_reason(measure: Measure, choices: Choices) -> str:
     kind = measure.entry.aggregate
     if kind in {"sum", "count"}:
-        return f"{measure} is a {kind} over the topics: it is shown, and not tested"
+        return f"{measure} is a {kind} over topics, and was not tested"
     if kind == "geometric mean" and choices.is_joint_test:
-        return f"{measure} is compared by ratios, which {choices.test} does not do: it is shown, and not tested"
+        return f"{measure} requires a comparison by ratios, which {choices.test} does not support, and was not tested"
     return ""
 
 

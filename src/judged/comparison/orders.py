@@ -61,7 +61,7 @@ class SystemOrders(Answer):
             Column("other", [pair.second for pair in pairs], TEXT),
             Column("tau", [tau.value for tau in taus], digits),
             Column("tau_ap", [pair.tau_ap.value for pair in pairs], digits, "tau_AP"),
-            *columns_of(taus, ("discordant", COUNT, "pairs that change places")),
+            *columns_of(taus, ("discordant", COUNT, "swapped pairs")),
             *columns_of(taus, "concordant", "tied", "n", "left_out", "note"),
             *columns_of(pairs, "sentence"),
         )

@@ -49,7 +49,7 @@ class ClaimWording(NamedTuple):
     """Wording for the result of a test; `{winner}`, `{loser}`, and `{measure}` are placeholders."""
 
     verb_phrase: str  # follows the name of the winner
-    letters_legend: str  # leaderboard letters: the systems that this one is ...
+    letters_legend: str  # leaderboard letters: the systems that this system is ...
     ahead_legend: str  # leaderboard daggers: this system is ...
     behind_legend: str  # ... or ... the baseline
     inconclusive: str  # sentence for a result that is not significant
@@ -60,30 +60,30 @@ _MEAN_WORDING = ClaimWording(
     "significantly better than",
     "significantly better",
     "worse than",
-    "No difference between {winner} and {loser} is shown in {measure}",
+    "No significant difference between {winner} and {loser} in {measure}",
 )
 _WORDING_BY_TEST = {
     "ratio": _MEAN_WORDING._replace(verb_phrase="is better than {loser} in {measure} by the ratio of geometric means"),
     "sign": ClaimWording(
-        "is ahead of {loser} in {measure} on more topics than it is behind",
-        "ahead of on significantly more topics than behind",
-        "ahead on significantly more topics",
-        "behind on more than",
-        "That {winner} or {loser} is ahead in {measure} on more topics than it is behind is not shown",
+        "wins more topics than {loser} in {measure}",
+        "significantly ahead of by topics won",
+        "wins significantly more topics",
+        "wins significantly fewer topics than",
+        "No significant difference between the topics won by {winner} and {loser} in {measure}",
     ),
     "wilcoxon": ClaimWording(
         "is favored over {loser} in {measure} by the signed ranks of their differences",
-        "favored over by the signed ranks of differences, significantly",
-        "significantly favored by signed ranks",
-        "disfavored against",
-        "That the signed ranks of differences in {measure} favor {winner} or {loser} is not shown",
+        "significantly favored over by the signed-rank test",
+        "significantly favored by the signed-rank test",
+        "disfavored compared with",
+        "The signed ranks of the differences in {measure} do not significantly favor {winner} or {loser}",
     ),
     "nemenyi": ClaimWording(
         "has a better mean rank over topics than {loser} in {measure}",
-        "significantly better than in its mean rank over topics",
-        "significantly better in its mean rank over topics",
+        "significantly better than in the mean rank over topics",
+        "significantly better mean rank over topics",
         "worse than",
-        "No difference between the mean ranks of {winner} and {loser} is shown in {measure}",
+        "No significant difference between the mean ranks of {winner} and {loser} in {measure}",
     ),
 }
 
@@ -102,7 +102,7 @@ def describe_winner(test: str, winner: str, loser: str, measure: str) -> str:
     """Format the statement that one system is significantly better than another.
 
     >>> describe_winner("t", "new", "old", "AP"), describe_winner("sign", "new", "old", "AP")
-    ('new is better than old in AP', 'new is ahead of old in AP on more topics than it is behind')
+    ('new is better than old in AP', 'new wins more topics than old in AP')
     """
     return f"{winner} {claim_wording(test).verb_phrase.format(loser=loser, measure=measure)}"
 
@@ -258,14 +258,14 @@ class Pair:
         if insufficiency(result.n):
             shared = topics_text(result.n) if result.n else "no topic"
             systems = f"{self.second} and {self.first}"
-            return f"{systems} have {shared} in common for {self.measure}: nothing can be concluded."
+            return f"{systems} share {shared} with scores in {self.measure}: no conclusion is possible."
         if not self.gains and not self.losses:
             return f"{self.second} and {self.first} have the same {self.measure} on all {result.n} topics."
         if result.posterior is not None:
             verdict = self._posterior_sentence(result.posterior)
         else:
             verdict = self._means_sentence() if is_test_of_means(result.test) else self._topics_test_sentence()
-        effect = "" if math.isnan(self.effects.dz) else f"Effect dz {self.effects.dz:+.2f}; "
+        effect = "" if math.isnan(self.effects.dz) else f"Effect size dz = {self.effects.dz:+.2f}; "
         topics = f"higher on {counted(self.wins.wins, 'topic')}, equal on {self.wins.ties}, lower on {self.wins.losses}"
         caveats = " ".join(self._caveats())
         equivalence = "" if self.equivalence is None else self.equivalence.sentence
@@ -282,11 +282,12 @@ class Pair:
     def topics_sentence(self) -> str:
         """Topics with the largest differences in either direction."""
         parts = [
-            f"of {name}: " + ", ".join(f"{topic.query_id} {decimal(abs(topic.difference), 3)}" for topic in topics)
+            f"in favor of {name}: "
+            + ", ".join((f"{topic.query_id} {decimal(abs(topic.difference), 3)}") for topic in topics)
             for name, topics in ((self.second, self.gains), (self.first, self.losses))
             if topics
         ]
-        return f"Largest differences in favor {'; '.join(parts)}." if parts else ""
+        return f"Largest differences {'; '.join(parts)}." if parts else ""
 
     def _means_sentence(self) -> str:
         evidence = f"{self._difference_text()} over {self.result.n} topics, {self._p_text()}"
@@ -295,18 +296,18 @@ class Pair:
             return f"{winner}: {evidence}."
         detectable_text = ""
         if not math.isnan(self.detectable):
-            sharing_text = f" with {self.sharing} comparisons to allow for" if self.sharing > 1 else ""
-            detectable_text = f": a difference below {decimal(self.detectable, 3)} would often be missed{sharing_text}"
-        return f"{self._inconclusive_text()}: {evidence}. That does not make them equal{detectable_text}."
+            correction = f", with correction for {self.sharing} comparisons" if self.sharing > 1 else ""
+            detectable_text = f": differences below {decimal(self.detectable, 3)} would often be missed{correction}"
+        return f"{self._inconclusive_text()}: {evidence}. This does not mean that they are equal{detectable_text}."
 
     def _topics_test_sentence(self) -> str:
         method = self.result.test
         test_name = "" if self.result.correction == method else f" ({TEST_NAMES.get(method, method)})"
-        mean_text = f"The test does not speak of the mean: {self._difference_text()} over {self.result.n} topics"
+        mean_text = f"The test does not compare means: {self._difference_text()} over {self.result.n} topics"
         # Sign and rank tests can favor the system with the lower mean: the sentence must mention that.
         if self.favored is None:
             return f"{self._inconclusive_text()}: {self._p_text()}{test_name}. {mean_text}."
-        contrast = ", which points the other way" if self.better is None and self.result.difference else ""
+        contrast = ", which favors the other system" if self.better is None and self.result.difference else ""
         winner = describe_winner(method, self.favored, self.other(self.favored), self.measure)
         return f"{winner}: {self._p_text()}{test_name}. {mean_text}{contrast}."
 
@@ -314,8 +315,8 @@ class Pair:
         return (
             f"The probability that {self.second} is higher than {self.first} in {self.measure} is"
             f" {posterior.higher:.1%}: {self._difference_text()} over {self.result.n} topics. It is higher by more than"
-            f" {posterior.rope:g} with probability {posterior.practically_higher:.1%}, lower by more with"
-            f" {posterior.practically_lower:.1%}."
+            f" {posterior.rope:g} with probability {posterior.practically_higher:.1%}, and lower by more than"
+            f" {posterior.rope:g} with probability {posterior.practically_lower:.1%}."
         )
 
     def _inconclusive_text(self) -> str:
@@ -324,12 +325,13 @@ class Pair:
 
     def _difference_text(self) -> str:
         sign, digits, style = ("/", 3, "") if self.is_ratio else ("-", 4, "+")
-        text = f"{self.second} {sign} {self.first} {decimal(self.shown_difference, digits, style)}"
+        text = f"{self.second} {sign} {self.first} = {decimal(self.shown_difference, digits, style)}"
         if self.shown_interval is None:
             return text
         low, high = (decimal(limit, 3) for limit in self.shown_interval)
-        disagreement = "" if self.interval_agrees else ", made in another way than p, which decides"
-        return f"{text} ({format_level(self.result.level)} interval {low} to {high}{disagreement})"
+        disagreement = "" if self.interval_agrees else ", computed by another method than p; significance depends on p"
+        interval = "CI" if self.result.posterior is None else "credible interval"
+        return f"{text} ({format_level(self.result.level)} {interval} [{low}, {high}]{disagreement})"
 
     def _p_text(self) -> str:
         result = self.result
@@ -406,27 +408,27 @@ def describe_test(choices: Choices, pairs: Sequence[Pair]) -> str:
     name = JOINT_TESTS.get(choices.test) or f"paired {TEST_NAMES[choices.test]}"
     replaced_count = sum(pair.result.test not in {choices.test, "ratio"} for pair in pairs)
     if replaced_count and replaced_count == len(pairs):
-        name = f"paired randomization test in place of the {name}"
+        name = f"paired randomization test instead of {name}"
     elif replaced_count:
         name = f"{name} (paired randomization test for {replaced_count} of {len(pairs)} pairs)"
     if choices.test != "ratio" and any(pair.is_ratio for pair in pairs):
-        name += " (geometric means: of ratios)"
+        name += " (of ratios for geometric means)"
     if not resamplings:
         return name
     if all(exact for _, exact in resamplings):
-        return f"{name}, all arrangements"
+        return f"{name}, exact"
     return f"{name}, {choices.resamples} resamples, seed {choices.seed}"
 
 
 def describe_correction(choices: Choices, sizes: str, *, several: bool) -> str:
     """Describe the correction and the number of comparisons."""
-    scopes = {"all": " of all measures together", "measure": " of each measure by itself"}
-    count_text = "one comparison" if sizes == "1" else f"the {sizes} comparisons"
+    scopes = {"all": " over all measures", "measure": " within each measure"}
+    count_text = "one comparison" if sizes == "1" else f"{sizes} comparisons"
     count_text += scopes[choices.family] if several else ""
     if choices.test == "bayes":
-        return "beliefs are not corrected for the number of comparisons"
+        return "probabilities are not corrected for the number of comparisons"
     if choices.test in JOINT_TESTS:
-        return f"it allows for {count_text}"
+        return f"corrected for {count_text}"
     if sizes == "1" or choices.correction == "none":
         return f"p not corrected: {count_text}"
     return f"p corrected by {correction_name(choices.correction)} for {count_text}"
@@ -439,7 +441,7 @@ def describe_marks(choices: Choices, baseline: str, names: tuple[str, ...]) -> s
     if choices.baseline is not None:
         return f"{BETTER} {wording.ahead_legend}, {WORSE} {wording.behind_legend} {baseline}{threshold}"
     symbols = "letters" if names[0].isalpha() else "numbers"
-    return f"{symbols}: the systems that this one is {wording.letters_legend}{threshold}"
+    return f"{symbols}: systems that this system is {wording.letters_legend}{threshold}"
 
 
 def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
@@ -449,13 +451,15 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
         return ""
     nominal, levels_text = format_level(1 - choices.alpha), " and ".join(format_level(level) for level in levels)
     if choices.test in JOINT_TESTS:
-        return f"{nominal} intervals, which hold together"
+        return f"simultaneous {nominal} CIs"
     if choices.correction == "none":
-        return f"each {nominal} interval is for one difference alone"
+        return f"{nominal} CIs are not corrected for the number of comparisons"
     if choices.correction in {"bh", "by"}:
-        return f"{levels_text} intervals: of those that leave out 0, {nominal} hold the true difference"
-    narrower = f"; the narrower where a later step of {correction_name(choices.correction)} finds the difference"
-    simultaneous = f"{levels_text} intervals: all {family} together hold the true differences in {nominal} of samples"
+        return f"{levels_text} CIs: {nominal} of the CIs that exclude 0 are expected to contain the true difference"
+    narrower = f"; narrower CIs are from later steps of {correction_name(choices.correction)}"
+    simultaneous = (
+        f"{levels_text} CIs: all {family} contain the true differences simultaneously in {nominal} of samples"
+    )
     return simultaneous + (narrower if levels[1:] else "")
 
 
@@ -471,10 +475,9 @@ def describe_detectable(pairs: Sequence[Pair]) -> str:
     if not estimated:
         return ""
     sharing = max(pair.sharing for pair in estimated)
-    alpha_text = f" at alpha = {estimated[0].alpha:g} / {sharing}, as the correction has it" if sharing > 1 else ""
-    condition = "if other topics differ as these do (less often where it rests on rare topics)"
-    claim = f"a true difference of this size is found at least four times out of five{alpha_text}"
-    return f"detectable: {claim}, {condition}"
+    alpha_text = f" at the corrected alpha = {estimated[0].alpha:g} / {sharing}" if sharing > 1 else ""
+    condition = "if differences on new topics vary as on these topics (less power if rare topics cause the difference)"
+    return f"detectable: true difference that is detected with at least 80% power{alpha_text}, {condition}"
 
 
 def format_range(values: Iterable[int]) -> str:

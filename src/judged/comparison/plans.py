@@ -112,7 +112,7 @@ def power_of_scores(
         raise InputError("no measure is a mean over topics", fix="add one, such as AP")
     names = scores.measure_names
     notes = [
-        Note("no-mean", f"{name} is not a mean over topics, and no plan is made for it")
+        Note("no-mean", f"{name} is not a mean over topics, so its power was not computed")
         for column, name in enumerate(names)
         if column not in mean_columns
     ]

@@ -86,7 +86,7 @@ class TestedChange:
 
     def describe(self, suffix: str = "") -> str:
         """Format the change, and state if it is not significant. `suffix` follows the difference."""
-        caveat = "" if self.significant else ", not distinguishable from 0"
+        caveat = "" if self.significant else ", not significant"
         return f"{self.estimate_text}{suffix} ({self.p_value_text}{caveat})"
 
 
@@ -145,7 +145,7 @@ def lost_table(losses: Iterable[tuple[str, str, Discoveries]], query_ids: Sequen
             "part": part,
             **{name: value for name, value in vars(discoveries).items() if name != "mask"},
             "sentence": discoveries.sentence,
-            "found": [query_ids[i] for i in np.flatnonzero(discoveries.mask).tolist()],
+            "topics": [query_ids[i] for i in np.flatnonzero(discoveries.mask).tolist()],
         }
         for run, part, discoveries in losses
     ]
@@ -166,9 +166,12 @@ def describe_slice_changes(changes: Iterable[TestedChange], tests: int) -> Itera
     more = [f"{len(significant) - _MAX_CHANGES} more in the table"] if len(significant) > _MAX_CHANGES else []
     if significant:
         listing = "; ".join([*significant[:_MAX_CHANGES], *more])
-        yield f"by slice: {listing}; Holm over {tests} tests; no result for other slices."
+        yield (
+            f"has significant changes by slice (Holm over {tests} tests): {listing}; no"
+            " significant change in other slices."
+        )
     elif tested:
-        yield f"no significant change in any slice (Holm over {tests} tests)."
+        yield f"has no significant change in any slice (Holm over {tests} tests)."
 
 
 def regraded_runs_table(
@@ -193,8 +196,8 @@ def regraded_runs_table(
     >>> scores = {"a": np.array([0.5, 1.0]), "b": np.array([1.0, 0.25])}
     >>> moved = regraded_runs_table(parse("AP"), scores, 0, {"a": 0.0, "b": 1.0})
     >>> moved.records()[0]["difference"], moved.note
-    (-0.25, 'Over all 2 topics 1 of 2 runs move in AP, a most, from 0.7500 to 0.5000. \
-Up in the order of the runs: b from place 2 to 1.')
+    (-0.25, 'Over all 2 topics, the AP of 1 of 2 runs changes. The largest change is that of a, from 0.7500 to 0.5000. \
+Runs that move up: b from rank 2 to 1.')
     """
     rows: list[dict[str, Any]] = []
     for run, before in scores.items():
@@ -205,30 +208,32 @@ Up in the order of the runs: b from place 2 to 1.')
             row[name] = aggregate(measure.entry.aggregate, values[~np.isnan(values)])
         rows.append(row | {"difference": row["after"] - row["before"]})
     lower_is_better = measure.properties.higher_is_better is False
-    for name, place in (("before", "place"), ("after", "place_after")):
+    for name, place in (("before", "rank"), ("after", "rank_after")):
         for rank, i in enumerate(
             best_first_order([row[name] for row in rows], lower_is_better=lower_is_better), start=1
         ):
             rows[i][place] = rank
-    rows.sort(key=lambda row: row["place_after"])
+    rows.sort(key=lambda row: row["rank_after"])
     moved = [row for row in rows if abs(row["difference"]) > 0]  # False for NaN
     columns = columns_of(
         moved,
         ("run", TEXT, "Run"),
         ("topic", NUMBER, "Topic before"),
         ("topic_after", NUMBER, "Topic after"),
-        ("before", NUMBER, "All before"),
-        ("after", NUMBER, "All after"),
+        ("before", NUMBER, "Mean before"),
+        ("after", NUMBER, "Mean after"),
         ("difference", CHANGE, "Difference"),
-        ("place", COUNT, "Place before"),
-        ("place_after", COUNT, "Place after"),
+        ("rank", COUNT, "Rank before"),
+        ("rank_after", COUNT, "Rank after"),
     )
     topics = len(next(iter(scores.values())))
-    note = f"Over all {counted(topics, 'topic')} {len(moved)} of {counted(len(rows), 'run')} move in {measure}"
+    note = f"Over all {counted(topics, 'topic')}, the {measure} of {len(moved)} of {counted(len(rows), 'run')} changes"
     if moved:
         most = max(moved, key=lambda row: abs(row["difference"]))
-        note += f", {most['run']} most, from {decimal(most['before'])} to {decimal(most['after'])}"
-        improved = [row for row in rows if row["place"] > row["place_after"]]
-        rises = [f"{row['run']} from place {row['place']} to {row['place_after']}" for row in improved]
-        note += f". Up in the order of the runs: {listed(rises[:3])}" if rises else ". The order of the runs stays"
-    return Table("regraded_runs", columns, f"Every run that moves in {measure}", f"{note}.")
+        note += (
+            f". The largest change is that of {most['run']}, from {decimal(most['before'])} to {decimal(most['after'])}"
+        )
+        improved = [row for row in rows if row["rank"] > row["rank_after"]]
+        rises = [f"{row['run']} from rank {row['rank']} to {row['rank_after']}" for row in improved]
+        note += f". Runs that move up: {listed(rises[:3])}" if rises else ". The order of the runs does not change"
+    return Table("regraded_runs", columns, f"Runs whose {measure} changes", f"{note}.")

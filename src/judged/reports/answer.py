@@ -147,7 +147,7 @@ class Report(Answer):
             If altair or vl-convert is not installed.
         """
         if form not in PICTURES:
-            raise InputError(f"no chart format {form!r}", fix=f"use one of {', '.join(PICTURES)}")
+            raise InputError(f"unknown chart format {form!r}", fix=f"use one of {', '.join(PICTURES)}")
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -168,4 +168,4 @@ def _outline(section: Section) -> dict[str, Any]:
 def missing_chart_notes() -> tuple[str, ...]:
     """Return the reason why a page has no charts; empty if it has charts."""
     missing = [name for module, name in CHART_LIBRARIES.items() if find_spec(module) is None]
-    return tuple(f"the charts are left out of the page: {MissingExtraError(name, 'plots')}" for name in missing[:1])
+    return tuple(f"the page has no charts: {MissingExtraError(name, 'plots')}" for name in missing[:1])

@@ -114,7 +114,7 @@ def report(
     >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> print(report(qrels, {"bad": bad, "good": good}, measures="RR").sentences[1])
-    good has the best RR, 1.0000 (95% interval 0.752 to 1.000).
+    good has the best RR, 1.0000 (95% CI [0.752, 1.000]).
     """
     judgments, runs_by_name = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
     measures = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures
@@ -157,8 +157,9 @@ def _compare(scores: Scores, choices: Choices) -> Comparison | None:
         return compare_scores(scores, choices)
     comparison = compare_scores(select_measures(scores, scores.measures[:1]), choices)
     estimates = scores.estimates(level=choices.level, seed=choices.seed)
-    rule = f"every pair of more than {MAX_FULLY_TESTED_RUNS} runs is tested by the first measure alone"
-    reason = f"is shown, and not tested: {rule}"
+    reason = (
+        f"was not tested: with more than {MAX_FULLY_TESTED_RUNS} runs, only the first measure is tested for all pairs"
+    )
     others = tuple(
         MeasureComparison(
             measure, tuple(row for row in estimates if row.measure == str(measure)), (), 0, f"{measure} {reason}"
@@ -170,13 +171,13 @@ def _compare(scores: Scores, choices: Choices) -> Comparison | None:
 
 _SECTIONS: dict[str, Callable[[ReportData], ReportPart | None]] = {
     "leaderboard": overview.leaderboard,
-    "topic by topic": by_topic.differences,
+    "differences by topic": by_topic.differences,
     "slices": by_topic.slices,
     "matrix": by_topic.matrix,
-    "where it is lost": by_topic.by_stage,
+    "losses by stage": by_topic.by_stage,
     "worst topics": by_topic.lowest,
-    "judged lists": by_topic.lists,
-    "by cutoff": overview.cutoffs,
+    "ranked lists": by_topic.lists,
+    "measures by cutoff": overview.cutoffs,
 }
 
 
@@ -207,12 +208,12 @@ def _build_sections(data: ReportData, title: str, command: str, log: Any, traces
     all_warnings = list(dict.fromkeys([*all_warnings, *(text for part in parts for text in part.warnings)]))
     sentences = [*overview.summary(data), *(part.headline for part in parts)]
     if all_warnings:
-        count = counted(len(all_warnings), "warning stands", "warnings stand")
-        sentences.append(f"{count} under 'How this was computed', to be read before the numbers are used.")
+        count = counted(len(all_warnings), "warning")
+        sentences.append(f"Before you use these numbers, read {count} in the section 'How this was computed'.")
     results: dict[str, Any] = {"evaluation": scores, **({"comparison": comparison} if comparison else {})}
     for part in parts:
         results |= part.results
-    summary = Section("summary", "In short", (Sentences(tuple(filter(None, sentences))),))
+    summary = Section("summary", "Summary", (Sentences(tuple(filter(None, sentences))),))
     method = overview.method(data, all_warnings, left_out, command)
     blocks = (summary, *(part.section for part in parts), method)
     summary_lines = (

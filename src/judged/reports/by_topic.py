@@ -64,8 +64,8 @@ def matrix(data: ReportData) -> ReportPart:
     )
     run = data.candidate
     caption = (
-        f"One dot a topic of {run}: {result.x} across, {result.y} upwards. The lines are the means of"
-        f" {result.baseline}: {decimal(result.cuts[0], 3)} and {decimal(result.cuts[1], 3)}."
+        f"Each dot is a topic of {run}: {result.x} on the horizontal axis, {result.y} on the vertical axis. The lines"
+        f" are the means of {result.baseline}: {decimal(result.cuts[0], 3)} and {decimal(result.cuts[1], 3)}."
     )
     title = f"{run} by {result.x} and {result.y}"
     points = embed_block(result.table("points"), "matrix_points")
@@ -73,10 +73,10 @@ def matrix(data: ReportData) -> ReportPart:
     rows = result.topics_table(run)
     note = f"the first {_MAX_TABLE_TOPICS} of {len(rows):,} topics" if len(rows) > _MAX_TABLE_TOPICS else ""
     first_rows = rows.take(range(min(_MAX_TABLE_TOPICS, len(rows))))
-    topics = embed_block(first_rows, "matrix_topics", title=f"Every topic of {run}", note=note)
+    topics = embed_block(first_rows, "matrix_topics", title=f"All topics of {run}", note=note)
     of_baseline = () if data.baseline is None else tuple(result.describe_run(data.baseline))
     of_candidate = tuple(sentence for sentence in result.sentences if sentence not in of_baseline)
-    folded = Sentences(of_baseline, "matrix_aside", f"What the matrix shows of {data.baseline}", folded=True)
+    folded = Sentences(of_baseline, "matrix_baseline", f"Performance matrix of {data.baseline}", folded=True)
     blocks = (Sentences(of_candidate), chart, topics, *((folded,) if of_baseline else ()))
     section = Section("matrix", "Performance matrix", blocks)
     return ReportPart(section, {"matrix": result}, _failure_sentence(data, result))
@@ -91,8 +91,8 @@ def _failure_sentence(data: ReportData, result: Matrix) -> str:
     threshold = "its own mean" if result.baseline == data.candidate else f"the mean of {result.baseline}"
     return (
         f"On {failed:,} of {counted(len(data.scores.query_ids), 'topic')}, {data.candidate} is below {threshold} in"
-        f" {result.y}, in {result.x}, or in both: on {ranking:,} only in {result.y} (found, and ranked badly), on"
-        f" {coverage:,} only in {result.x} (not found), on {both:,} in both."
+        f" {result.y}, in {result.x}, or in both: {ranking:,} only in {result.y} (relevant documents are retrieved but"
+        f" ranked low), {coverage:,} only in {result.x} (relevant documents are not retrieved), and {both:,} in both."
     )
 
 
@@ -101,17 +101,19 @@ def by_stage(data: ReportData) -> ReportPart:
     result, slicing = data.stages, data.slicing
     bar_subject = "each slice and run" if slicing is not None else join_names(data.compared_names[::-1])
     caption = (
-        f"A bar for {bar_subject}: the mean {result.measure}, then"
-        f" what is lost of the best that could be attained, by ranking and by candidates (the first {DEPTH})."
+        f"The bars of {bar_subject} show the mean {result.measure}, followed by the losses by ranking and by candidates"
+        f" (top {DEPTH}), up to the best possible score."
     )
-    chart = embed_block(result.charts()["slices"], "stages", title=f"Where {result.measure} is lost", sentence=caption)
+    chart = embed_block(
+        result.charts()["slices"], "stages", title=f"Loss of {result.measure} by stage", sentence=caption
+    )
     blocks: list[Block] = [Sentences(result.sentences), chart]
     if result.baseline is not None:
         changes, folded = result.table("changes"), slicing is not None
-        blocks.append(embed_block(changes, "stage_changes", title="What changed, by stage", folded=folded))
+        blocks.append(embed_block(changes, "stage_changes", title="Changes by stage", folded=folded))
     largest_losses = result.topics_table().take(range(min(_MAX_TABLE_TOPICS, len(result.query_ids))))
     blocks.append(embed_block(largest_losses, "stage_topics", title="Topics with the largest loss", folded=True))
-    section = Section("stages", "Two stages: found, then ranked", tuple(blocks))
+    section = Section("stages", "Losses by stage", tuple(blocks))
     # The warnings of the evaluation are in the report already.
     new = tuple(warning for warning in result.warnings if warning not in result.provenance.warnings)
     return ReportPart(section, {"stages": result}, result.headline, new)
@@ -127,8 +129,8 @@ def slices(data: ReportData) -> ReportPart | None:
     scores = replace(scores, runs=runs, values=scores.values[rows], counted=scores.counted[rows])
     by_slice, measure = scores.by_slice(data.slicing, seed=data.seed), str(data.main_measure)
     caption = (
-        f"{measure} of {join_names(scores.run_names)} by slice, with 95% intervals over topics. A slice with fewer"
-        f" topics than it is judged by is marked, and not tested.{_extreme_slices_sentence(by_slice, data.candidate)}"
+        f"{measure} of {join_names(scores.run_names)} by slice, with 95% CIs over topics. Slices with too few topics"
+        f" are marked and not tested.{_extreme_slices_sentence(by_slice, data.candidate)}"
     )
     table = replace(by_slice.overview(), name="slice_scores", only="")
     blocks: list[Block] = [Chart("slices", f"{measure} by slice", table, caption, draw=by_slice.chart)]
@@ -146,11 +148,12 @@ def slices(data: ReportData) -> ReportPart | None:
         headline = comparison.sentences[0] if comparison.sentences else headline
     # Slices by the outcome of a run on the same topics are selected by the dependent variable.
     if OUTCOME in data.by:
-        bad = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
-        warnings.append(f"{OUTCOME} is that of {data.compared_names[0]}: {bad}")
+        run = data.compared_names[0]
+        bias = "other runs score higher by chance alone (regression to the mean)"
+        warnings.append(f"{OUTCOME} depends on the results of {run}: on topics where {run} scored low, {bias}")
     new = tuple(text for text in dict.fromkeys(warnings) if text not in scores.warnings)
     unique_sentences = tuple(dict.fromkeys(filter(None, sentences)))
-    section = Section("slices", "By slice", (Sentences(unique_sentences), *blocks))
+    section = Section("slices", "Slices", (Sentences(unique_sentences), *blocks))
     return ReportPart(section, results, headline, new)
 
 
@@ -160,7 +163,7 @@ def _extreme_slices_sentence(by_slice: SlicedScores, run: str) -> str:
     if len(ranked) < 2:
         return ""
     (low_value, low), (high_value, high) = ranked[0], ranked[-1]
-    return f" Of {run}, {low} is lowest with {decimal(low_value)}, and {high} highest with {decimal(high_value)}."
+    return f" {run} scores lowest on {low} ({decimal(low_value)}) and highest on {high} ({decimal(high_value)})."
 
 
 _MAX_BARS = 60  # more bars are not readable
@@ -180,17 +183,17 @@ def differences(data: ReportData) -> ReportPart | None:
     order = scored[np.argsort(-gains[scored], kind="stable")]
     different = order[gains[order] != 0]
     if not len(different):
-        topics = "the only topic" if len(scored) == 1 else f"every one of {counted(len(scored), 'topic')}"
+        topics = "the only topic" if len(scored) == 1 else f"all {counted(len(scored), 'topic')}"
         equal = f"{candidate} and {baseline} have the same {data.main_measure} on {topics}."
-        return ReportPart(Section("topics", "Topic by topic", (Sentences((equal,)),)))
+        return ReportPart(Section("topics", "Differences by topic", (Sentences((equal,)),)))
     losses = different[gains[different] < 0][::-1]
     largest = _topics_with_gains(data, losses[:_NAMED_TOPICS])
-    suffix = f"; it loses most on {join_names(largest)}" if largest else ""
+    suffix = f". The largest losses are on {join_names(largest)}" if largest else ""
     sentence = (
         f"{candidate} is better than {baseline} on {counted(len(different) - len(losses), 'topic')}, worse on"
         f" {len(losses):,}, and equal on {len(scored) - len(different):,}, by {data.main_measure}{suffix}."
     )
-    hint = " Lower is better here, so a bar to the right is a lower score." if data.direction < 0 else ""
+    hint = " Lower scores are better, so a bar to the right means a lower score." if data.direction < 0 else ""
     chart = Chart(
         "topics",
         f"{data.main_measure} by topic: {candidate} against {baseline}",
@@ -204,7 +207,7 @@ def differences(data: ReportData) -> ReportPart | None:
         colors={"gain": PALETTE[0], "loss": PALETTE[1]},
         legend=False,
     )
-    section = Section("topics", "Topic by topic", (Sentences((sentence + hint,)), chart))
+    section = Section("topics", "Differences by topic", (Sentences((sentence + hint,)), chart))
     return ReportPart(section, headline=sentence)
 
 
@@ -213,12 +216,12 @@ def _gain_table(data: ReportData, order: Ints, different: Ints) -> tuple[Table, 
     ties = len(order) - len(different)
     # Many ties leave the differences unreadable, so they are omitted from the chart.
     plotted = different if ties > _MAX_TIES or len(order) > _MAX_BARS else order
-    omitted = " Those without a difference are not drawn." if len(plotted) < len(order) else ""
+    omitted = " Topics without a difference are not shown." if len(plotted) < len(order) else ""
     if len(plotted) > _MAX_BARS:
         plotted = np.concatenate([plotted[:_BARS_PER_SIDE], plotted[-_BARS_PER_SIDE:]])
-        omitted = f" Of {counted(len(order), 'topic')} the largest gains and losses are shown."
+        omitted = f" The chart shows the largest gains and losses of {counted(len(order), 'topic')}."
     best, worst = _topics_with_gains(data, order[[0, -1]])
-    caption = f"By how much {data.candidate} is better than {data.baseline} on each topic, from {best} to {worst}."
+    caption = f"Improvement of {data.candidate} over {data.baseline} on each topic, from {best} to {worst}."
     gains = data.gains[plotted]
     labels = [f"{name} {data.query_text(name, _LABEL_LENGTH)}".rstrip() for name in _ids(data, plotted)]
     columns = (
@@ -261,15 +264,17 @@ def lowest(data: ReportData) -> ReportPart | None:
     if not len(worst):
         return None
     columns = _topic_columns(data, worst, ("candidate", "baseline"))
-    sentence = f"The {counted(len(worst), 'topic')} with the worst {data.main_measure} of {data.candidate}."
+    sentence = (
+        f"The table lists the {counted(len(worst), 'topic')} with the worst {data.main_measure} of {data.candidate}."
+    )
     if len(data.scores.runs) > 2:
         by_run = data.scores.values[:, 0, worst]
         best = (np.nanmax if data.direction > 0 else np.nanmin)(by_run, axis=0)
         columns.append(Column("median", np.nanmedian(by_run, axis=0).tolist(), NUMBER, "median run"))
         columns.append(Column("best", best.tolist(), NUMBER, "best run"))
         sentence += (
-            " Where the best run is low too, the topic is hard for all of them, or its judgments are the reason;"
-            " where the best run is high, this run misses what others find."
+            " If the best run also scores low, the topic is hard for all runs, or its judgments are incomplete. If the"
+            f" best run scores high, {data.candidate} misses documents that other runs rank high."
         )
     zeros = _ids(data, np.flatnonzero(data.run_scores(data.candidate) == 0)) if data.direction > 0 else []
     zero_topics = f"{counted(len(zeros), 'topic')} ({join_names(zeros, _NAMED_TOPICS)})"
@@ -278,7 +283,7 @@ def lowest(data: ReportData) -> ReportPart | None:
     return ReportPart(Section("lowest", "Worst topics", (Sentences((sentence,)), table)), headline=headline)
 
 
-_RANK_CHANGES = ", with where each document stands in the other list."
+_RANK_CHANGES = ", with the rank of each document in the other list."
 _LOSSES, _GAINS, _LOWEST_SCORES = 4, 1, 3
 _DEPTH = 10
 _NAMED_DOCUMENTS = 4  # of the relevant documents beyond _DEPTH
@@ -312,11 +317,11 @@ def lists(data: ReportData) -> ReportPart | None:
         for i, (topic, reason, block) in enumerate(zip(topics, reasons.values(), blocks, strict=True), 1)
     ]
     sentence = (
-        f"The first {_DEPTH} documents of {join_names(data.compared_names)}"
+        f"The lists show the top {_DEPTH} documents of {join_names(data.compared_names)}"
         + (" on the topics with the worst scores." if is_single_run else _RANK_CHANGES)
-        + " These are extremes, chosen by their scores: they show what can go wrong, not how often it does."
+        + " The topics were selected by their extreme scores. They show what can go wrong, not how often."
     )
-    section = Section("lists", "Judged lists", (Sentences((sentence,)), *parts))
+    section = Section("lists", "Ranked lists", (Sentences((sentence,)), *parts))
     return ReportPart(section, {} if is_single_run else {"diff": answer})
 
 
@@ -354,4 +359,4 @@ def _missing_documents_sentence(stages: Stages | None, query_id: str) -> str:
     grades = [f"grade {documents.grade[row]:g}" for row in rows]
     names = [f"{documents.doc[row]} ({grade}, {rank})" for row, grade, rank in zip(rows, grades, ranks, strict=True)]
     subject = counted(len(names), "relevant document is", "relevant documents are")
-    return f"{subject} not among the first {_DEPTH} of {stages.trace.name}: {join_names(names, _NAMED_DOCUMENTS)}."
+    return f"{subject} not in the top {_DEPTH} of {stages.trace.name}: {join_names(names, _NAMED_DOCUMENTS)}."

@@ -25,33 +25,67 @@ if TYPE_CHECKING:
 
 @click.group("change", cls=LazyGroup)
 def change() -> None:
-    """Put together what is known of a change of the system: baseline and candidate."""
+    """Review a change of a system from a baseline to a candidate."""
 
 
-@change.command("review", short_help="One sheet: better, where, at what cost, gate, users; and what is blank.")
+@change.command("review", short_help="Answer questions on quality, slices, costs, gate, and users.")
 @shared("qrels")
 @click.argument("baseline")
 @click.argument("candidate")
-@shared("measures", help="The first decides what is better.")
+@shared("measures", help="Measures. The first one decides which run is better.")
 @shared("queries", "attributes")
-@shared("by", metavar="NAME", help="Attributes to slice by.  [default: those with few values]")
-@click.option("--traces", nargs=2, metavar="BASELINE CANDIDATE", help="Traces of both, for kinds of failure.")
-@click.option("--meant", metavar="KIND", help="The kind of failure that the change was meant to mend.")
-@click.option("--documents", metavar="FILE", help="Documents with their dates: for freshness.")
-@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="The column of dates of --documents.")
-@click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
-@click.option("--clicks", multiple=True, metavar="FILE", help="For feedback: of both, or of BASELINE, then CANDIDATE.")
-@click.option("--reviewed", type=click.Path(path_type=Path), metavar="FILE", help="Columns run, wrong and reviewed.")
-@click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="A column run, and one for each --cost.")
-@click.option("--cost", "columns", multiple=True, metavar="COLUMN", help="A column of --costs. Repeat for more.")
-@click.option("--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Its configuration.")
-@click.option("--log", multiple=True, metavar="FILE", help="A log with arms, as 'judged online abtest' reads it.")
-@click.option("--arm", metavar="NAME", help="The candidate's arm, or ranker in mixed lists.  [default: by its name]")
-@click.option("--guardrail", "guardrails", multiple=True, metavar="NAME", help="Of the test: metrics not to be lost.")
-@click.option("--interleaved", multiple=True, metavar="FILE", help="A log of lists that mix both.")
-@click.option("--propensities", multiple=True, metavar="FILE", help="A log with propensities, for 'off-policy'.")
-@click.option("--topics", metavar="FILE", help="How pages of it find topics, as for 'judged clicks'.")
-@click.option("--watch", "watched", type=click.Path(path_type=Path), metavar="FILE", help="Of 'judged watch'.")
+@shared("by", metavar="NAME", help="Attributes to slice by.  [default: attributes with few values]")
+@click.option("--traces", nargs=2, metavar="BASELINE CANDIDATE", help="Traces of both systems, for kinds of failure.")
+@click.option("--target-failure", metavar="KIND", help="Kind of failure that the change should fix.")
+@click.option("--documents", metavar="FILE", help="Documents with dates, for the failure freshness.")
+@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
+@click.option("--today", metavar="DAY", help="Ignore documents with a later date.  [default: the newest date]")
+@click.option(
+    "--clicks",
+    multiple=True,
+    metavar="FILE",
+    help="Clicks, for the failure feedback: one file for both systems, or one for BASELINE and one for CANDIDATE.",
+)
+@click.option(
+    "--reviewed",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Table with the columns run, wrong, and reviewed: counts of a manual review of results.",
+)
+@click.option(
+    "--costs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Table with a column run and a column for each --cost.",
+)
+@click.option("--cost", "columns", multiple=True, metavar="COLUMN", help="Column of --costs. Repeat for more.")
+@click.option("--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Configuration of the gate.")
+@click.option("--log", multiple=True, metavar="FILE", help="Log of an A/B test, as for 'judged online abtest'.")
+@click.option(
+    "--arm",
+    metavar="NAME",
+    help="Arm of the candidate in the log, or its ranker in interleaved lists.  [default: the arm named like the run]",
+)
+@click.option(
+    "--guardrail",
+    "guardrails",
+    multiple=True,
+    metavar="NAME",
+    help="Guardrail metric of the A/B test, which must not get worse. Repeat for more.",
+)
+@click.option(
+    "--interleaved",
+    multiple=True,
+    metavar="FILE",
+    help="Log of interleaved lists, as for 'judged online interleaving'.",
+)
+@click.option(
+    "--propensities", multiple=True, metavar="FILE", help="Log with propensities, for an off-policy estimate."
+)
+@click.option("--topics", metavar="FILE", help="Mapping from logged pages to topics, as for 'judged clicks'.")
+@click.option(
+    "--watch", "watched", type=click.Path(path_type=Path), metavar="FILE", help="Configuration of 'judged watch'."
+)
 @shared("seed", type=click.IntRange(0))
 @answer_options()
 def review_command(
@@ -74,9 +108,9 @@ def review_command(
     watched: Path | None,
     **options: Any,
 ) -> None:
-    """Fill in the sheet of a change from whatever is known of BASELINE and CANDIDATE, and name what is blank.
+    """Answer questions about a change from BASELINE to CANDIDATE, and list the questions without data.
 
-    Exit code 0: nothing that decides (gate, A/B test, watch) says no; 1: something does; 2: wrong input.
+    Exit code 1: the gate, the A/B test, or the watch has an unfavorable result; 0: none has; 2: invalid input.
     """
     from judged.reports.changes import review
     from judged.scoring.evaluation import runs_of
@@ -86,7 +120,7 @@ def review_command(
     for option, value, missing_option, missing_value in (
         ("--costs", costs, "--cost COLUMN", columns),
         ("--cost", columns, "--costs FILE", costs),
-        ("--meant", options["meant"], "--traces BASELINE CANDIDATE", traces),
+        ("--target-failure", options["target_failure"], "--traces BASELINE CANDIDATE", traces),
         ("--documents", options["documents"], "--traces BASELINE CANDIDATE", traces),
         ("--clicks", clicks, "--traces BASELINE CANDIDATE", traces),
         ("--today", options["today"], "--documents FILE", options["documents"]),
@@ -137,7 +171,7 @@ def _read_traces(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, 
     from judged.pipelines.traces import read_traces
 
     if len(clicks) > 2:
-        problem = f"--clicks must occur at most twice, got {len(clicks)}"
+        problem = f"--clicks must be used at most twice, got {len(clicks)}"
         raise InputError(problem, fix="use --clicks once, or once for BASELINE and once for CANDIDATE")
     click_files = clicks if len(clicks) == 2 else next(iter(clicks), None)
     return {"traces": tuple(map(read_traces, traces)), "clicks": click_files}
@@ -150,36 +184,36 @@ def _baseline_arm(arms: Sequence[str], names: Sequence[str], candidate_arm: str 
     return names[0] if is_named else next(arm for arm in arms if arm != candidate)
 
 
-_CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FILE) --to FOLDER; then give --log FOLDER"
+_CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mapping FILE), then use --log FOLDER"
 
 
 @click.command("report")
 @shared("qrels", "runs", "queries", "attributes", "where")
-@shared("texts", help="Titles and texts of documents, shown in judged lists.")
-@click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
+@shared("texts", help="Titles and texts of documents, shown in ranked lists.")
+@click.option("--baseline", metavar="RUN", help="Run that all other runs are compared with.  [default: all pairs]")
 @shared(
     "measures",
-    help=f"A measure; the first one orders the runs. Repeat for more.  [default: {', '.join(REPORTED_MEASURES)}]",
+    help=f"Measure; the first one ranks the runs. Repeat for more.  [default: {', '.join(REPORTED_MEASURES)}]",
 )
 @shared(
     "by",
-    help="Attributes to slice by: from the files, or derived (length, kind, relevant_band,"
-    " first_relevant, ...).  [default: those with few values]",
+    help="Attributes to slice by, from the files or derived (length, kind, relevant_band,"
+    " first_relevant, ...).  [default: attributes with few values]",
 )
 @click.option(
     "--log",
     metavar="FILE",
-    help="A log of what users did, for a section on it: one whose layout is detected, or a"
-    " folder that 'judged logs convert ... --to FOLDER' made of any other.",
+    help="Log of user behavior, for a section about it: a log whose layout is detected, or a"
+    " folder written by 'judged logs convert ... --to FOLDER'.",
 )
 @click.option(
     "--traces",
     multiple=True,
     metavar="FILE",
-    help="Traces, for a section on stages, as for 'judged traces'. Repeat for more.",
+    help="Traces for a section about pipeline stages, as for 'judged traces'. Repeat for more.",
 )
 @click.option(
-    "--rag", "responses", metavar="RESPONSES", help="Answers, for a section on their evidence, as for 'judged rag'."
+    "--rag", "responses", metavar="RESPONSES", help="Answers for a section about their evidence, as for 'judged rag'."
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @shared("seed", type=click.IntRange(0))
@@ -190,7 +224,7 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
     type=Choice(PICTURES),
     default="svg",
     show_default=True,
-    help="Format of these charts.",
+    help="Format of the charts.",
 )
 @shared(*POLICIES)
 @answer_options()
@@ -206,10 +240,10 @@ def report_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Write a report on RUNs over the topics of QRELS: one self-contained HTML file.
+    """Write a report on RUNs over the topics of QRELS as one self-contained HTML file.
 
-    QRELS and RUN are files as for 'judged evaluate'. The extension of -o decides the format: report.html, report.md
-    or report.json. Without -o, the summary and the leaderboard are printed.
+    QRELS and RUN are files as for 'judged evaluate'. The extension of -o selects the format: report.html, report.md,
+    or report.json. Without -o, the command prints the summary and the leaderboard.
     """
     from judged.reports import report
     from judged.reports.answer import missing_chart_notes

@@ -6,10 +6,10 @@ COMPONENT = Component(
     needs=("labels", "online", "pipelines"),
     commands={
         "Release": {
-            "change": Command("judged.reports.commands:change", "What is known of a change, and may it ship?"),
+            "change": Command("judged.reports.commands:change", "Review a change, and decide whether to ship it."),
             "report": Command(
                 "judged.reports.commands:report_command",
-                "Write a report on RUNs over the topics of QRELS: one self-contained HTML file.",
+                "Write a report on RUNs over the topics of QRELS as one self-contained HTML file.",
             ),
         }
     },
@@ -18,7 +18,7 @@ COMPONENT = Component(
             "judged.reports.pages:router",
             "/change",
             "Change",
-            "What is known of a change, what is blank, and may it ship?",
+            "Review of a change: all available results, missing data, and the decision to ship.",
             {"baseline": "first", "run": "second"},
         ),
     ),

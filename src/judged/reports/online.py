@@ -24,7 +24,7 @@ def online_section(scores: OnlineScores, curves: Sequence[Block] = ()) -> Report
     """Build the section: metrics with intervals, CTR by rank, dwell times, and problems of the log."""
     blocks = tuple(_embed(block) for block in (*scores.blocks(), *curves))
     problems = [str(note) for note in scores.notes if note.rule == "unfit-log"]
-    section = Section("users", "What users did", blocks)
+    section = Section("users", "User behavior", blocks)
     return ReportPart(section, {"online": scores}, " ".join([*problems, headline(scores)]).strip(), scores.warnings)
 
 
@@ -49,9 +49,8 @@ def headline(scores: OnlineScores) -> str:
     title = first.metric.title[:1].lower() + first.metric.title[1:]
     counts = dict(scores.counts)
     sample = " of ".join(counted(counts.get(f"{unit}s", 0), unit) for unit in ("page", scores.over))
-    interval = format_interval(first).strip("[]").replace(", ", " to ")
-    limits = "" if math.isnan(first.low) else f" ({percent(scores.level)} interval {interval})"
-    return f"In {sample}, {title} ({first.metric}): {format_estimate(first)}{limits}."
+    limits = "" if math.isnan(first.low) else f" ({percent(scores.level)} CI {format_interval(first)})"
+    return f"In {sample}, {title} ({first.metric}) is {format_estimate(first)}{limits}."
 
 
 def online_metrics_of(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:

@@ -22,11 +22,13 @@ router = APIRouter(tags=["change"])
 class ChangeQuery(Parameters):
     """Query parameters of the page: the two runs."""
 
-    first: str = Field("", max_length=LONGEST, description="The baseline; without it one called so, or the best.")
-    second: str = Field("", max_length=LONGEST, description="The candidate; the best of the others without it.")
+    first: str = Field(
+        "", max_length=LONGEST, description="Baseline run. Default: the run named baseline, or else the best run."
+    )
+    second: str = Field("", max_length=LONGEST, description="Candidate run. Default: the best of the other runs.")
 
 
-@answer_page(router, "change.html", "/change", "The review of a change", "What is known of a change")
+@answer_page(router, "change.html", "/change", "Review of a change", "Review a change")
 @cached_in_workspace
 def change(workspace: CurrentWorkspace, parameters: Annotated[ChangeQuery, Query()]) -> Change:
     """Review the candidate against the baseline with the open data: scores, slices, A/B test, watch."""

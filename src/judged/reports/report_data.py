@@ -112,8 +112,8 @@ class ReportData:
         if len(self.ranked) < 3:
             return ""
         return (
-            f"{self.candidate} is looked at closely because it did best on these very topics. Tests by slice and stage"
-            " do not allow for that choice, so its differences lean in its favor."
+            f"{self.candidate} was selected because it scored best on these topics. Tests by slice and stage do not"
+            " correct for this selection, so its differences are biased in its favor."
         )
 
     @property
@@ -167,11 +167,11 @@ class ReportData:
         """
         policies = self.scores.policies
         if policies.ties in {"expected", "bounds"}:
-            raise InputError(f"ties={policies.ties!r} has no single order of documents")
+            raise InputError(f"ties={policies.ties!r} does not give a single order of documents")
         if policies.topics == "run":
-            raise InputError("with topics='run' the runs need not have the same topics")
+            raise InputError("with topics='run', the runs can have different topics")
         if policies.depth is not None:
-            raise InputError(f"depth={policies.depth} cuts the rankings")
+            raise InputError(f"depth={policies.depth} truncates the rankings")
         rules = dialect_of(self.policies.get("dialect"))
         runs = [self.runs[name] for name in names]
         runs = list(map(without_self, runs)) if policies.exclude_self else runs

@@ -37,7 +37,7 @@ def waterfall_section(data: ReportData, responses: Any, traces: Any) -> ReportPa
     answer = waterfall(responses, data.qrels, runs=runs, traces=None if runs else traces or None, slicing=data.slicing)
     blocks = (block for block in answer.blocks() if not (isinstance(block, Table) and block.folded))
     contents = (Sentences(answer.sentences), *embed_blocks("answers", blocks))
-    section = Section("answers", "Where the evidence of answers went", contents)
+    section = Section("answers", "Evidence of answers by stage", contents)
     return ReportPart(section, {"waterfall": answer}, answer.sentences[0], answer.warnings)
 
 
@@ -47,7 +47,7 @@ _DEPTH = 100
 
 def leaderboard(data: ReportData) -> ReportPart:
     """Build the table of all runs and measures, the chart of the first measure, and the tests of the compared pair."""
-    comparison, title = data.comparison, "Every run and measure"
+    comparison, title = data.comparison, "All runs and measures"
     if comparison is None:
         note = data.scores.interval_caption(IntervalMethod())
         board = replace(data.scores.summary().runs(), name="board", title=title, note=note, only="")
@@ -59,7 +59,7 @@ def leaderboard(data: ReportData) -> ReportPart:
     if sentences := tuple(pair.sentence for pair in pairs if pair):
         blocks.insert(0, Sentences(sentences))
     if data.tested_measure and len(data.tested_measure.pairs) > 1 and data.requested_baseline is not None:
-        title = f"Every run against the baseline: {data.main_measure}"
+        title = f"All runs against the baseline: {data.main_measure}"
         blocks.append(replace(comparison.pair_table(), name="against_baseline", title=title, folded=True, only=""))
     return ReportPart(Section("leaderboard", "Leaderboard", tuple(blocks)))
 
@@ -73,14 +73,14 @@ def cutoffs(data: ReportData) -> ReportPart | None:
     curves = [curve for measure in measures if (curve := _curve(data, names, measure))]
     if not curves:
         return None
-    sentences = ["Where lines cross, the answer to which run is better depends on the cutoff."]
+    sentences = ["If two lines cross, the better run depends on the cutoff."]
     if omitted := len(data.ranked) - len(names):
-        subject = f"{join_names(names, _MAX_CURVES)} {'is' if len(names) == 1 else 'are'} drawn"
-        sentences.insert(0, f"{subject}; {counted(omitted, 'other')} {'is' if omitted == 1 else 'are'} not.")
+        drawn_runs = join_names(names, _MAX_CURVES)
+        sentences.insert(0, f"The chart shows {drawn_runs}, and omits {counted(omitted, 'other run')}.")
     text = [Sentences(tuple(sentences))] if len(names) > 1 else []
     charts = (replace(curve.charts()["curves"], name=f"cutoffs{i}") for i, curve in enumerate(curves, 1))
     results = {f"curve {curve.name}": curve for curve in curves}
-    return ReportPart(Section("cutoffs", "By cutoff", (*text, *charts)), results)
+    return ReportPart(Section("cutoffs", "Measures by cutoff", (*text, *charts)), results)
 
 
 def _measure_without_cutoff(data: ReportData) -> str:
@@ -124,12 +124,12 @@ def _best_run_sentence(data: ReportData) -> str:
     if math.isnan(best.value) or data.main_measure.properties.higher_is_better is None:
         return ""
     if not others:
-        return f"{best.run} has {best.measure} {_format_estimate(best)}."
+        return f"{best.run} has {best.measure} = {_format_estimate(best)}."
     if all(data.has_equal_scores(best.run, other.run) for other in others):
         return f"{join_names(data.ranked)} have the same {best.measure} on every topic: {_format_estimate(best)}."
     # Equal means can hide different scores by topic; copies were handled above.
     equal = [other.run for other in others if other.value == best.value]
-    suffix = f", as {join_names(equal)} {'has' if len(equal) == 1 else 'have'}" if equal else ""
+    suffix = f", the same as {join_names(equal)}" if equal else ""
     return f"{best.run} has the best {best.measure}, {_format_estimate(best)}{suffix}."
 
 
@@ -137,7 +137,7 @@ def _format_estimate(estimate: Estimate) -> str:
     value = f"{estimate.value:.0f}" if estimate.aggregate in {"sum", "count"} else decimal(estimate.value)
     if estimate.ci is None:
         return value
-    return f"{value} (95% interval {decimal(estimate.ci[0], 3)} to {decimal(estimate.ci[1], 3)})"
+    return f"{value} (95% CI [{decimal(estimate.ci[0], 3)}, {decimal(estimate.ci[1], 3)}])"
 
 
 def _tests_sentence(data: ReportData) -> str:
@@ -149,7 +149,7 @@ def _tests_sentence(data: ReportData) -> str:
         reason = data.comparison.measures[0].untested
         return f"{reason[0].upper()}{reason[1:]}." if reason else ""
     if all(pair.result.n < _MIN_TESTED_TOPICS for pair in comparison.pairs):
-        return "With fewer than two topics to compare on, nothing was tested: what holds on others is not known."
+        return "No difference was tested, because a test requires at least two topics with scores of both runs."
     reference = data.requested_baseline or data.ranked[0]
     others = [name for name in data.ranked if name != reference]
     better = [name for name in others if reference in comparison.better_than.get(name, ())]
@@ -160,13 +160,11 @@ def _tests_sentence(data: ReportData) -> str:
     groups = {
         "significantly better": better,
         "significantly worse": worse,
-        "the same on every topic": equal,
-        "not distinguishable, as the differences may be chance": [
-            name for name in others if name not in {*better, *worse, *equal}
-        ],
+        "equal on every topic": equal,
+        "no significant difference": [name for name in others if name not in {*better, *worse, *equal}],
     }
     parts = [f"{description}: {join_names(names)}" for description, names in groups.items() if names]
-    return f"Against {'the baseline ' if data.requested_baseline else ''}{reference}, {'; '.join(parts)}."
+    return f"Compared with {'the baseline ' if data.requested_baseline else ''}{reference}, {'; '.join(parts)}."
 
 
 def _power_sentence(data: ReportData) -> str:
@@ -175,11 +173,11 @@ def _power_sentence(data: ReportData) -> str:
     pair = comparison and data.find_pair(comparison)
     if not comparison or not pair or math.isnan(pair.detectable):
         return ""
-    correction = f", with {comparison.family} comparisons allowed for" if comparison.family > 1 else ""
+    correction = f", after correction for {comparison.family} comparisons" if comparison.family > 1 else ""
     return (
-        f"What {counted(pair.result.n, 'topic')} can show: a true difference in {pair.measure} of"
-        f" {decimal(pair.detectable, 3)} between {pair.second} and {pair.first} would be found four times out of"
-        f" five{correction}; a smaller one would often be missed."
+        f"With {counted(pair.result.n, 'topic')}, a true difference of {decimal(pair.detectable, 3)} in {pair.measure}"
+        f" between {pair.second} and {pair.first} would be detected with 80% power{correction}. Smaller differences"
+        " would often be missed."
     )
 
 
@@ -189,17 +187,17 @@ _MAX_GRADES = 12  # in the list of grades
 def method(data: ReportData, warnings: Sequence[str], left_out: Sequence[str], command: str) -> Section:
     """Build the section with warnings, rules, files with hashes, versions, and the command."""
     scores = data.scores
-    blocks: list[Block] = [Sentences(("The same files, seed and versions give the same report, byte for byte.",))]
+    blocks: list[Block] = [Sentences(("The same files, seed, and versions produce an identical report.",))]
     if warnings:
-        blocks.append(Sentences(tuple(warnings), "warnings", "What to know before the numbers are used"))
+        blocks.append(Sentences(tuple(warnings), "warnings", "Warnings"))
     if left_out:
-        blocks.append(Sentences(tuple(left_out), "left_out", "Left out"))
+        blocks.append(Sentences(tuple(left_out), "omitted", "Omitted sections"))
     blocks += [Sentences(_rules(data), "rules", "Rules"), _files(data)]
     chart_libraries = {name: version(name) for module, name in CHART_LIBRARIES.items() if find_spec(module) is not None}
     versions = tuple(f"{name} {number}" for name, number in (scores.versions | chart_libraries).items())
-    blocks.append(Sentences(versions, "drawn_with", "Versions"))
+    blocks.append(Sentences(versions, "versions", "Versions"))
     if command:
-        blocks.append(Code((command,), "command", "To make this report again"))
+        blocks.append(Code((command,), "command", "Command that reproduces this report"))
     return Section("method", "How this was computed", tuple(blocks))
 
 
@@ -210,14 +208,14 @@ def _rules(data: ReportData) -> tuple[str, ...]:
     rules = [describe_rules(scores), f"grades in the judgments: {grades}", f"measures: {measures}"]
     rules += [comparison.caption] if comparison is not None else []
     rules += [data.caution.rstrip(".")] if data.caution else []
-    return (*rules, f"seed {data.seed} for every resampling")
+    return (*rules, f"seed of all resampling: {data.seed}")
 
 
 def _files(data: ReportData) -> Table:
     scores = data.scores
     qrels, runs = scores.qrels, scores.runs
     columns = (
-        Column("what", ["qrels", *("run" for _ in runs)], TEXT),
+        Column("type", ["qrels", *("run" for _ in runs)], TEXT),
         Column("name", [qrels.name, *(run.name for run in runs)], TEXT),
         Column("file", [qrels.path, *(run.path for run in runs)], TEXT),
         Column("n", [qrels.n, *(run.returned_topics for run in runs)], COUNT, "topics"),
@@ -236,6 +234,6 @@ def pipeline_section(data: ReportData, traces: Any) -> ReportPart:
     blocks = (*answer.funnel.blocks(), *answer.blocks())
     short = (block for block in blocks if not (isinstance(block, Table) and block.name in _TABLES_IN_RESULTS))
     sentences = (*answer.funnel.sentences, *answer.sentences)
-    section = Section("pipeline", "At which stage it is lost", (Sentences(sentences), *embed_blocks("pipeline", short)))
+    section = Section("pipeline", "Losses by pipeline stage", (Sentences(sentences), *embed_blocks("pipeline", short)))
     warnings = tuple(map(str, traces.notes))
     return ReportPart(section, {"funnel": answer.funnel, "failures": answer}, sentences[0], warnings)

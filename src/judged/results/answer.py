@@ -42,16 +42,18 @@ SUFFIXES = {
 }
 
 
-def form_by_suffix(path: str | Path, forms: Mapping[str, str], noun: str, *, alternative: str = "a form") -> str:
+def form_by_suffix(
+    path: str | Path, forms: Mapping[str, str], noun: str, *, alternative: str = "another format"
+) -> str:
     """Return the format for a file name's suffix.
 
     Parameters
     ----------
     path
         The file.
-    known
+    forms
         Format of each suffix.
-    what, ask
+    noun, alternative
         Noun for the output, and another way to choose the format, for the error message.
 
     Raises
@@ -144,13 +146,13 @@ class Answer:
         tables = self.tables()
         name = name or self.main or next(iter(tables), "")
         if name not in tables:
-            raise InputError(f"no table {name!r} in this answer", fix=f"use one of {', '.join(tables)}")
+            raise InputError(f"no table {name!r} in this result", fix=f"use one of {', '.join(tables)}")
         return tables[name]
 
     def _visible_blocks(self, digits: int | None) -> tuple[Block, ...]:
         """Return the blocks for people with `digits` decimals, and the condition on topics if there is one."""
         where = getattr(self.provenance, "where", "")
-        condition = (Sentences((f"Over the topics where {where}.",)),) if where else ()
+        condition = (Sentences((f"Only topics where {where} are included.",)),) if where else ()
         return (*rounded(self.blocks(), digits), *condition)
 
     def text(
@@ -166,7 +168,7 @@ class Answer:
     def latex(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Render the tables as LaTeX (package booktabs), with `digits` decimals."""
         where = getattr(self.provenance, "where", "")
-        condition = f"\n% over the topics where {escape_controls(where)}" if where else ""
+        condition = f"\n% Only topics where {escape_controls(where)} are included." if where else ""
         return latex(rounded(self.blocks(), digits), unfold) + condition
 
     def html(self, *, digits: int | None = None) -> str:
@@ -255,7 +257,7 @@ class Answer:
         charts = self.charts()
         selected = name or next(iter(charts), "")
         if selected not in charts:
-            problem = f"no chart {selected!r} in this answer" if charts else "this answer has no chart"
+            problem = f"no chart {selected!r} in this result" if charts else "this result has no chart"
             raise InputError(problem, fix=f"use one of {', '.join(charts)}" if charts else "use another format")
         from judged.results.chart_drawings import draw_charts
 
@@ -348,7 +350,7 @@ class Answer:
 class AnswerList(Answer):
     """Several answers, one below the other; their tables are numbered: ``1.steps``."""
 
-    kind: ClassVar[str] = "several"
+    kind: ClassVar[str] = "answers"
 
     answers: tuple[Answer, ...]  # shown one below the other
     notes: tuple[Note, ...] = ()

@@ -171,7 +171,7 @@ def read_number(value: Any) -> float:
     if text and _INFINITE.fullmatch(text):
         return float(text)
     if isinstance(value, (str, bytes, bool)) and not _NUMBER.fullmatch(text):
-        raise ValueError("is not a number" + (": write a point, not a comma" if _COMMA.fullmatch(text) else ""))
+        raise ValueError("is not a number" + (": use a decimal point, not a comma" if _COMMA.fullmatch(text) else ""))
     try:
         number = float(text or value)
     except OverflowError:

@@ -31,7 +31,7 @@ def atomic_write(path: str | Path, *, new: bool = False) -> Generator[Path]:
         raise InputError("a file name must not contain a zero byte", fix="remove it", path=repr(str(path)))
     try:
         if path.is_dir():
-            raise InputError("expected a file, got a folder", fix="name a file in it", path=str(path))
+            raise InputError("expected a file, got a folder", fix="use the path of a file", path=str(path))
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
             import shutil  # rarely needed and slow to import
             import tempfile
@@ -72,7 +72,7 @@ def atomic_folder(path: str | Path, *, new: bool = False) -> Generator[Path]:
     """
     try:
         target = Path(path).resolve()
-        exists = InputError("the folder exists already", fix="name a new folder", path=str(path))
+        exists = InputError("the folder exists already", fix="use a new folder", path=str(path))
         if new and target.exists():
             raise exists
         target.parent.mkdir(parents=True, exist_ok=True)

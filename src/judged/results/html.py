@@ -43,7 +43,7 @@ def page(title: str, facts: Iterable[str], blocks: Iterable[Block], page_notes: 
         missing = ""
     except MissingExtraError as error:
         specs, vega_library, missing = {}, "", str(error)
-    note = f'<p class="note">The charts are left out: {escape(missing)}</p>\n' if missing else ""
+    note = f'<p class="note">The page has no charts: {escape(missing)}</p>\n' if missing else ""
     sections = [block for block in blocks if isinstance(block, Section)]
     document = Template(_resource("page.html")).substitute(
         title=escape(title),
@@ -138,25 +138,27 @@ def _is_long_name(text: str) -> bool:
     return len(text) >= _LONG_TEXT and not any(map(str.isspace, text))
 
 
-def html(blocks: Iterable[Block], drawn: Collection[str] = (), tabled: Iterable[str] = ()) -> str:
-    """Render blocks; charts in `drawn` get a placeholder for the drawing, others only a table of their numbers.
+def html(blocks: Iterable[Block], chart_names: Collection[str] = (), table_names: Iterable[str] = ()) -> str:
+    """Render blocks; charts in `chart_names` get a placeholder for the drawing, others only a table of their numbers.
 
-    ``tabled`` names tables outside of these blocks: a chart of such a table, or of one in the blocks, has no own table.
+    ``table_names`` are tables outside of these blocks: a chart of such a table, or of a table in the blocks, has none.
     """
     visible = [block for block in blocks if not (isinstance(block, Table) and block.only == "data")]
-    tables = {*tabled, *(block.name for block in visible if isinstance(block, Table))}
-    return "\n".join(_block(block, drawn, tables) for block in visible)
+    tables = {*table_names, *(block.name for block in visible if isinstance(block, Table))}
+    return "\n".join(_block(block, chart_names, tables) for block in visible)
 
 
-def _block(block: Block, drawn: Collection[str], tables: Collection[str]) -> str:
+def _block(block: Block, chart_names: Collection[str], tables: Collection[str]) -> str:
     if isinstance(block, Section):
         name = escape(block.name)
         return (
             f'<section id="{name}" aria-labelledby="{name}-title">\n'
-            f'<h2 id="{name}-title">{escape(block.title)}</h2>\n{html(block.blocks, drawn)}\n</section>'
+            f'<h2 id="{name}-title">{escape(block.title)}</h2>\n{html(block.blocks, chart_names)}\n</section>'
         )
     if isinstance(block, Chart):
-        return _chart(block, drawn=block.name in drawn, tabled=(block.numbers or block.table).name in tables)
+        return _chart(
+            block, is_drawn=block.name in chart_names, has_table=(block.numbers or block.table).name in tables
+        )
     inner = _block_content(block)
     if block.folded:
         return f"<details>\n<summary>{escape(block.title or block.name)}</summary>\n{inner}\n</details>"
@@ -207,17 +209,17 @@ def _titled_notes(page_notes: Sequence[Note]) -> str:
     return f"<h3>Notes</h3>\n{notes(page_notes)}" if page_notes else ""
 
 
-def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
+def _chart(chart: Chart, *, is_drawn: bool, has_table: bool) -> str:
     """Render a figure: sentence, placeholder of the drawing, and the folded numbers.
 
     Without a drawing, the numbers are not folded. If they are in another table, they are omitted.
     """
     name, sentence = escape(chart.name), escape(minus(chart.sentence))
-    content = "" if tabled else table(chart.numbers or chart.table, chart.title)
-    if drawn:
-        content = content and f"<details>\n<summary>The numbers of this chart</summary>\n{content}\n</details>"
+    content = "" if has_table else table(chart.numbers or chart.table, chart.title)
+    if is_drawn:
+        content = content and f"<details>\n<summary>Data of this chart</summary>\n{content}\n</details>"
         content = f'<div class="chart" data-chart="{name}" role="img" aria-label="{sentence}"></div>\n{content}'
-    elif tabled:
+    elif has_table:
         return ""
     caption = f"<figcaption><h3>{escape(minus(chart.title))}</h3><p>{prose(chart.sentence)}</p></figcaption>"
     return f'<figure id="chart-{name}">\n{caption}\n{content}\n</figure>'
@@ -263,7 +265,7 @@ def table(
         _cells(column, is_left=is_left[i], is_name=i == name_column, is_chosen=[row == "chosen" for row in kinds])
         for i, column in enumerate(columns)
     ]
-    empty_row = f'<tr><td class="label rest" colspan="{len(columns)}">nothing</td></tr>'
+    empty_row = f'<tr><td class="label rest" colspan="{len(columns)}">no rows</td></tr>'
     body_rows = [f"<tr{_class(row)}>{''.join(parts)}</tr>" for row, *parts in zip(kinds, *cells, strict=True)]
     for row in reversed(range(len(block.groups))):
         if block.groups[row] not in {"", *block.groups[max(row - 1, 0) : row]}:

@@ -118,8 +118,8 @@ _WIDTH = 100  # default width of lists
 _MIN_LIST_WIDTH = 28  # minimum width of a list next to another one
 _COLORS = {"↑": "32", "+": "36", "↓": "31", "x": "35"}
 _TERMINAL_SIGNS = (
-    "rank, how it moved, grade (- is unjudged), document; ↑n rose by n ranks, ↓n fell, + new, x gone, = same rank; on"
-    " the left only for documents that the right list does not show"
+    "columns: rank, change of rank, grade (-: unjudged), document; ↑n: up n ranks, ↓n: down n ranks, +: new, x: gone,"
+    " =: same rank; the left list marks only documents that the right list does not show"
 )
 
 
@@ -185,7 +185,7 @@ def _ranked_lists(rankings: Sequence[RankedList], width: int, *, color: bool) ->
 
 
 def _fit(text: str, width: int) -> str:
-    """Truncate or pad a text to `room` terminal cells."""
+    """Truncate or pad a text to `width` terminal cells."""
     if cells_of(text) > width:
         while cells_of(text) > width - 1:
             text = text[:-1]

@@ -44,7 +44,7 @@ def test_one_pair_by_hand() -> None:
         ("q1", 3, pytest.approx(2 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3)), ("q2", 2, 0.5, 0.5, 0.5),
     ]  # fmt: skip
     assert pair.kappa.groups == 2
-    assert pair.sentence.startswith("judge1 and judge2 gave 60% of 5 documents in 2 topics the same grade. Cohen's")
+    assert pair.sentence.startswith("judge1 and judge2 gave the same grade to 60% of 5 documents in 2 topics. Cohen's")
     assert pair.sentence.endswith("judge2 grades 0.40 higher on average.")
 
 
@@ -100,8 +100,9 @@ def test_rankings_of_systems() -> None:
     assert effect.tau.discordant == 15
     assert effect.largest_change == pytest.approx(5 / 6)
     assert effect.sentence == (
-        "RR, judge2 in place of judge1, 1 topic: 15 of 15 pairs of systems change places (tau -1.000, tau_AP -1.000);"
-        " a score moves by up to 0.833."
+        "RR by judge2 instead of judge1, n = 1 topic: 15 of 15 pairs of systems are swapped (tau"
+        " = -1.000, tau_AP = -1.000);"
+        " scores change by up to 0.833."
     )
 
 
@@ -113,9 +114,9 @@ def test_three_judges_and_what_no_one_shares() -> None:
     ]  # fmt: skip
     assert len(result.systems) == 1  # no other two have a topic in common
     nothing = result.pairs[1]
-    assert nothing.sentence == "judge1 and judge3 judged nothing in common."
+    assert nothing.sentence == "judge1 and judge3 share no judged document."
     assert (nothing.topics, math.isnan(nothing.same), math.isnan(nothing.alpha.value)) == ((), True, True)
-    assert "2 of 3 pairs of judges judged nothing in common: judge1 and judge3; judge2 and judge3." in result.warnings
+    assert "2 of 3 pairs of judges share no judged document: judge1 and judge3; judge2 and judge3." in result.warnings
     assert result.fleiss.sentence == "Fleiss' kappa is undefined: no unit was judged by two judges."
     assert result.alpha.units == 5
     assert "-" in result.table().grid().rows[1]
@@ -137,7 +138,7 @@ def test_fractional_grades_are_no_categories() -> None:
     result = agree({"q": {"a": 1.5, "b": 0, "c": 2.25}}, {"q": {"a": 1, "b": 0, "c": 2}})
     (pair,) = result.pairs
     assert math.isnan(pair.kappa.value)
-    assert "are measurements" in pair.kappa.note
+    assert "not integers" in pair.kappa.note
     assert math.isnan(result.fleiss.value)
     assert pair.alpha.value > 0.7
     assert "Krippendorff's alpha (ordinal) is" in pair.sentence
@@ -152,7 +153,7 @@ def test_fractional_grades_are_no_categories() -> None:
 def test_binarized_scales() -> None:
     graded, binary = {"q": {"a": 3, "b": 2, "c": 1, "d": 0, "e": -1}}, {"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}}
     result = agree(graded, binary, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
-    assert "The judges' highest grades differ (judge1 up to 3; judge2 up to 1)" in result.warnings[0]
+    assert "The highest grades of the judges differ (judge1 up to 3; judge2 up to 1)" in result.warnings[0]
     assert result.systems[0].scores.tolist() == [1.0]
     result = agree(graded, binary, rel={"judge1": 2}, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
     assert (result.levels, result.notes) == ((2, None), ())
@@ -165,7 +166,7 @@ def test_binarized_scales() -> None:
 def test_less_shared_than_not() -> None:
     first = {"q": {f"d{i}": i % 2 for i in range(10)}}
     second = {"q": {f"d{i}": i % 2 for i in range(7, 17)}}
-    assert "share 3 judged documents, fewer than either judged alone" in agree(first, second).warnings[0]
+    assert "share 3 judged documents, fewer than each judged alone" in agree(first, second).warnings[0]
 
 
 def test_names_of_judges(tmp_path: Path) -> None:
@@ -204,7 +205,7 @@ def test_errors() -> None:
         agree(ONE)
     with pytest.raises(InputError, match=r"no judge 'nist'. Fix: use one of judge1, judge2"):
         agree(ONE, OTHER, rel={"nist": 2})
-    with pytest.raises(MeasureError, match="uses subtopic labels"):
+    with pytest.raises(MeasureError, match="requires subtopic labels"):
         agree(ONE, OTHER, runs=RUNS, measures="alpha_nDCG@10")
     with pytest.raises(InputError, match="between 0 and 1, got 3"):
         agree(ONE, OTHER, level=3)

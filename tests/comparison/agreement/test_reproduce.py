@@ -20,13 +20,13 @@ BASELINE = {"q1": {"b": 3.0, "a": 2.0}, "q2": {"x": 2.0, "b": 1.0}, "q3": {"a": 
 
 
 def test_by_hand() -> None:
-    result = reproduce(QRELS, ORIGINAL, AGAIN, "RR", baseline=BASELINE, baseline_again=BASELINE)
+    result = reproduce(QRELS, ORIGINAL, AGAIN, "RR", baseline=BASELINE, baseline_reproduced=BASELINE)
     assert result.query_ids == ("q1", "q2", "q3")
     assert result.tau.tolist() == [1, -1, -1]
     assert result.overlap.tolist() == pytest.approx([2 / 3, 1, 1])
     assert result.rbo[0] == rbo(np.array([1, 2, 3, 0]), np.array([1, 2, 0, 3]), 0.8).value
     (scores,) = result.scores
-    assert (scores.original, scores.again) == (1, pytest.approx(5 / 6))
+    assert (scores.original, scores.reproduced) == (1, pytest.approx(5 / 6))
     assert scores.rmse == pytest.approx(math.sqrt(0.25 / 3))
     assert scores.p == pytest.approx(scipy.stats.ttest_rel([1, 1, 1], [1, 1, 0.5]).pvalue)
     assert scores.effect_ratio == pytest.approx((5 / 6 - 2 / 3) / (1 - 2 / 3))
@@ -40,7 +40,9 @@ def test_the_same_run() -> None:
     assert result.rbo.tolist() == pytest.approx([1, 1, 1])
     assert [(score.rmse, score.p, score.effect_ratio) for score in result.scores] == [(0, 1, None), (0, 1, None)]
     json.dumps(result.to_dict(), allow_nan=False)
-    assert result.sentences[0].startswith("again and original share 100% of their first 100 documents over 3 topics;")
+    assert result.sentences[0].startswith(
+        "reproduced and original share 100% of their top 100 documents on average over 3 topics;"
+    )
 
 
 def test_topics_of_one_run_alone_do_not_count_for_rankings() -> None:
@@ -48,7 +50,7 @@ def test_topics_of_one_run_alone_do_not_count_for_rankings() -> None:
     assert result.query_ids == ("q2",)
     assert math.isnan(result.tau[0])  # one document has no order
     assert result.overlap.tolist() == [1]
-    assert result.scores[0].again == pytest.approx(1 / 3)
+    assert result.scores[0].reproduced == pytest.approx(1 / 3)
     json.dumps(result.to_dict(), allow_nan=False)
 
 

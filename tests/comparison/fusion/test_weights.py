@@ -20,7 +20,7 @@ def test_weights_of_the_sample() -> None:
         assert scores.tolist() == again.values[0, 0].tolist()
     # the compared run is fused with weights that were selected without the topic itself
     by_name = dict(zip(result.comparison.scores.run_names, result.comparison.scores.values[:, 0], strict=True))
-    assert by_name["chosen weights"].tolist() == pytest.approx(result.selection.values.tolist())
+    assert by_name["selected weights"].tolist() == pytest.approx(result.selection.values.tolist())
     assert result.selection.naive == pytest.approx(result.scores.mean(axis=1).max())
     best = evaluate(sample.qrels(), result.run(), "nDCG@10").value("nDCG@10")
     assert best == pytest.approx(result.selection.naive)

@@ -59,8 +59,7 @@ def test_small_slices_stand_last_and_are_not_judged() -> None:
     assert {estimate.part for estimate in result.tested} == {"group=easy", "group=hard"}
     assert [row[0] for row in result.overview().grid().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
     assert result.sentences[-1] == (
-        "2 slices have fewer topics than needed (`group=a few` 4 of 10, `group=rare` 3 of 10): they are shown, and not"
-        " tested."
+        "2 slices have too few topics (`group=a few` 4 of 10, `group=rare` 3 of 10) and were not tested."
     )
 
 
@@ -79,7 +78,7 @@ def test_ways_to_average_by_hand() -> None:
     shares = [estimate.weight for estimate in result.estimates]
     assert shares == pytest.approx([1.0, 0.3, 0.6, 0.1])
     assert scores.by_slice(slicing, weights=weights, ci="t").averages == result.averages
-    assert any("as certain as that of 2 topics" in text for text in result.warnings)
+    assert any("effective sample size is 2 topics" in text for text in result.warnings)
 
 
 def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
@@ -122,7 +121,7 @@ def test_slices_that_overlap_have_no_mean() -> None:
     assert {average.part for average in result.averages} == {"topic mean"}
     with pytest.raises(InputError, match="no average 'mean of slices'"):
         result.average("mean of slices")
-    assert "Slices overlap: there is no mean of slices, only the topic mean." in result.sentences
+    assert "The slices overlap, so the mean of slices is not computed, only the topic mean." in result.sentences
     assert result.to_dict()["overlap"] is True
     assert result.warnings[-1] == "10 of 40 topics are in no slice"
 
@@ -135,9 +134,11 @@ def test_complementary_slices_are_described_once() -> None:
         ("group=hard", False),
     ]
     (hard, averages) = result.sentences
-    assert hard.startswith("a: `group=hard` is worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273")
+    assert hard.startswith(
+        "a: `group=hard` is significantly worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273"
+    )
     assert hard.endswith("p = 0.0001.")
-    assert averages.startswith("Each average answers another question (")
+    assert averages.startswith("Averages with different weights of topics (")
     assert [row[-1].split()[-1] for row in result.overview().grid().rows[1:3]] == ["†", "‡"]
 
 
@@ -147,7 +148,7 @@ def test_no_claims_without_differences() -> None:
     result = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
     assert result.tests == 6
     assert not any(estimate.significant for estimate in result.tested)
-    assert result.sentences[0].startswith("No slice is shown to differ from the other topics (6 tests, Holm).")
+    assert result.sentences[0].startswith("No slice differs significantly from the other topics (6 tests, Holm).")
 
 
 def test_p_values_are_corrected_for_slices_runs_and_measures() -> None:
@@ -238,7 +239,7 @@ def test_the_caption_tells_of_what_is_there() -> None:
     both = scores_of({"a": values()}).by_slice(slicing_of(HARD)).text().replace("\n", " ")
     assert "† significantly better, ‡ significantly worse than the other topics (" in both
     many = scores_of({name: rng.random(60) for name in "abcd"}).by_slice(slicing_of(["x", "y", "z"] * 20))
-    assert "no intervals in tables with more than 3 columns of numbers: CSV and JSON have them" in many.text().replace(
+    assert "tables with more than 3 columns of numbers omit CIs; CSV and JSON include them" in many.text().replace(
         "\n", " "
     )
 
@@ -258,8 +259,8 @@ def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
     groups = {query: {"group": "easy" if i < 20 else "hard"} for i, query in enumerate(qrels)}
     result = evaluate(qrels, ranked, "GMAP").by_slice(slice_topics(groups, "group"))
     text = result.sentences[0]
-    assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 against the other 20" in text
-    assert f"interval {TIMES}0.250 to {TIMES}0.250" in text
+    assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 compared with the other 20" in text
+    assert f"CI [{TIMES}0.250, {TIMES}0.250]" in text
 
 
 def test_relevant_documents_of_another_level_are_not_pooled() -> None:
@@ -270,8 +271,8 @@ def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     other = result.average("weighted by relevant documents", measure="R(rel=2)@5").value
     assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
     text = next(warning for warning in result.warnings if "pooled" in warning)
-    assert text.startswith("relevant documents are counted from grade 1 on")
-    assert text.endswith("R(rel=2)@5 weighted by them is not that of all documents pooled")
+    assert text.startswith("the weights count documents of grade 1 or higher")
+    assert text.endswith("R(rel=2)@5 is not the value over all pooled documents")
     assert not any("pooled" in warning for warning in scores.by_slice(result.slicing, ci="none").warnings)
 
 
@@ -290,7 +291,7 @@ def test_an_average_that_does_not_exist_is_not_told() -> None:
     scores[30:45] = NAN  # no scores in a slice that has enough topics
     result = scores_of({"a": scores}).by_slice(slicing_of(HARD), weights=np.arange(48.0))
     assert math.isnan(result.average("mean of slices").value)
-    text = next(sentence for sentence in result.sentences if sentence.startswith("Each average"))
+    text = next(sentence for sentence in result.sentences if sentence.startswith("Averages with"))
     assert "nan" not in text
     assert "mean of the" not in text
 

@@ -73,9 +73,7 @@ def test_a_small_slice_is_shown_and_not_tested() -> None:
     assert row.difference == pytest.approx((runs["new"] - runs["old"])[-4:].mean())
     assert result.overview().grid().rows[-1][0] == "group=rare (few)"
     assert result.overview().grid().rows[-1][3] == "too few"
-    assert result.sentences[-1] == (
-        "1 slice has fewer topics than needed (`group=rare` 4 of 10): it is shown, and not tested."
-    )
+    assert result.sentences[-1] == ("1 slice has too few topics (`group=rare` 4 of 10) and was not tested.")
 
 
 def test_topics_without_a_score_may_make_a_slice_small() -> None:
@@ -130,7 +128,7 @@ def test_slices_that_overlap() -> None:
     result = scores_of(runs_with_effects()).compare_slices(slice_topics(attributes, slices=slices))
     assert result.between == ()
     assert result.heterogeneity() is None
-    assert "slices overlap: their tests share topics" in result.warnings[-1]
+    assert "slices overlap, so their tests share topics" in result.warnings[-1]
     assert [row.n for row in result.rows] == [30, 20]
 
 
@@ -139,7 +137,7 @@ def test_opposite_findings_are_warned_of() -> None:
     assert result.row("group=law").better == "new"
     assert result.row("group=news").better == "old"
     assert result.warnings[-1] == (
-        "nDCG@10 of old and new: the overall difference hides opposite ones: old is better on group=news, new on"
+        "nDCG@10 of old and new: the overall difference hides opposite differences: old is better on group=news, new on"
         " group=law"
     )
 
@@ -150,10 +148,10 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     result = scores_of(runs_with_effects(groups=groups)).compare_slices(slicing_of(groups))
     assert all(row.pair.result.exact for row in result.rows if row.pair)
     assert not result.overall.pairs[0].result.exact
-    test = "paired randomization test, 100000 resamples, seed 0, or all arrangements where there are fewer; "
+    test = "paired randomization test, 100000 resamples, seed 0, or exact if there are fewer arrangements; "
     assert result.caption.startswith(test)
     small = scores_of(runs_with_effects(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], min_topics=5))
-    assert small.caption.startswith("paired randomization test, all arrangements; ")
+    assert small.caption.startswith("paired randomization test, exact; ")
 
 
 def test_one_comparison_is_not_headed_as_corrected() -> None:
@@ -170,7 +168,7 @@ def test_where_nothing_can_be_tested_nothing_is_said_of_the_difference() -> None
     )
     assert math.isnan(result.row("group=y").pair.result.p)
     text = " ".join(result.sentences)
-    assert "On `group=y` nothing in nDCG@10 can be tested: too few topics" in text
+    assert "On `group=y`, nDCG@10 cannot be tested: too few topics" in text
     assert "is shown on `group=y`" not in text
 
 
@@ -212,7 +210,7 @@ def test_simpsons_paradox() -> None:
     assert means[0] > means[1]
     (warned,) = [text for text in result.warnings if "Simpson" in text]
     assert warned.startswith(
-        "RR of old and new: Simpson's paradox: over all topics old has the higher mean, on every slice new has"
+        "RR of old and new: Simpson's paradox: old has the higher mean over all topics, but new on every slice"
     )
 
 
@@ -235,12 +233,12 @@ def test_other_tests() -> None:
     bayes = scores.compare_slices(slicing, test="bayes", margin=0.02)
     assert bayes.row("group=law").better == "new"
     assert "probability 0.999999" in bayes.sentences[0]
-    assert "beliefs are not corrected" in bayes.caption
+    assert "probabilities are not corrected" in bayes.caption
     plain = scores.compare_slices(slicing, correction="none", test="t")
     assert all(row.pair.result.decisive_p == row.pair.result.p for row in plain.rows if row.pair)
     assert "after" not in plain.sentences[0]
     close = scores.compare_slices(slicing, margin=0.2)
-    assert any("they are surely closer than 0.2" in text for text in close.sentences)
+    assert any("the difference is significantly smaller than 0.2" in text for text in close.sentences)
 
 
 def test_sentences_of_two_runs() -> None:
@@ -255,7 +253,7 @@ def test_sentences_of_two_runs() -> None:
     )
     assert "18% of `group=law`" in result.sentences[1]  # 1 - 0.05^(1/15)
     assert f"14% of `group=news` ({news.sensitivity.reversing_difference:+.2f})" in result.sentences[1]
-    assert result.sentences[2].startswith("No difference in nDCG@10 between new and old is shown on `group=chat`.")
+    assert result.sentences[2].startswith("No significant difference in nDCG@10 between new and old on `group=chat`.")
 
 
 def test_sentences_of_many_runs_tell_what_is_not_shown_once() -> None:
@@ -264,7 +262,7 @@ def test_sentences_of_many_runs_tell_what_is_not_shown_once() -> None:
     runs = {name: base + rng.normal(0, 0.05, len(GROUPS)) for name in "abcde"}
     runs["e"] = base + 0.2
     result = scores_of(runs).compare_slices(slicing_of(GROUPS), "a")
-    assert sum("is shown on any slice for b, c and d" in text for text in result.sentences) == 1
+    assert sum("on any slice: b, c and d" in text for text in result.sentences) == 1
     assert result.sentences[0].startswith("e is better than a in nDCG@10 on `group=chat`")
 
 
@@ -334,9 +332,11 @@ def test_errors() -> None:
 
 def test_all_slices_small() -> None:
     result = scores_of(runs_with_effects()).compare_slices(slicing_of(GROUPS, min_topics=50))
-    assert result.caption == "no slice is tested: all have too few topics"
+    assert result.caption == "no slice was tested, because all slices have too few topics"
     assert result.between == ()
-    assert result.sentences[0] == "Nothing can be said of single slices: all have too few topics."
+    assert result.sentences[0] == (
+        "No conclusion about single slices is possible, because all slices have too few topics."
+    )
     assert len(result.overview().grid().rows) == 5
 
 
@@ -451,7 +451,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
     """Nine topics have a least p of 2^-8, five one of 2^-4 and six one of 2^-5, which Holm doubles at first."""
     for few, words in (
         (5, "p cannot be below 0.062: no difference"),
-        (6, "below 0.031, nor below 0.062 after holm for 2"),
+        (6, "below 0.031, or below 0.062 after holm for 2"),
     ):
         old = np.full(9 + few, 0.2)
         new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])
@@ -462,9 +462,11 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
         assert np.isnan(small.pair.detectable)
         assert small.pair.result.p == 2.0 ** (1 - few)
         (message,) = [text for text in result.warnings if "cannot be below" in text]
-        assert message.startswith(f"group=few: with {few} topics ")
+        assert message.startswith(f"group=few: with {few} topics, ")
         assert words in message
-        assert message.endswith("unless others are") == (few == 6)  # Holm asks the second of two for 0.05
+        assert message.endswith("unless other comparisons are significant") == (
+            few == 6
+        )  # Holm asks the second of two for 0.05
 
 
 def test_many_small_slices_and_pairs_have_one_line_of_each_kind() -> None:

@@ -126,7 +126,7 @@ MISTAKES = {
     f"{CHECK}slice = 3": (4, "[[check]] 1: slice is 3", "name of a [[slice]]"),
     f'{CHECK}strict = "yes"': (4, "[[check]] 1: strict is 'yes'", "true or false"),
     '[[check]]\nmeasure = "nDGC@10"\nmargin = 0.01': (2, "there is no measure 'nDGC'", "did you mean nDCG"),
-    '[[check]]\nmeasure = "P@5,10"\nmargin = 0.01': (2, "P@5,10 stands for 2 measures", "one [[check]] for each"),
+    '[[check]]\nmeasure = "P@5,10"\nmargin = 0.01': (2, "P@5,10 selects 2 measures", "one [[check]] for each"),
     f"{CHECK}{CHECK}": (4, "[[check]] 2: duplicate check of AP", "remove one"),
     f"{CHECK}[[guardrail]]": (4, "[[guardrail]] 1: no limit is set", "measure, table, missing_topics"),
     f'{CHECK}[[guardrail]]\nmeasure = "Judged@10"': (4, "[[guardrail]] 1: no limit is set", "at_least"),

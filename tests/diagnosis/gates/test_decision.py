@@ -130,7 +130,7 @@ def test_holm_allows_for_all_checks() -> None:
     assert decided(single, alpha=0.02)[0].status == "fail"
     corrected = decided(single, pair([-0.1, 0.1] * 6, "RR", margin=0.1), alpha=0.02)[0]
     assert (corrected.status, corrected.adjusted) == ("inconclusive", 2 * 2**-6)
-    assert "by itself it would have failed (p = 0.016), but not after Holm's correction" in corrected.sentence
+    assert "the check would fail without correction (p = 0.016), but not after Holm's correction" in corrected.sentence
     assert decided(single, checks[2], correction="none", alpha=0.02)[0].status == "fail"
 
 
@@ -141,7 +141,7 @@ def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> Non
         first, second = decided(rare, common, strict=strict)
         assert (first.status, first.blocks, first.interval) == ("inconclusive", strict, None)
         assert math.isnan(first.p)
-        assert "too few topics: 9 of at least 10" in first.sentence
+        assert "too few topics: 9, at least 10 are required" in first.sentence
         assert second.adjusted == second.p
 
 
@@ -158,7 +158,7 @@ def test_runs_with_the_same_scores_pass_whatever_is_asked() -> None:
 def test_topics_without_a_score_are_counted() -> None:
     (result,) = decided(pair([-0.5] * 12 + [math.nan] * 2))
     assert (result.n, result.left_out, result.status) == (12, 2, "fail")
-    assert "2 topics without a score for both runs did not count" in result.sentence
+    assert "2 topics without scores of both runs were excluded" in result.sentence
 
 
 def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
@@ -186,8 +186,8 @@ def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
     undecidable = decided(pair(losses), alpha=0.01)[0]
     assert (undecidable.smallest_p, undecidable.p, undecidable.status) == (2**-6, 2**-6, "inconclusive")
     assert math.isnan(undecidable.detectable)
-    assert "; with 6 topics p cannot be below 0.016: this check can never fail." in undecidable.sentence
-    assert "would have been noticed" not in undecidable.sentence
+    assert "; with 6 topics, p cannot be below 0.016: this check can never fail." in undecidable.sentence
+    assert "is detected with" not in undecidable.sentence
     single = decided(pair(losses), alpha=0.02)[0]
     assert (single.status, single.detectable > 0) == ("fail", True)
     other = pair([-0.1, 0.1] * 6, "RR", margin=0.1)
@@ -195,8 +195,8 @@ def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
     assert math.isnan(six.detectable)
     assert twelve.detectable > 0.1
     assert (
-        "with 6 topics p cannot be below 0.016, nor below 0.031 after Holm's correction for 2 checks: this check can"
-        " never fail unless others do."
+        "with 6 topics, p cannot be below 0.016, or below 0.031 after Holm's correction for 2 checks: this check can"
+        " never fail unless other checks fail."
     ) in six.sentence
     undecidable = decided(pair(losses), other, correction="bonferroni", alpha=0.02)[0]
     assert "after Bonferroni's correction for 2 checks: this check can never fail." in undecidable.sentence
@@ -210,14 +210,14 @@ def test_fewer_than_six_topics_decide_nothing(n: int, test: str) -> None:
     for differences in ([-0.5 + 0.01 * i for i in range(n)], [0.5 - 0.01 * i for i in range(n)]):
         (result,) = decided(pair(differences, margin=0.02), test=test, alpha=0.2, max_share_of_large_losses=0.1)
         assert (result.status, result.sensitivity) == ("inconclusive", None)
-        assert f"too few topics: {n} of at least 6" in result.sentence
+        assert f"too few topics: {n}, at least 6 are required" in result.sentence
 
 
 def test_too_few_resamples_can_never_fail_either() -> None:
     checks = [pair([-0.1, 0.1, -0.2] * 6, slice=f"s{i}", margin=0.05) for i in range(60)]
     result = decided(*checks, resamples=1000)[0]  # p is at least 1/1001, and Holm asks for 0.05 / 60
     assert math.isnan(result.detectable)
-    assert "with so few resamples p cannot be below 0.001, nor below 0.06 after Holm's" in result.sentence
+    assert "with this number of resamples, p cannot be below 0.001, or below 0.06 after Holm's" in result.sentence
     assert decided(*checks, resamples=2000)[0].detectable > 0
 
 
@@ -293,7 +293,7 @@ def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> 
     for loss, status in ((-0.5, "fail"), (-0.25, "inconclusive")):
         (result,) = decided(pair([loss] * 5 + [0.0] * 7 + [-0.05], margin=0.05))
         assert (result.status, result.large_losses, result.large_loss) == (status, 5, 0.2)
-        assert "5 of 13 topics lost more than 0.2; of all topics up to 64.5% may" in result.sentence
+        assert "5 of 13 topics lost more than 0.2; the upper 95% bound for all topics is 64.5%" in result.sentence
         assert "q000 0.5000 to" in result.sentence
     (result,) = decided(pair([-0.1] + [0.02] * 47))
     assert (result.status, result.large_losses, [topic.query_id for topic in result.largest_losses]) == (
@@ -301,14 +301,14 @@ def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> 
         0,
         ["q000"],
     )
-    assert "None of 48 topics lost more than 0.2; of all topics up to 6.1% may" in result.sentence
+    assert "None of 48 topics lost more than 0.2; the upper 95% bound for all topics is 6.1%" in result.sentence
 
 
 def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:
     """Where none of n topics lost x, a share of 3/n of all topics may: from x = n margin / 3, that is the margin."""
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
     assert result.unsampled_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
-    assert "but for losses of 0.3306 and more on up to 6.1% of all topics" in result.sentence
+    assert "except for losses of 0.3306 or more on up to 6.1% of all topics" in result.sentence
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7
     assert math.isnan(result.unsampled_loss)
     assert "but for" not in result.sentence

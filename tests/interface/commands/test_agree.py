@@ -45,7 +45,7 @@ ann \\ bob  0  1  2  all
 2          0  0  1    1
 all        1  2  1    4
 
-over what both judged; [95% interval: jackknife over topics, adjusted t]
+over documents that both judged; [95% CI: jackknife over topics, adjusted t]
 """
     )
 
@@ -56,7 +56,7 @@ def test_runs_and_topics(run: Callable[..., Ended]) -> None:
     assert "judge  other judge  measure  topics  runs" in done.out
     assert ["one", "two", "P@1", "2", "2", "-", "-", "-", "0", "0.5000"] in [line.split() for line in done.lines]
     assert "query_id  shared   same  distance    bias\nq1             3  0.667     0.333  +0.333\n" in done.out
-    assert done.lines[-1] == "over what both judged; [95% interval: jackknife over topics, adjusted t]"
+    assert done.lines[-1] == "over documents that both judged; [95% CI: jackknife over topics, adjusted t]"
 
 
 def test_levels(run: Callable[..., Ended]) -> None:
@@ -90,7 +90,7 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     assert ("nDCG@10", "tau") in {(row["measure"], row["quantity"]) for row in rows}
     markdown = run(*given, "--format", "markdown")
     assert markdown.out.startswith("| judge | other judge |")
-    assert "2 of 3 pairs of judges judged nothing in common" in markdown.err
+    assert "2 of 3 pairs of judges share no judged document" in markdown.err
     assert run(*given, "--format", "latex").out.count(r"\begin{tabular}") == 4
     assert run(*given, "-o", "made.txt").out == ""
     assert (tmp_path / "made.txt").read_text().startswith("judge  other judge")

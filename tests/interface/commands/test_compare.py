@@ -175,8 +175,8 @@ def test_every_known_test_is_offered() -> None:
 @pytest.mark.usefixtures("folder")
 def test_notes_go_to_standard_error(run: Callable[..., Ended]) -> None:
     done = run("compare", "news/qrels.txt", "old=news/good.run", "new=news/good.run", "-m", "RR", "-m", "NumRel")
-    assert "warning: the same scores on every topic: old = new" in done.err
-    assert "warning: NumRel is a sum over the topics: it is shown, and not tested" in done.err
+    assert "warning: equal scores on every topic: old = new" in done.err
+    assert "warning: NumRel is a sum over topics, and was not tested" in done.err
     assert "new and old have the same RR on all 8 topics." in done.out
     assert "warning" not in run(*NEWS, "--format", "json").err
 

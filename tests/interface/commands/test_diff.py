@@ -61,7 +61,9 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     assert [made["scores"][1][name] for name in ("first", "second", "difference")] == [1.0, 1.0, 0.0]
     assert run(*arguments, "-o", "out.csv").out == ""
     rows = (tmp_path / "out.csv").read_text().splitlines()
-    assert rows[0] == "query_id,doc_id,first_rank,second_rank,moved,places,grade,adds to nDCG@3,adds to RR,text"
+    assert rows[0] == (
+        "query_id,doc_id,first_rank,second_rank,moved,places,grade,contribution to nDCG@3,contribution to RR,text"
+    )
     assert rows[1].startswith("q1,a,3,1,up,2,3.0,0.4")
     assert "### topic q1" in run(*arguments, "--format", "markdown").out
 

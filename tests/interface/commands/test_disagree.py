@@ -37,10 +37,10 @@ def test_signs_causes_and_reasons(run: Callable[..., Ended]) -> None:
     done = run(*ARGUMENTS, "--queries", "queries.jsonl", "--by", "kind", "--limit", "1")
     assert done.code == 0
     assert "RR prefers early to many by 0.3750" in done.out
-    assert "It rests on 9 topics" in " ".join(done.out.split())
+    assert "because of at most 9 topics" in " ".join(done.out.split())
     assert [line.split() for line in done.lines if line.startswith("RR down")] == [["RR", "down", "9", "0", "0", "9"]]
     assert "== q00: cats 0 ==" in done.lines
-    assert "early's first relevant document is at rank 1 rather than 2, and RR depends on no other" in done.out
+    assert "early's first relevant document is at rank 1 instead of 2, and RR depends only on it" in done.out
     assert [line.split()[-4:-2] for line in done.lines if line.startswith("kind=x")] == [["/", "many"]]
     assert [line for line in done.lines if line.startswith("kind=y") and "too few topics" in line]
 
@@ -61,7 +61,7 @@ def test_refused(run: Callable[..., Ended]) -> None:
     alone = run("disagree", "qrels.txt", "early.run")
     assert (alone.code, "at least two runs are required" in alone.err) == (2, True)
     by = run(*ARGUMENTS, "--by", "kind")
-    assert (by.code, "no attribute 'kind'" in by.err or "pass the topics' texts" in by.err) == (2, True)
+    assert (by.code, "no attribute 'kind'" in by.err or "pass the texts of the topics" in by.err) == (2, True)
     bounds = run(*ARGUMENTS, "--ties", "bounds")
     assert (bounds.code, "'bounds' is not one of" in bounds.err) == (2, True)
     pair = run(*ARGUMENTS, "--pair", "early", "late")

@@ -153,7 +153,7 @@ def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callab
     assert config.attributes == "../topics.csv"
     assert [one.name for one in config.slices] == ["kind=a", "kind=b"]
     assert [(one.measure, one.slice) for one in config.checks] == [("RR", "all"), ("RR", "kind=a"), ("RR", "kind=b")]
-    assert "# Too few topics to decide anything: kind=few (4)." in text
+    assert "# Slices with too few topics for a decision: kind=few (4)." in text
     read = json.loads(run("gate", *FILES, "mixed.run", "--config", "ci/g.toml", "--format", "json").out)
     assert [one["n"] for one in read["checks"]] == [40, 18, 18]
 
@@ -230,9 +230,9 @@ def test_init_warns_of_a_baseline_that_is_hardly_judged(folder: Path, run: Calla
     done = run("gate", "init", "qrels.txt", "few.run", "-m", "RR", "-o", "n.toml")
     assert done.code == 0
     assert "warning: few: no documents returned for 38 of 40 topics" in done.err
-    assert "warning: few: 0.5% of its first 10 documents are judged: judgments are sparse, or document" in done.err
+    assert "warning: few: 0.5% of its top 10 documents are judged: judgments are sparse, or document" in done.err
     assert [one.kind for one in read_config(folder / "n.toml").guardrails] == ["missing topics"]
-    assert "So few are judged here" in (folder / "n.toml").read_text().replace("\n# ", " ")
+    assert "Too few documents are judged" in (folder / "n.toml").read_text().replace("\n# ", " ")
     with pytest.warns(judged.JudgedWarning) as told:
         first_config(qrels, runs["few"], None, "RR")
     assert len(told) == 2
@@ -245,7 +245,7 @@ def test_other_document_ids_do_not_pass(folder: Path, run: Callable[..., Ended])
     for candidate in ("foreign.run", "old.run"):
         done = run("gate", "qrels.txt", "foreign.run", candidate)
         assert (done.code, done.out) == (2, "")
-        assert "foreign.run: no document of the baseline foreign is judged, so that nothing can be lost" in done.err
+        assert "foreign.run: no document of the baseline foreign is judged, so no loss is possible" in done.err
     assert run("gate", "init", "qrels.txt", "foreign.run", "-m", "RR", "-o", "n.toml").code == 2
 
 
@@ -279,7 +279,7 @@ def test_a_margin_that_no_candidate_can_lose_is_told(folder: Path, run: Callable
     (folder / "gate.toml").write_text(CONFIG.replace("0.02", "50"))
     done = run("gate", *FILES, "worse.run")
     assert done.code == 0
-    assert "warning: RR: the margin of 50 is no less than the baseline's mean 0.6" in done.err
+    assert "warning: RR: the margin of 50 is not smaller than the baseline's mean 0.6" in done.err
     assert "no less than" not in run("gate", *FILES, "same.run", "--config", _written(folder, "0.5")).err
 
 

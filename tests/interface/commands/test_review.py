@@ -44,7 +44,7 @@ def test_the_table_is_that_of_python(run: Callable[..., Ended]) -> None:
     assert done.err == "".join(f"warning: {one}\n" for one in found.warnings)
     assert "two: nothing returned" not in done.err
     assert "    query: income tax" in done.lines
-    assert "    says: the title: the text" in done.lines
+    assert "    text: the title: the text" in done.lines
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "tsv", "markdown"])

@@ -119,7 +119,7 @@ def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None
     assert found["qrels"]["where"] == "traffic >= 6 and kind != 'rare'"
     for more in ((), ("--compare",), ("--format", "markdown")):
         out = run(*CALL, "--by", "kind", "--where", "traffic >= 6", *more).out
-        assert "Over the topics where traffic >= 6." in unescape(out)
+        assert "Only topics where traffic >= 6 are included." in unescape(out)
 
 
 @pytest.mark.usefixtures("folder")
@@ -176,7 +176,10 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
     [
         ((), "a slicing attribute is required. Fix: use --by with one of kind, traffic, or --slices FILE"),
         (("--by", "odd"), "no attribute 'odd'"),
-        (("--by", "words"), "the attribute words is in no table and cannot be derived. Fix: pass the topics' texts"),
+        (
+            ("--by", "words"),
+            ("the attribute words is in no table and cannot be derived. Fix: pass the texts of the topics"),
+        ),
         (("--by", "freshness"), "cannot be derived. Fix: pass documents with a date."),
         (("--by", "kind", "--baseline", "odd"), "no run 'odd' to use as the baseline. Fix: use one of bad, good"),
         (("--by", "kind", "--compare", "--baseline", "bad"), "cannot be combined"),
@@ -207,8 +210,8 @@ def test_sums_are_not_compared_and_it_says_so(run: Callable[..., Ended]) -> None
     assert (alone.code, problem in alone.err) == (2, True)
     beside = run(*CALL, "-m", "NumRelRet", "--by", "kind", "--compare")
     assert beside.code == 0
-    assert "NumRelRet is a sum over the topics: it is not compared by slice" in beside.err
-    assert "it is shown, and not tested" not in beside.err
+    assert "NumRelRet is a sum over the topics, so it is not compared by slice" in beside.err
+    assert "was not tested" not in beside.err
 
 
 @pytest.mark.usefixtures("folder")

@@ -49,7 +49,7 @@ def test_stages(run: Callable[..., Ended]) -> None:
     wanted = stages("qrels.txt", "bad.run", "good.run", "AP", cutoff=10)
     assert done.out == wanted.text(unfold=["topics"]) + "\n"
     assert [line.removeprefix("warning: ") for line in done.err.splitlines()] == list(wanted.warnings)
-    assert "are not among the first 10 of bad" in done.err
+    assert "are not in the top 10 of bad" in done.err
 
 
 @pytest.mark.usefixtures("folder")

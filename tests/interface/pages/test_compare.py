@@ -240,7 +240,7 @@ def test_lower_is_better() -> None:
 def test_measures_without_a_mean_are_not_tested() -> None:
     data = fetch(small(), measure="NumRet", measures="RR")
     assert [row["measure"] for row in data["pairs"]] == ["RR"]
-    assert data["sentences"][0].startswith("NumRet is a sum over the topics: it is shown, and not tested")
+    assert data["sentences"][0].startswith("NumRet is a sum over topics, and was not tested")
     assert means(data) == [11.0, 4.0]
     assert "not tested" in shown(small(), measure="NumRet")
     assert "new higher 0" in shown(small(), measure="NumRet")
@@ -258,13 +258,13 @@ def test_no_difference_at_all() -> None:
     assert data["deciding"] == []
     page = client(workspace).get("/compare?measure=RR").text
     assert "data-spec" not in page
-    assert "the same scores on every topic: one = again" in page
+    assert "equal scores on every topic: one = again" in page
 
 
 def test_one_topic() -> None:
     workspace = open_workspace({"q": {"d": 1}}, {"old": {"q": ["x", "d"]}, "new": {"q": ["d"]}})
     data = fetch(workspace, measure="RR")
-    assert "nothing can be concluded" in data["sentences"][0]
+    assert "no conclusion is possible" in data["sentences"][0]
     assert verdict(data)["p"] is None
     assert "new minus old on each topic, topic q (+0.500)." in shown(workspace, measure="RR")
 

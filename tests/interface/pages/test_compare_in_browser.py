@@ -33,7 +33,7 @@ def first_topics(page: Any, most: int = 3) -> list[str]:
 def test_visible_content(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(serve(sample) + HERE)
     page = wait_for_charts(view)
-    assert page.locator("p.lead").inner_text().startswith("No difference between rrf and bm25 is shown in nDCG@10")
+    assert page.locator("p.lead").inner_text().startswith("No significant difference between rrf and bm25 in nDCG@10")
     expect(bars(page)).to_have_count(48)
     expect(points(page)).to_have_count(48)
     assert page.locator("#measures tr.chosen").inner_text().startswith("nDCG@10\t0.4240\t0.4257\t+0.0017 [")
@@ -115,7 +115,7 @@ def test_choosing_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
     page.keyboard.type("AP")
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert "is shown in AP" in page.locator("p.lead").inner_text()
+    assert "in AP: " in page.locator("p.lead").inner_text()
     with page.expect_navigation():
         page.get_by_role("link", name="R@100").press("Enter")
     assert page.get_by_label("Measure", exact=True).input_value() == "R@100"

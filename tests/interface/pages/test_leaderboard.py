@@ -171,9 +171,9 @@ def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
     assert list(column(data, "NumRelRet").values()) == [8, 8, 8, 6]
     assert data["pairs"] == []
     assert [row["untested"] for row in data["measures"]] == [
-        "NumRelRet is a sum over the topics: it is shown, and not tested",
-        "NumRet is a sum over the topics: it is shown, and not tested",
-        "NumQ is a count over the topics: it is shown, and not tested",
+        "NumRelRet is a sum over topics, and was not tested",
+        "NumRet is a sum over topics, and was not tested",
+        "NumQ is a count over topics, and was not tested",
     ]
     assert data["sentences"][2].startswith("No significance test; [95% interval")
     assert " twin compare twin with bad · take twin as baseline · topics of twin 8 " in text_of(
@@ -308,7 +308,7 @@ def test_default_and_selected_baseline(small: TestClient) -> None:
     assert verdict(data, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
     assert "Of 3 other runs, tested against good: 2 significantly worse, 1 not shown to differ." in page
-    assert "3 tests against good by RR: n = 8 topics; paired randomization test, all arrangements;" in page
+    assert "3 tests against good by RR: n = 8 topics; paired randomization test, exact;" in page
 
 
 def test_errors_are_shown_at_their_field(client: TestClient) -> None:

@@ -173,7 +173,7 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
     lines = page.locator("#chart-curve svg .mark-line path")
     assert lines.count() == 8
     assert "P@k" in page.locator("#chart-curve svg text").all_text_contents()
-    page.locator("#curve").get_by_text("The numbers of this chart").click()
+    page.locator("#curve").get_by_text("Data of this chart").click()
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), "P@5")
     head = page.locator("#curve table thead th").all_inner_texts()
     row = page.locator("#curve table tbody tr", has=page.locator("th", has_text="5").first).all_inner_texts()

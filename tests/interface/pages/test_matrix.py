@@ -104,12 +104,12 @@ def test_quadrants_select_by_the_cuts(by_hand: TestClient) -> None:
     counts = {row["quadrant"]: row["n"] for row in data["counts"]}
     assert data["cuts"] == [pytest.approx(3.5 / 9), pytest.approx((3 + 1 + 1 / 3 + 1 / 4) / 9)]  # 0.389, 0.509
     assert counts == {
-        "healthy": 3, "ranking problem": 2, "coverage problem": 0, "both problems": 3, "nothing relevant": 1,
+        "healthy": 3, "ranking problem": 2, "coverage problem": 0, "both problems": 3, "no relevant documents": 1,
     }  # fmt: skip
     assert chosen(by_hand, f"{AXES}&quadrant=healthy") == ["a", "b", "f"]
     assert chosen(by_hand, f"{AXES}&quadrant=ranking+problem") == ["c", "g"]
     assert chosen(by_hand, f"{AXES}&quadrant=both+problems&y0=0.1") == ["d", "h"]
-    assert chosen(by_hand, f"{AXES}&quadrant=nothing+relevant") == ["none"]
+    assert chosen(by_hand, f"{AXES}&quadrant=no+relevant+documents") == ["none"]
     assert chosen(by_hand, f"{AXES}&quadrant=coverage+problem") == []
 
 
@@ -143,7 +143,7 @@ def test_pages_of_topics(of_sample: TestClient) -> None:
 
 def test_fixed_thresholds_part_the_topics_and_stay_in_links(by_hand: TestClient) -> None:
     data = by_hand.get(f"/api/v1/matrix?{AXES}&cuts=0.6,0.4").json()
-    assert (data["cuts"], data["given_cuts"]) == ([0.6, 0.4], True)
+    assert (data["cuts"], data["custom_cuts"]) == ([0.6, 0.4], True)
     assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=healthy") == ["a", "f"]
     assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=coverage+problem") == ["b", "c", "g"]
     text = by_hand.get(f"/matrix?{AXES}&cuts=0.8,0.5").text
@@ -219,8 +219,8 @@ def test_without_a_run_and_with_hostile_names() -> None:
 def test_no_topic_has_a_relevant_document() -> None:
     opened = client(open_workspace({"a": {"d": 0}, "b": {"d": 0}}, {"r": {"a": ["d"], "b": ["d"]}}))
     data = opened.get("/api/v1/matrix").json()
-    assert data["sentences"] == ["No topic has a relevant document: nothing can be missed, and nothing ranked badly."]
-    assert data["counts"][-1] == {"run": "r", "quadrant": "nothing relevant", "n": 2}
+    assert data["sentences"] == ["No topic has a relevant document, so no topic can be classified."]
+    assert data["counts"][-1] == {"run": "r", "quadrant": "no relevant documents", "n": 2}
     assert opened.get("/matrix").status_code == 200
 
 

@@ -264,7 +264,7 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
     names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking")
     lost = [first, reachable, 1.0, 1 - reachable, reachable - first]
     assert [loss[name] for name in names] == pytest.approx(lost)
-    assert (loss["found"], loss["relevant"]) == (2, 3)
+    assert (loss["retrieved"], loss["relevant"]) == (2, 3)
     ties, unjudged = data["reaches"][:2]
     assert (ties["low"], ties["high"], ties["sentence"]) == (
         ties["score"],
@@ -347,8 +347,8 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
         topic_index = split.query_ids.index("t12")
         assert [loss["lost_candidates"], loss["lost_ranking"]] == split.trace.parts[:, topic_index].tolist()
         assert loss["attainable_candidates"] == split.trace.attainable[topic_index]
-        assert (loss["found"], loss["relevant"]) == (
-            split.trace.num_found[topic_index],
+        assert (loss["retrieved"], loss["relevant"]) == (
+            split.trace.num_retrieved[topic_index],
             split.trace.relevant[topic_index],
         )
         assert loss["verdict"] == split.verdicts[topic_index]
@@ -450,7 +450,7 @@ def test_a_single_list(tiny: TestClient) -> None:
 def test_a_topic_without_relevant_documents(tiny: TestClient) -> None:
     data = get(tiny, "/api/v1/topic", topic="none")
     assert (data["relevant"], missed_of(data)) == (0, [])
-    assert data["losses"][1]["verdict"] == "nothing relevant"
+    assert data["losses"][1]["verdict"] == "no relevant documents"
     assert "No document of this topic is known to be relevant" in tiny.get("/topic?topic=none").text
 
 

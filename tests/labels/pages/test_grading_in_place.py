@@ -72,12 +72,12 @@ def test_a_grade_that_changes_the_order_of_the_runs(store: LabelStore) -> None:
     client = TestClient(make_app(replace(open_workspace(qrels, runs), labels=store)))
     url = "topic?topic=q1&measure=P@1"
     improved = client.get(f"/api/v1/{url}&doc_id=d2&grade=1").json()["regraded_runs"]
-    assert [(row["run"], row["before"], row["after"], row["place"], row["place_after"]) for row in improved] == [
+    assert [(row["run"], row["before"], row["after"], row["rank"], row["rank_after"]) for row in improved] == [
         ("b", 0, 0.5, 2, 2)
     ]  # a also has 0.5, and is the first run
     store.add("ann", "q1", "d2", 1.0)
     changed = client.get(f"/api/v1/{url}&doc_id=d1&grade=0").json()["regraded_runs"]
-    assert [(row["run"], row["after"], row["place"], row["place_after"]) for row in changed] == [
+    assert [(row["run"], row["after"], row["rank"], row["rank_after"]) for row in changed] == [
         ("b", 0.5, 2, 1),
         ("a", 0, 1, 2),
     ]

@@ -282,7 +282,7 @@ def test_names_for_the_same_code_are_equivalent_and_none_is_dominated() -> None:
     assert conclusions.front == ("a", "b", "c", "d", "e")
     for row in conclusions.rows:
         assert set(row.equivalent) == set(levels) - {row.run}
-        assert (row.front, row.sure, row.rivals) == (True, True, ())
+        assert (row.front, row.certain, row.rivals) == (True, True, ())
 
 
 def test_the_lowest_is_best_for_a_measure_with_low_optimum() -> None:

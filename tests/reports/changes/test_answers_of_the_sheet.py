@@ -79,10 +79,10 @@ ONES, TWOS = [1] * 12, [2] * 12
 )
 def test_the_ab_test_says_what_its_verdict_says(decision: str, says: str) -> None:
     first, last = collect_evidence(pair(ONES, ONES), ab_test(decision), None, None)
-    assert (first.method, first.verdict, first.number, first.units, first.days) == (
+    assert (first.method, first.verdict, first.n, first.unit, first.days) == (
         "A/B test", says, 321, "users", 14.0,
     )  # fmt: skip
-    assert (last.method, last.verdict, last.number, last.units) == ("offline", "undecided", 12, "topics")
+    assert (last.method, last.verdict, last.n, last.unit) == ("offline", "undecided", 12, "topics")
     assert np.isnan(last.days)
 
 
@@ -91,7 +91,7 @@ def test_the_ab_test_says_what_its_verdict_says(decision: str, says: str) -> Non
 )
 def test_interleaving_says_what_it_prefers(decision: str, says: str) -> None:
     first, _ = collect_evidence(pair(ONES, ONES), None, mixed(decision), None)
-    assert (first.method, first.verdict, first.number, first.units) == ("interleaving", says, 77, "users")
+    assert (first.method, first.verdict, first.n, first.unit) == ("interleaving", says, 77, "users")
     assert np.isnan(first.days)
 
 
@@ -112,7 +112,7 @@ def test_interleaving_says_what_it_prefers(decision: str, says: str) -> None:
 )
 def test_off_policy_takes_the_first_estimator_with_an_interval(users: int, intervals: Any, says: str) -> None:
     first, _ = collect_evidence(pair(ONES, ONES), None, None, off_policy(users, **intervals))
-    assert (first.method, first.verdict, first.number, first.units) == ("off-policy", says, users, "users")
+    assert (first.method, first.verdict, first.n, first.unit) == ("off-policy", says, users, "users")
     assert np.isnan(first.days)
 
 
@@ -129,8 +129,8 @@ def test_off_policy_takes_the_first_estimator_with_an_interval(users: int, inter
 def test_judgments_decide_from_six_topics(first: list[int], second: list[int], n: int, says: str, state: str) -> None:
     compared = pair(first, second, n)
     (only,) = collect_evidence(compared, None, None, None)
-    assert (only.method, only.verdict, only.number, only.units) == ("offline", says, n, "topics")
-    assert only.about.startswith("RR by judgments")
+    assert (only.method, only.verdict, only.n, only.unit) == ("offline", says, n, "topics")
+    assert only.quantity.startswith("RR by judgments")
     question = answer_better(compared)
     assert question.state == state
     expected = "Not enough data: 5 topics, at least 6 are required. new - old: +0.5000."
@@ -143,10 +143,13 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
     )
     assert [record.method for record in evidence] == ["A/B test", "interleaving", "off-policy", "offline"]
     question = answer_agreement(evidence)
-    assert (question.state, question.finding) == ("good", "A/B test, interleaving, off-policy and offline say better.")
+    assert (question.state, question.finding) == (
+        "good",
+        "All conclusive results agree: better (A/B test, interleaving, off-policy and offline).",
+    )
     (table,) = question.blocks
     rows = table.records()  # type: ignore[attr-defined]
-    assert [(row["method"], row["says"], row["number"], row["units"]) for row in rows] == [
+    assert [(row["method"], row["verdict"], row["n"], row["unit"]) for row in rows] == [
         ("A/B test", "better", 321, "users"), ("interleaving", "better", 77, "users"),
         ("off-policy", "better", 9, "users"), ("offline", "better", 12, "topics"),
     ]  # fmt: skip
@@ -155,12 +158,12 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
 @pytest.mark.parametrize(
     ("says", "state", "finding"),
     [
-        ("uuu", "undecided", "None decides."),
-        ("ubu", "undecided", "Only m1 decides: better."),
-        ("wuu", "undecided", "Only m0 decides: worse."),
-        ("wuw", "good", "m0 and m2 say worse."),
-        ("ubw", "look", "m1 say better, m2 worse; m1 is nearest to users."),
-        ("wbb", "look", "m1 and m2 say better, m0 worse; m0 is nearest to users."),
+        ("uuu", "undecided", "No method has a conclusive result."),
+        ("ubu", "undecided", "Only m1 has a conclusive result: better."),
+        ("wuu", "undecided", "Only m0 has a conclusive result: worse."),
+        ("wuw", "good", "All conclusive results agree: worse (m0 and m2)."),
+        ("ubw", "inspect", "Better by m1, worse by m2. m1 measures users most directly."),
+        ("wbb", "inspect", "Better by m1 and m2, worse by m0. m0 measures users most directly."),
     ],
 )
 def test_two_methods_that_decide_agree_or_not(says: str, state: str, finding: str) -> None:
@@ -176,8 +179,8 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
     scores = evaluate(QRELS, {"old": run(old), "new": run(new)}, "RR")
     question = answer_worst_topics(scores, None)
     # q11 loses 1, q04 7/8, q03 4/5, q01 and q06 3/4, q02 2/3, q00 1/2; q08 and q09 gain
-    assert question.state == "look"
-    assert question.finding == "7 of 12 topics lose RR, most of all q11, q04, q03, q01 and q06."
+    assert question.state == "inspect"
+    assert question.finding == "7 of 12 topics got worse by RR, most of all q11, q04, q03, q01 and q06."
     rows = question.blocks[0].records()  # type: ignore[attr-defined]
     assert [row["query_id"] for row in rows] == ["q11", "q04", "q03", "q01", "q06"]
     assert [row["baseline"] for row in rows] == [1.0] * 5
@@ -185,13 +188,13 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
     assert [row["difference"] for row in rows] == pytest.approx([-1.0, -7 / 8, -4 / 5, -3 / 4, -3 / 4])
     assert [row["query"] for row in rows] == [""] * 5
     lost = answer_lost_topics(scores)
-    assert (lost.state, lost.finding) == ("bad", "Nothing is returned any more for q11.")
+    assert (lost.state, lost.finding) == ("bad", "The candidate returns no results for q11.")
     back = evaluate(QRELS, {"old": run(new), "new": run(old)}, "RR")
-    assert answer_lost_topics(back).finding == "Nothing is returned any more for q09."
+    assert answer_lost_topics(back).finding == "The candidate returns no results for q09."
     better = evaluate(QRELS, {"old": run(TWOS), "new": run(ONES)}, "RR")
     assert (answer_worst_topics(better, None).state, answer_worst_topics(better, None).finding) == (
         "good",
-        "No topic loses RR.",
+        "No topic got worse by RR.",
     )
     assert (answer_lost_topics(better).state, answer_lost_topics(better).finding) == (
         "good",
@@ -202,11 +205,15 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
 @pytest.mark.parametrize(
     ("rows", "state", "finding"),
     [
-        ([("a", 6, "new"), ("b", 6, "old"), ("c", 6, None)], "bad", "Improved: a. Paid: b."),
+        ([("a", 6, "new"), ("b", 6, "old"), ("c", 6, None)], "bad", "Improved: a. Worse: b."),
         ([("a", 6, "new"), ("b", 5, "old"), ("c", 6, "new")], "good", "Improved: a and c."),
-        ([("a", 5, "new"), ("b", 6, "old"), ("c", 0, None)], "bad", "Paid: b."),
-        ([("a", 6, None), ("b", 7, None), ("c", 5, "old")], "undecided", "No slice is shown to (2 slices tested)."),
-        ([("a", 5, "new"), ("b", 5, "old")], "not tested", "No slice has enough topics to be tested."),
+        ([("a", 5, "new"), ("b", 6, "old"), ("c", 0, None)], "bad", "Worse: b."),
+        (
+            [("a", 6, None), ("b", 7, None), ("c", 5, "old")],
+            "undecided",
+            "No significant difference on any slice (2 slices tested).",
+        ),
+        ([("a", 5, "new"), ("b", 5, "old")], "not tested", "No slice has enough topics for a test."),
     ],
 )
 def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | None]], state: str, finding: str) -> None:
@@ -217,12 +224,14 @@ def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | No
         )
         for name, n, better in rows
     ]  # fmt: skip
-    block = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}).table("sheet")
+    block = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}).table("questions")
     slice_comparison: Any = SimpleNamespace(rows_of=lambda: tests, overview=lambda: block)
     assert (answer_slices(slice_comparison).state, answer_slices(slice_comparison).finding) == (state, finding)
 
 
-@pytest.mark.parametrize(("sides", "state"), [((1, -1), "look"), ((1, 1), "good"), ((0, -1), "good"), ((0, 0), "good")])
+@pytest.mark.parametrize(
+    ("sides", "state"), [((1, -1), "inspect"), ((1, 1), "good"), ((0, -1), "good"), ((0, 0), "good")]
+)
 def test_measures_disagree_where_they_prefer_different_runs(sides: tuple[int, int], state: str) -> None:
     disagreement: Any = SimpleNamespace(
         means=[SimpleNamespace(side=side) for side in sides], sentences=("First.", "Second.")
@@ -236,9 +245,9 @@ def test_measures_disagree_where_they_prefer_different_runs(sides: tuple[int, in
 @pytest.mark.parametrize(
     ("rows", "state", "finding"),
     [
-        ("old,2,4,0\nnew,2,3,0", "good", "No cost rises."),
-        ("old,2,4,0\nnew,2,5,0", "bad", "mb rises."),
-        ("old,1,4,0\nold,3,4,0\nnew,3,5,1", "bad", "ms, mb and eur rise."),
+        ("old,2,4,0\nnew,2,3,0", "good", "No mean cost increased (not tested)."),
+        ("old,2,4,0\nnew,2,5,0", "bad", "Increased mean cost (not tested): mb."),
+        ("old,1,4,0\nold,3,4,0\nnew,3,5,1", "bad", "Increased mean cost (not tested): ms, mb and eur."),
     ],
 )
 def test_costs_that_rise_are_named(tmp_path: Path, rows: str, state: str, finding: str) -> None:
@@ -274,7 +283,7 @@ def test_wrong_results_in_review(tmp_path: Path, old: tuple[int, int], new: tupl
     (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
     question = answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
     assert question.state == state
-    assert question.finding.startswith(f"{new[0]} of {new[1]}, was {old[0]} of {old[1]}.")
+    assert question.finding.startswith(f"Wrong results: {new[0]} of {new[1]}; baseline: {old[0]} of {old[1]}.")
     assert question.finding.endswith("5 reviewed results, at least 6 are required.") == (state == "not tested")
     table = question.blocks[0].records()  # type: ignore[attr-defined]
     for row, name, (wrong, of) in zip(table, ("old", "new"), (old, new), strict=True):
@@ -308,7 +317,7 @@ def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, rev
     ],
 )  # fmt: skip
 def test_decisions_of_other_answers_become_states(make: Any, states: dict[str, str]) -> None:
-    block = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}).table("sheet")
+    block = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}).table("questions")
     questions_by_decision = {decision: make(decision, lambda _: block) for decision in states}
     assert {decision: question.state for decision, question in questions_by_decision.items()} == states
     assert all(len(question.blocks) == 1 for question in questions_by_decision.values())
@@ -316,14 +325,16 @@ def test_decisions_of_other_answers_become_states(make: Any, states: dict[str, s
 
 def test_a_watch_without_a_deployment_leaves_its_question_blank() -> None:
     watch: Any = SimpleNamespace(rollbacks=())
-    assert answer_rollback(watch).state == "blank"
+    assert answer_rollback(watch).state == "no data"
 
 
 def change(*states: str) -> Change:
     """Return a sheet with these states of the gate, users, and deployment, and of two other questions."""
     rows = tuple(
         ReviewQuestion(name, state, "s")  # type: ignore[arg-type]
-        for name, state in zip((*_DECISIVE, "Is it better?", "Did it mend?"), states, strict=True)
+        for name, state in zip(
+            (*_DECISIVE, "Is the candidate better?", "Is the target failure fixed?"), states, strict=True
+        )
     )
     provenance: Any = None
     return Change("old", "new", rows, provenance)
@@ -333,16 +344,17 @@ def change(*states: str) -> Change:
     ("states", "decision", "finding"),
     [
         (("good", "good", "bad", "good", "bad"), "do not ship",
-         "Do not ship new. What decides is bad: Should it be taken back?"),
-        (("bad", "bad", "blank", "good", "not tested"), "do not ship",
-         ("Do not ship new. What decides is bad: Does the gate let it pass? Do users fare better?"
-         " 1 of 5 questions are blank. 1 could not be tested.")),
-        (("good", "undecided", "blank", "bad", "bad"), "ship",
-         "new may ship: nothing that decides is bad. 1 of 5 questions are blank."),
-        (("blank", "blank", "blank", "bad", "not tested"), "undecided",
-         "Undecided: neither gate, users nor watch decide. 3 of 5 questions are blank. 1 could not be tested."),
+         "Do not ship new. Unfavorable: Should the deployment be rolled back?"),
+        (("bad", "bad", "no data", "good", "not tested"), "do not ship",
+         ("Do not ship new. Unfavorable: Does the gate pass? Is the candidate better in the A/B test?"
+         " 1 of 5 questions have no data. 1 could not be tested.")),
+        (("good", "undecided", "no data", "bad", "bad"), "ship",
+         "new may ship: no decisive result is unfavorable. 1 of 5 questions have no data."),
+        (("no data", "no data", "no data", "bad", "not tested"), "undecided",
+         ("Undecided: neither the gate, the A/B test, nor the watch is decisive. 3 of 5 questions"
+          " have no data. 1 could not be tested.")),
         (("undecided", "undecided", "undecided", "good", "good"), "undecided",
-         "Undecided: neither gate, users nor watch decide."),
+         "Undecided: neither the gate, the A/B test, nor the watch is decisive."),
     ],
 )  # fmt: skip
 def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str, finding: str) -> None:
@@ -351,11 +363,11 @@ def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str
     assert (review_answer.decision, facts["decision"], review_answer.title) == (
         decision,
         decision,
-        "new in the place of old",
+        "Change from old to new",
     )
     assert (facts["baseline"], facts["candidate"]) == ("old", "new")
     names = [question.question for question in review_answer.questions]
-    assert facts["blank"] == [name for name, state in zip(names, states, strict=True) if state == "blank"]
+    assert facts["no_data"] == [name for name, state in zip(names, states, strict=True) if state == "no data"]
     assert facts["not_tested"] == [name for name, state in zip(names, states, strict=True) if state == "not tested"]
     summary, sheet, table = review_answer.blocks()
     assert summary.texts == (finding,)  # type: ignore[attr-defined]

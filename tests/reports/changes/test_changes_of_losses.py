@@ -135,40 +135,47 @@ UNCLEAR = shift("feedback", "popularity", adjusted=0.2)
     ("meant", "shifts", "state", "finding"),
     [
         ("freshness", [shift()], "good",
-         "Before, freshness is shown; after, it is not shown. Change: all topics -0.250 (p = 0.012)."),
-        ("freshness", [shift(after=True)], "look",
-         ("Before, freshness is shown; after, it is still shown (all topics)."
-          " Change: all topics -0.250 (p = 0.012).")),
+         ("Before the change, freshness was detected; after the change, it is not detected."
+          " Difference: all topics -0.250 (p = 0.012).")),
+        ("freshness", [shift(after=True)], "inspect",
+         ("Before the change, freshness was detected; after the change, it is still detected (all topics)."
+          " Difference: all topics -0.250 (p = 0.012).")),
         ("freshness", [shift(after=True, adjusted=0.3)], "bad",
-         ("Before, freshness is shown; after, it is still shown (all topics)."
-          " Change: all topics -0.250 (p = 0.3).")),
+         ("Before the change, freshness was detected; after the change, it is still detected (all topics)."
+          " Difference: all topics -0.250 (p = 0.3).")),
         ("freshness", [shift(adjusted=0.3)], "undecided",
-         "Before, freshness is shown; after, it is not shown. Change: all topics -0.250 (p = 0.3)."),
+         ("Before the change, freshness was detected; after the change, it is not detected."
+          " Difference: all topics -0.250 (p = 0.3).")),
         ("freshness", [shift(before=False, after=True)], "undecided",
-         "Before, freshness is not shown (1 test), so nothing shows it mended."),
+         "Before the change, freshness was not detected (1 test), so a fix cannot be shown."),
         ("feedback", [STILL, UNCLEAR, shift()], "bad",
-         ("Before, feedback is shown; after, it is still shown (position)."
-          " Change: position -0.250 (p = 0.012) and popularity -0.250 (p = 0.2).")),
+         ("Before the change, feedback was detected; after the change, it is still detected (position)."
+          " Difference: position -0.250 (p = 0.012) and popularity -0.250 (p = 0.2).")),
         # one that was not shown before, and is after
-        ("feedback", [shift("feedback", "a", before=False, after=True), shift("feedback", "b")], "look",
-         "Before, feedback is shown; after, it is still shown (a). Change: b -0.250 (p = 0.012)."),
+        ("feedback", [shift("feedback", "a", before=False, after=True), shift("feedback", "b")], "inspect",
+         ("Before the change, feedback was detected; after the change, it is still detected (a)."
+          " Difference: b -0.250 (p = 0.012).")),
         ("feedback", [shift()], "not tested", "feedback was not tested: no clicks; none at all."),
         ("intent", [shift("intent", "subtopics")], "good",
-         "Before, intent is shown; after, it is not shown. Change: subtopics -0.250 (p = 0.012)."),
+         ("Before the change, intent was detected; after the change, it is not detected."
+          " Difference: subtopics -0.250 (p = 0.012).")),
         ("intent", [shift("intent", "a")], "good",
-         ("Before, intent is shown; after, it is not shown. Change: a -0.250 (p = 0.012)."
-          " It could also be freshness or feedback.")),
+         ("Before the change, intent was detected; after the change, it is not detected."
+           " Difference: a -0.250 (p = 0.012)."
+           " Other possible causes: freshness or feedback.")),
         ("intent", [shift(SLICE_TEST, "a")], "good",
-         (f"Before, a loss of a {SLICE_TEST} is shown; after, it is not shown. Change: a -0.250 (p = 0.012)."
-          " It could also be freshness or feedback.")),
+         (f"Before the change, a loss of a {SLICE_TEST} was detected; after the change, it is not"
+           " detected. Difference: a -0.250 (p = 0.012)."
+           " Other possible causes: freshness or feedback.")),
         ("intent", [shift(SLICE_TEST, "a"), shift("intent", "subtopics", before=False)], "good",
-         ("Before, intent is shown; after, it is not shown. Change: a -0.250 (p = 0.012)."
-          " It could also be freshness or feedback.")),
+         ("Before the change, intent was detected; after the change, it is not detected."
+           " Difference: a -0.250 (p = 0.012)."
+           " Other possible causes: freshness or feedback.")),
         ("intent", [shift("intent", "a", before=False), shift("intent", "b", before=False)], "undecided",
-         ("Before, intent is not shown (2 tests), so nothing shows it mended."
-          " It could also be freshness or feedback.")),
+         ("Before the change, intent was not detected (2 tests), so a fix cannot be shown."
+          " Other possible causes: freshness or feedback.")),
         ("calibration", [shift(SLICE_TEST, "a")], "not tested",
-         "calibration was not tested: there are not the same tests before and after."),
+         "calibration was not tested: the tests before and after the change differ."),
     ],
 )  # fmt: skip
 def test_kinds_that_show_over_topics(meant: str, shifts: list[_Shift], state: str, finding: str) -> None:
@@ -178,7 +185,7 @@ def test_kinds_that_show_over_topics(meant: str, shifts: list[_Shift], state: st
         untested=[lacking[0], Untested("feedback", "z", "no-data", "none at all.")], also=("freshness", "feedback")
     )
     assert _answer_fixed_over_topics(before, after, meant, shifts) == (state, finding)
-    assert "also" not in _answer_fixed_over_topics(side(also=("intent",)), side(), "intent", [shift("intent", "a")])[1]
+    assert "Other" not in _answer_fixed_over_topics(side(also=("intent",)), side(), "intent", [shift("intent", "a")])[1]
 
 
 def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,9 +203,9 @@ def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.Monke
         (0.051, 0.1): "undecided", (0.051, 0.0): "undecided",
     }  # fmt: skip
     question = answer(0.0123, -0.15625)
-    assert question.finding == "scoring loses 0.1562 where it lost 0.3125 (p = 0.012, 6 topics)."
+    assert question.finding == "The mean loss by scoring changed from 0.3125 to 0.1562 (p = 0.012, n = 6 topics)."
     (table,) = question.blocks
-    assert (table.name, table.labels, table.title) == ("kinds", 1, "What is lost of RR, by kind of failure")
+    assert (table.name, table.labels, table.title) == ("kinds", 1, "Loss of RR by kind of failure")
     assert cells(table) == [
         ("kind", "topics", "before", "after", "difference", "p"),
         ("scoring", "6", "0.3125", "0.1562", "-0.1562 [-0.500, +0.125]", "0.0123"),
@@ -211,7 +218,7 @@ def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.Monke
     gone = answer_fixed(side(scoring=np.ones(16)), side(untested=lacking, scoring=np.ones(16)), "candidate")
     assert (gone.state, gone.finding) == ("not tested", "candidate was not tested: why.")
     plain = answer_fixed(side(scoring=np.ones(16)), side(scoring=np.ones(16)), None)
-    assert (plain.state, plain.finding) == ("look", "No kind of failure was named.")
+    assert (plain.state, plain.finding) == ("inspect", "No target failure was set (`--target-failure`).")
 
 
 def test_the_table_of_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,9 +227,9 @@ def test_the_table_of_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
     _, table = answer_fixed(side(), side(), "freshness").blocks
     assert (table.name, table.labels) == ("shifts", 2)  # type: ignore[attr-defined]
     assert cells(table) == [
-        ("failure", "where", "topics", "shown before", "shown after", "difference", "adjusted p", "change of"),
+        ("failure", "where", "topics", "detected before", "detected after", "difference", "adjusted p", "quantity"),
         ("freshness", "all topics", "9", "yes", "no", "-0.2500 [-0.350, -0.150]", "0.0120", "w"),
         ("feedback", "position", "9", "no", "yes", "+0.5000 [+0.400, +0.600]", "0.0400", "w"),
     ]
-    assert [column.name for column in table.columns if column.below] == ["what"]  # type: ignore[attr-defined]
+    assert [column.name for column in table.columns if column.below] == ["quantity"]  # type: ignore[attr-defined]
     assert [row["p"] for row in table.records()] == [0.004, 0.004]  # type: ignore[attr-defined]

@@ -53,7 +53,7 @@ def test_freshness_is_mended_by_hand() -> None:
     assert question.state == "good"
     (row,) = (row for row in question.blocks[1].records() if row["failure"] == "freshness")  # type: ignore[attr-defined]
     assert (row["n"], row["difference"], row["p"], row["adjusted"]) == (12, -2.0, 2 / 4096, 2 / 4096)
-    assert (row["found_before"], row["found_after"], row["difference_ci"]) == (True, False, None)  # no variance
+    assert (row["detected_before"], row["detected_after"], row["difference_ci"]) == (True, False, None)  # no variance
     assert answer_fixed(fresh(STALE), fresh(STALE), "freshness").state == "bad"
     assert answer_fixed(fresh(FRESH), fresh(STALE), "freshness").state == "undecided"  # it was no failure before
 
@@ -70,7 +70,7 @@ def test_less_of_a_failure_that_is_still_shown_is_something_to_look_at() -> None
     (row,) = question.blocks[1].records()  # type: ignore[attr-defined]
     assert row["difference"] == pytest.approx(-0.4)
     assert row["p"] == pytest.approx(2 / 2**8, abs=0.0012)  # eight differ, all one way; 100,000 sign flips
-    assert question.state == "look"
+    assert question.state == "inspect"
     unclear = failures(qrels, traces(lambda i: "on" if i < 23 else "no", topics), "R@2", documents=DATES)
     slight = failures(qrels, traces(lambda i: "on" if i < 27 else "no", topics), "R@2", documents=DATES)
     assert (slight.tests[0].found, unclear.tests[0].found) == (True, False)
@@ -133,10 +133,10 @@ def test_feedback_is_mended_by_hand() -> None:
     (row,) = question.blocks[1].records()  # type: ignore[attr-defined]
     assert (row["difference"], row["adjusted"]) == (-2.0, 2 / 4096)
     old, new = ({name: {topic: ["w", "b"] for topic in TOPICS}} for name in ("old", "new"))
-    options: dict[str, Any] = {"traces": (traces(lambda _: "wb"), traces(lambda _: "wb")), "meant": "feedback"}
+    options: dict[str, Any] = {"traces": (traces(lambda _: "wb"), traces(lambda _: "wb")), "target_failure": "feedback"}
     states = {
         name: next(question.state for question in review(qrels, old, new, "nDCG@2", clicks=clicks, **options).questions
-                   if question.question.startswith("Did it mend"))
+                   if question.question.startswith("Is the target failure"))
         for name, clicks in (("none", None), ("pair", (biased, sound)), ("one", biased))
     }  # fmt: skip
     assert states == {"none": "not tested", "pair": "good", "one": "bad"}
@@ -197,18 +197,19 @@ def test_the_command_takes_the_data_and_says_not_tested_without(tmp_path: Path) 
         run = "".join(f"{topic} Q0 {doc} {rank} {-rank} {name}\n" for topic, doc, rank in ranked)
         (tmp_path / f"{name}.run").write_text(run)
     files = [str(tmp_path / name) for name in ("qrels.txt", "old.run", "new.run")]
-    both = ["--traces", *(str(tmp_path / f"{name}.jsonl") for name in ("old", "new")), "--meant", "freshness"]
+    both = ["--traces", *(str(tmp_path / f"{name}.jsonl") for name in ("old", "new")), "--target-failure", "freshness"]
     documents = {}
     for name, more in (("without", []), ("with", ["--documents", str(tmp_path / "documents.csv")])):
         done = process("change", "review", *files, *both, *more, "--format", "json")
         assert done.code == 0, done.err
         documents[name] = json.loads(done.out)
-    question = "Did it mend what it was meant to?"
+    question = "Is the target failure fixed?"
     assert question in documents["without"]["not_tested"]
-    assert question not in documents["without"]["blank"]
+    assert question not in documents["without"]["no_data"]
     assert documents["with"]["not_tested"] == []
     states = {
-        name: {row["question"]: row["state"] for row in record["sheet"]}[question] for name, record in documents.items()
+        name: {row["question"]: row["state"] for row in record["questions"]}[question]
+        for name, record in documents.items()
     }
     assert states == {"without": "not tested", "with": "good"}
     many = [option for _ in range(3) for option in ("--clicks", str(tmp_path / "clicks.csv"))]

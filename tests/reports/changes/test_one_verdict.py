@@ -115,11 +115,11 @@ def test_one_comparison_has_one_verdict_everywhere(part: int, tmp_path: Path) ->
         alone = compare(qrels, {name: runs[name] for name in names[:2]}, MEASURES)
         pair = alone.pairs[0]
         states = {None: "undecided", names[1]: "good", names[0]: "bad"}
-        question = printed(review_command, *files[:3], *options)["sheet"][0]
+        question = printed(review_command, *files[:3], *options)["questions"][0]
         if pair.result.n < MIN_UNITS["verdict"]:
             assert question["state"] == "not tested"
         else:
-            assert (question["state"], question["said"]) == (states[pair.better], pair.sentence)
+            assert (question["state"], question["finding"]) == (states[pair.better], pair.sentence)
         compared += len(alone.pairs)
     assert compared >= 50
 
@@ -129,7 +129,7 @@ def test_the_page_of_a_change_has_the_verdict_of_the_page_of_the_comparison() ->
     client = TestClient(make_app(open_workspace(qrels, runs)), base_url="http://127.0.0.1")
     parameters = {"first": "run0", "second": "run2"}
     sentence = client.get("/api/v1/compare", params={**parameters, "measure": "nDCG@10"}).json()["sentences"][0]
-    assert client.get("/api/v1/change", params=parameters).json()["sheet"][0]["said"] == sentence
+    assert client.get("/api/v1/change", params=parameters).json()["questions"][0]["finding"] == sentence
 
 
 def test_defaults_depend_on_the_number_of_topics_alone() -> None:

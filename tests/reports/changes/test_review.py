@@ -37,15 +37,15 @@ def states(change):
 def test_without_anything_else_the_rest_is_blank_and_nothing_follows():
     change = review(QRELS, {"old": GOOD}, {"new": BAD})
     assert change.decision == "undecided"
-    assert states(change)["Is it better?"] == "bad"
-    assert sum(state == "blank" for state in states(change).values()) == 8
-    assert all("--" in question.finding for question in change.questions if question.state == "blank")
+    assert states(change)["Is the candidate better?"] == "bad"
+    assert sum(state == "no data" for state in states(change).values()) == 8
+    assert all("--" in question.finding for question in change.questions if question.state == "no data")
 
 
 @pytest.mark.parametrize(("new", "decision", "better"), [(BAD, "do not ship", "bad"), (GOOD, "ship", "undecided")])
 def test_the_gate_decides(new, decision, better):
     change = review(QRELS, {"old": GOOD}, {"new": new}, config=GATE)
-    assert (change.decision, states(change)["Is it better?"]) == (decision, better)
+    assert (change.decision, states(change)["Is the candidate better?"]) == (decision, better)
 
 
 def test_slices_that_paid_are_named_though_the_mean_does_not_fall():
@@ -53,10 +53,10 @@ def test_slices_that_paid_are_named_though_the_mean_does_not_fall():
     other = {topic: (GOOD if i < 12 else BAD)[topic] for i, topic in enumerate(TOPICS)}
     change = review(QRELS, {"old": other}, {"new": mixed}, "nDCG@10", attributes=KINDS, by="kind")
     slice_question = next(question for question in change.questions if question.question.startswith("Which slice"))
-    assert states(change)["Is it better?"] == "undecided"
+    assert states(change)["Is the candidate better?"] == "undecided"
     assert slice_question.state == "bad"
-    assert "kind=law" in slice_question.finding.split("Paid")[1]
-    assert "kind=news" in slice_question.finding.split("Paid")[0]
+    assert "kind=law" in slice_question.finding.split("Worse")[1]
+    assert "kind=news" in slice_question.finding.split("Worse")[0]
 
 
 def test_of_a_kind_of_failure_it_is_said_whether_it_was_mended():
@@ -72,7 +72,7 @@ def test_of_a_kind_of_failure_it_is_said_whether_it_was_mended():
     assert answer_fixed(before, before, "scoring").state == "undecided"
     assert answer_fixed(after, before, "scoring").state == "bad"
     assert answer_fixed(before, before, "candidate").state == "undecided"
-    assert answer_fixed(before, before, None).state == "look"
+    assert answer_fixed(before, before, None).state == "inspect"
 
 
 def test_costs_and_reviewed_results_by_the_names_of_runs_or_by_their_roles(tmp_path):
@@ -91,10 +91,10 @@ def test_a_deployment_that_should_be_taken_back_outweighs_a_gate():
     event = Event(date(2026, 3, 1), "new", deploy=True)
     watched = SimpleNamespace(
         rollbacks=(Rollback(event, "roll back", (), 0.05),),
-        table=lambda name: SimpleNamespace(name=name) and review(QRELS, {"o": GOOD}, {"n": GOOD}).table("sheet"),
+        table=lambda name: SimpleNamespace(name=name) and review(QRELS, {"o": GOOD}, {"n": GOOD}).table("questions"),
     )
     change = review(QRELS, {"old": GOOD}, {"new": GOOD}, config=GATE, watch=watched)
-    assert states(change)["Does the gate let it pass?"] == "good"
+    assert states(change)["Does the gate pass?"] == "good"
     assert change.decision == "do not ship"
 
 
@@ -104,16 +104,16 @@ def test_the_sample_s_users_and_judgments_beside_each_other():
     test, mixed = abtest(logs[0], baseline="tfidf"), interleaving(logs[1], baseline="tfidf")
     change = review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, mixed=mixed)
     rows = {row["method"]: row for row in change.table("evidence").records()}
-    assert {name: row["says"] for name, row in rows.items()} == {
+    assert {name: row["verdict"] for name, row in rows.items()} == {
         "A/B test": "undecided", "interleaving": "undecided", "offline": "better",
     }  # fmt: skip
-    assert (rows["A/B test"]["number"], rows["interleaving"]["number"]) == (300, 300)
-    assert states(change)["Do offline and online agree?"] == "undecided"
+    assert (rows["A/B test"]["n"], rows["interleaving"]["n"]) == (300, 300)
+    assert states(change)["Do offline and online results agree?"] == "undecided"
 
 
 def test_what_is_no_run_and_no_kind_is_refused():
-    with pytest.raises(InputError, match="meant"):
-        review(QRELS, {"old": GOOD}, {"new": BAD}, meant="scorring")
+    with pytest.raises(InputError, match="target failure"):
+        review(QRELS, {"old": GOOD}, {"new": BAD}, target_failure="scorring")
     with pytest.raises(InputError, match="the candidate must be one run, got 2 runs"):
         review(QRELS, {"old": GOOD}, {"new": GOOD, "newer": BAD})
 
@@ -133,7 +133,9 @@ def test_the_command_over_the_sample(tmp_path):
     done = process(*arguments, "--log", str(sample.LOG), "--format", "json")
     document = json.loads(done.out)
     assert (done.code, document["decision"]) == (1, "do not ship")
-    assert {row["question"]: row["state"] for row in document["sheet"]}["Do users fare better?"] == "undecided"
+    assert {row["question"]: row["state"] for row in document["questions"]}[
+        "Is the candidate better in the A/B test?"
+    ] == "undecided"
     assert process(*arguments, "--cost", "ms").code == 2
 
 
@@ -145,9 +147,9 @@ def test_of_users_the_candidate_is_judged_though_its_arm_stands_first(tmp_path):
     logs = (*logs, str(folder / "simulated_interleaved.ndjson.gz"))
     runs = [str(folder / "runs" / f"{name}.run.gz") for name in names]
     done = process("change", "review", str(folder / "qrels.txt"), *runs, *logs, "--format", "json")
-    findings = {row["question"]: row["said"] for row in json.loads(done.out)["sheet"]}
-    assert findings["Do users fare better?"].startswith(f"{names[1]}: ")
-    assert findings["Do users prefer it in one list?"].startswith(f"{names[1]}: ")
+    findings = {row["question"]: row["finding"] for row in json.loads(done.out)["questions"]}
+    assert findings["Is the candidate better in the A/B test?"].startswith(f"{names[1]}: ")
+    assert findings["Do users prefer the candidate in interleaved lists?"].startswith(f"{names[1]}: ")
 
 
 def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refused():
@@ -165,7 +167,7 @@ def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refuse
 @pytest.mark.parametrize(
     "alone",
     [
-        ("--meant", "scoring"),
+        ("--target-failure", "scoring"),
         ("--arm", "x"),
         ("--guardrail", "x"),
         ("--cost", "ms"),

@@ -43,9 +43,9 @@ def test_what_each_method_says() -> None:
     evidence = [Evidence("A/B test", "better", 321, "users", 14.0, "users"),
              Evidence("offline", "undecided", 12, "topics", math.nan, "RR")]  # fmt: skip
     (table,) = answer_agreement(evidence).blocks
-    assert (table.name, table.title, table.labels) == ("evidence", "What each method says", 1)  # type: ignore[attr-defined]
+    assert (table.name, table.title, table.labels) == ("evidence", "Verdict of each method", 1)  # type: ignore[attr-defined]
     assert cells(table) == [
-        ("method", "says", "took", "of", "days", "about"), ("A/B test", "better", "321", "users", "14", "users"),
+        ("method", "verdict", "n", "unit", "days", "quantity"), ("A/B test", "better", "321", "users", "14", "users"),
         ("offline", "undecided", "12", "topics", "-", "RR"),
     ]  # fmt: skip
 
@@ -57,7 +57,7 @@ def test_topics_that_lose_most_with_their_texts() -> None:
     scores = evaluate(QRELS, {"old": run([1] * 12), "new": run(new)}, "RR")
     texts = dict.fromkeys(TOPICS, "x" * 61) | {"q02": "y" * 60}
     (table,) = answer_worst_topics(scores, Topics.of(texts)).blocks
-    assert (table.name, table.title, table.labels) == ("losses", "Topics that lose most RR", 1)  # type: ignore[attr-defined]
+    assert (table.name, table.title, table.labels) == ("losses", "Topics with the largest loss of RR", 1)  # type: ignore[attr-defined]
     assert cells(table) == [
         ("topic", "query", "old", "new", "difference"), ("q02", "y" * 60, "1.0000", "0.2500", "-0.7500"),
         ("q01", "x" * 59 + "…", "1.0000", "0.5000", "-0.5000"),
@@ -77,7 +77,7 @@ def test_of_some_measures_less_is_better(better: bool | None, ids: list[str]) ->
     )  # fmt: skip
     question = answer_worst_topics(scores, None)
     assert [row["query_id"] for row in question.blocks[0].records()] == ids  # type: ignore[attr-defined]
-    assert question.finding.startswith(f"{len(ids)} of 4 topics lose M")
+    assert question.finding.startswith(f"{len(ids)} of 4 topics got worse by M")
 
 
 def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
         ("cost", "baseline", "candidate", "change"), ("ms", "3.0000", "3.5000", "17%"),
         ("mb", "4.0000", "5.0000", "25%"), ("eur", "0.0000", "1.0000", "-"),
     ]  # fmt: skip
-    for rows, problem in (("old,2,4,0", "number of ms and mb"), ("baseline,2,,1\ncandidate,2,3,1", "mb")):
+    for rows, problem in (("old,2,4,0", "column ms and mb"), ("baseline,2,,1\ncandidate,2,3,1", "mb")):
         (tmp_path / "costs.csv").write_text(f"run,ms,mb,eur\n{rows}\n")
         with pytest.raises(InputError, match=problem):
             answer_costs(tmp_path / "costs.csv", ("old", "new"), ["ms", "mb"])
@@ -102,7 +102,9 @@ def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
         ("run", "wrong", "reviewed", "share"), ("old", "3", "6", "50% [12%, 88%]"), ("new", "0", "2", "0%"),
     ]  # fmt: skip
     assert question.state == "not tested"
-    assert question.finding == "0 of 2, was 3 of 6. Not enough data: 2 reviewed results, at least 6 are required."
+    assert question.finding == (
+        "Wrong results: 0 of 2; baseline: 3 of 6. Not enough data: 2 reviewed results, at least 6 are required."
+    )
     for rows in ("old,0,0\nnew,1,3", "old,1,3\nnew,0,0", "old,4,3\nnew,1,3", "old,1,3\nnew,4,3", "old,1,3"):
         (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
         with pytest.raises(InputError, match="0 <= wrong <= reviewed"):
@@ -132,16 +134,16 @@ def test_tables_of_other_answers_are_quoted() -> None:
     ]
     assert table_names == ["checks", "differences", "preferences", "deployments"]
     assert [(record.state, record.blocks[0].name, record.blocks[0].title) for record in questions] == [
-        ("good", "gate", "Gate"), ("good", "users", "What differs for users"),
-        ("good", "preferences", "What clicks prefer in mixed lists"), ("good", "deployments", "Deployments"),
-        ("not tested", "slices", "By slice"), ("bad", "measures", "All measures"),
+        ("good", "gate", "Gate"), ("good", "users", "Metrics of the A/B test"),
+        ("good", "preferences", "Preferences in interleaved lists"), ("good", "deployments", "Deployments"),
+        ("not tested", "slices", "Slices"), ("bad", "measures", "All measures"),
     ]  # fmt: skip
     assert {record.blocks[0].only for record in questions} == {"people"}  # type: ignore[attr-defined]
     assert questions[0].finding == "Passed."
     assert questions[2].finding == "new: preferred. Why. How."
     assert questions[3].finding == str(last)
     blank = answer_rollback(holder(rollbacks=()))
-    assert (blank.state, blank.blocks) == ("blank", ())
+    assert (blank.state, blank.blocks) == ("no data", ())
     none: Any = SimpleNamespace(means=[SimpleNamespace(side=-1), SimpleNamespace(side=-1)], sentences=())
     assert (answer_measure_agreement(none).state, answer_measure_agreement(none).finding) == ("good", "")
 
@@ -159,28 +161,28 @@ def test_the_state_of_a_pair_needs_a_verdict_on_its_own_number_of_topics() -> No
 
 
 QUESTIONS = {
-    "Is it better?": {}, "What to look at first?": {}, "Are there more queries without results?": {},
-    "Do measures agree?": {"measures": "RR,R@10"},
-    "Which slice improved, which paid?": {
+    "Is the candidate better?": {}, "Which topics lost most?": {}, "Did any topic lose all its results?": {},
+    "Do the measures agree?": {"measures": "RR,R@10"},
+    "Which slices improved or got worse?": {
         "attributes": {topic: {"kind": "ab"[i % 2]} for i, topic in enumerate(TOPICS)}
     },
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("options_given", [(), ("Do measures agree?",), ("Which slice improved, which paid?",)])
+@pytest.mark.parametrize("options_given", [(), ("Do the measures agree?",), ("Which slices improved or got worse?",)])
 def test_questions_follow_what_is_given(options_given: tuple[str, ...]) -> None:
     review_input: dict[str, Any] = {"measures": "RR"}
     for question in options_given:
         review_input |= QUESTIONS[question]
     change = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}, review_input.pop("measures"), **review_input)
-    answered = [record.question for record in change.questions if record.state != "blank"]
-    expected = ["Is it better?", "What to look at first?", *sorted(options_given, reverse=True),
-                "Are there more queries without results?"]  # fmt: skip
+    answered = [record.question for record in change.questions if record.state != "no data"]
+    expected = ["Is the candidate better?", "Which topics lost most?", *sorted(options_given, reverse=True),
+                "Did any topic lose all its results?"]  # fmt: skip
     assert answered == expected
-    blank = {record.question for record in change.questions if record.state == "blank"}
+    blank = {record.question for record in change.questions if record.state == "no data"}
     assert blank == {*sheet._INPUT_OPTIONS} - {*answered}
     names = [block.name for block in change.blocks()]
-    assert names[:3] == ["sentences", "questions", "sheet"]
+    assert names[:3] == ["sentences", "answers", "questions"]
     table: Any = change.blocks()[2]
     assert table.only == "data"
     assert [tuple(row.values()) for row in table.records()] == [
@@ -206,16 +208,18 @@ def test_what_users_did_is_asked_in_order() -> None:
     def names(*online: Any) -> list[str]:
         return [row.question for row in sheet._answer_online(compared, run_names, *online)]
 
-    users, one_list = "Do users fare better?", "Do users prefer it in one list?"
-    agree, back = "Do offline and online agree?", "Should it be taken back?"
+    users, one_list = "Is the candidate better in the A/B test?", "Do users prefer the candidate in interleaved lists?"
+    agree, back = "Do offline and online results agree?", "Should the deployment be rolled back?"
     assert names(None, None, None, None, None) == []
     assert names(test, None, None, None, None) == [users, agree]
     assert names(None, None, lists, None, None) == [one_list, agree]
     assert names(None, None, None, log, None) == [agree]
     assert names(test, "new", lists, log, watch) == [users, one_list, agree, back]
     questions = list(sheet._answer_online(compared, run_names, test, None, lists, log, watch))
-    assert [row.state for row in questions] == ["good", "bad", "look", "blank"]
-    assert questions[2].finding == "A/B test and offline say better, interleaving worse; A/B test is nearest to users."
+    assert [row.state for row in questions] == ["good", "bad", "inspect", "no data"]
+    assert questions[2].finding == (
+        "Better by A/B test and offline, worse by interleaving. A/B test measures users most directly."
+    )
     for odd in ({"baseline": "new"}, {"other": "old"}):
         with pytest.raises(InputError, match="interleaving must have the baseline"):
             list(
@@ -237,9 +241,11 @@ def test_a_comparison_of_several_candidates_decides(tmp_path: Path) -> None:
         QRELS, {"old": run(ONES)}, {"new": run(TWOS)}, "RR", comparison=other, config=checks,
         costs_of=(str(tmp_path / "costs.csv"), iter(["ms"])), reviewed=str(tmp_path / "reviewed.csv"),
     )  # fmt: skip
-    states = {question.question: question.state for question in change.questions if question.state != "blank"}
+    states = {question.question: question.state for question in change.questions if question.state != "no data"}
     assert states == {
-        "Is it better?": "good", "What to look at first?": "look", "Are there more queries without results?": "good",
-        "Are fewer results wrong in review?": "good", "Which cost rises?": "bad", "Does the gate let it pass?": "bad",
+        "Is the candidate better?": "good", "Which topics lost most?": "inspect", ("Did any topic"
+                                                                                   " lose all its results?"): "good",
+        ("Are fewer results wrong in the manual"
+         " review?"): "good", "Did any cost increase?": "bad", "Does the gate pass?": "bad",
     }  # fmt: skip
     assert change.decision == "do not ship"

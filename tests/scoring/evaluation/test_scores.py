@@ -238,7 +238,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the file cannot be written"):
         table().save(tmp_path / "no" / "scores.parquet")
-    with pytest.raises(InputError, match=r"expected a file, got a folder\. Fix: name a file in it"):
+    with pytest.raises(InputError, match=r"expected a file, got a folder\. Fix: use the path of a file"):
         table().save(tmp_path)
 
 

@@ -128,9 +128,7 @@ def _union_of_pairs(judgments: Sequence[Qrels]) -> Qrels:
     return Qrels(distinct.append_column("relevance", zeros), "all judges", judgments[0].where)
 
 
-_FRACTIONAL_NOTE = (
-    "grades that are not whole numbers are measurements, which are almost never equal; see alpha, or use rel"
-)
+_FRACTIONAL_NOTE = "undefined for grades that are not integers; use alpha, or set rel"
 
 
 @with_parameter_hints
@@ -202,10 +200,10 @@ def agree(
     alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
     notes = [*_notes(judges, pairs), *judges.origins]
     if systems and own:
-        text = "Each judge's scores rest on all of this judge's documents: not only grades differ."
+        text = "The scores by each judge use all documents of this judge, so not only the grades differ."
         notes.append(Note("own-documents", text))
     if alpha.groups < MIN_GROUPS and alpha.interval is not None:
-        text = f"With {alpha.groups} topics, intervals cover the true value less often than stated if a grade is rare."
+        text = f"With {alpha.groups} topics, CIs are too narrow if a grade is rare."
         notes.append(Note("few-topics", text))
     return JudgeAgreement(judges.names, judges.levels, pairs, alpha, fleiss, systems, tuple(notes))
 
@@ -258,21 +256,21 @@ def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
     if len(set(maxima.values())) > 1:
         examples = "; ".join(f"{name} up to {highest:g}" for name, highest in [*maxima.items()][:4])
         text = (
-            f"The judges' highest grades differ ({examples}): equal numbers need not mean the same. Set rel for each"
-            " judge if their scales are different."
+            f"The highest grades of the judges differ ({examples}): equal grades can have different meanings. If the"
+            " scales differ, set rel for each judge."
         )
         yield Note("different-grades", text)
     for pair in pairs:
         if 0 < pair.shared < min(pair.only_first, pair.only_second):
             text = (
-                f"{pair.first} and {pair.second} share {pair.shared} judged documents, fewer than either judged alone:"
-                " the shared ones may not be like the rest."
+                f"{pair.first} and {pair.second} share {pair.shared} judged documents, fewer than each judged alone:"
+                " the shared documents may not be representative."
             )
             yield Note("few-shared", text)
     disjoint_pairs = [f"{pair.first} and {pair.second}" for pair in pairs if not pair.shared]
     if disjoint_pairs:
         examples = "; ".join(disjoint_pairs[:3]) + ("; ..." if len(disjoint_pairs) > 3 else "")
-        text = f"{len(disjoint_pairs)} of {len(pairs)} pairs of judges judged nothing in common: {examples}."
+        text = f"{len(disjoint_pairs)} of {len(pairs)} pairs of judges share no judged document: {examples}."
         yield Note("nothing-shared", text)
 
 
@@ -284,9 +282,11 @@ def system_effects(
     measures = measures_of(measures)
     for measure in measures:
         if measure.properties.uses_all_labels:
-            raise MeasureError(f"{measure} uses subtopic labels, which judges are not compared by. Fix: remove it")
+            raise MeasureError(f"{measure} requires subtopic labels, which `agree` does not support. Fix: remove it")
         if not measure.properties.topics_independent:
-            raise MeasureError(f"{measure} uses judgments of other topics. Fix: remove it")
+            raise MeasureError(
+                f"{measure} requires judgments of other topics, which `agree` does not support. Fix: remove it"
+            )
     lists = [judge(judges.all_pairs, run, **policies) for run in runs_of(runs)]
     names = tuple(judged.run.name for judged in lists)
     effects: list[JudgeEffect] = []

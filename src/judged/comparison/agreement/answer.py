@@ -64,14 +64,14 @@ class PairAgreement:
     def sentence(self) -> str:
         """Agreement and bias in one sentence."""
         if not self.shared:
-            return f"{self.first} and {self.second} judged nothing in common."
+            return f"{self.first} and {self.second} share no judged document."
         coefficient = self.alpha if math.isnan(self.kappa.value) else self.kappa
         bias = sum(topic.bias * topic.shared for topic in self.topics) / self.shared
         direction = "higher" if bias > 0 else "lower"
         bias_text = f" {self.second} grades {abs(bias):.2f} {direction} on average." if bias else ""
         return (
-            f"{self.first} and {self.second} gave {percent(self.same)} of {self.shared} documents in {len(self.topics)}"
-            f" topics the same grade. {coefficient.sentence}{bias_text}"
+            f"{self.first} and {self.second} gave the same grade to {percent(self.same)} of {self.shared} documents in"
+            f" {len(self.topics)} topics. {coefficient.sentence}{bias_text}"
         )
 
 
@@ -99,13 +99,13 @@ class JudgeEffect(ReadOnly):
     @property
     def sentence(self) -> str:
         """Number of swapped pairs of systems, and the correlations."""
-        subject = f"{self.measure}, {self.second} in place of {self.first}, {counted(self.n, 'topic')}: "
+        subject = f"{self.measure} by {self.second} instead of {self.first}, n = {counted(self.n, 'topic')}: "
         if math.isnan(self.tau.value):
             return subject + self.tau.sentence
         pairs = self.tau.concordant + self.tau.discordant + self.tau.tied
         return (
-            f"{subject}{self.tau.discordant} of {pairs} pairs of systems change places"
-            f" (tau {decimal(self.tau.value, 3)}, tau_AP {decimal(self.tau_ap.value, 3)}); a score moves by up to"
+            f"{subject}{self.tau.discordant} of {pairs} pairs of systems are swapped"
+            f" (tau = {decimal(self.tau.value, 3)}, tau_AP = {decimal(self.tau_ap.value, 3)}); scores change by up to"
             f" {decimal(self.largest_change, 3)}."
         )
 
@@ -157,7 +157,7 @@ class JudgeAgreement(Answer):
         systems, topics = self._systems_table(), self._topics_table()
         all_judges = replace(coefficients.take([0, 1]), name="all_judges", only="people")
         show_confusion = len(self.pairs) == 1 and len(self.pairs[0].confusion.grades) <= _MAX_CONFUSION_GRADES
-        rules = f"over what both judged; [{self.alpha.level:.0%} interval: jackknife over topics, adjusted t]"
+        rules = f"over documents that both judged; [{self.alpha.level:.0%} CI: jackknife over topics, adjusted t]"
         return (
             *([pairs, all_judges] if len(self.judges) > 2 else [pairs]),
             *([self.confusion()] if show_confusion else []),

@@ -31,8 +31,8 @@ class Closeness:
     """Closeness of the scores of two runs by one measure."""
 
     measure: str
-    original: float  # mean over topics, as is `again`
-    again: float
+    original: float  # mean over topics, as is `reproduced`
+    reproduced: float
     rmse: float  # root mean square error over topics
     p: float  # paired t-test
     # both compare the improvements over baselines (Breuer et al. 2020); None without baselines
@@ -46,7 +46,7 @@ class Reproduction(Answer, ReadOnly):
 
     Attributes
     ----------
-    original, again : str
+    original, reproduced : str
         Names of the runs.
     query_ids : tuple of T str
         Topics of both runs. The arrays below are NaN if a ranking is too short.
@@ -62,7 +62,7 @@ class Reproduction(Answer, ReadOnly):
     kind: ClassVar[str] = "reproduction"
 
     original: str
-    again: str
+    reproduced: str
     query_ids: tuple[str, ...]
     tau: Floats
     overlap: Floats
@@ -75,16 +75,17 @@ class Reproduction(Answer, ReadOnly):
     def sentences(self) -> tuple[str, ...]:
         """Overlap, RBO, and tau in one sentence."""
         sentence = (
-            f"{self.again} and {self.original} share {percent(_mean(self.overlap))} of their first {self.cutoff}"
-            f" documents over {len(self.query_ids)} topics; RBO (p = {self.rbo_p:g}) is {decimal(_mean(self.rbo), 3)},"
-            f" tau of the union {decimal(_mean(self.tau), 3)}. A large p-value does not show that the"
-            " scores are the same."
+            f"{self.reproduced} and {self.original} share {percent(_mean(self.overlap))} of their top {self.cutoff}"
+            f" documents on average over {len(self.query_ids)} topics; RBO (p = {self.rbo_p:g}) is"
+            f" {decimal(_mean(self.rbo), 3)}, and tau of the union is"
+            f" {decimal(_mean(self.tau), 3)}. A large p-value does"
+            " not show that the scores are equal."
         )
         return (sentence,)
 
     def facts(self) -> dict[str, Any]:
         """Return the names of the runs, the options, and the means over topics."""
-        names = {"original": self.original, "again": self.again, "cutoff": self.cutoff, "rbo_p": self.rbo_p}
+        names = {"original": self.original, "reproduced": self.reproduced, "cutoff": self.cutoff, "rbo_p": self.rbo_p}
         return {**names, "means": {name: _mean(getattr(self, name)) for name in ("tau", "overlap", "rbo")}}
 
     def blocks(self) -> tuple[Block, ...]:
@@ -93,7 +94,7 @@ class Reproduction(Answer, ReadOnly):
         scores = columns_of(
             self.scores,
             ("measure", TEXT),
-            *(("original", NUMBER), ("again", NUMBER), ("rmse", NUMBER, "RMSE"), ("p", P_VALUE)),
+            *(("original", NUMBER), ("reproduced", NUMBER), ("rmse", NUMBER, "RMSE"), ("p", P_VALUE)),
             *(("effect_ratio", NUMBER, "effect ratio"), ("delta_relative_improvement", NUMBER, "delta RI")),
         )
         topics = Table("topics", (Column("query_id", self.query_ids, TEXT), *numbers), only="data")
@@ -103,11 +104,11 @@ class Reproduction(Answer, ReadOnly):
 def reproduce(
     qrels: Any,
     original: Any,
-    again: Any,
+    reproduced: Any,
     measures: Any = ("nDCG@10",),
     *,
     baseline: Any = None,
-    baseline_again: Any = None,
+    baseline_reproduced: Any = None,
     cutoff: int = 100,
     rbo_p: float = 0.8,
     ties: TiePolicy = "docid",
@@ -120,11 +121,11 @@ def reproduce(
     ----------
     qrels
         A `Qrels`, or input of `Qrels.of`.
-    original, again
+    original, reproduced
         Runs of the original and of the reproduced system: `Run`s, or input of `Run.of`.
     measures
         One or several measures.
-    baseline, baseline_again
+    baseline, baseline_reproduced
         Baselines of both runs, for the effect ratio; both or neither.
     cutoff
         Depth of tau and overlap.
@@ -146,16 +147,16 @@ def reproduce(
     --------
     >>> qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
     >>> original = {"q1": {"a": 3.0, "b": 2.0, "x": 1.0}, "q2": {"c": 2.0, "d": 1.0}}
-    >>> again = {"q1": {"a": 3.0, "b": 2.0, "y": 1.0}, "q2": {"d": 2.0, "c": 1.0}}
-    >>> result = reproduce(qrels, original, again, "RR")
+    >>> reproduced = {"q1": {"a": 3.0, "b": 2.0, "y": 1.0}, "q2": {"d": 2.0, "c": 1.0}}
+    >>> result = reproduce(qrels, original, reproduced, "RR")
     >>> result.tau.tolist(), result.overlap.round(3).tolist()
     ([1.0, -1.0], [0.667, 1.0])
-    >>> result.scores[0].again, round(result.scores[0].rmse, 4)
+    >>> result.scores[0].reproduced, round(result.scores[0].rmse, 4)
     (0.75, 0.3536)
     """
-    if (baseline is None) != (baseline_again is None):
-        raise InputError("two baselines are required, got 1", fix="pass baseline and baseline_again")
-    first, second = Run.of(original, name="original"), Run.of(again, name="again")
+    if (baseline is None) != (baseline_reproduced is None):
+        raise InputError("two baselines are required, got 1", fix="pass baseline and baseline_reproduced")
+    first, second = Run.of(original, name="original"), Run.of(reproduced, name="reproduced")
     aligned = align(first, second, ties=ties, depth=depth, precision=precision)
     # rankings are comparable only on topics that both runs returned
     topic_rows = [
@@ -168,32 +169,32 @@ def reproduce(
     policies: dict[str, Any] = {"ties": ties, "depth": depth, "precision": precision}
     return Reproduction(
         original=first.name,
-        again=second.name,
+        reproduced=second.name,
         query_ids=tuple(aligned.query_ids[int(aligned.topic[rows.start])] for rows in topic_rows),
         tau=np.array([union_tau(aligned.first[rows], aligned.second[rows], cutoff) for rows in topic_rows]),
         overlap=np.array([overlap_at(aligned.first[rows], aligned.second[rows], cutoff) for rows in topic_rows]),
         rbo=np.array([rbo(aligned.first_tie[rows], aligned.second_tie[rows], rbo_p).value for rows in topic_rows]),
         cutoff=cutoff,
         rbo_p=rbo_p,
-        scores=_compute_closeness(Qrels.of(qrels), [first, second, baseline, baseline_again], measures, policies),
+        scores=_compute_closeness(Qrels.of(qrels), [first, second, baseline, baseline_reproduced], measures, policies),
     )
 
 
 def _compute_closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str, Any]) -> tuple[Closeness, ...]:
-    names = ("original", "again", "baseline", "baseline again")
+    names = ("original", "reproduced", "baseline", "baseline reproduced")
     named_runs = [Run(Run.of(run).rows, name) for name, run in zip(names, runs, strict=True) if run is not None]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         scores = evaluate(qrels, named_runs, measures, **policies)
     result: list[Closeness] = []
     for column, measure in enumerate(scores.measure_names):
-        original, again, *baselines = scores.values[:, column]
-        error, p, gains = rmse(original, again), t_test_p(original, again), (None, None)
+        original, reproduced, *baselines = scores.values[:, column]
+        error, p, gains = rmse(original, reproduced), t_test_p(original, reproduced), (None, None)
         if baselines:
-            effect = (baselines[0], original, baselines[1], again)
+            effect = (baselines[0], original, baselines[1], reproduced)
             # both compare the gain over the baseline, which may be right although single scores are off
             gains = effect_ratio(*effect), delta_relative_improvement(*effect)
-        result.append(Closeness(measure, _mean(original), _mean(again), error, p, *gains))
+        result.append(Closeness(measure, _mean(original), _mean(reproduced), error, p, *gains))
     return tuple(result)
 
 

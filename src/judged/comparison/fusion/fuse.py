@@ -31,19 +31,21 @@ Normalization: TypeAlias = Literal["min-max", "z-score", "sum", "rank", "none"]
 Missing: TypeAlias = Literal["skip", "last", "share"]
 
 ALGORITHMS: Mapping[str, str] = {
-    "rrf": "reciprocal rank fusion: 1 / (rrf_k + rank) of every list, summed (Cormack, Clarke and Buettcher 2009)",
-    "sum": "CombSUM: normalized scores, summed (Fox and Shaw 1994)",
-    "mnz": "CombMNZ: the same, times the number of lists that hold the document (Fox and Shaw 1994)",
-    "max": "CombMAX: the highest normalized score (Fox and Shaw 1994)",
-    "borda": "Borda count: one point for each candidate of the topic that stands no higher (Aslam and Montague 2001)",
+    "rrf": "reciprocal rank fusion: sum of 1 / (rrf_k + rank) over the lists (Cormack, Clarke and Buettcher 2009)",
+    "sum": "CombSUM: sum of normalized scores (Fox and Shaw 1994)",
+    "mnz": "CombMNZ: sum of normalized scores, times the number of lists with the document (Fox and Shaw 1994)",
+    "max": "CombMAX: maximum of normalized scores (Fox and Shaw 1994)",
+    "borda": (
+        "Borda count: one point for each candidate of the topic that is not ranked higher (Aslam and Montague 2001)"
+    ),
 }
 """Descriptions of the algorithms."""
 NORMALIZATIONS: Mapping[str, str] = {
-    "min-max": "from 0, the lowest score of the list, to 1, the highest; 1 where all are the same",
-    "z-score": "less the mean of the list, by its standard deviation; 0 where all are the same",
-    "sum": "less the lowest score of the list, by the sum of these; equal parts where all are the same",
-    "rank": "1 for the first document, less 1/n for each rank, of n documents",
-    "none": "as they are: only for scores of one scale",
+    "min-max": "from 0 (lowest score of the list) to 1 (highest score); 1 if all scores are equal",
+    "z-score": "score minus the mean of the list, divided by its standard deviation; 0 if all scores are equal",
+    "sum": "score minus the lowest score, divided by the sum of these differences; equal parts if all scores are equal",
+    "rank": "1 for the first document, and 1/n less for each further rank, with n documents",
+    "none": "unchanged, for lists with the same scale of scores",
 }
 """Descriptions of the normalizations of scores, which apply to each list of each topic."""
 _RANK_ALGORITHMS = ("rrf", "borda")
@@ -239,7 +241,7 @@ def parse_weights(source: Any, names: Sequence[str]) -> list[float]:
     """
     if isinstance(source, Mapping):
         if unmatched := set(source) ^ set(names):
-            problem = f"weights and lists differ: {', '.join(sorted(map(str, unmatched)))}"
+            problem = f"weights and lists have different names: {', '.join(sorted(map(str, unmatched)))}"
             raise InputError(problem, fix="set one weight per list")
         weights = [float(source[name]) for name in names]
     else:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
     from judged.stats.selection import Selection
 
-CHOSEN_RUN, EQUAL_RUN = "chosen weights", "equal weights"
+SELECTED_RUN, EQUAL_RUN = "selected weights", "equal weights"
 _MAX_COMBINATIONS = 1001
 _TOP_DOCUMENTS = 10  # rank in the fused list down to which relevant documents are counted
 
@@ -87,10 +87,10 @@ class FusionWeights(Answer):
         selection = self.selection
         weights = ", ".join(f"{name} {weight:g}" for name, weight in self.weights.items())
         n, naive = selection.values.size, f"{selection.naive:.4f}"
-        cross_validated = f"Cross-validated, choosing weights in this way scores {selection.honest:.4f}"
+        cross_validated = f"In cross-validation, weights selected in this way score {selection.honest:.4f}"
         return (
             f"The best weights over all {n} topics are {weights}, with {self.measure} {naive} on these topics.",
-            f"{cross_validated}: the first number has an optimism of {selection.optimism:.4f}.",
+            f"{cross_validated}, so the first score is optimistic by {selection.optimism:.4f}.",
         )
 
     def facts(self) -> Mapping[str, Any]:
@@ -106,11 +106,11 @@ class FusionWeights(Answer):
             (
                 Column("run", names, TEXT, "list"),
                 Column("weight", list(self.weights.values()), number(2), "weight"),
-                Column("low", fold_weights.min(axis=0).tolist(), number(2), "lowest of a fold"),
-                Column("high", fold_weights.max(axis=0).tolist(), number(2), "highest of a fold"),
+                Column("low", fold_weights.min(axis=0).tolist(), number(2), "minimum over folds"),
+                Column("high", fold_weights.max(axis=0).tolist(), number(2), "maximum over folds"),
             ),
             "Weights",
-            note=f"{len(fold_weights)} folds of topics; each chose without its own",
+            note=f"{len(fold_weights)} folds of topics; the weights of a fold are selected on the other folds",
         )
         means = self.scores.mean(axis=1)
         columns = [
@@ -119,17 +119,17 @@ class FusionWeights(Answer):
         grid_table = Table(
             "grid",
             (*columns, Column("score", means.tolist(), NUMBER, str(self.measure))),
-            "Weights that were tried",
+            "Grid of weights",
             labels=len(names),
             folded=True,
         )
         holders_table = Table(
-            "holders",
+            "retrieved_by",
             (
-                Column("lists", [", ".join(holders) for holders in self.holders], TEXT, "held by"),
+                Column("lists", [", ".join(names) for names in self.holders], TEXT, "retrieved by"),
                 Column("n", list(self.holders.values()), COUNT, "documents"),
             ),
-            f"Relevant documents among the first {_TOP_DOCUMENTS} of the fused list",
+            f"Relevant documents in the top {_TOP_DOCUMENTS} of the fused list",
         )
         title = f"{self.measure} by the weight of {names[0]}"
         charts = [Chart("by-weight", title, grid_table, self.sentences[0], kind="lines", x="weight_1", y="score")]
@@ -193,9 +193,9 @@ def choose_weights(
     selection = select(scores, folds=folds, seed=seed)
     systems = {run.name: run for run in inputs} | {
         EQUAL_RUN: lists.run(),
-        CHOSEN_RUN: _cross_validated_run(judgments, lists, grid, selection),
+        SELECTED_RUN: _cross_validated_run(judgments, lists, grid, selection),
     }
-    comparison = compare(judgments, systems, target, baseline=CHOSEN_RUN, alpha=1 - level, seed=seed)
+    comparison = compare(judgments, systems, target, baseline=SELECTED_RUN, alpha=1 - level, seed=seed)
     fused = lists.run(grid[selection.best].tolist())
     holders = _count_holders(judgments, lists, fused)
     return FusionWeights(lists, target, grid, scores, selection, comparison, holders, comparison.notes)
@@ -227,7 +227,7 @@ def _cross_validated_run(qrels: Qrels, lists: ListPoints, grid: Floats, selectio
         table = lists.run(grid[row].tolist()).table
         fold_topics = pa.array(topics[selection.fold == fold].tolist(), pa.string())
         tables.append(table.filter(pc.is_in(table["query_id"], value_set=fold_topics)))
-    return Run.of(pa.concat_tables(tables), name=CHOSEN_RUN)
+    return Run.of(pa.concat_tables(tables), name=SELECTED_RUN)
 
 
 def _count_holders(qrels: Qrels, lists: ListPoints, fused: Run) -> dict[tuple[str, ...], int]:

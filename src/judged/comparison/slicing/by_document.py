@@ -293,7 +293,12 @@ class ScoresByDocument(PartScores[GroupEstimate]):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Explanation of the rows, the lowest score of each run, and caveats."""
-        sentences = [f"In each row only documents of one {self.column} are relevant; topics without any do not count."]
+        sentences = [
+            (
+                f"In each row, only documents of one {self.column} are relevant. Topics"
+                " without such documents are excluded."
+            )
+        ]
         for run in self.scores.run_names:
             rows = self.estimates_of(run, self.scores.measure_names[0])
             rows = [row for row in rows if row.part != ALL and not row.small and not math.isnan(row.value)]
@@ -304,8 +309,8 @@ class ScoresByDocument(PartScores[GroupEstimate]):
                     f" {decimal(lowest.value)} over {lowest.size} topics and {lowest.relevant} relevant documents."
                 )
         sentences.append(
-            "Compare runs within a row. Rows have different topics, and documents of other groups count as not"
-            " relevant, so that comparing two rows of one run is not a test."
+            "Compare runs within a row. Do not compare rows: they have different topics, and documents of other"
+            " groups count as not relevant."
         )
         if any(row.small for row in self.estimates):
             sentences.append(f"Rows marked {FEW} have fewer than {self.min_topics} topics.")
@@ -383,8 +388,8 @@ def by_document(
     notes = list(overall.notes)
     if UNKNOWN in counts:
         share = f"{counts[UNKNOWN]} of {counts[ALL]} relevant documents ({percent(counts[UNKNOWN] / counts[ALL])})"
-        notes.append(Note("unknown-group", f"the {by} of {share} is not known"))
+        notes.append(Note("unknown-group", f"the {by} of {share} is unknown"))
     if small := [name for name, size in sizes.items() if size < min_topics]:
-        text = f"fewer than {min_topics} topics, too few for a mean to say much: {first_few(small)}"
+        text = f"fewer than {min_topics} topics, so that means are unreliable: {first_few(small)}"
         notes.append(Note("small-groups", text))
     return ScoresByDocument(overall, estimates, method, by, min_topics, tuple(notes))

@@ -255,19 +255,19 @@ def _notes(scores: Scores, slicing: Slicing, weightings: Mapping[str, Floats]) -
         yield Note("few-topics", few_topics_note(max(small.values())), first_few(list(small)))
     for name, weights in weightings.items():
         if missing := int(np.isnan(weights).sum()):
-            text = f"{missing} of {topics} have no {name}: they do not count in the {_weighted_name(name)}"
+            text = f"{missing} of {topics} have no {name}, and are excluded from the {_weighted_name(name)}"
             yield Note("weights-missing", text)
         effective = float(np.nansum(weights) ** 2 / np.nansum(weights**2))
         if effective < min(_MIN_EFFECTIVE_TOPICS, len(weights) / 2):
             text = (
-                f"the weights {name} are concentrated on few topics: the mean is as certain as that of"
-                f" {counted(round(effective), 'topic')}, and its interval may be too narrow"
+                f"the weights {name} are concentrated on a few topics: the effective sample size is"
+                f" {counted(round(effective), 'topic')}, and the CI may be too narrow"
             )
             yield Note("weights-on-few-topics", text)
     stricter_measures = [str(measure) for measure in scores.measures if getattr(measure, "rel", 1) != 1]
     if "relevant" in weightings and stricter_measures:
         text = (
-            f"relevant documents are counted from grade 1 on, unless the attribute was made otherwise:"
-            f" {', '.join(stricter_measures)} weighted by them is not that of all documents pooled"
+            f"the weights count documents of grade 1 or higher, unless the attribute was computed differently:"
+            f" the weighted mean of {', '.join(stricter_measures)} is not the value over all pooled documents"
         )
         yield Note("weights-of-another-level", text)

@@ -212,13 +212,13 @@ def _overall_notes(overall: Comparison) -> Iterator[Note]:
     yield from (note for note in overall.notes if note.rule != "not-tested")
     for compared in overall.measures:
         if compared.untested:
-            yield Note("not-tested", f"{_aggregate_reason(compared)}: it is not compared by slice")
+            yield Note("not-tested", f"{_aggregate_reason(compared)}, so it is not compared by slice")
 
 
 def _slice_notes(overall: Comparison, rows: Sequence[SlicePair], slicing: Slicing) -> Iterator[Note]:
     yield from slicing.notes()
     if not slicing.disjoint:
-        text = "slices overlap: their tests share topics, and whether differences vary between slices is not tested"
+        text = "slices overlap, so their tests share topics, and the variation between slices is not tested"
         yield Note("slices-overlap", text)
     for compared in overall.measures:
         for pair in compared.pairs:
@@ -251,13 +251,16 @@ def _reversal_notes(
     if overall_sign and signs == {-overall_sign}:
         higher, lower = (second, first) if overall_sign > 0 else (first, second)
         text = (
-            f"Simpson's paradox: over all topics {higher} has the higher mean, on every slice {lower} has; the systems'"
-            " means are over different topics, or not every topic is in a slice"
+            f"Simpson's paradox: {higher} has the higher mean over all topics, but {lower} on every slice, because the"
+            " means of the systems are over different topics, or some topics are in no slice"
         )
         yield Note("simpson", text, subject, of="pairs")
     slice_by_winner = {row.better: row.slice for row in reversed(rows) if row.better is not None}
     if len(slice_by_winner) > 1:
-        text = f"the overall difference hides opposite ones: {first} is better on {slice_by_winner[first]}, {second} on"
+        text = (
+            f"the overall difference hides opposite differences: {first} is better on"
+            f" {slice_by_winner[first]}, {second} on"
+        )
         yield Note("opposite-slices", f"{text} {slice_by_winner[second]}", subject, of="pairs")
 
 

@@ -310,7 +310,9 @@ class SliceComparison(Answer):
             title=f"{measure}: {self._second_names()} {'/' if ratio else '-'} {first}",
             subtitle="filled: significant after correction; hollow: not significant",
             table=points,
-            sentence=f"One dot a slice: the {noun} in {measure} to {first}, with its interval; filled: significant.",
+            sentence=(
+                f"Each dot is a slice: the {noun} in {measure} to {first}, with its CI. Filled dots are significant."
+            ),
             y="slice",
             color="run",
             hollow="open",
@@ -322,28 +324,28 @@ class SliceComparison(Answer):
         """Caption: test, correction, alpha, marks, and intervals."""
         choices, pairs = self.choices, [row.pair for row in self.rows if row.pair is not None]
         if not pairs:
-            return "no slice is tested: all have too few topics"
+            return "no slice was tested, because all slices have too few topics"
         sizes = sorted(set(self.families.values()))
         if choices.test == "bayes":
-            correction = "beliefs are not corrected for the number of slices"
+            correction = "probabilities are not corrected for the number of slices"
         elif choices.correction == "none" or sizes[-1] < 2:
             correction = "p not corrected for the number of slices"
         else:
             count = " to ".join(map(str, sizes[:1] + sizes[-1:] * (len(sizes) > 1)))
             correction = f"p corrected by {correction_name(choices.correction)} for {count} comparisons"
             if len(self.measures) > 1:
-                correction += f", of {'all measures together' if choices.family == 'all' else 'each measure'}"
+                correction += " over all measures" if choices.family == "all" else " within each measure"
         all_pairs = (*pairs, *self.overall.pairs)
         resampled = [pair for pair in all_pairs if pair.result.resamples and not pair.result.exact]
         # small slices use all permutations instead of resamples
         some_exact = resampled and any(pair.result.exact for pair in all_pairs)
-        small_note = f"{FEW}: fewer topics than the slice is judged by, not tested"
+        small_note = f"{FEW}: too few topics, not tested"
         parts = (
             describe_test(choices, resampled or all_pairs)
-            + ", or all arrangements where there are fewer" * bool(some_exact)
+            + ", or exact if there are fewer arrangements" * bool(some_exact)
             + HALL * any(pair.result.test in {"randomization", "t", "ratio"} for pair in pairs),
             correction,
-            f"{ALL}: the comparison without slices, corrected by itself",
+            f"{ALL}: the comparison without slices, with its own correction",
             f"alpha = {choices.alpha:g}",
             f"{SIGNIFICANT} significant"
             + f" ({SENSITIVE} if sensitive to a few topics)" * any(pair.sensitive for pair in all_pairs),
@@ -358,7 +360,7 @@ class SliceComparison(Answer):
         """Conclusions for each measure and pair."""
         small = describe_small_slices(self.slicing)
         if not any(row.pair for row in self.rows):
-            return ("Nothing can be said of single slices: all have too few topics.", *small)
+            return ("No conclusion about single slices is possible, because all slices have too few topics.", *small)
         sentences: list[str] = []
         for measure in self.measures:
             rows_by_pair = [self.rows_of(measure, second) for _, second in self.pairs]
@@ -382,7 +384,7 @@ class SliceComparison(Answer):
                 yield from _sensitivity_sentences(wins)
         significant = [row for row in rows if row.pair and row.pair.significant]
         if slices := [f"`{row.slice}`" for row in significant if row.better is None]:
-            yield f"On {join_names(slices)} the test sees a difference in {measure} that the means do not point to."
+            yield f"On {join_names(slices)}, the test detects a difference in {measure} that the means do not show."
 
     def _variation_sentences(self, measure: str, rows_by_pair: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
         tests = [test for test in self.between if test.measure == measure]
@@ -399,9 +401,9 @@ class SliceComparison(Answer):
             noun = "difference" if len(p_values) == len(tests) else "other difference"
             mixed = any({row.better is None for row in rows if row.pair} == {True, False} for rows in rows_by_pair)
             yield (
-                f"It is not shown that any {noun} in {measure} varies between slices (least p"
+                f"No {noun} in {measure} varies significantly between slices (smallest p"
                 f" {p_text(min(p_values), self.choices.alpha)}, {len(tests[0].slices)} slices)"
-                f"{': a finding on one slice and none on another may be luck' if mixed else ''}."
+                f"{': a significant result on only some slices may be due to chance' if mixed else ''}."
             )
 
 
@@ -421,9 +423,10 @@ def _no_difference_sentences(rows_by_pair: Sequence[Sequence[SlicePair]]) -> Ite
     measure, baseline = rows_by_pair[0][0].measure, rows_by_pair[0][0].first
     unchanged = [rows[0].second for rows in rows_by_pair if not any(row.pair and row.pair.significant for row in rows)]
     if unchanged:
-        yield f"No difference in {measure} from {baseline} is shown on any slice for {join_names(unchanged)}."
+        yield f"No significant difference in {measure} from {baseline} on any slice: {join_names(unchanged)}."
     if len(unchanged) < len(rows_by_pair):
-        yield f"On all other slices that were tested, no difference in {measure} is shown; that makes none equal."
+        claim = f"No significant difference in {measure} on the other tested slices"
+        yield f"{claim}. This does not mean that the systems are equal there."
 
 
 def _format_win(name: str, pair: Pair) -> str:
@@ -445,8 +448,8 @@ def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
     ]
     if shares:
         yield (
-            f"Topics of a kind that is not among these may make up {join_names(shares)}: a mean difference there"
-            " beyond the one in parentheses would reverse the finding."
+            f"Topics of a kind that was not sampled may make up {join_names(shares)}: if their mean difference exceeds"
+            " the value in parentheses, the finding is reversed."
         )
 
 
@@ -455,8 +458,8 @@ def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:
     pairs = {f"`{row.slice}`": row.pair for row in rows if row.pair and not row.pair.significant}
     untestable = [name for name, pair in pairs.items() if pair.result.posterior is None and math.isnan(pair.result.p)]
     if untestable:
-        problem = f"nothing in {measure} can be tested: too few topics, or differences that do not vary"
-        yield f"On {join_names(untestable)} {problem}."
+        problem = f"{measure} cannot be tested: too few topics, or differences that do not vary"
+        yield f"On {join_names(untestable)}, {problem}."
     pairs = {name: pair for name, pair in pairs.items() if name not in untestable}
     if not pairs:
         return
@@ -465,11 +468,11 @@ def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:
     limits = " to ".join(dict.fromkeys((*detectable[:1], *detectable[-1:])))
     missed = f" There, differences below {limits} would often be missed." if detectable else ""
     systems = f"between {rows[0].second} and {rows[0].first}"
-    yield f"No difference in {measure} {systems} is shown on {join_names(list(pairs))}.{missed}"
+    yield f"No significant difference in {measure} {systems} on {join_names(list(pairs))}.{missed}"
     tests = {name: pair.equivalence for name, pair in pairs.items() if pair.equivalence}
     equivalent = {name: test for name, test in tests.items() if test.significant}
     for margin in {test.margin for test in equivalent.values()}:
-        claim = f"On {join_names(list(equivalent))} they are surely closer than {margin:g}"
+        claim = f"On {join_names(list(equivalent))}, the difference is significantly smaller than {margin:g}"
         yield f"{claim} (not corrected for the number of slices)."
 
 

@@ -40,17 +40,21 @@ _JUDGMENTS, _TEXTS = "the judgments", "the texts of the queries"
 _SEARCHES, _RUN = "the attribute traffic", "the first run"
 SOURCES = (_JUDGMENTS, _TEXTS, _SEARCHES, _RUN)
 MEANINGS = {
-    "relevant": (_JUDGMENTS, "number", "how many relevant documents the topic has"),
-    "relevant_band": (_JUDGMENTS, "text", f"the same in bands: {', '.join(RELEVANT.names)}"),
-    "judged": (_JUDGMENTS, "number", "how many documents were judged for the topic"),
-    "words": (_TEXTS, "number", "how many words the query has"),
-    "length": (_TEXTS, "text", f"the same in bands: {', '.join(LENGTH.names)}"),
-    "kind": (_TEXTS, "text", "the form of the query: address, quoted, question, identifier, keywords"),
-    "script": (_TEXTS, "text", "the writing system of the query"),
-    "language": (_TEXTS, "text", "the language of the query, guessed from its few words"),
-    "traffic_share": (_SEARCHES, "number", "the topic's share of all traffic"),
-    "frequency": (_SEARCHES, "text", "head, torso or tail by traffic"),
-    OUTCOME: (_RUN, "text", "where that run has its first relevant document: an outcome, not a property"),
+    "relevant": (_JUDGMENTS, "number", "number of relevant documents of the topic"),
+    "relevant_band": (_JUDGMENTS, "text", f"number of relevant documents in bands: {', '.join(RELEVANT.names)}"),
+    "judged": (_JUDGMENTS, "number", "number of judged documents of the topic"),
+    "words": (_TEXTS, "number", "number of words of the query"),
+    "length": (_TEXTS, "text", f"number of words in bands: {', '.join(LENGTH.names)}"),
+    "kind": (_TEXTS, "text", "form of the query: address, quoted, question, identifier, keywords"),
+    "script": (_TEXTS, "text", "writing system of the query"),
+    "language": (_TEXTS, "text", "language of the query, detected from its few words"),
+    "traffic_share": (_SEARCHES, "number", "share of the topic in all traffic"),
+    "frequency": (_SEARCHES, "text", "head, torso, or tail by traffic"),
+    OUTCOME: (
+        _RUN,
+        "text",
+        "rank of the first relevant document, in bands: an outcome of the run, not a property of the topic",
+    ),
 }
 """Source, type, and meaning of each derived attribute."""
 

@@ -154,7 +154,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
     @property
     def rule(self) -> str:
         """Description of the intervals in charts."""
-        return f"{self.method.level:.0%} intervals over topics"
+        return f"{self.method.level:.0%} CIs over topics"
 
     @property
     def caption(self) -> str:
@@ -186,7 +186,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
             title=f"{measure} {self.by}",
             subtitle=self.rule + "; hollow: too few topics" * any(row.small for row in rows),
             table=Table("points", points),
-            sentence=f"{finding}{measure} of each run by {self.part}, with intervals.",
+            sentence=f"{finding}{measure} of each run by {self.part}, with CIs.",
             y=self.part,
             color="run",
             highlighted=(best_run,) if len(self.scores.runs) > SERIES else (),
@@ -205,14 +205,14 @@ class PartScores(AnswerOfScores, Generic[Row]):
         if len(self.scores.runs) > 1:
             win_count = sum(row.run == best_run for row in winners) - 1  # without the win over all topics
             wins = f"{win_count} of {counted(len(best) - 1, self.part)}"
-            side = "below" if lower else "above"
-            return f"No run is {side} {best_run} over {self.names[0]}, and on {wins}. ", best_run
+            side = "lower" if lower else "higher"
+            return f"No run scores {side} than {best_run} over {self.names[0]} and on {wins}. ", best_run
         parts = sorted((row for row in rows[1:] if not row.small), key=lambda row: row.value)
         if len(parts) < 2:
             return "", best_run
         low, high = parts[0], parts[-1]
         range_text = f"from {decimal(low.value, 3)} on {low.part} to {decimal(high.value, 3)} on {high.part}"
-        return f"{measure} of {best_run} goes {range_text}. ", best_run
+        return f"{measure} of {best_run} ranges {range_text}. ", best_run
 
 
 def value_column(rows: Sequence[Any], title: str | None = None) -> Column:

@@ -161,13 +161,13 @@ class SlicedScores(PartScores[SliceEstimate]):
             rule = f"{test} test{correction}, alpha = {1 - self.method.level:g}"
             parts.append(f"{marks} than the other topics ({rule})")
         if self.slicing.small.any():
-            parts.append(f"{FEW}: fewer topics than the slice is judged by, not tested")
+            parts.append(f"{FEW}: too few topics, not tested")
         interval_text = self.scores.interval_caption(self.method)
         runs = len(self.scores.runs)
         too_wide = (runs if runs > 1 else len(self.scores.measures)) > MAX_INTERVAL_COLUMNS
         if interval_text and too_wide:
-            limit = f"more than {MAX_INTERVAL_COLUMNS} columns of numbers"
-            parts.append(f"no intervals in tables with {limit}: CSV and JSON have them")
+            tables = f"tables with more than {MAX_INTERVAL_COLUMNS} columns of numbers"
+            parts.append(f"{tables} omit CIs; CSV and JSON include them")
         elif interval_text:
             parts.append(f"[{interval_text}]")
         return "; ".join(parts)
@@ -197,10 +197,22 @@ class SlicedScores(PartScores[SliceEstimate]):
                         yield row, self._describe_slice(row, "higher" if row.contrast.difference > 0 else "lower")
         if len(runs) > _MAX_RUNS and significant:
             runs_text = f"{len({row.run for row in significant})} of the {len(runs)} runs"
-            yield None, f"For {runs_text}, some slice differs from the other topics: the tables mark them."
+            yield (
+                None,
+                (
+                    f"For {runs_text}, at least one slice differs significantly from the other"
+                    " topics; the tables mark it."
+                ),
+            )
         if self.tests and not significant:
             tests = "one test" if self.tests == 1 else f"{self.tests} tests, Holm"
-            yield None, f"No slice is shown to differ from the other topics ({tests}). That does not make them alike."
+            yield (
+                None,
+                (
+                    f"No slice differs significantly from the other topics ({tests}). This"
+                    " does not mean that they are equal."
+                ),
+            )
 
     def _are_complements(self, first: SliceEstimate, second: SliceEstimate) -> bool:
         # complementary slices have the same test: only one of the two is described
@@ -222,9 +234,10 @@ class SlicedScores(PartScores[SliceEstimate]):
         level = self.method.level
         correction = f" after Holm over {self.tests} tests" if self.tests > 1 else ""
         return (
-            f"{row.run}: `{row.part}`{rank} is {comparative} than the other topics in {row.measure}:"
-            f" {decimal(row.value, 3)} over {counted(test.n, 'topic')}, {difference} against the other {test.n_rest}"
-            f" ({level:.0%} interval {low} to {high}), p {p_text(row.adjusted, 1 - level)}{correction}."
+            f"{row.run}: `{row.part}`{rank} is significantly {comparative} than the other topics in {row.measure}:"
+            f" {decimal(row.value, 3)} over {counted(test.n, 'topic')}, {difference} compared with"
+            f" the other {test.n_rest}"
+            f" ({level:.0%} CI [{low}, {high}]), p {p_text(row.adjusted, 1 - level)}{correction}."
         )
 
     def _averages_text(self) -> Iterator[str]:
@@ -232,11 +245,11 @@ class SlicedScores(PartScores[SliceEstimate]):
         rows = [row for row in self.averages if (row.run, row.measure) == (run, measure)]
         values = {row.part: decimal(row.value) for row in rows if not math.isnan(row.value)}  # a slice may lack scores
         if len(set(values.values())) > 1:
-            names = {MEAN_OF_SLICES: f"mean of the {int((~self.slicing.small).sum())} slices that have enough topics"}
+            names = {MEAN_OF_SLICES: f"mean of the {int((~self.slicing.small).sum())} slices with enough topics"}
             text = ", ".join(f"{names.get(name, name)} {value}" for name, value in values.items())
-            yield f"Each average answers another question ({run}, {measure}): {text}."
+            yield f"Averages with different weights of topics ({run}, {measure}): {text}."
         if not self.slicing.disjoint:
-            yield f"Slices overlap: there is no {MEAN_OF_SLICES}, only the {TOPIC_MEAN}."
+            yield f"The slices overlap, so the {MEAN_OF_SLICES} is not computed, only the {TOPIC_MEAN}."
 
 
 def rest_columns(tests: Sequence[AgainstRest | None]) -> tuple[Column, ...]:
@@ -257,6 +270,5 @@ def describe_small_slices(slicing: Slicing) -> Iterator[str]:
         if n < slice_.min_topics
     ]
     if small:
-        verb, pronoun = ("slice has", "it is") if len(small) == 1 else ("slices have", "they are")
-        names = first_few(small, MAX_NAMES)
-        yield f"{len(small)} {verb} fewer topics than needed ({names}): {pronoun} shown, and not tested."
+        subject, verb = ("slice has", "was") if len(small) == 1 else ("slices have", "were")
+        yield f"{len(small)} {subject} too few topics ({first_few(small, MAX_NAMES)}) and {verb} not tested."

@@ -122,15 +122,15 @@ def frequency_bands(counts: Sequence[float], cuts: tuple[float, float] = (0.5, 0
 DEFAULT_MIN_TOPICS = 10
 """Default minimum of topics: means over fewer are not reliable."""
 
-_QUERY_TEXTS, _TRAFFIC = "the topics' texts (queries)", "how often each query was asked, as an attribute traffic"
+_QUERY_TEXTS, _TRAFFIC = "the texts of the topics (queries)", "the number of requests of each query (traffic)"
 DERIVED = {
     **dict.fromkeys(("relevant", "relevant_band", "judged"), "qrels"),
     **dict.fromkeys(("words", "length", "kind", "script"), _QUERY_TEXTS),
     "language": f"{_QUERY_TEXTS}, and install py3langid: pip install 'judged[language]'",
     **dict.fromkeys(("frequency", "traffic_share"), _TRAFFIC),
     **dict.fromkeys(("freshness", "freshness_band"), "documents with a date"),
-    "novelty": "queries that are known (seen)",
-    "first_relevant": "a single run, from whose results it follows",
+    "novelty": "known queries (seen)",
+    "first_relevant": "a single run",
 }
 """Source from which `derive` computes each attribute."""
 

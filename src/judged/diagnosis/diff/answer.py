@@ -166,19 +166,19 @@ class TopicDiff:
         if math.isnan(pair.difference):
             score_sentence = f"The topic has no score by {pair.measure}."
         elif not pair.sign:
-            score_sentence = f"Both have the same {pair.measure}, {decimal(pair.first)}."
+            score_sentence = f"Both runs have the same {pair.measure}, {decimal(pair.first)}."
         else:
             verb = "gains" if pair.difference > 0 else "loses"
             score_sentence = f"{self.runs[1]} {verb} {decimal(abs(pair.difference))} in {pair.measure}{self._causes()}."
         counts = [f"{self.counts[kind]} {kind}" for kind in ("up", "down", "new", "gone") if self.counts[kind]]
-        movements = f"Documents shown: {', '.join(counts)}."
+        movements = f"Changes of the shown documents: {', '.join(counts)}."
         sentences = [
             score_sentence,
             movements if counts else "Every document has the same rank in both lists.",
         ]
         first, second = self.unjudged
         if first or second:
-            sentences.append(f"Unjudged: {first} of {self.runs[0]}, {second} of {self.runs[1]}.")
+            sentences.append(f"Unjudged documents: {first} of {self.runs[0]}, {second} of {self.runs[1]}.")
         return " ".join(sentences)
 
     def _causes(self) -> str:
@@ -246,7 +246,7 @@ class Diff(Answer):
         """Return the runs, the measures, the cutoff, and whether topics were selected."""
         first, second = self.runs
         facts = {"first": first, "second": second, "measures": self.measures, "cutoff": self.cutoff}
-        return facts | {"named": self.selected_topics}
+        return facts | {"selected_topics": self.selected_topics}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return sentences, tables of topics, scores and documents, and both lists of each topic."""
@@ -296,7 +296,7 @@ class Diff(Answer):
         columns += columns_of(rows, ("doc_id", TEXT), ("first_rank", COUNT), ("second_rank", COUNT), "moved", "places")
         columns += columns_of(rows, ("grade", NUMBER))
         for i, measure in enumerate(self.measures):
-            columns.append(Column(f"adds to {measure}", [row.changes[i] for row in rows], CHANGE))
+            columns.append(Column(f"contribution to {measure}", [row.changes[i] for row in rows], CHANGE))
         return Table("documents", (*columns, *columns_of(rows, ("text", TEXT))), labels=2, only="data")
 
     @property
@@ -305,20 +305,20 @@ class Diff(Answer):
         first, second = self.runs
         texts = [
             f"{mean.measure}: {second} is better than {first} on {mean.better} of"
-            f" {counted(mean.better + mean.worse + mean.same, 'topic')}, worse on {mean.worse}, the same on"
+            f" {counted(mean.better + mean.worse + mean.same, 'topic')}, worse on {mean.worse}, and equal on"
             f" {mean.same}; {mean.aggregate} {decimal(mean.first)} to {decimal(mean.second)}"
             f" ({decimal(mean.second - mean.first, 4, '+')})."
             for mean in self.means
         ]
-        texts[-1] += " 'judged compare' tells whether that could be luck."
+        texts[-1] += " Use 'judged compare' for a significance test."
         won, lost = (sum(topic.outcome == outcome for topic in self.topics) for outcome in ("won", "lost"))
         if not self.topics:
-            texts.append(f"No topic differs by {self.measures[0]}: there is nothing to show.")
+            texts.append(f"No topic has a difference in {self.measures[0]}.")
         elif not self.selected_topics and len(self.topics) == 1:
-            texts.append(f"Shown is the only topic that differs by {self.measures[0]}.")
+            texts.append(f"The only topic with a difference in {self.measures[0]} is shown.")
         elif not self.selected_topics:
             texts.append(
-                f"Shown are the topics that differ most by {self.measures[0]}: {won} for {second}, {lost} against it."
-                " They are the extremes, not the typical case."
+                f"The topics with the largest differences in {self.measures[0]} are shown: {second} is better on"
+                f" {won} and worse on {lost}. These topics are not typical."
             )
         return tuple(texts)

@@ -143,7 +143,7 @@ def _two_runs(first_source: Any, second_source: Any) -> tuple[Run, Run]:
         raise InputError(f"exactly two runs are required, got {len(runs)}: {names}", fix="select two runs")
     for run in runs:
         if not run.has_scores:
-            raise InputError("a run without scores is not a ranking", fix="add scores to the run", path=run.where)
+            raise InputError("a run without scores has no ranking", fix="add scores to the run", path=run.where)
     # `runs_of` distinguishes runs with equal names by their folder, which does not help if both are from one file.
     first, second = runs_of(runs) if runs[0].where != runs[1].where else runs
     if first.name == second.name or {first.name, second.name} == {"run", "run#2"}:

@@ -59,10 +59,10 @@ class TopicDisagreement:
     query: str
     scores: tuple[tuple[float, float], tuple[float, float]]  # by measure, then system
     sides: tuple[int, int]  # preference of each measure: 1 for the second system, -1 for the first, 0 for neither
-    # Contribution of the topic to the distance of the two mean differences, each in standard errors. The pulls of all
-    # topics sum to this distance.
-    pull: float
-    reasons: tuple[Reason, ...] = ()  # computed for the topics with the largest pulls only
+    # Contribution of the topic to the distance of the two mean differences, each in standard errors. The contributions
+    # of all topics sum to this distance.
+    contribution: float
+    reasons: tuple[Reason, ...] = ()  # computed for the topics with the largest contributions only
 
     @property
     def differences(self) -> tuple[float, float]:
@@ -96,7 +96,7 @@ class Disagreement(AnswerOfScores):
     means : tuple of MeanSide
         One per measure.
     topics : tuple of TopicDisagreement
-        Sorted by descending pull. The first `limit` topics with a positive pull are the `causes`.
+        Sorted by descending contribution. The first `limit` topics with a positive contribution are the `causes`.
     limit : int
         Maximum number of causes.
     slices : tuple of SliceDisagreement
@@ -156,12 +156,15 @@ class Disagreement(AnswerOfScores):
 
     @property
     def causes(self) -> tuple[TopicDisagreement, ...]:
-        """Topics with the largest pulls, at most `limit`."""
-        return tuple(topic for topic in self.topics[: self.limit] if topic.pull > 0)
+        """Topics with the largest contributions, at most `limit`."""
+        return tuple(topic for topic in self.topics[: self.limit] if topic.contribution > 0)
 
     @property
-    def rests_on(self) -> int | None:
-        """Number of topics with the largest pulls whose removal makes the means agree; None if they already do."""
+    def n_decisive_topics(self) -> int | None:
+        """Number of topics with the largest contributions whose removal makes the means agree.
+
+        None if they already agree.
+        """
         if not self.opposite:
             return None
         signs = np.array([-1.0 if mean.lower_is_better else 1.0 for mean in self.means])
@@ -177,15 +180,16 @@ class Disagreement(AnswerOfScores):
 
     def facts(self) -> dict[str, Any]:
         """Return the systems and the summary of the disagreement."""
-        facts = {"systems": self.systems, "chosen": self.auto_selected, "opposite": self.opposite}
+        facts = {"systems": self.systems, "auto_selected": self.auto_selected, "opposite": self.opposite}
         orders = None if self.orders is None else asdict(self.orders)
-        return {**facts, "rests_on": self.rests_on, "orders": orders}
+        return {**facts, "n_decisive_topics": self.n_decisive_topics, "orders": orders}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return sentences, tables of topics by preference, slices and causes, reasons, and a chart."""
         topics, (first, second) = self._topics(), self.systems
-        pull = f"Topics that pull the means apart most ({second} minus {first}; pull in standard errors of the means)"
-        causes = replace(topics.take(range(len(self.causes))), name="causes", title=pull, only="people")
+        scale = f"{second} minus {first}; contribution in standard errors of the means"
+        title = f"Topics that contribute most to the disagreement ({scale})"
+        causes = replace(topics.take(range(len(self.causes))), name="causes", title=title, only="people")
         reason_blocks = [self._reasons_block(topic) for topic in self.causes] if self.with_reasons else []
         columns = ("measure", "n", "difference", "error", "better", "worse", "lower_is_better", "in_errors")
         reasons = [(topic.query_id, reason) for topic in self.topics for reason in topic.reasons]
@@ -210,7 +214,7 @@ class Disagreement(AnswerOfScores):
         for column, sign in enumerate(DIRECTIONS.values()):
             columns.append(Column(sign, counts[:, column].tolist(), COUNT, f"{other_measure} {sign}"))
         columns.append(Column("all", counts.sum(axis=1).tolist(), COUNT))
-        title = f"Topics on which {second} is better than {first} (up), the same, or worse (down)"
+        title = f"Topics on which {second} is better than {first} (up), equal (same), or worse (down)"
         return Table("agreement", tuple(columns), title)
 
     def _slices(self) -> Table:
@@ -222,7 +226,7 @@ class Disagreement(AnswerOfScores):
                 only = "" if name == "difference" else "data"
                 columns.append(Column(f"{measure} {name}", values, CHANGE if not only else ANY, measure, only=only))
         columns.append(Column("preferred", [self._preferred(row) for row in self.slices], TEXT, only="people"))
-        columns += columns_of(self.slices, ("same", COUNT, "same side"), ("opposite", COUNT))
+        columns += columns_of(self.slices, ("same", COUNT, "same preference"), ("opposite", COUNT))
         return Table("slices", tuple(columns))
 
     def _preferred(self, part: SliceDisagreement) -> str:
@@ -244,21 +248,27 @@ class Disagreement(AnswerOfScores):
             differences = [topic.differences[i] for topic in self.topics]
             columns.append(Column(f"{measure} difference", differences, CHANGE, measure))
         texts = [tuple(reason.text for reason in topic.reasons) for topic in self.topics]
-        columns += [*columns_of(self.topics, ("pull", number(3))), Column("reasons", texts, only="data")]
+        columns += [*columns_of(self.topics, ("contribution", number(3))), Column("reasons", texts, only="data")]
         return Table("topics", tuple(columns), labels=1 + queries, only="data")
 
     def _reasons_block(self, topic: TopicDisagreement) -> Sentences:
         lines = [f"{reason.text}." for reason in topic.reasons]
         if topic.sides[0] == topic.sides[1]:
             stronger_measure = self.measures[self.direction * topic.sides[0] < 0]
-            lines.insert(0, f"Both prefer {self._system(topic.sides[0])}, {stronger_measure} by more standard errors.")
+            lines.insert(
+                0, (f"Both measures prefer {self._system(topic.sides[0])}, {stronger_measure} by more standard errors.")
+            )
         title = f"{topic.query_id}: {topic.query}" if topic.query else topic.query_id
-        lines = lines or ["None of the kinds of reasons that are looked for applies."]
-        return Sentences(tuple(lines), f"why {topic.query_id}", title)
+        lines = lines or ["No known reason applies."]
+        return Sentences(tuple(lines), f"reasons {topic.query_id}", title)
 
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
-        kinds = {"one sees no difference": PALETTE[-1], "the same side": PALETTE[0], "opposite sides": PALETTE[1]}
+        kinds = {
+            "no preference of one measure": PALETTE[-1],
+            "same preference": PALETTE[0],
+            "opposite preferences": PALETTE[1],
+        }
         first, second = self.systems
         topic_kinds = [list(kinds)[topic.sides[0] * topic.sides[1]] for topic in self.topics]
         labels = [topic.query_id if topic in self.causes else "" for topic in self.topics]
@@ -274,10 +284,10 @@ class Disagreement(AnswerOfScores):
         )
         return Chart(
             name="topics",
-            title=f"{' and '.join(self.measures)}, topic by topic",
-            subtitle=f"named: the topics that pull the means of {first} and {second} apart most",
+            title=f"{' and '.join(self.measures)} by topic",
+            subtitle="labeled: topics that contribute most to the disagreement",
             table=Table("points", points),
-            sentence=f"How much better {second} is than {first} on each topic, by both measures.",
+            sentence=f"Difference between {second} and {first} on each topic by both measures.",
             kind="points",
             x="x",
             y="y",
@@ -297,24 +307,27 @@ class Disagreement(AnswerOfScores):
         if self.orders is not None:
             tau = self.orders.tau
             texts.append(
-                f"{measure} and {other_measure} order {tau.n} systems with tau {decimal(tau.value, 3)} and tau_AP"
-                f" {decimal(self.orders.tau_ap.value, 3)}: {tau.discordant} of"
-                f" {tau.concordant + tau.discordant + tau.tied} pairs change places."
+                f"The orders of {tau.n} systems by {measure} and {other_measure} have tau = {decimal(tau.value, 3)} and"
+                f" tau_AP = {decimal(self.orders.tau_ap.value, 3)}: {tau.discordant} of"
+                f" {tau.concordant + tau.discordant + tau.tied} pairs are swapped."
             )
         if self.auto_selected:
             texts.append(
-                f"{first} and {second} are the two systems that {measure} and {other_measure} pull apart most; they"
-                " were picked for that, so that no test of their difference holds."
+                f"{first} and {second} were selected because {measure} and {other_measure} disagree most on them, so"
+                " tests of their difference are not valid."
             )
-        texts.append(f"Over {counted(n, 'topic')} {'; '.join(map(self._mean_sentence, self.means))}. {self._verdict()}")
+        texts.append(
+            f"Over {counted(n, 'topic')}, {'; '.join(map(self._mean_sentence, self.means))}. {self._verdict()}"
+        )
         by_sign = Counter(topic.sides[0] * topic.sides[1] for topic in self.topics)
         neither = sum(topic.sides == (0, 0) for topic in self.topics)
         texts.append(
-            f"Of {counted(n, 'topic')} the measures prefer the same system on {by_sign[1]}, different ones on"
-            f" {by_sign[-1]}; on {by_sign[0] - neither} only one of them sees a difference, on {neither} neither does."
+            f"The measures prefer the same system on {by_sign[1]} of {counted(n, 'topic')}, and different systems on"
+            f" {by_sign[-1]}. On {by_sign[0] - neither}, only one measure has a preference, and on"
+            f" {neither} neither has."
         )
         if self.causes and not self.with_reasons:
-            texts.append("Only scores were read: pass qrels and runs to see the reasons on each topic.")
+            texts.append("The input has only scores. Pass qrels and runs to see the reasons on each topic.")
         return tuple(texts)
 
     def _mean_sentence(self, mean: MeanSide) -> str:
@@ -327,15 +340,19 @@ class Disagreement(AnswerOfScores):
     def _verdict(self) -> str:
         sides = {mean.side for mean in self.means}
         if self.identical:
-            return "They have the same scores on every topic: there is nothing to disagree on."
+            return "Both systems have the same scores on every topic, so the measures cannot disagree."
         if not self.opposite:
-            view = "neither sees a difference" if sides == {0} else "one sees no difference"
+            view = "neither has a preference" if sides == {0} else "one has no preference"
             return f"The means do not disagree: {view}." if 0 in sides else "The means agree on the better system."
-        count = self.rests_on or 0
-        fewer, removed = ("", "it") if count == 1 else (" or fewer", "those that pull most")  # fewer may do as well
+        count = self.n_decisive_topics or 0
+        # Other sets of topics may be smaller.
+        topics = "one topic" if count == 1 else f"at most {count:,} topics"
+        removed = "this topic" if count == 1 else "the topics with the largest contributions"
         weak = [mean for mean in self.means if math.isnan(mean.error) or abs(mean.difference) < 2 * mean.error]
-        luck = f" The difference in {' and in '.join(mean.measure for mean in weak)} is not twice its standard error"
+        chance = (
+            f" The difference in {' and in '.join(mean.measure for mean in weak)} is less than twice its standard error"
+        )
         return (
-            f"The means disagree. It rests on {counted(count, 'topic')}{fewer}: without {removed} the means no longer"
-            f" disagree.{f'{luck}: it may be luck in the choice of topics.' if weak else ''}"
+            f"The means disagree because of {topics}: without {removed}, they do not disagree."
+            f"{f'{chance}, and may depend on the sample of topics.' if weak else ''}"
         )

@@ -90,10 +90,10 @@ def disagreement_of_scores(
     if not len(topic_indices):
         problem = f"{' and '.join(systems)} have no topic with a score by both measures"
         raise InputError(problem, fix="use runs of the same topics")
-    pulls, direction = _pulls(differences * signs[:, None])
+    contributions, direction = _contributions(differences * signs[:, None])
     query_ids = [table.query_ids[i] for i in topic_indices]
-    order = sorted(range(len(topic_indices)), key=lambda i: (-pulls[i], query_ids[i]))
-    causes = [query_ids[i] for i in order[:limit] if pulls[i] > 0]
+    order = sorted(range(len(topic_indices)), key=lambda i: (-contributions[i], query_ids[i]))
+    causes = [query_ids[i] for i in order[:limit] if contributions[i] > 0]
     with_reasons = qrels is not None and runs is not None
     explained = _reasons_by_topic(qrels, runs, table, systems, causes, documents) if with_reasons and causes else {}
     texts = None if queries is None else Topics.of(queries)
@@ -105,7 +105,7 @@ def disagreement_of_scores(
             query="" if texts is None else texts.text(query_ids[i]),
             scores=(tuple(values[i][0]), tuple(values[i][1])),
             sides=tuple(preferences[i]),
-            pull=float(pulls[i]),
+            contribution=float(contributions[i]),
             reasons=explained.get(query_ids[i], ()),
         )
         for i in order
@@ -184,7 +184,7 @@ def _in_standard_errors(differences: Floats) -> float:
     return float(differences.mean()) / deviation * math.sqrt(len(differences)) if deviation > 0 else 0.0
 
 
-def _pulls(gains: Floats) -> tuple[Floats, int]:
+def _contributions(gains: Floats) -> tuple[Floats, int]:
     """Return each topic's contribution to the distance of the mean differences in standard errors, and the sign."""
     # The contributions of all topics sum to the distance of the two t statistics.
     contributions = np.zeros_like(gains)

@@ -37,8 +37,8 @@ class Reason:
     # `across the cutoff`: documents of both lists are above the smaller cutoff in one list, below it in the other
     # `first relevant`: one measure depends only on the first relevant document
     # `grades`: the lists differ in grades, which the measures weight differently
-    # `number against place`: one list has more relevant documents, the other has them at higher ranks
-    # `order within the first k`: the same documents are at other ranks, which the measures weight differently
+    # `count or rank`: one list has more relevant documents, the other has them at higher ranks
+    # `order in the top k`: the same documents are at other ranks, which the measures weight differently
     # `unjudged documents`: one list has more unjudged documents above the cutoff of one measure
     kind: str
     measure: str  # the measure that depends on it
@@ -146,7 +146,7 @@ class ListPair:
     @property
     def depth_text(self) -> str:
         """Depth as text."""
-        return "in the whole lists" if math.isinf(self.depth) else f"in the first {self.depth}"
+        return "In the whole lists" if math.isinf(self.depth) else f"In the top {self.depth}"
 
     @property
     def scorer_orders(self) -> tuple[tuple[ListScorer, ListScorer], tuple[ListScorer, ListScorer]]:
@@ -203,7 +203,7 @@ def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> 
     scorers = ListScorer(measures[0], lists), ListScorer(measures[1], lists)
     rel = min(scorer.rel for scorer in scorers)
     names = [judged.run.name for judged in lists]
-    names = names if names[0] != names[1] else ["the first", "the second"]
+    names = names if names[0] != names[1] else ["the first run", "the second run"]
     condense = all(scorer.judged_only for scorer in scorers)
     first, second = (
         JudgedList(judged.condensed if condense else judged, name, rel)
@@ -226,7 +226,7 @@ def _below_cutoff(pair: ListPair) -> Iterator[Reason]:
     winner, _ = pair.winner_and_loser(side)
     if shallow.depth < deep.depth and side and side == deep.preference and pair.depends_on(deep, winner, docs):
         count = counted(len(docs) - len(others), "more relevant document")
-        text = f"{winner.name} finds {count} below rank {shallow.depth}: {deep.name} looks there"
+        text = f"{winner.name} has {count} below rank {shallow.depth}: {deep.name} counts them"
         text += f", {shallow.name} does not"
         yield Reason("below the cutoff", deep.name, winner.name, tuple(docs), text)
 
@@ -248,13 +248,13 @@ def _across_cutoff(pair: ListPair) -> Iterator[Reason]:
     if pair.counts_first_only(deep):
         explanation = "depends on the first relevant document only"
     elif not pair.depends_on(deep, winner, docs):
-        explanation = "does not see it"
+        explanation = "does not depend on them"
     else:
         explanation = "depends on both ranks" if pair.depends_on_rank(deep) else "counts the same in both lists"
-    opposite = f", {len(opposite_docs)} the other way round" if opposite_docs else ""
+    opposite = f" and {len(opposite_docs)} vice versa" if opposite_docs else ""
     text = (
-        f"{winner.name} has {counted(len(docs), 'relevant document')} in the first {shallow.depth} that {loser.name}"
-        f" has below{opposite}: {shallow.name} sees the step, {deep.name} {explanation}"
+        f"{winner.name} has {counted(len(docs), 'relevant document')} in the top {shallow.depth} that {loser.name}"
+        f" ranks lower{opposite}: {shallow.name} depends on this cutoff, {deep.name} {explanation}"
     )
     yield Reason("across the cutoff", shallow.name, winner.name, tuple(docs), text)
 
@@ -267,15 +267,15 @@ def _first_relevant(pair: ListPair) -> Iterator[Reason]:
         )
         if scorer.preference == 0 or not pair.counts_first_only(scorer) or rank >= loser_rank:
             continue
-        loser_text = f"where {loser.name} has none" if math.isinf(loser_rank) else f"rather than {loser_rank}"
+        loser_text = f"and {loser.name} has none" if math.isinf(loser_rank) else f"instead of {loser_rank}"
         kind = "relevant document" if scorer.rel <= 1 else f"document of grade {scorer.rel:g} or better"
-        text = f"{winner.name}'s first {kind} is at rank {rank} {loser_text}, and {scorer.name} depends on no other"
+        text = f"{winner.name}'s first {kind} is at rank {rank} {loser_text}, and {scorer.name} depends only on it"
         favored, other_list = pair.winner_and_loser(other.preference)
         other_ranks = other_list.within(other.depth)
         favored_ranks = favored.within(other.depth, 0, other.rel) if other.preference else {}
         higher = [key for key in favored_ranks if key != doc and favored_ranks[key] < other_ranks.get(key, math.inf)]
         if higher and pair.depends_on(other, favored, higher):
-            text += f"; {favored.name} has {counted(len(higher), 'other one')} higher, which {other.name} sees"
+            text += f"; {favored.name} ranks {counted(len(higher), 'other document')} higher, which {other.name} counts"
         yield Reason("first relevant", scorer.name, winner.name, tuple(dict.fromkeys((doc, *higher))), text)
         return
 
@@ -296,10 +296,10 @@ def _grades(pair: ListPair) -> Iterator[Reason]:
         [f"{abs(count)} of grade {grade:g}" for grade, count in excess.items() if count * sign > 0] for sign in (1, -1)
     )
     if second_more and first_more:
-        counting_text = "weighs them otherwise" if all(is_graded) else "sees only whether they are relevant"
+        counting_text = "weights them differently" if all(is_graded) else "depends only on relevance"
         text = (
-            f"{pair.depth_text} {pair.lists[1].name} has {' and '.join(second_more)} more,"
-            f" {pair.lists[0].name} has {' and '.join(first_more)} more: {grading.name} weighs grades,"
+            f"{pair.depth_text}, {pair.lists[1].name} has {' and '.join(second_more)} more,"
+            f" {pair.lists[0].name} has {' and '.join(first_more)} more: {grading.name} weights grades,"
             f" {counting.name} {counting_text}"
         )
         exclusive = [doc for docs, other in (relevant, relevant[::-1]) for doc in docs if doc not in other]
@@ -335,11 +335,11 @@ def _count_or_rank(pair: ListPair) -> Iterator[Reason]:
         )
         if early_rank < late_rank < math.inf:
             text = (
-                f"{pair.depth_text} {longer.name} has {counted(len(docs) - len(others), 'more relevant document')},"
-                f" {shorter.name} has its first at {early_rank} rather than {late_rank}: {counting.name}"
-                f" counts them, {ranking.name} depends on the rank"
+                f"{pair.depth_text}, {longer.name} has {counted(len(docs) - len(others), 'more relevant document')},"
+                f" {shorter.name} has its first at rank {early_rank} instead of {late_rank}: {counting.name}"
+                f" counts documents, {ranking.name} depends on the rank"
             )
-            yield Reason("number against place", ranking.name, shorter.name, tuple(shorter.within(pair.depth)), text)
+            yield Reason("count or rank", ranking.name, shorter.name, tuple(shorter.within(pair.depth)), text)
             return
 
 
@@ -362,13 +362,13 @@ def _order(pair: ListPair) -> Iterator[Reason]:
             continue
         if scorer.sign_of_gain(gain) != side:
             continue
-        other_text = f"gives {decimal(other_gain, 3, '+')}" if pair.depends_on_rank(other) else "does not see it"
+        other_text = f"by {decimal(other_gain, 3, '+')}" if pair.depends_on_rank(other) else "not at all"
         text = (
-            f"{pair.depth_text} {pair.lists[1].name} has {counted(len(moved), 'relevant document')} of both in"
-            f" another place: {scorer.name} gives {decimal(gain, 3, '+')} for it, {other.name} {other_text}"
+            f"{pair.depth_text}, {pair.lists[1].name} ranks {counted(len(moved), 'shared relevant document')}"
+            f" differently: this changes {scorer.name} by {decimal(gain, 3, '+')}, and {other.name} {other_text}"
         )
         winner, _ = pair.winner_and_loser(side)
-        yield Reason("order within the first k", scorer.name, winner.name, tuple(moved), text)
+        yield Reason("order in the top k", scorer.name, winner.name, tuple(moved), text)
         return
 
 
@@ -380,9 +380,9 @@ def _unjudged(pair: ListPair) -> Iterator[Reason]:
         loser_unjudged, winner_unjudged = loser.unjudged(scorer.depth), winner.unjudged(scorer.depth)
         if len(loser_unjudged) > len(winner_unjudged) and (scorer.depth != other.depth or other.judged_only):
             text = (
-                f"{len(loser_unjudged)} of the first {scorer.depth} of {loser.name} have no judgment,"
-                f" {len(winner_unjudged)} of {winner.name}: {scorer.name} takes them as not relevant,"
-                " which they need not be"
+                f"{len(loser_unjudged)} of the top {scorer.depth} of {loser.name} are unjudged, and"
+                f" {len(winner_unjudged)} of {winner.name}: {scorer.name} counts them as not relevant,"
+                " although they may be relevant"
             )
             yield Reason("unjudged documents", scorer.name, winner.name, loser_unjudged, text)
             return

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _RULES = {
     "loss": ("LossBeyondMargin", "The candidate lost more than the margin of this check."),
-    "inconclusive": ("Inconclusive", "These topics can neither prove nor rule out a loss beyond the margin."),
-    "guardrail": ("GuardrailBroken", "A value of the candidate breaks a guardrail."),
+    "inconclusive": ("Inconclusive", "The topics neither show nor rule out a loss larger than the margin."),
+    "guardrail": ("GuardrailBroken", "A value of the candidate violates a guardrail."),
 }
 
 
@@ -168,12 +168,12 @@ class GateResult(Answer):
         unclear = self._count_text("inconclusive", blocks=False)
         pair = f"{self.candidate} against {self.baseline}"
         reasons = [f"{failed} failed{self._count_with_few_deciding_topics('fail')}"] if failed else []
-        reasons += [f"{strict} inconclusive, which strict mode does not let pass"] if strict else []
+        reasons += [f"{strict} inconclusive, which fails in strict mode"] if strict else []
         if reasons:
             return f"FAIL: {pair}: {'; '.join(reasons)}."
         if unclear:
             sensitive = self._count_with_few_deciding_topics("pass")
-            return f"INCONCLUSIVE: {pair}: nothing failed, and {unclear} could not be decided{sensitive}."
+            return f"INCONCLUSIVE: {pair}: nothing failed, but {unclear} could not be decided{sensitive}."
         kinds = [name for name, parts in self._kinds if parts]
         passed = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"its {kinds[0]}"
         return f"PASS: {pair}: {passed} passed{self._count_with_few_deciding_topics('pass')}."
@@ -215,8 +215,8 @@ class GateResult(Answer):
         p_text = f"p {corrected if config.correction != 'none' and tested > 1 else 'not corrected'}"
         strictness = "strict: an inconclusive check fails" if config.strict else "an inconclusive check does not fail"
         return (
-            f"{_TESTS[config.test]}{ratio} of a loss beyond the margin, one-sided{resampling}; {p_text};"
-            f" alpha = {config.alpha:g}; {1 - 2 * config.alpha:.0%} intervals; {strictness}"
+            f"one-sided {_TESTS[config.test]}{ratio} of a loss larger than the margin{resampling}; {p_text};"
+            f" alpha = {config.alpha:g}; {1 - 2 * config.alpha:.0%} CIs; {strictness}"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class GateResult(Answer):
             Sentences((self.verdict,), "verdict"),
             *tables,
             *([Sentences(unresolved, "open")] if unresolved else []),
-            *([Sentences(passed, "passed_parts", "What passed", folded=bool(unresolved))] if passed else []),
+            *([Sentences(passed, "passed_parts", "Passed checks", folded=bool(unresolved))] if passed else []),
             Sentences((f"{self.caption}.",), "rules"),
         )
 

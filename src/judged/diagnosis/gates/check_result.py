@@ -152,7 +152,7 @@ class CheckResult:
         owner = f" (owner: {self.owner})" if self.owner else ""
         text = f"{self.name}{owner}: {_status_text(self)}{_sensitivity_note(self)}{_large_loss_note(self)}"
         if self.left_out:
-            text += f" {topics_text(self.left_out)} without a score for both runs did not count."
+            text += f" {topics_text(self.left_out)} without scores of both runs were excluded."
         return text
 
     def format_size(self, value: float) -> str:
@@ -173,8 +173,8 @@ def _sensitivity_note(check: CheckResult) -> str:
     if not math.isnan(check.unsampled_gain):
         share, direction = share_bound(0, check.n, 1 - check.alpha), "below" if check.lower_is_better else "above"
         text += (
-            f" Up to {share:.1%} of all topics may be of a kind that is not among these {check.n}: with a mean"
-            f" difference {direction} {decimal(check.unsampled_gain, 2, '+')} there, no more than the margin is lost."
+            f" Up to {share:.1%} of all topics may be of a kind that was not sampled. If their mean difference is"
+            f" {direction} {decimal(check.unsampled_gain, 2, '+')}, the overall loss is within the margin."
         )
     return text
 
@@ -188,8 +188,8 @@ def _large_loss_note(check: CheckResult) -> str:
     losses = check.largest_losses
     listed = ", ".join(f"{loss.query_id} {_score(loss.baseline)} to {_score(loss.candidate)}" for loss in losses)
     return (
-        f" {lost_text} lost more than {format_loss(check.large_loss)}; of all topics up to {bound:.1%} may"
-        f" ({100 * (1 - check.alpha):g}% bound). Most was lost on {listed}."
+        f" {lost_text} lost more than {format_loss(check.large_loss)}; the upper {100 * (1 - check.alpha):g}% bound for"
+        f" all topics is {bound:.1%}. The largest losses are on {listed}."
     )
 
 
@@ -202,8 +202,9 @@ def _status_text(check: CheckResult) -> str:
         return f"failed: {_change(check)}, more than the margin of {margin} ({numbers}).{note}"
     if check.status == "fail":
         return (
-            f"failed: more than {100 * (check.max_share_of_large_losses or 0):g}% of the topics had a large loss; that"
-            f" the mean lost more than its margin of {margin} is not shown ({test_numbers})."
+            f"failed: more than {100 * (check.max_share_of_large_losses or 0):g}% of the topics"
+            " had a large loss; a mean"
+            f" loss of more than the margin of {margin} is not significant ({test_numbers})."
         )
     if check.status == "pass" and (math.isnan(check.p) or check.identical):
         return f"passed: {check.note}."
@@ -211,7 +212,7 @@ def _status_text(check: CheckResult) -> str:
         pass_numbers = f"{interval}p {p_text(check.p_safe, check.alpha)}, {topics_text(check.n)}"
         ruled_out = f"a mean loss of more than {margin} is ruled out{_direction_note(check)}"
         return f"passed: {ruled_out} ({pass_numbers}){_unseen_loss_note(check)}.{note}"
-    strict = " In strict mode, that fails." if check.strict else ""
+    strict = " In strict mode, an inconclusive check fails." if check.strict else ""
     if math.isnan(check.p):
         change = f" ({_change(check)})" if check.n and (check.baseline or check.candidate) else ""
         return f"inconclusive: {check.note}{change}.{strict}"
@@ -231,7 +232,7 @@ def _unseen_loss_note(check: CheckResult) -> str:
     if math.isnan(check.unsampled_loss):
         return ""
     share, loss = share_bound(0, check.n, 1 - check.alpha), format_loss(check.unsampled_loss)
-    return f", but for losses of {loss} and more on up to {share:.1%} of all topics, which may show in none of these"
+    return f", except for losses of {loss} or more on up to {share:.1%} of all topics, which the sample may not contain"
 
 
 def _open_points(check: CheckResult) -> Iterator[str]:
@@ -240,14 +241,17 @@ def _open_points(check: CheckResult) -> Iterator[str]:
     subject = "no loss, however large, can" if math.isinf(largest) else subject
     yield f"{subject} be ruled out, and the margin is {check.format_size(check.margin)}"
     if check.p <= check.alpha * (1 + 1e-9):
-        yield f"by itself it would have failed (p {p_text(check.p, check.alpha)}), but not{_correction_suffix(check)}"
+        yield (
+            f"the check would fail without correction (p {p_text(check.p, check.alpha)}), but"
+            f" not{_correction_suffix(check)}"
+        )
     elif least > 0:
-        yield f"the candidate is worse (by at least {check.format_size(least)}), but perhaps by less than that"
+        yield f"the candidate is worse (by at least {check.format_size(least)}), but possibly by less than the margin"
     if note := _cannot_fail_note(check):
         yield note
     elif not math.isnan(check.detectable):
-        size = f"with {topics_text(check.n)} a loss of {check.format_size(check.detectable)} would have been noticed"
-        yield f"{size} {format_frequency(check.power)}, less often where few topics bear it"
+        size = f"with {topics_text(check.n)}, a loss of {check.format_size(check.detectable)} is detected with"
+        yield f"{size} {check.power:.0%} power, or less if it occurs on few topics"
 
 
 def _cannot_fail_note(check: CheckResult) -> str:
@@ -255,22 +259,13 @@ def _cannot_fail_note(check: CheckResult) -> str:
     if not smallest_adjusted > alpha:
         return ""
     # 2^-n is the smallest p-value of n flipped signs; a larger one is due to the number of resamples.
-    few = topics_text(check.n) if math.isclose(check.smallest_p, 2.0**-check.n) else "so few resamples"
-    reason, conclusion = f"with {few} p cannot be below {check.smallest_p:.2g}", "this check can never fail"
+    few = topics_text(check.n) if math.isclose(check.smallest_p, 2.0**-check.n) else "this number of resamples"
+    reason, conclusion = f"with {few}, p cannot be below {check.smallest_p:.2g}", "this check can never fail"
     if check.smallest_p > alpha:
         return f"{reason}: {conclusion}"
     suffix = _CORRECTION_SUFFIX[check.correction]
-    reason += f", nor below {min(smallest_adjusted, 1.0):.2g}{suffix} for {check.family} checks"
-    return f"{reason}: {conclusion}{' unless others do' if check.correction == 'holm' else ''}"
-
-
-def format_frequency(probability: float) -> str:
-    """Format a probability.
-
-    >>> format_frequency(0.8), format_frequency(0.9)
-    ('four times in five', 'with a chance of 90%')
-    """
-    return "four times in five" if math.isclose(probability, 0.8) else f"with a chance of {probability:.0%}"
+    reason += f", or below {min(smallest_adjusted, 1.0):.2g}{suffix} for {check.family} checks"
+    return f"{reason}: {conclusion}{' unless other checks fail' if check.correction == 'holm' else ''}"
 
 
 def _change(check: CheckResult) -> str:
@@ -284,7 +279,7 @@ def _interval_prefix(check: CheckResult) -> str:
     if check.interval is None or any(map(math.isinf, check.interval)):
         return ""
     low, high = map(check.format_signed, check.interval)
-    return f"{check.level:.0%} interval of the difference {low} to {high}, "
+    return f"{check.level:.0%} CI of the difference [{low}, {high}], "
 
 
 def _correction_suffix(check: CheckResult) -> str:

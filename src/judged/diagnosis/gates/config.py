@@ -142,7 +142,7 @@ class Guardrail:
     def __post_init__(self) -> None:
         kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            problem = f"{', '.join(kinds)} exclude each other" if kinds else "no limit is set"
+            problem = f"{', '.join(kinds)} cannot be combined" if kinds else "no limit is set"
             raise InputError(problem, fix=f"set one of {', '.join(_KINDS)}")
         (kind,) = kinds
         limits, required = _KINDS[kind]
@@ -372,7 +372,7 @@ def config_of(
     """
     has_margin = measures is not None or margin is not None or margin_relative is not None
     if config is not None and has_margin:
-        raise InputError("a configuration and measures with a margin exclude each other", fix="use one of them")
+        raise InputError("a configuration and measures with a margin cannot be combined", fix="use one of them")
     if config is None and not has_margin:
         fix = "use measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
         raise InputError("the gate has no checks", fix=fix)
@@ -503,5 +503,5 @@ def parse_measure(name: str, rules: Dialect, grades: Sequence[float] = ()) -> Me
     except MeasureError as error:
         raise SettingError("measure", *error.parts) from None
     if len(measures) != 1:
-        raise SettingError("measure", f"{name} stands for {len(measures)} measures", "use one [[check]] for each")
+        raise SettingError("measure", f"{name} selects {len(measures)} measures", "use one [[check]] for each")
     return measures[0]

@@ -125,9 +125,9 @@ def _test_check(scores: CheckScores, config: GateConfig, *, unchanged: bool) -> 
         return replace(result, status="pass", note="both runs have the same score on every topic")
     if scores.is_zero_baseline:
         topics = "the only topic" if n == 1 else f"each of {topics_text(n)}"
-        return replace(result, note=f"the baseline scores 0 on {topics}, so that nothing can be lost")
+        return replace(result, note=f"the baseline scores 0 on {topics}, so no loss is possible")
     if n < min_topics:
-        return replace(result, note=f"too few topics: {n} of at least {min_topics}")
+        return replace(result, note=f"too few topics: {n}, at least {min_topics} are required")
     return _with_tests(result, scores, config)
 
 
@@ -185,7 +185,10 @@ def _with_tests(result: CheckResult, scores: CheckScores, config: GateConfig) ->
     """Add the two one-sided tests against the margin."""
     test, note = config.test, ""
     if test == "t" and spread(scores.differences) == 0:
-        test, note = "randomization", "all topics have the same difference, so signs were flipped in place of t"
+        test, note = (
+            "randomization",
+            "all topics have the same difference, so the randomization test replaced the t-test",
+        )
     margin = scores.to_test_scale(result.margin)
     harm, safe = (_one_sided(scores, margin, test, side, config) for side in ("less", "greater"))
     # Each one-sided interval of level 1 - alpha has one finite limit; together they are the interval of 1 - 2 alpha.

@@ -17,7 +17,7 @@ import numpy as np
 from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
-from judged.diagnosis.gates.check_result import format_frequency, format_loss
+from judged.diagnosis.gates.check_result import format_loss
 from judged.diagnosis.gates.config import ALL, parse_config
 from judged.diagnosis.gates.guardrails import check_no_outcome
 from judged.errors import InputError, JudgedWarning
@@ -93,7 +93,7 @@ def first_config(
     sections = [
         "\n".join(f"{key} = {json.dumps(path)}" for key, path in paths.items()),
         *(_slice_lines(topic_slice) for topic_slice in large_slices),
-        _comment(f"Too few topics to decide anything: {few}.") if few else "",
+        _comment(f"Slices with too few topics for a decision: {few}.") if few else "",
         *("\n".join(_check_lines(check, len(checks), margin_relative, strict=strict)) for check in checks),
     ]
     template = files("judged.diagnosis.gates").joinpath("first_config.toml").read_text("utf-8")
@@ -145,7 +145,7 @@ def _warn_of_sparse_judgments(scores: Scores, share: float) -> None:
     messages = list(lines(note for note in scores.notes if note.subject))
     if not _min_judged_share(share):
         messages.append(
-            f"{scores.run_names[0]}: {share:.1%} of its first 10 documents are judged: judgments are sparse, or"
+            f"{scores.run_names[0]}: {share:.1%} of its top 10 documents are judged: judgments are sparse, or"
             " document ids do not match"
         )
     for message in messages:
@@ -204,7 +204,7 @@ def _comment(text: str) -> str:
 def _slice_lines(topic_slice: Slice) -> str:
     settings = {"name": topic_slice.name, "expression": topic_slice.expression, "min_topics": topic_slice.min_topics}
     settings_lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    return "\n".join(["[[slice]]", *settings_lines, '# owner = "who is told when it fails"'])
+    return "\n".join(["[[slice]]", *settings_lines, '# owner = "contact for failures"'])
 
 
 def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, *, strict: bool) -> Iterator[str]:
@@ -214,20 +214,20 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
         yield f"slice = {json.dumps(check.slice.name)}"
     if check.n < check.slice.min_topics:
         yield _comment(
-            f"{topics_text(check.n)}: with fewer than {check.slice.min_topics} there is no verdict; see min_topics."
+            f"{topics_text(check.n)}: a decision requires at least {check.slice.min_topics} topics; see min_topics."
         )
     mean, share = decimal(check.mean), RELATIVE if margin_relative is None else margin_relative
     if not (check.n > 1 and check.sd > 0):  # also if the sd is NaN
         ratio = math.isnan(check.sd) and check.n > 1
         reason = "geometric means are compared by ratios" if ratio else "the scores do not vary, or are too few"
         yield f"margin_relative = {share:g}"
-        yield _comment(f"A share of the baseline's {mean}: {reason}, so that no margin follows from these topics.")
+        yield _comment(f"A share of the baseline's mean {mean}. No margin can be computed from these topics: {reason}.")
         return
     detectable = round_up(minimum_detectable(check.sd, check.n, 2 * ALPHA, POWER))
     if strict and margin_relative is None:
         share_of_mean = f", {detectable / abs(check.mean):.0%} of the baseline's mean {mean}" if check.mean else ""
         rates = _error_rates(check, detectable, family)
-        explanation = f"The least round number that these topics can tell{share_of_mean}. {rates}"
+        explanation = f"The smallest round margin that these topics can detect{share_of_mean}. {rates}"
         yield f"margin = {format_loss(detectable)}"
         yield _comment(f"{explanation} {_sd_source(check)}")
         return
@@ -236,7 +236,7 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
     explanation = f"{100 * share:g}% of the baseline's mean {mean} is {format_loss(margin)}. {rates}"
     yield f"margin_relative = {share:g}"
     yield _comment(f"{explanation} {_sd_source(check)}")
-    advice = f"To have most checks decided, as strict = true asks for: margin = {format_loss(detectable)}."
+    advice = f"If most checks should be conclusive, as strict = true requires: margin = {format_loss(detectable)}."
     yield _comment(f"{advice} {_error_rates(check, detectable, family)}")
 
 
@@ -244,14 +244,15 @@ def _error_rates(check: _CheckPlan, margin: float, family: int) -> str:
     """Describe the probabilities of failing and passing at a margin."""
     loss = format_loss(margin + minimum_detectable(check.sd, check.n, 2 * ALPHA / family, POWER))
     return (
-        f"With {topics_text(check.n)} a candidate that loses {loss} fails {format_frequency(POWER)}, and one as good as"
-        f" the baseline passes with a chance of {pass_probability(margin, check.sd, check.n):.0%}."
+        f"With {topics_text(check.n)}, a candidate that loses {loss} fails with probability"
+        f" {POWER:.0%}, and a candidate"
+        f" as good as the baseline passes with probability {pass_probability(margin, check.sd, check.n):.0%}."
     )
 
 
 def _sd_source(check: _CheckPlan) -> str:
     source = (
-        f"if the scores of two versions correlate at {CORRELATION:g}, which is assumed: name other runs to measure it"
+        f"assuming that the scores of two versions correlate at {CORRELATION:g}; add other runs to measure it"
         if check.is_assumed
         else "measured on the other runs"
     )
@@ -271,7 +272,7 @@ def pass_probability(margin: float, sd: float, n: int) -> float:
 def _judged_guardrail(share: float) -> str:
     minimum = _min_judged_share(share)
     if not minimum:
-        return "# So few are judged here that no least share is asked for."
+        return "# Too few documents are judged for a guardrail with a minimum share."
     return f'[[guardrail]]\nmeasure = "Judged@10"\nat_least = {minimum:g}'
 
 

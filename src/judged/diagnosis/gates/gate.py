@@ -202,19 +202,19 @@ def _check_measured(
     # not match fails by itself, unless 0 is the best score.
     baseline, candidate = (scores.runs[run] for run in pair)
     if not baseline.returned_judged:
-        problem = f"no document of the baseline {baseline.name} is judged, so that nothing can be lost"
+        problem = f"no document of the baseline {baseline.name} is judged, so no loss is possible"
         raise InputError(problem, fix=_CHECK_IDS, path=baseline.path)
     all_zero = all(check_scores.is_zero_baseline for check_scores in all_scores)
 
     def check_is_measured(check_scores: CheckScores) -> None:
         name, is_all_topics = check_scores.check.name, check_scores.check.slice == ALL
         if not candidate.returned_judged and check_scores.sign < 0:
-            problem = f"no document of the candidate {candidate.name} is judged, so {name} measures nothing"
+            problem = f"no document of the candidate {candidate.name} is judged, so {name} cannot be computed"
             raise InputError(problem, fix=_CHECK_IDS)
         if check_scores.is_zero_baseline and (all_zero or is_all_topics):
             raise InputError(
-                f"{name} of the baseline {baseline.name} is 0 or undefined on every topic, so that nothing can be lost",
-                fix=f"{_CHECK_IDS}, and that some document has the grade that the measure asks for",
+                f"{name} of the baseline {baseline.name} is 0 or undefined on every topic, so no loss is possible",
+                fix=f"{_CHECK_IDS}, and that some document has the minimum grade of the measure",
             )
         if is_all_topics and not check_scores.is_paired.any():
             raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_CHECK_IDS}, and of topics")
@@ -244,8 +244,8 @@ def _check_missing_topics(scores: Scores, pair: list[int], config: GateConfig) -
         return
     if lost_topics := find_lost_topics(scores, pair):
         raise InputError(
-            f"the candidate has no result for {topics_text(len(lost_topics))} that the baseline has results for"
-            f" ({', '.join(lost_topics[:_MAX_LISTED])}), and topics = {scores.policies.topics!r} leaves them out",
+            f"the candidate has no results for {topics_text(len(lost_topics))} for which the baseline has results"
+            f" ({', '.join(lost_topics[:_MAX_LISTED])}), and topics = {scores.policies.topics!r} excludes them",
             fix='set topics = "qrels", so that they score 0, or add a [[guardrail]] with missing_topics = 0',
             path=config.path,
         )
@@ -291,14 +291,14 @@ def _check_is_testable(measure: Measure, check: Check, test: GateTest) -> None:
 def _notes(scores: Scores, pair: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[Note, ...]:
     subjects = {"", *(scores.run_names[run] for run in pair)}
     lost_count = len(find_lost_topics(scores, pair))
-    missing = f"the candidate returned nothing for {topics_text(lost_count)} that the baseline has results for"
+    missing = f"the candidate has no results for {topics_text(lost_count)} for which the baseline has results"
     notes = [Note("candidate-lost-topics", missing)] if lost_count else []
     notes += [note for note in scores.notes if note.subject in subjects]
     notes += [
         Note(
             "margin-above-baseline",
-            f"the margin of {format_loss(check.margin)} is no less than the baseline's mean"
-            f" {format_loss(check.baseline)}: a candidate that finds nothing would not fail",
+            f"the margin of {format_loss(check.margin)} is not smaller than the baseline's mean"
+            f" {format_loss(check.baseline)}: a candidate without any relevant results would not fail",
             check.name,
         )
         for check in checks

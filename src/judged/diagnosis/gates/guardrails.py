@@ -232,7 +232,8 @@ def align_slicing(slicing: Slicing, query_ids: tuple[str, ...], config: GateConf
     if slicing.slices and not set(slicing.query_ids) & set(query_ids):
         scored_id, attribute_id = next(iter(query_ids), "none"), next(iter(slicing.query_ids), "none")
         raise InputError(
-            f"no topic has attributes: the first topic is {scored_id!r}, that of the attributes is {attribute_id!r}",
+            f"no topic has attributes: the first topic is {scored_id!r}, and the first topic of"
+            f" the attributes is {attribute_id!r}",
             fix="check that both use the same query ids",
             path=config.path,
         )
@@ -249,8 +250,8 @@ def check_no_outcome(names: Iterable[str], usage: str) -> None:
     if any(name.strip().casefold() == OUTCOME for name in names):
         raise InputError(
             f"{usage} {OUTCOME}, an outcome of a run",
-            fix="slice by attributes that no run affects, such as relevant or words; the topics on which a run scores"
-            " best are partly luck, so any other run scores lower there (regression to the mean)",
+            fix="slice by attributes that no run affects, such as relevant or words; the best topics of a run are"
+            " partly due to chance, so other runs score lower there (regression to the mean)",
         )
 
 

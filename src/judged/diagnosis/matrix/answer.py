@@ -12,7 +12,7 @@ from judged.comparison.answer import AnswerOfScores
 from judged.comparison.slicing.comparison import difference_title
 from judged.data.run import find_run_name
 from judged.diagnosis.changes import SMALL, changes_table, describe_losers, describe_slice_changes, lost_table
-from judged.diagnosis.matrix.points import COVERAGE, NOTHING, QUADRANTS, RANKING, SHORT, UNDECIDED, topic_quadrants
+from judged.diagnosis.matrix.points import COVERAGE, NO_RELEVANT, QUADRANTS, RANKING, SHORT, UNDECIDED, topic_quadrants
 from judged.results import Chart, Column, ReferenceLine, Sentences, Show, Table
 from judged.results.chart_drawings import draw_charts
 from judged.results.charts import PALETTE
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
 _MAX_FULL_RUNS = 4  # with more runs, a summary is shown
 _FULLY_JUDGED = 0.95  # share of the top 10; above it, missing judgments do not explain a low recall
 _SIGN = {"below": "-", "above": "+"}
-_SIGNS = "- wholly below the cut, + wholly above it, ? not distinguishable from it"
+_SIGNS = "-: CI below the cut, +: CI above the cut, ?: CI includes the cut"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
-_MEANING = {RANKING: "relevant documents are found but ranked low", COVERAGE: "relevant documents are not found"}
-_SIDE_TEXT = {UNDECIDED: "not distinguishable from"}
+_MEANING = {
+    RANKING: "relevant documents are retrieved but ranked low",
+    COVERAGE: "relevant documents are not retrieved",
+}
+_SIDE_TEXT = {UNDECIDED: "not significantly different from"}
 _CLASSES = (*QUADRANTS, UNDECIDED, "all topics", "too few topics")
 _COLORS: dict[str, str] = dict(
     zip(_CLASSES, (*(PALETTE[i] for i in (2, 1, 3)), "#7B3F00", PALETTE[0], PALETTE[6], "#5F5F5F"), strict=True)
@@ -60,7 +63,7 @@ class Matrix(AnswerOfScores):
         Run whose means over all topics are the cuts, and that the other runs are compared with.
     cuts : tuple of two float
         Limits between low and high on x and y.
-    given_cuts : bool
+    custom_cuts : bool
         Whether the caller provided the cuts.
     points : tuple of MatrixPoint
         By run: all topics, then each slice.
@@ -85,7 +88,7 @@ class Matrix(AnswerOfScores):
     y: Measure
     baseline: str
     cuts: tuple[float, float]
-    given_cuts: bool
+    custom_cuts: bool
     points: tuple[MatrixPoint, ...]
     changes: tuple[TestedChange, ...]
     lost: dict[str, dict[str, Discoveries]]
@@ -124,17 +127,17 @@ class Matrix(AnswerOfScores):
     def counts(self, run: str) -> dict[str, int]:
         """Count the topics of a run by quadrant, and those without a relevant document if there are any."""
         counts = Counter(self.topics(run))
-        return {name: counts[name] for name in (*QUADRANTS, *([NOTHING] if counts[NOTHING] else []))}
+        return {name: counts[name] for name in (*QUADRANTS, *([NO_RELEVANT] if counts[NO_RELEVANT] else []))}
 
     def describe_counts(self, run: str) -> str:
         """Describe the counts of a run above 0, such as ``17 healthy, 7 with a ranking problem``."""
-        labels = {name: f"with {'a ' * name.endswith('problem')}{name}" for name in (*QUADRANTS[1:], NOTHING)}
+        labels = {name: f"with {'a ' * name.endswith('problem')}{name}" for name in (*QUADRANTS[1:], NO_RELEVANT)}
         counts = {labels.get(name, name): n for name, n in self.counts(run).items() if n}
         return ", ".join(f"{n:,} {name}" for name, n in counts.items())
 
     def facts(self) -> dict[str, Any]:
         """Return measures, baseline, cuts and options."""
-        names = ("x", "y", "baseline", "cuts", "given_cuts")
+        names = ("x", "y", "baseline", "cuts", "custom_cuts")
         attributes = {name: getattr(self, name) for name in names}
         return {**attributes, "choices": vars(self.choices), "quadrants": QUADRANTS}
 
@@ -181,23 +184,24 @@ class Matrix(AnswerOfScores):
         points, options = self.points, self.choices
         runs = sum(point.is_overall and bool(point.quadrant) for point in points)
         slices = len({point.slice for point in points if point.quadrant and not point.is_overall})
-        yield f"{self._cuts_text}, taken as they are; [{options.level:.0%} interval: Student's t]"
+        yield f"{self._cuts_text}, treated as exact; [{options.level:.0%} CI: Student's t]"
         if runs:
-            runs_text = counted(runs, "run") + ("" if self.given_cuts else " and the baseline")
+            runs_text = counted(runs, "run") + ("" if self.custom_cuts else " and the baseline")
             level = options.corrected(2 * runs)
-            yield f"runs are classed by intervals of {level:.2%} (Bonferroni: {runs_text}, two axes)"
+            yield f"runs are classified by {level:.2%} CIs (Bonferroni: {runs_text}, two axes)"
         if slices:
             yield (
-                f"slices by those of {options.corrected(2 * slices):.2%} (Bonferroni: {counted(slices, 'slice')}, two"
-                " axes) and the spread of the slice or of all topics, whichever is wider"
+                f"slices are classified by {options.corrected(2 * slices):.2%} CIs (Bonferroni:"
+                f" {counted(slices, 'slice')}, two axes), with the larger standard deviation of"
+                " the slice and all topics"
             )
         yield _SIGNS if runs or slices else "no quadrants are assigned"
         if any(point.small for point in points):
-            yield f"{SMALL}: too few topics to be classed"
+            yield f"{SMALL}: too few topics"
 
     @property
     def _cuts_text(self) -> str:
-        origin = "cuts as given" if self.given_cuts else f"cuts: the means of {self.baseline} over all topics"
+        origin = "cuts set by the user" if self.custom_cuts else f"cuts: the means of {self.baseline} over all topics"
         return f"{origin}, {self.x} {decimal(self.cuts[0])} and {self.y} {decimal(self.cuts[1])}"
 
     def _summary(self) -> Table:
@@ -216,11 +220,9 @@ class Matrix(AnswerOfScores):
             Column(name, [slice_counts[point.run, name] for point in overall], COUNT, SHORT[name])
             for name in (QUADRANTS if slicing is not None else ())
         ]
-        legend = (
-            "" if slicing is None else "; the last columns count the slices that lie clearly above or below the cuts"
-        )
+        legend = "" if slicing is None else "; the last columns count the slices with CIs above or below the cuts"
         note = (
-            f"{len(overall)} runs in short, without intervals (in full: --per-run; in Python, unfold);"
+            f"summary of {len(overall)} runs without CIs (details: --per-run; in Python, unfold);"
             f" {self._cuts_text}; {_SIGNS}; changes: {self._test_text}{legend}"
         )
         return Table("summary", tuple(columns), note=note, labels=2, only="people")
@@ -235,8 +237,8 @@ class Matrix(AnswerOfScores):
         options = self.choices
         return (
             f"each run minus {self.baseline}; paired randomization test, {options.resamples} resamples, seed"
-            f" {options.seed}{HALL if self.slicing else ''}; p by Holm: over runs and axes for all topics, over runs,"
-            f" slices and axes below; intervals are as wide as the correction asks; * p up to {1 - options.level:.2g}"
+            f" {options.seed}{HALL if self.slicing else ''}; p corrected by Holm over runs and axes for all topics, and"
+            f" over runs, slices, and axes for slices; CIs match the correction; *: p <= {1 - options.level:.2g}"
         )
 
     def _changes(self) -> Iterator[Table]:
@@ -312,12 +314,12 @@ class Matrix(AnswerOfScores):
             ),
             only="people",
         )
-        origin = "given" if self.given_cuts else f"means of {self.baseline}"
+        origin = "set by the user" if self.custom_cuts else f"means of {self.baseline}"
         return Chart(
             "matrix",
             f"{run}: {self.title}" if run else self.title,
             table,
-            f"Topics and slices by {self.x} across and {self.y} upwards, with the cuts that part them.",
+            f"Topics and slices by {self.x} (horizontal) and {self.y} (vertical), with the cuts.",
             "points",
             x="x",
             y="y",
@@ -327,7 +329,7 @@ class Matrix(AnswerOfScores):
             label="name",
             faint="faint",
             facet="run",
-            subtitle=f"cuts (dashed): {origin}; bars: intervals; gray: topics",
+            subtitle=f"cuts (dashed): {origin}; bars: CIs; gray: topics",
             corners=QUADRANTS,
             includes=axis_ranges,
             lines=(ReferenceLine("x", self.cuts[0]), ReferenceLine("y", self.cuts[1])),
@@ -339,7 +341,7 @@ class Matrix(AnswerOfScores):
     def sentences(self) -> tuple[str, ...]:
         """Quadrants of each run by slice and topic, and changes against the baseline."""
         if self.no_relevant.all():
-            return ("No topic has a relevant document: nothing can be missed, and nothing ranked badly.",)
+            return ("No topic has a relevant document, so no topic can be classified.",)
         runs = (text for run in self.scores.run_names for text in self.describe_run(run))
         changes = (text for x, y in self._change_pairs() if x.is_overall for text in self._describe_change(x, y))
         return (*runs, *changes)
@@ -352,16 +354,16 @@ class Matrix(AnswerOfScores):
             significant = [pair[i].result.difference for pair in pairs if pair[i].significant]
             down, up = (sum(sign * difference > 0 for difference in significant) for sign in (-1, 1))
             yield (
-                f"{axis}: {down} of the other {runs - 1} runs are lower than {self.baseline}, and {up}"
-                f" higher, beyond luck (Holm over {2 * len(pairs)} tests)."
+                f"{axis}: of the other {runs - 1} runs, {down} are significantly lower than {self.baseline}, and {up}"
+                f" significantly higher (Holm over {2 * len(pairs)} tests)."
             )
         if self.slicing is not None:
             slices = [point for point in self.points if not point.is_overall]
             count = len({point.run for point in slices if point.quadrant not in {"", UNDECIDED}})
-            text = f"On {count} of {runs} runs some slice lies clearly above or below the cuts"
-            yield f"{text}: the last columns count such slices."
+            text = f"For {count} of {runs} runs, at least one slice has a CI above or below the cuts"
+            yield f"{text}. The last columns count such slices."
             if small := dict.fromkeys(point.slice for point in self.points if point.small):
-                yield f"Too few topics to be classed: {', '.join(small)}."
+                yield f"Slices with too few topics: {', '.join(small)}."
 
     def describe_run(self, run: str) -> Iterator[str]:
         """Yield the slices of a run that are low or high, and the counts of its topics."""
@@ -372,34 +374,37 @@ class Matrix(AnswerOfScores):
             if point.quadrant not in {"", UNDECIDED}:
                 yield prefix + self._describe_point(point)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
-            yield f"{prefix}not distinguishable from the cuts: {undecided}."
+            yield f"{prefix}not significantly different from the cuts: {undecided}."
         if small := [point.slice for point in slices if point.small]:
-            yield f"{prefix}too few topics to be classed: {', '.join(small)}."
+            yield f"{prefix}too few topics: {', '.join(small)}."
         if len(self.scores.runs) <= _MAX_FULL_RUNS:
             yield (
                 f"Of {counted(overall.n, 'topic')}{f' of {run}' if has_several_runs else ''}, by quadrant:"
-                f" {self.describe_counts(run)}. This describes them: a single topic proves nothing."
+                f" {self.describe_counts(run)}. The quadrants of topics are descriptive, not tested."
             )
 
     def _describe_point(self, point: MatrixPoint) -> str:
-        owner = "" if self.given_cuts else "the baseline's "
+        owner = "" if self.custom_cuts else "the baseline's "
         x, y = (
             f"{name} {axis.text(3)} {_SIDE_TEXT.get(axis.side, axis.side)} {owner}{decimal(cut, 3)}"
             for name, axis, cut in ((self.x, point.x, self.cuts[0]), (self.y, point.y, self.cuts[1]))
         )
         meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
         if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
-            meaning = " (relevant documents are ranked low; whether fewer of them are found is not decided)"
+            meaning = " (relevant documents are ranked low; whether fewer are retrieved is undecided)"
         judged = ""
         if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
-            judged = f"; {percent(point.judged)} of its first 10 are judged, so recall may be low for want of judgments"
+            judged = (
+                f"; {percent(point.judged)} of its top 10 documents are judged, so recall may"
+                " be low because of missing judgments"
+            )
         return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
 
     def _describe_change(self, x: TestedChange, y: TestedChange) -> Iterator[str]:
         """Yield the changes of a run against the baseline, over all topics, by slice and by topic."""
         run = x.system
         if x.result.n < 2:
-            yield f"{run}: too few topics to test what changed against {self.baseline}."
+            yield f"{run}: too few topics to test changes from {self.baseline}."
             return
         yield f"{run} against {self.baseline}: {x.part} {x.describe()}, {y.part} {y.describe()}."
         run_changes = [change for change in self.changes if change.system == run]

@@ -136,7 +136,9 @@ def matrix_of_scores(
     ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
     for cut, (low, high), axis in zip(axis_cuts, ranges, axes, strict=True):
         if not low <= cut <= high:
-            raise InputError(f"{cut:g} is outside of the range of {axis}", fix=f"use a cut from {low:g} to {high:g}")
+            raise InputError(
+                f"the cut {cut:g} is outside the range of {axis}", fix=f"use a cut from {low:g} to {high:g}"
+            )
     points: list[MatrixPoint] = []
     for name in run_names:
         # The means of the baseline are the default cuts, so it is classified only with cuts from the caller.
@@ -162,7 +164,7 @@ def matrix_of_scores(
         y=axes[1],
         baseline=baseline_name,
         cuts=axis_cuts,
-        given_cuts=cuts is not None,
+        custom_cuts=cuts is not None,
         points=tuple(points),
         changes=changes_of_quantities(quantities, topic_sets, Choices(alpha=1 - level, resamples=resamples, seed=seed)),
         lost=losses,

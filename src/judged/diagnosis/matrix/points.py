@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "coverage problem", "both problems")
 """Quadrants: high on both axes; low on y only; low on x only; low on both."""
 LOW, HIGH, UNDECIDED = "below", "above", "undecided"
-NOTHING = "nothing relevant"
+NO_RELEVANT = "no relevant documents"
 SHORT = dict(zip((*QUADRANTS, UNDECIDED), ("healthy", "ranking", "coverage", "both", "?"), strict=True))
 """Short forms of quadrants for tables."""
 
@@ -153,5 +153,5 @@ def topic_quadrants(values: Floats, cuts: tuple[float, float], no_relevant: Bool
     low_x, low_y = x < cuts[0] - tolerances[0], y < cuts[1] - tolerances[1]
     names = np.array([[HEALTHY, RANKING], [COVERAGE, BOTH]], dtype=object)[low_x.astype(int), low_y.astype(int)]
     if no_relevant is not None:
-        names = np.where(no_relevant, NOTHING, names)
+        names = np.where(no_relevant, NO_RELEVANT, names)
     return tuple(np.where(np.isnan(x) | np.isnan(y), "", names).tolist())

@@ -166,11 +166,12 @@ class Needs(ReadOnly, AnswerOfScores):
             measure_table = tables[0].take([i for i, row in enumerate(rows) if row.measure == name])
             run, *others = measure_table.columns
             tables.append(Table(name, (replace(run, title=name), *others), only="people"))
-        similarity_legend = f"; overlap, RBO: how alike the first {self.cutoff} documents of two wordings are"
+        similarity_legend = f"; overlap, RBO: similarity of the top {self.cutoff} documents of two wordings"
         legend = (
-            "mean: of the means over wordings; worst wording, best: of the worst and best score of each need; sd:"
-            " standard deviation between wordings; consistency: share of the variance that lies between needs (1:"
-            f" wording does not matter){'' if np.isnan(self.overlap).all() else similarity_legend}"
+            "mean: mean over needs of the mean over wordings; worst wording, best: mean over"
+            " needs of the worst and best"
+            " score; sd: standard deviation between wordings; consistency: share of the variance between needs (1: no"
+            f" effect of the wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
         return [*tables[:-1], replace(tables[-1], note=legend)]
 
@@ -261,7 +262,7 @@ class Needs(ReadOnly, AnswerOfScores):
     def sentences(self) -> tuple[str, ...]:
         """Means and consistency of each run, and comparisons over needs."""
         needs, queries = counted(len(self.needs), "need"), counted(sum(map(len, self.query_ids)), "query", "queries")
-        rule = "each need counts once, and intervals and tests are over needs, as its wordings are not independent"
+        rule = "each need counts once, and CIs and tests are over needs, because wordings of a need are not independent"
         sentences = [f"{needs}, worded by {queries}: {rule}."]
         sentences += [self._run_sentences(row) for row in self._summaries_by_mean()[:_MAX_LINES]]
         if self.comparison is not None:
@@ -275,29 +276,29 @@ class Needs(ReadOnly, AnswerOfScores):
         parts = [f"{row.run} has {row.measure} {mean} on average, and {worst} with the worst wording of each need."]
         share, limits = row.consistency.value, row.consistency.interval
         if math.isnan(share):
-            reason = "too few needs have two, or nothing varies"
+            reason = "too few needs have two wordings, or scores do not vary"
             parts.append(f"Its consistency over wordings is unknown: {reason}.")
         else:
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
-            between = f"{percent(share)}{ci} of the variance of its scores lies between needs"
-            parts.append(f"{between}, the rest between wordings.")
+            between = f"{percent(share)}{ci} of the variance of its scores is between needs"
+            parts.append(f"{between}, and the rest between wordings.")
         if not math.isnan(row.overlap):
-            shared = f"Two wordings share {percent(row.overlap)} of their first {self.cutoff} documents"
+            shared = f"Two wordings share on average {percent(row.overlap)} of their top {self.cutoff} documents"
             parts.append(f"{shared} (RBO {decimal(row.rbo, 2)}).")
         return " ".join(parts)
 
 
 def _pair_sentence(pair: Pair) -> str:
-    test, verdict = pair.result, f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
+    test, verdict = pair.result, f"No significant difference between {pair.second} and {pair.first} in {pair.measure}"
     if pair.better is not None:
         verdict = describe_winner(test.test, pair.better, pair.other(pair.better), pair.measure)
     difference = _format_with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
     correction = f" after {test.correction}" if test.correction not in {"", "none"} else ""
     p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{correction}"
-    sentence = f"{verdict}: {pair.second} - {pair.first} {difference} over {counted(test.n, 'need')}{p}."
+    sentence = f"{verdict}: {pair.second} - {pair.first} = {difference} over {counted(test.n, 'need')}{p}."
     if pair.insufficiency:
         return f"{sentence} {pair.insufficiency.sentence('need')}"
-    sensitivity = f" It is sensitive to {counted(len(pair.few_topics), 'need')}: {', '.join(pair.few_topics)}."
+    sensitivity = f" The result is sensitive to {counted(len(pair.few_topics), 'need')}: {', '.join(pair.few_topics)}."
     return sentence + sensitivity * pair.sensitive
 
 

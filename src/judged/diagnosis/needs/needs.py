@@ -171,7 +171,7 @@ def _mean_measures(scores: Scores) -> tuple[Scores, list[Note]]:
     if not means:
         raise InputError(f"{dropped} is not a mean over topics", fix="use a measure such as nDCG@10")
     if dropped:
-        notes.append(Note("no-mean", f"left out because they are not means over topics: {dropped}"))
+        notes.append(Note("no-mean", f"excluded because they are not means over topics: {dropped}"))
         table = select_measures(table, means)
     return table, notes
 
@@ -233,11 +233,11 @@ def _notes(table: Scores, need_of: dict[str, str], groups: Sequence[Ints]) -> li
     notes: list[Note] = []
     if unknown := [query for query in table.query_ids if query not in need_of]:
         share = f"{len(unknown)} of {counted(len(table.query_ids), 'topic')}"
-        notes.append(Note("need-unknown", f"left out because their need is unknown: {share}: {first_few(unknown)}"))
+        notes.append(Note("need-unknown", f"excluded because their need is unknown: {share}: {first_few(unknown)}"))
     if num_single := sum(len(group) == 1 for group in groups):
         verb, pronoun = ("has", "its") if num_single == 1 else ("have", "their")
         share = f"{num_single} of {counted(len(groups), 'need')}"
-        notes.append(Note("one-wording", f"{share} {verb} only one wording: {pronoun} spread is unknown"))
+        notes.append(Note("one-wording", f"{share} {verb} only one wording: {pronoun} variation is unknown"))
     return notes
 
 
@@ -271,7 +271,7 @@ def _need_column(names: Sequence[str], column: str | None, where: str) -> str:
     if column is None:
         column = next((name for name in _COLUMNS if name in names), names[0] if len(names) == 1 else None)
     if column not in names:
-        problem = f"no attribute {column!r}" if column else "no attribute is known to be the need"
+        problem = f"no attribute {column!r}" if column else "the column of needs is unknown"
         fix = f"set column= (--column) to one of {', '.join(names) or 'none'}"
         raise InputError(problem, fix=fix, path=where)
     return cast("str", column)
@@ -330,10 +330,12 @@ def expand_to_variants(qrels: Qrels, needs: Mapping[str, str]) -> tuple[Qrels, s
         return qrels, ""
     ambiguous = sorted(query for query in judged_needs if needs.get(query, query) != query)
     if ambiguous:
-        problem = f"{ambiguous[0]!r} is a query id and also the name of a need: the qrels could be of either"
+        problem = f"{ambiguous[0]!r} is both a query id and the name of a need, so the qrels are ambiguous"
         raise InputError(problem, fix="expand them to query ids with judged.expand_qrels", path=qrels.where)
     expanded = expand_qrels(qrels, needs)
-    return expanded, f"the judgments are of needs: each of {len(expanded.topics)} query variants has those of its need"
+    return expanded, (
+        f"the judgments are of needs: each of {len(expanded.topics)} query variants gets the judgments of its need"
+    )
 
 
 _MAX_PAIRS = 300  # compared per need; of more pairs, an evenly spaced sample is used

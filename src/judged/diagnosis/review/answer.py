@@ -172,7 +172,7 @@ _MAX_SNIPPET = 200  # characters of the text of a document
 _RATE_COLUMNS = (
     ("false_positives", "false_positive_rate", "returned", "documents judged not relevant"),
     ("unjudged", "unjudged_rate", "returned", "documents that are not judged"),
-    ("false_negatives", "miss_rate", "relevant", "relevant documents not among the first {}"),
+    ("false_negatives", "miss_rate", "relevant", "relevant documents not in the top {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
     "The list contains errors of these runs: if only these pairs are judged again, their scores rise against those of"
@@ -227,15 +227,15 @@ class ReviewRates:
     false_positives: int
     unjudged: int
     relevant: int  # number of relevant documents in the qrels
-    # low, missed: relevant documents below rank k, and not returned
-    low: int
-    missed: int
-    without_place: int  # relevant documents that cannot be in the top k, because their topic has more than k
+    # ranked_lower, not_returned: relevant documents below rank k, and not returned
+    ranked_lower: int
+    not_returned: int
+    unreachable: int  # relevant documents that cannot be in the top k, because their topic has more than k
 
     @property
     def false_negatives(self) -> int:
         """Number of relevant documents outside of the top k."""
-        return self.low + self.missed
+        return self.ranked_lower + self.not_returned
 
     @property
     def false_positive_rate(self) -> float:
@@ -320,7 +320,7 @@ class ReviewList(Answer):
     def facts(self) -> dict[str, Any]:
         """Return the options, and the number of labels of each kind."""
         facts = {name: getattr(self, name) for name in ("measure", "cutoff", "rel", "highest", "kinds")}
-        return facts | {"found": self.counts_by_kind, "n_reversed": self.n_reversed}
+        return facts | {"counts": self.counts_by_kind, "n_reversed": self.n_reversed}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return rates, items with texts, and sentences."""
@@ -334,7 +334,7 @@ class ReviewList(Answer):
         columns += columns_of(items, ("slices", ANY) if has_slices else "slices")
         snippets = [Texts({"": Text(item.title, item.text)}).snippet("", _MAX_SNIPPET) for item in items]
         query_column = Column("query", [item.query for item in items], truncated(120), below=True)
-        snippet_column = Column("says", snippets, TEXT, only="people", below=True)
+        snippet_column = Column("snippet", snippets, TEXT, "text", only="people", below=True)
         text_columns = [column for column in (query_column, snippet_column) if any(column.values)]
         columns += [*text_columns, *columns_of(items, ("grade", grade), ("other_grade", grade, "other"))]
         for name, show, key in (("rank", COUNT, "ranks"), ("change", CHANGE, "change")):
@@ -345,7 +345,7 @@ class ReviewList(Answer):
         if not has_run_columns:
             in_top = [sum(rank is not None and rank <= self.cutoff for rank in item.ranks.values()) for item in items]
             run_texts = [f"{count} of {counted(len(self.runs), 'run')}" for count in in_top]
-            columns.append(Column("shown", run_texts, TEXT, f"in first {self.cutoff} of", only="people"))
+            columns.append(Column("shown", run_texts, TEXT, f"in the top {self.cutoff} of", only="people"))
             columns.append(Column("largest", [item.largest for item in items], CHANGE, "largest change", only="people"))
         yes = Show(lambda is_true: "yes" if is_true else "", "bool")
         formats = ("difference", "reverses_order") if single else (("difference", CHANGE), ("reverses_order", yes))
@@ -376,9 +376,9 @@ class ReviewList(Answer):
         counts = ", ".join(f"{n} unjudged" if kind == "unjudged" else counted(n, kind) for kind, n in kinds)
         count, has_several_runs = len(self.items), len(self.runs) > 1
         is_limited = count < sum(map(self.counts_by_kind.__getitem__, self.kinds))
-        listed = f"; listed: the {count} most informative" if is_limited else ""
+        listed = f"; the {count} most informative are listed" if is_limited else ""
         run_suffix = " of some run" if has_several_runs else ""
-        texts.append(f"Labels to review, each topic and document once: {counts}{run_suffix}{listed}.")
+        texts.append(f"Labels to review, one per topic and document: {counts}{run_suffix}{listed}.")
         if has_several_runs:
             first, second = self.runs[:2]
             texts.append(
@@ -387,9 +387,9 @@ class ReviewList(Answer):
                 f" The difference is {second} minus {first}."
             )
         texts.append(
-            f"The change is that of the topic's {self.measure}, if the label were the other grade: {self.highest:g} for"
-            " documents that are not relevant or not judged, 0 for relevant ones. It is not the probability of an"
-            " error."
+            f"The column change shows the change of the topic's {self.measure} if the label had the other grade:"
+            f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. It is"
+            " not the probability of an error."
         )
         return (*texts, _BIAS_WARNING)
 
@@ -397,13 +397,14 @@ class ReviewList(Answer):
         """Yield the counts of a run, and the slices with the highest rates among those with enough topics."""
         counts = [f"{getattr(row, count)}{_percent(getattr(row, rate))}" for count, rate, *_ in _RATE_COLUMNS]
         wrong, unjudged, missing = counts
-        reason = f"as their topics have more than {self.cutoff}"
-        no_place = f" ({row.without_place} of them can have no place there, {reason})"
+        reason = f"because their topics have more than {self.cutoff} relevant documents"
+        unreachable = f" {row.unreachable} relevant documents cannot be in the top {self.cutoff}, {reason}."
         yield (
-            f"{row.run}: of the {counted(row.returned, 'document')} among the first {self.cutoff} of"
+            f"{row.run}: of the {counted(row.returned, 'document')} in the top {self.cutoff} of"
             f" {counted(row.n, 'topic')}, {wrong} are judged not relevant and {unjudged} are not judged. Of"
-            f" {counted(row.relevant, 'relevant document')} {missing} are not among them: {row.low} stand lower,"
-            f" {row.missed} were not returned{no_place if row.without_place else ''}."
+            f" {counted(row.relevant, 'relevant document')}, {missing} are not in the top {self.cutoff}:"
+            f" {row.ranked_lower} are ranked lower, and {row.not_returned} were not returned."
+            f"{unreachable if row.unreachable else ''}"
         )
         slices = [part for part in self.rates if part.run == row.run and part.slice and not part.small]
         highest: list[str] = []
@@ -414,8 +415,8 @@ class ReviewList(Answer):
                 highest.append(f"of {description.format(self.cutoff)} in {part.slice} ({counts})")
         if highest:  # not tested, so no claim about these slices
             yield (
-                f"{row.run}, slices with enough topics: the highest share {', '.join(highest)}. That is where to look"
-                " first; it was not tested."
+                f"{row.run}, slices with enough topics: the highest share {', '.join(highest)}. These shares were not"
+                " tested."
             )
 
 
@@ -427,15 +428,17 @@ def _rates_table(rates: Sequence[ReviewRates], cutoff: int) -> Table:
     columns = [
         *columns_of(rates, ("run", TEXT)),
         Column("slice", [row.slice for row in rates], slice_format, details=marks, only="" if has_slices else "data"),
-        *columns_of(rates, "small", ("n", COUNT, "topics"), ("returned", COUNT, f"first {cutoff}")),
+        *columns_of(rates, "small", ("n", COUNT, "topics"), ("returned", COUNT, f"top {cutoff}")),
     ]
-    titles = "false positive", "unjudged", f"not in first {cutoff}"
+    titles = "false positive", "unjudged", f"not in top {cutoff}"
     for (name, rate, *_), title in zip(_RATE_COLUMNS, titles, strict=True):
         columns += columns_of(rates, ("relevant", COUNT)) if name == "false_negatives" else ()
         shares = [_percent(getattr(row, rate)).strip() for row in rates]
         columns.append(Column(name, [getattr(row, name) for row in rates], COUNT, title, details=shares))
         columns += columns_of(rates, rate)
-    columns += columns_of(rates, ("low", COUNT), ("missed", COUNT), "without_place")
+    columns += columns_of(
+        rates, ("ranked_lower", COUNT, "ranked lower"), ("not_returned", COUNT, "not returned"), "unreachable"
+    )
     return Table("rates", tuple(columns), labels=1 + has_slices)
 
 

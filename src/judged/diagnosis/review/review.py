@@ -124,7 +124,7 @@ def review(
     run_list = runs_of(runs)
     highest = float(judgments.index.grade.max())
     if rel > max(highest, 1):  # 1 is the default, and judgments with relevant documents may still be added
-        problem = f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}"
+        problem = f"no document has grade {rel:g} or higher: the highest grade is {highest:g}"
         raise InputError(problem, fix=f"use a grade up to {max(highest, 1):g}", path=judgments.where)
     facts = None if documents is None else Documents.of(documents)
     extended = extend_runs(judgments, run_list, RankingRules(ties, depth, precision), cutoff, facts)
@@ -244,8 +244,8 @@ def _rates(extended: ExtendedRuns, relevant: Bools, cutoff: int, slicing: Slicin
         in_top = (ranks > 0) & (ranks <= cutoff)
         wrong, unjudged = (by_topic(in_top & ~relevant & ~extended.unjudged), by_topic(in_top & extended.unjudged))
         below_top, missed = by_topic(relevant & (ranks > cutoff)), by_topic(relevant & (ranks == 0))
-        returned, without_place = np.minimum(judged.returned, cutoff), np.maximum(num_relevant - cutoff, 0)
-        counts = (returned, wrong, unjudged, num_relevant, below_top, missed, without_place)
+        returned, unreachable = np.minimum(judged.returned, cutoff), np.maximum(num_relevant - cutoff, 0)
+        counts = (returned, wrong, unjudged, num_relevant, below_top, missed, unreachable)
         for slice_name, small, topic_mask in groups:
             totals = (int(count[topic_mask].sum()) for count in counts)
             rates.append(ReviewRates(judged.run.name, slice_name, int(topic_mask.sum()), small, *totals))

@@ -86,7 +86,7 @@ class Stages(Answer):
     >>> result.trace.parts.tolist()  # candidates and ranking, by topic
     [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     >>> result.verdicts
-    ('little lost', 'not found', 'not found')
+    ('small loss', 'not retrieved', 'not retrieved')
     """
 
     kind: ClassVar[str] = "stages"
@@ -104,7 +104,7 @@ class Stages(Answer):
     @property
     def title(self) -> str:
         """Systems and measure."""
-        return f"{' and '.join(trace.name for trace in self.traces)}: where {self.measure} is lost"
+        return f"{' and '.join(trace.name for trace in self.traces)}: loss of {self.measure} by stage"
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -124,7 +124,7 @@ class Stages(Answer):
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Verdict of each topic: little lost, not found, found but ranked badly, both, or nothing relevant."""
+        """Verdict of each topic: small loss, not retrieved, ranked low, both, or no relevant documents."""
         return self.trace.verdicts(self.choices)
 
     @property
@@ -227,7 +227,7 @@ class Stages(Answer):
         names = columns_of(rows, ("slice", TEXT), ("system", TEXT) if self.baseline else "system")
         columns = [*names, *columns_of(rows, ("n", COUNT), "small")]
         titles = {"score": str(self.measure), "best": "best", "recall": self._recall_title}
-        titles |= {f"lost_{name}": f"lost: {name}" for name in PARTS}
+        titles |= {f"lost_{name}": f"loss: {name}" for name in PARTS}
         for i, (name, title) in enumerate(titles.items()):
             means = [row.means[i] for row in rows]
             column = Column(name, [mean.value for mean in means], NUMBER, title, ci=[mean.ci for mean in means])
@@ -238,7 +238,7 @@ class Stages(Answer):
         counts = columns_of([row.verdicts for row in rows], *titles_of_verdicts)
         columns += [replace(column, only="data") for column in counts]
         note = f"{self._topics_note}; [{self.choices.interval.words}]"
-        note += f"; {SMALL}: too few topics to be judged by" if any(small_marks) else ""
+        note += f"; {SMALL}: too few topics" if any(small_marks) else ""
         return (
             Table("slices", tuple(columns), note=note, labels=labels).changed("n", details=small_marks),
             Table("verdicts", (*names, *counts), labels=labels, only="people"),
@@ -246,7 +246,7 @@ class Stages(Answer):
 
     @property
     def _topics_note(self) -> str:
-        return f"over {counted(len(self.query_ids), 'topic')}; candidates: first {self.choices.cutoff}"
+        return f"over {counted(len(self.query_ids), 'topic')}; candidates: top {self.choices.cutoff}"
 
     @property
     def _recall_title(self) -> str:
@@ -259,10 +259,11 @@ class Stages(Answer):
             return
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
-            f"{first} minus {second}, parts add up to the change of {self.measure}; paired randomization test,"
-            f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p by Holm: over the"
-            " parts for all topics, over slices and parts below; intervals are as wide as the correction asks; * p up"
-            f" to {options.alpha:g}"
+            f"{first} minus {second}; the parts add up to the change of {self.measure}; paired randomization test,"
+            f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
+            " corrected by Holm over"
+            " the parts for all topics, and over slices and parts for slices; CIs match the correction; *: p <="
+            f" {options.alpha:g}"
         )
         part = Show(lambda name: str(self.measure) if name == SCORE else name, "string")
         yield changes_table(self.changes, difference_title(first, second), note, part, runs=False)
@@ -292,12 +293,18 @@ class Stages(Answer):
         yield Column("best", trace.best.tolist(), NUMBER)
         yield Column("attainable_candidates", trace.attainable.tolist(), NUMBER, only="data")
         yield Column("recall", trace.recall.tolist(), NUMBER, self._recall_title)
-        yield Column("found", trace.num_found.tolist(), COUNT, details=[f"of {n}" for n in trace.relevant.tolist()])
+        yield Column(
+            "retrieved",
+            trace.num_retrieved.tolist(),
+            COUNT,
+            "hits",
+            details=[f"of {n}" for n in trace.relevant.tolist()],
+        )
         yield Column("relevant", trace.relevant.tolist(), COUNT, only="data")
         for name, part in zip(PARTS, trace.parts.tolist(), strict=True):
-            yield Column(f"lost_{name}", part, NUMBER, f"lost: {name}", only="data" if self.baseline else "")
+            yield Column(f"lost_{name}", part, NUMBER, f"loss: {name}", only="data" if self.baseline else "")
         yield Column("judged", trace.judged.tolist(), SHARE)
-        yield Column("foreign", trace.foreign.tolist(), COUNT, only="data")
+        yield Column("non_candidates", trace.non_candidates.tolist(), COUNT, only="data")
 
     def documents_table(self) -> Table:
         """Return a table of the relevant documents beyond the cutoff of the measure, with the stage that lost them."""
@@ -343,13 +350,13 @@ class Stages(Answer):
         sizes = np.stack([trace.score, *trace.parts[::-1]]).T.tolist()
         bars = list(zip(self.query_ids, self.verdicts, sizes, strict=True))
         order = np.argsort(trace.score - trace.best, kind="stable").tolist()
-        title = f"{trace.name}: where {self.measure} is lost, by topic"
-        title += f", the {_MAX_BARS} that lose most" if len(bars) > _MAX_BARS else ""
+        title = f"{trace.name}: loss of {self.measure} by topic"
+        title += f", the {_MAX_BARS} topics with the largest loss" if len(bars) > _MAX_BARS else ""
         return self._chart("topics", title, f"{self.measure} of {trace.name}", [bars[i] for i in order[:_MAX_BARS]])
 
     def _chart(self, name: str, title: str, score: str, bars: Sequence[tuple[str, str, list[float]]]) -> Chart:
         """Return a chart of stacked bars: score, loss by ranking, loss by candidates. They end at the best score."""
-        kinds = [str(self.measure), *(f"lost: {part}" for part in reversed(PARTS))]
+        kinds = [str(self.measure), *(f"loss: {part}" for part in reversed(PARTS))]
         rows = [
             {"bar": label, "part": kind, "start": start, "end": start + size, "size": size, "topics": description}
             for label, description, sizes in bars
@@ -358,7 +365,7 @@ class Stages(Answer):
         ]
         position_columns = (("start", NUMBER), ("end", NUMBER), ("size", NUMBER))
         columns = columns_of(rows, ("bar", TEXT), ("part", TEXT), *position_columns, ("topics", TEXT))
-        x_title = f"{score}, and the loss from the best"
+        x_title = f"{score}, and the loss relative to the best score"
         return Chart(
             name,
             title,
@@ -389,39 +396,39 @@ class Stages(Answer):
             return ""
         candidates, ranking = overall.losses[0].text(), overall.losses[-1].text()
         return (
-            f"{self.trace.name} scores {decimal(overall.score.value)} in {self.measure}, where"
-            f" {decimal(overall.best.value)} could be attained: {candidates} is lost because relevant documents are not"
-            f" among its first {self.choices.cutoff} candidates, {ranking} because the candidates are not in their best"
-            " order."
+            f"{self.trace.name} scores {decimal(overall.score.value)} in {self.measure}, and the best possible score is"
+            f" {decimal(overall.best.value)}: a loss of {candidates} is due to relevant documents that are not in its"
+            f" top {self.choices.cutoff} candidates, and a loss of {ranking} to the order of the candidates."
         )
 
     def _system_sentences(self) -> Iterator[str]:
         name, measure, cutoff = self.trace.name, self.measure, self.choices.cutoff
-        overall, foreign = self.headroom, self.trace.foreign_share
+        overall, non_candidate_share = self.headroom, self.trace.non_candidate_share
         if not overall.n:
-            yield f"{measure} leaves out every topic: there is nothing to say of {name}."
+            yield f"{measure} has no score on any topic, so the loss of {name} is unknown."
             return
         if overall.has_no_relevant:
-            yield "No topic has a relevant document: nothing can be lost."
+            yield "No topic has a relevant document, so no loss is possible."
             return
-        if foreign >= _MAX_NON_CANDIDATES:
+        if non_candidate_share >= _MAX_NON_CANDIDATES:
             yield (
-                f"{name} is not a ranking of these candidates: {percent(foreign)} of its documents are not among the"
-                f" first {cutoff} of {self.trace.candidates}. So losses of candidates and of ranking do not add"
-                " up to its loss."
+                f"{name} is not a ranking of these candidates: {percent(non_candidate_share)} of its documents are not"
+                f" in the top {cutoff} of {self.trace.candidates}. Therefore, the losses by"
+                " candidates and by ranking do"
+                " not add up to its loss."
             )
         yield self.headline
         ranking = overall.losses[-1]
-        if ranking.value > 0 and foreign < _MAX_NON_CANDIDATES:
+        if ranking.value > 0 and non_candidate_share < _MAX_NON_CANDIDATES:
             yield (
                 f"The best order of these candidates would score {decimal(overall.score.value + ranking.value)}: no"
-                f" reranker of the first {cutoff} of {self.trace.candidates} can gain more than"
+                f" reranker of the top {cutoff} of {self.trace.candidates} can gain more than"
                 f" {decimal(ranking.value)}."
             )
-        counts = ", ".join(f"{verdict} {count}" for verdict, count in overall.verdicts.items() if count)
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in overall.verdicts.items() if count)
         yield (
-            f"Topics of {name}: {counts} (a part counts from {self.choices.least:.0%} of the topic's best score and"
-            f" {self.choices.share:.0%} of its loss on)."
+            f"Topics of {name}: {counts} (a part counts if it is at least {self.choices.least:.0%} of the topic's best"
+            f" score and {self.choices.share:.0%} of its loss)."
         )
 
     def _change_sentences(self) -> Iterator[str]:
@@ -432,14 +439,14 @@ class Stages(Answer):
         opposite = overall[0].result.difference * overall[-1].result.difference < 0
         if opposite and any(change.significant for change in overall):
             yield (
-                "The parts move against each other: where less is found, less is left to be ranked badly, so such a"
-                " gain by ranking need not be a better ranker (nor such a loss a worse one)."
+                "The parts changed in opposite directions. If fewer relevant documents are candidates, fewer can be"
+                " ranked low, so the change by ranking does not necessarily show a better or worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
         for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):
             yield f"{self.trace.name} {sentence}"
         if small := {change.slice for change in self.changes if change.small}:
-            yield f"Too few topics to be tested: {', '.join(sorted(small))}."
+            yield f"Slices with too few topics for a test: {', '.join(sorted(small))}."
         kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
         for name, losses in self.lost.items():
             kind_counts = "".join(f"; {count} by {kind}" for kind, count in kinds) if name == SCORE else ""
@@ -449,9 +456,9 @@ class Stages(Answer):
     def _overall_change_sentence(self, score: TestedChange, parts: list[TestedChange]) -> str:
         first, second = (trace.name for trace in self.traces)
         if score.result.n < 2:
-            return "There are too few topics to test what changed."
+            return "There are too few topics to test the changes."
         if not any(change.result.difference for change in (score, *parts)):
-            return f"{first} and {second} score the same in {self.measure}, and lose it in the same parts."
+            return f"{first} and {second} have the same {self.measure} and the same losses by part."
         higher_or_lower = "lower" if score.result.difference < 0 else "higher"
         part_texts = " and ".join(change.describe(f" by {change.part}") for change in parts)
         size = decimal(abs(score.result.difference))

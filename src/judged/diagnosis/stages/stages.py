@@ -114,7 +114,7 @@ def stages(
     >>> qrels = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
     >>> first, second = {"q1": ["x", "a", "b"], "q2": ["x", "y"]}, {"q1": ["b", "a", "x"], "q2": ["y", "x"]}
     >>> result = stages(qrels, first, second)
-    >>> result.trace.attainable.tolist(), result.trace.num_found.tolist()
+    >>> result.trace.attainable.tolist(), result.trace.num_retrieved.tolist()
     ([1.0, 0.0], [2, 0])
     """
     options = StageOptions(cutoff, min_loss, min_share, fdr, alpha, resamples or default_resamples(1), seed)
@@ -170,24 +170,25 @@ def _run(source: Any) -> Run:
 def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:
     """Yield notes on one system, whose rankings are the candidates and, optionally, the final ranking."""
     if len(rankings) == 1 and not np.array_equal(measure(rankings[0]), trace.score, equal_nan=True):
-        text = f"{measure} uses ranks below {cutoff}: only the first {cutoff} documents are scored here"
-        yield Note("below-cutoff", f"{text}. To include more: --cutoff N, in Python cutoff=", trace.name)
-    if trace.foreign.any():
+        text = f"{measure} uses ranks below {cutoff}, but only the top {cutoff} documents are scored here"
+        yield Note("below-cutoff", f"{text}. To include more documents, set --cutoff (cutoff= in Python)", trace.name)
+    if trace.non_candidates.any():
         documents, measure_cutoff = trace.documents, getattr(measure, "cutoff", None)
         on_page = (documents.final > 0) & (documents.final <= (measure_cutoff or np.iinfo(np.int64).max))
         on_page &= (documents.candidate == 0) | (documents.candidate > cutoff)
-        topics = counted(int(np.count_nonzero(trace.foreign)), "topic")
+        topics = counted(int(np.count_nonzero(trace.non_candidates)), "topic")
         text = (
-            f"{trace.foreign.sum()} of its documents, on {topics}, are not among the first {cutoff} of"
-            f" {trace.candidates}; {np.count_nonzero(on_page)} of them are relevant and on the page. The loss by"
-            " ranking may be negative there; if more were candidates, say how many: --cutoff N, in Python cutoff="
+            f"{trace.non_candidates.sum()} of its documents, on {topics}, are not in the top {cutoff} of"
+            f" {trace.candidates}; {np.count_nonzero(on_page)} of them are relevant and within the cutoff of the"
+            " measure. The loss by ranking may be negative there. If there were more candidates, set their number with"
+            " --cutoff (cutoff= in Python)"
         )
-        yield Note("not-candidates", text, trace.name, trace.foreign_share)
+        yield Note("not-candidates", text, trace.name, trace.non_candidate_share)
     share = mean_of(trace.judged)
     if share < _MIN_JUDGED_SHARE:
         text = (
-            f"{percent(share)} of its first 10 documents are judged. Those without a judgment count as not relevant:"
-            " losses and the possible gain of a reranker depend on these judgments"
+            f"{percent(share)} of its top 10 documents are judged. Unjudged documents count as not relevant, so the"
+            " losses and the possible gain of a reranker depend on missing judgments"
         )
         yield Note("few-judged", text, trace.name, 1 - share)
 

@@ -88,11 +88,11 @@ def check_measure(measure: Measure) -> None:
     is_mean = measure.entry.aggregate == "mean"
     if best_grade_first and usable and is_mean and not traits.uses_all_labels and traits.topics_independent:
         return
-    reason = "need not be highest for the best grades first"
+    reason = "is not always highest if documents are sorted by grade"
     if not traits.needs_ranking:
         reason = "does not depend on the order"
     elif not is_mean:
-        reason = f"is a {measure.entry.aggregate}, which parts do not add up to"
+        reason = f"is a {measure.entry.aggregate}, so the parts of a loss do not add up to it"
     raise MeasureError(f"{measure} {reason}: its loss cannot be split into stages. Fix: use nDCG@10, AP, RR@10 or P@10")
 
 
@@ -113,15 +113,15 @@ def best_order(judged: Judged) -> Judged:
     return replace(ordered, reordered=True, title="best order of the candidates")
 
 
-HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
-    "little lost",
-    "not found",
-    "found but ranked badly",
+HEALTHY, NOT_RETRIEVED, RANKED_LOW, BOTH, NO_RELEVANT = VERDICTS = (
+    "small loss",
+    "not retrieved",
+    "ranked low",
     "both",
-    "nothing relevant",
+    "no relevant documents",
 )
 """Verdicts of a topic: the parts of its loss that are large."""
-SHORT: dict[str, str] = {BADLY_RANKED: "ranked badly", NOTHING: "no relevant"}
+SHORT: dict[str, str] = {NO_RELEVANT: "no relevant"}
 """Short forms of verdicts for tables."""
 PARTS = CANDIDATES, _ = ("candidates", "ranking")
 """Parts of a loss in two stages: relevant documents that are not candidates, and candidates ranked badly."""
@@ -156,26 +156,26 @@ class Trace:
     score: Floats = field(repr=False)
     parts: Floats = field(repr=False)  # (2, T): loss by candidates and by ranking; sums to best - score
     recall: Floats = field(repr=False)  # (T,): recall of the candidates
-    # relevant, num_found: (T,): number of relevant documents in the qrels, and among the candidates
+    # relevant, num_retrieved: (T,): number of relevant documents in the qrels, and among the candidates
     relevant: Ints = field(repr=False)
-    num_found: Ints = field(repr=False)
+    num_retrieved: Ints = field(repr=False)
     judged: Floats = field(repr=False)  # (T,): share of the top 10 of the final ranking that is judged
-    # foreign, returned: (T,): number of documents of the final ranking that are not candidates, and of all of them
-    foreign: Ints = field(repr=False)
+    # non_candidates, returned: (T,): number of documents of the final ranking that are no candidates, and of all
+    non_candidates: Ints = field(repr=False)
     returned: Ints = field(repr=False)
     documents: RelevantDocuments = field(repr=False)
 
     @property
-    def foreign_share(self) -> float:
+    def non_candidate_share(self) -> float:
         """Share of the documents of the final ranking that are not candidates."""
-        return float(self.foreign.sum() / max(int(self.returned.sum()), 1))
+        return float(self.non_candidates.sum() / max(int(self.returned.sum()), 1))
 
     def verdicts(self, options: StageOptions) -> tuple[str, ...]:
         """Return the large parts of the loss of each topic: large relative to the best score and to the loss."""
         not_found, low = (self.parts >= options.least * self.best * _TOLERANCE) & large_parts(self.parts, options)
-        kinds = np.array([[HEALTHY, BADLY_RANKED], [NOT_FOUND, BOTH]])[not_found.astype(int), low.astype(int)]
+        kinds = np.array([[HEALTHY, RANKED_LOW], [NOT_RETRIEVED, BOTH]])[not_found.astype(int), low.astype(int)]
         no_relevant = (self.relevant == 0) | np.isnan(self.score) | (self.best == 0)
-        return tuple(np.where(no_relevant, NOTHING, kinds).tolist())
+        return tuple(np.where(no_relevant, NO_RELEVANT, kinds).tolist())
 
 
 def trace_system(candidates: Judged, cutoff: int, final: Judged, measure: Measure, recall: Measure) -> Trace:
@@ -198,9 +198,9 @@ def trace_system(candidates: Judged, cutoff: int, final: Judged, measure: Measur
         parts=np.stack(list(parts.values())),
         recall=recall(candidates),
         relevant=final.num_relevant(rel).astype(np.int64),
-        num_found=candidates_in_cutoff.sum(candidates_in_cutoff.relevant(rel)).astype(np.int64),
+        num_retrieved=candidates_in_cutoff.sum(candidates_in_cutoff.relevant(rel)).astype(np.int64),
         judged=parse("Judged@10")(final),
-        foreign=_count_non_candidates(candidates, cutoff, final),
+        non_candidates=_count_non_candidates(candidates, cutoff, final),
         returned=final.returned.astype(np.int64),
         documents=RelevantDocuments(
             final.label_topic[labels],
@@ -272,7 +272,7 @@ class LossByStage:
     @property
     def has_no_relevant(self) -> bool:
         """Whether no topic has a relevant document."""
-        return self.verdicts[NOTHING] == sum(self.verdicts.values())
+        return self.verdicts[NO_RELEVANT] == sum(self.verdicts.values())
 
 
 def losses_by_slice(
@@ -346,7 +346,7 @@ class TopicStages(Answer):
             texts.append(
                 f"{trace.name}: {trace.verdicts(stages.choices)[i]}: {stages.measure}"
                 f" {decimal(float(trace.score[i]))} of {decimal(float(trace.best[i]))}, lost {parts}; relevant"
-                f" documents among the first {stages.choices.cutoff}: {trace.num_found[i]} of {trace.relevant[i]}."
+                f" documents in the top {stages.choices.cutoff}: {trace.num_retrieved[i]} of {trace.relevant[i]}."
             )
         if not len(self._documents()):
             has_no_relevant = not stages.trace.relevant[i]

@@ -40,7 +40,7 @@ class TradeoffRow:
     per_unit: Mapping[str, float | None]
     # whether no other run dominates it, and its score is above that of an empty result; None if a cost is unknown
     front: bool | None
-    sure: bool  # whether the paired tests confirm `front`
+    certain: bool  # whether the paired tests confirm `front`
     rivals: tuple[str, ...]  # best first; on the front: runs that may be as good; off the front: runs that dominate it
     equivalent: tuple[str, ...]  # runs with the same scores on every topic, and costs that are equal within the noise
     scores_as_empty: bool  # whether its score is not above that of an empty result
@@ -151,9 +151,9 @@ class Tradeoff(Answer):
         return Chart(
             name=cost,
             title=f"{self.measure} against {cost}",
-            subtitle=f"means with {self.level:.0%} intervals; dashed: the front of these two",
+            subtitle=f"means with {self.level:.0%} CIs; dashed: Pareto front",
             table=points,
-            sentence=f"{self.measure} of each run over its {cost}, with intervals, and the front of these two.",
+            sentence=f"{self.measure} of each run over its {cost}, with CIs and the Pareto front of both.",
             kind="points",
             x="cost",
             y="value",
@@ -190,10 +190,10 @@ class Tradeoff(Answer):
                 Column(f"per_unit_{cost}", per_unit, significant(), only="data"),
                 Column(f"per_{cost}", signed, significant(3, "+"), f"per {cost}", only="people"),
             ]
-        doubts = ["" if row.sure or row.front is None else "(not sure)" for row in rows]
+        doubts = ["" if row.certain or row.front is None else "(uncertain)" for row in rows]
         columns += [
             Column("front", [row.front for row in rows], YES_NO, details=doubts),
-            Column("sure", [row.sure for row in rows], YES_NO, only="data"),
+            Column("certain", [row.certain for row in rows], YES_NO, only="data"),
             *columns_of(rows, "rivals", "equivalent"),
             Column("scores_as_empty", [row.scores_as_empty for row in rows], YES_NO, only="data"),
         ]
@@ -210,14 +210,14 @@ class Tradeoff(Answer):
         )
         return (
             (
-                f"On the front, by {criteria}: {', '.join(self.front) or 'none'}. No other run is better or cheaper"
-                " beyond the noise, and no worse on all others."
+                f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. No other run is better than these runs"
+                " in one criterion beyond the noise, and not worse in all others."
             ),
             *(
-                f"{row.run} is there by its mean alone: the paired test leaves open whether a run that costs no more,"
-                f" but for noise, is as good in {self.measure}: {join_names(row.rivals)}."
+                f"{row.run} is on the front only by its mean: the paired test does not exclude that a run that costs no"
+                f" more, within the noise, is as good in {self.measure}: {join_names(row.rivals)}."
                 for row in front
-                if not row.sure
+                if not row.certain
             ),
             *self._equivalent_sentences(),
             *self._dominated_sentences(),
@@ -225,9 +225,9 @@ class Tradeoff(Answer):
             *self._unplaced_sentences(),
             *(self._gain_sentence(row) for row in front if row.run != self.baseline),
             (
-                f"Gains are mean differences over topics with their {self.level:.0%} intervals, each on its own; costs"
-                " without an interval are taken as exact. Being on the front does not make a run worth"
-                " its cost: how much a gain may cost is for whoever pays to decide."
+                f"Gains are mean differences over topics with {self.level:.0%} CIs, not corrected"
+                " for the number of runs."
+                " Costs without a CI are treated as exact. The front does not show whether a gain is worth its cost."
             ),
         )
 
@@ -235,11 +235,11 @@ class Tradeoff(Answer):
         """List the dominated runs, each with the best run that dominates it; those confirmed by the test first."""
         texts: list[str] = []
         for is_certain, text, reason in (
-            (True, "Dominated", "the paired test and the noise of costs leave no doubt"),
-            (False, "Dominated by the means, which is not sure", "that test finds no difference"),
+            (True, "Dominated", "confirmed by the paired test and the noise of costs"),
+            (False, "Dominated by the means only", "the paired test finds no significant difference"),
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
-                     if row.front is False and row.sure == is_certain and not row.scores_as_empty]  # fmt: skip
+                     if row.front is False and row.certain == is_certain and not row.scores_as_empty]  # fmt: skip
             if names:
                 texts.append(f"{text}, no better in {self.measure} and no cheaper: {join_names(names)}; {reason}.")
         return texts
@@ -251,7 +251,8 @@ class Tradeoff(Answer):
 
     def _empty_score_sentences(self) -> list[str]:
         names = [row.run for row in self.rows if row.scores_as_empty]
-        return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {join_names(names)}."
+        return [(f"Not on the front, because {self.measure} is not better than that of an empty"
+                 f" result: {join_names(names)}.")
                 ] if names else []  # fmt: skip
 
     def _unplaced_sentences(self) -> list[str]:
@@ -260,11 +261,11 @@ class Tradeoff(Answer):
             if row.front is None:
                 unknown = [name for name in self.costs if row.costs[name] is None]
                 by_missing.setdefault(listed(unknown) if unknown else self.measure, []).append(row.run)
-        return [f"Not placed, as {missing} is not known: {', '.join(runs)}." for missing, runs in by_missing.items()]
+        return [f"Not placed, because {missing} is unknown: {', '.join(runs)}." for missing, runs in by_missing.items()]
 
     def _gain_sentence(self, row: TradeoffRow) -> str:
         limit_texts = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
-        limits = f" ({limit_texts[0]} to {limit_texts[1]})" if limit_texts else ""
+        limits = f" ({self.level:.0%} CI [{', '.join(limit_texts)}])" if limit_texts else ""
         rates = {
             name: "" if rate is None else f" ({rate:.3g} for one unit of {name})" for name, rate in row.per_unit.items()
         }

@@ -307,7 +307,7 @@ def _pairwise_tests(values: Floats, test: str, level: float, resamples: int, see
     resamples = max(resamples, math.ceil(2 * len(pairs) / (1 - level)))
     tests = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
     if test in ("sign", "wilcoxon"):
-        raise InputError(f"the test {test!r} gives no interval", fix="use randomization, t or bootstrap")
+        raise InputError(f"the test {test!r} has no confidence interval", fix="use randomization, t or bootstrap")
     differences, better, same = np.zeros((3, num_runs, num_runs)), np.eye(num_runs) < 0, np.eye(num_runs) > 0
     is_testable = [insufficiency(difference.n, "verdict") is None for difference in tests]
     # Without correction, the 66 tests of 12 equal runs found a dominated run in 9 of 10 simulated samples.
@@ -389,7 +389,7 @@ def _rows(
                 cost_change=_none_for_nan(cost_names, change.tolist()),
                 per_unit=_none_for_nan(cost_names, per_unit),
                 front=not len(dominators) and not scores_as_empty if is_placed else None,
-                sure=is_placed and (scores_as_empty or bool(len(confirmed) if len(dominators) else not len(rivals))),
+                certain=is_placed and (scores_as_empty or bool(len(confirmed) if len(dominators) else not len(rivals))),
                 rivals=tuple(estimates[i].run for i in rivals.tolist()) if is_placed and not scores_as_empty else (),
                 equivalent=tuple(estimates[i].run for i in equals) if is_placed else (),
                 scores_as_empty=scores_as_empty,
@@ -407,8 +407,8 @@ def _notes(costs: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tu
     unplaced = [row.run for row in rows if row.front is None]
     unscored = [run for run in costs.by_run if run not in runs]
     messages = (
-        ("costs-missing", unplaced, "without all costs, and so not on the front"),
+        ("costs-missing", unplaced, "runs without all costs, which are not placed on the front"),
         ("costs-unused", unscored, "costs of runs that were not scored"),
-        ("costs-no-number", costs.left_out, "columns without a number are not costs"),
+        ("costs-no-number", costs.left_out, "ignored cost columns without a number"),
     )
     return tuple(Note(rule, f"{text}: {first_few(names)}") for rule, names, text in messages if names)

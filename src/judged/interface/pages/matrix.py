@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 
 Y, X = RANKING_AND_CANDIDATES
-Quadrant: TypeAlias = Literal["", "healthy", "ranking problem", "coverage problem", "both problems", "nothing relevant"]
+Quadrant: TypeAlias = Literal[
+    "", "healthy", "ranking problem", "coverage problem", "both problems", "no relevant documents"
+]
 SortKey: TypeAlias = Literal["query_id", "-query_id", "x", "-x", "y", "-y", "change", "-change"]
 Box: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 

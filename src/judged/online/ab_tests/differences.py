@@ -449,7 +449,8 @@ def _verdict_by_primary(
         names = listed([str(row.metric) for row in undecided])
         reasons.append(f"{names} may be worse by more than {percent(margin)} of the baseline.")
     open_rows = [*([primary] if low <= 0 else []), *undecided]
-    if unscaled := [str(row.metric) for row in open_rows if math.isnan(row.relative.value)]:
+    has_ci = [row for row in open_rows if not math.isnan(row.difference.low)]
+    if unscaled := [str(row.metric) for row in has_ci if math.isnan(row.relative.value)]:
         reasons.append(
             f"{listed(unscaled)}: the relative difference is undefined, because the CI of the baseline includes 0."
         )

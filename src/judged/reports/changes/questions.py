@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
 
 
-QuestionState: TypeAlias = Literal["good", "bad", "undecided", "look", "not tested", "blank"]
+QuestionState: TypeAlias = Literal["good", "bad", "undecided", "inspect", "not tested", "no data"]
 _MAX_WORST_TOPICS = 5
 
 
 @dataclass(frozen=True)
 class ReviewQuestion:
-    """ReviewQuestion of a review with its answer.
+    """Question of a review with its answer.
 
-    ``state``: ``good`` and ``bad`` are answers; ``undecided``: a test without a significant result; ``look``: a result
-    to inspect; ``not tested``: not enough data for a test; ``blank``: no input. ``finding``: the result, the reason for
-    a missing test, or the option that provides the input.
+    ``state``: ``good`` and ``bad`` are answers; ``undecided``: a test without a significant result; ``inspect``: a
+    result to inspect; ``not tested``: not enough data for a test; ``no data``: no input. ``finding``: the result, the
+    reason for a missing test, or the option that provides the input.
     """
 
     question: str
@@ -69,7 +69,7 @@ def answer_better(comparison: Comparison) -> ReviewQuestion:
     if missing := insufficiency(pair.result.n, "verdict"):
         state, finding = "not tested", f"{missing.sentence('topic')} {_difference_sentence(pair)}"
     table = embed_block(comparison.pair_table(), "measures", title="All measures")
-    return ReviewQuestion("Is it better?", state, finding, (table,))
+    return ReviewQuestion("Is the candidate better?", state, finding, (table,))
 
 
 def _difference_sentence(pair: Pair) -> str:
@@ -85,7 +85,7 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
     worst = [int(i) for i in np.argsort(gains, kind="stable")[:_MAX_WORST_TOPICS] if gains[i] < 0]
     measure = scores.measure_names[0]
     if not worst:
-        return ReviewQuestion("What to look at first?", "good", f"No topic loses {measure}.")
+        return ReviewQuestion("Which topics lost most?", "good", f"No topic got worse by {measure}.")
     ids = [scores.query_ids[i] for i in worst]
     table = Table(
         "losses",
@@ -98,10 +98,11 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
             ),
             Column("difference", [float(scores.values[1, 0, i] - scores.values[0, 0, i]) for i in worst], CHANGE),
         ),
-        f"Topics that lose most {measure}",
+        f"Topics with the largest loss of {measure}",
     )
-    finding = f"{int((gains < 0).sum())} of {counted(len(gains), 'topic')} lose {measure}, most of all {listed(ids)}."
-    return ReviewQuestion("What to look at first?", "look", finding, (table,))
+    n_worse = int((gains < 0).sum())
+    finding = f"{n_worse} of {counted(len(gains), 'topic')} got worse by {measure}, most of all {listed(ids)}."
+    return ReviewQuestion("Which topics lost most?", "inspect", finding, (table,))
 
 
 def answer_slices(comparison: SliceComparison) -> ReviewQuestion:
@@ -111,19 +112,19 @@ def answer_slices(comparison: SliceComparison) -> ReviewQuestion:
     better = [row.slice for row in significant if row.better == row.second]
     worse = [row.slice for row in significant if row.better == row.first]
     state: QuestionState = "bad" if worse else "good" if better else "undecided"
-    sentences = [f"{verb}: {listed(names)}." for verb, names in (("Improved", better), ("Paid", worse)) if names]
-    finding = " ".join(sentences) or f"No slice is shown to ({counted(len(tested), 'slice')} tested)."
+    sentences = [f"{verb}: {listed(names)}." for verb, names in (("Improved", better), ("Worse", worse)) if names]
+    finding = " ".join(sentences) or f"No significant difference on any slice ({counted(len(tested), 'slice')} tested)."
     if not tested:
-        state, finding = "not tested", "No slice has enough topics to be tested."
-    table = embed_block(comparison.overview(), "slices", title="By slice")
-    return ReviewQuestion("Which slice improved, which paid?", state, finding, (table,))
+        state, finding = "not tested", "No slice has enough topics for a test."
+    table = embed_block(comparison.overview(), "slices", title="Slices")
+    return ReviewQuestion("Which slices improved or got worse?", state, finding, (table,))
 
 
 def answer_measure_agreement(disagreement: Disagreement) -> ReviewQuestion:
     """Answer whether two measures prefer the same system."""
     first, second = disagreement.means
-    state: QuestionState = "look" if first.side * second.side < 0 else "good"
-    return ReviewQuestion("Do measures agree?", state, " ".join(disagreement.sentences[:1]))
+    state: QuestionState = "inspect" if first.side * second.side < 0 else "good"
+    return ReviewQuestion("Do the measures agree?", state, " ".join(disagreement.sentences[:1]))
 
 
 def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> ReviewQuestion:
@@ -135,7 +136,7 @@ def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Re
         for by_run in [numbers_by_run(path, column)]
     }  # fmt: skip
     if missing := [column for column, run_means in means.items() if not np.isfinite(run_means).all()]:
-        problem = f"both runs must have a number of {listed(missing)}"
+        problem = f"both runs must have at least one number in the column {listed(missing)}"
         fix = f"use {listed(names)}, or baseline and candidate, in the column run"
         raise InputError(problem, fix=fix, path=str(path))
     rises = [column for column, (old, new) in means.items() if new > old]
@@ -148,10 +149,11 @@ def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Re
             Column("relative", [new / old - 1 if old else np.nan for old, new in means.values()], SHARE, "change"),
         ),
         "Costs",
-        note="means over the rows of a run, as they stand: nothing is tested",
+        note="means over the rows of each run, without a significance test",
     )
-    finding = f"{listed(rises)} {'rises' if len(rises) == 1 else 'rise'}." if rises else "No cost rises."
-    return ReviewQuestion("Which cost rises?", "bad" if rises else "good", finding, (table,))
+    increases = f"Increased mean cost (not tested): {listed(rises)}."
+    finding = increases if rises else "No mean cost increased (not tested)."
+    return ReviewQuestion("Did any cost increase?", "bad" if rises else "good", finding, (table,))
 
 
 def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
@@ -181,48 +183,52 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
         Column("reviewed", reviewed.tolist(), COUNT),
         Column("share", (wrong / reviewed).tolist(), SHARE, ci=intervals),
     )
-    note = "95% intervals of each share; state by whether they overlap, which is cautious"
-    table = Table("false_positives", columns, "False positives in review", note=note)
-    finding = f"{wrong[1]} of {reviewed[1]}, was {wrong[0]} of {reviewed[0]}."
+    note = "95% CI of each share; shares differ if their CIs do not overlap, which is a conservative test"
+    table = Table("false_positives", columns, "False positives in the manual review", note=note)
+    finding = f"Wrong results: {wrong[1]} of {reviewed[1]}; baseline: {wrong[0]} of {reviewed[0]}."
     finding += f" {missing.sentence('reviewed result')}" if missing else ""
-    return ReviewQuestion("Are fewer results wrong in review?", state, finding, (table,))
+    return ReviewQuestion("Are fewer results wrong in the manual review?", state, finding, (table,))
 
 
 def answer_lost_topics(scores: Scores) -> ReviewQuestion:
     """Answer whether the candidate returns no results for topics for which the baseline does."""
     lost = find_lost_topics(scores, [0, 1])
-    finding = f"Nothing is returned any more for {listed(lost)}." if lost else "No topic lost all its results."
-    return ReviewQuestion("Are there more queries without results?", "bad" if lost else "good", finding)
+    finding = f"The candidate returns no results for {listed(lost)}." if lost else "No topic lost all its results."
+    return ReviewQuestion("Did any topic lose all its results?", "bad" if lost else "good", finding)
 
 
 def answer_gate(gate: GateResult) -> ReviewQuestion:
     """Answer whether the candidate passes the gate."""
     states: Mapping[str, QuestionState] = {"pass": "good", "fail": "bad"}
     table = embed_block(gate.table("checks"), "gate", title="Gate")
-    return ReviewQuestion("Does the gate let it pass?", states.get(gate.status, "undecided"), gate.verdict, (table,))
+    return ReviewQuestion("Does the gate pass?", states.get(gate.status, "undecided"), gate.verdict, (table,))
 
 
 def answer_ab_test(test: ABTest, verdict: Verdict) -> ReviewQuestion:
     """Answer with the verdict of the A/B test on the candidate's arm."""
     states: Mapping[str, QuestionState] = {"ship": "good", "do not ship": "bad", "invalid": "bad"}
-    table = embed_block(test.table("differences"), "users", title="What differs for users")
-    return ReviewQuestion("Do users fare better?", states.get(verdict.decision, "undecided"), str(verdict), (table,))
+    table = embed_block(test.table("differences"), "users", title="Metrics of the A/B test")
+    return ReviewQuestion(
+        "Is the candidate better in the A/B test?", states.get(verdict.decision, "undecided"), str(verdict), (table,)
+    )
 
 
 def answer_interleaving(result: Interleaving) -> ReviewQuestion:
     """Answer whether users prefer the candidate's results in interleaved lists."""
     states: Mapping[str, QuestionState] = {"preferred": "good", "not preferred": "bad"}
     finding = f"{result.other}: {result.decision}. {' '.join(result.reasons)}"
-    table = embed_block(result.table("preferences"), "preferences", title="What clicks prefer in mixed lists")
+    table = embed_block(result.table("preferences"), "preferences", title="Preferences in interleaved lists")
     state: QuestionState = states.get(result.decision, "undecided")
-    return ReviewQuestion("Do users prefer it in one list?", state, finding, (table,))
+    return ReviewQuestion("Do users prefer the candidate in interleaved lists?", state, finding, (table,))
 
 
 def answer_rollback(watch: Watch) -> ReviewQuestion:
     """Answer whether the last deployment should be rolled back."""
-    question = "Should it be taken back?"
+    question = "Should the deployment be rolled back?"
     if not watch.rollbacks:
-        return ReviewQuestion(question, "blank", "Name the deployment in the watch's file: [[event]], deploy = true.")
+        return ReviewQuestion(
+            question, "no data", "Add the deployment to the watch file: `[[event]]` with `deploy = true`."
+        )
     last = watch.rollbacks[-1]
     states: Mapping[str, QuestionState] = {"roll back": "bad", "keep": "good"}
     table = embed_block(watch.table("deployments"), "deployments", title="Deployments")
@@ -232,8 +238,8 @@ def answer_rollback(watch: Watch) -> ReviewQuestion:
 _ALPHA = 0.05
 
 
-def answer_fixed(before: Failures, after: Failures, meant: str | None) -> ReviewQuestion:
-    """Answer whether the kind of failure `meant` was fixed, with the changes of all kinds."""
+def answer_fixed(before: Failures, after: Failures, target: str | None) -> ReviewQuestion:
+    """Answer whether the kind of failure `target` was fixed, with the changes of all kinds."""
     common = [topic for topic in before.funnel.query_ids if topic in set(after.funnel.query_ids)]
     rows = [_loss_change(kind, before, after, common) for kind in before.recoverable if kind in after.recoverable]
     shifts = list(_shifts(before, after, common))
@@ -244,26 +250,26 @@ def answer_fixed(before: Failures, after: Failures, meant: str | None) -> Review
             Column("difference", [row.difference for row in rows], CHANGE, ci=[row.interval for row in rows]),
             *columns_of(rows, ("p", P_VALUE)),
         ),
-        f"What is lost of {before.funnel.measure}, by kind of failure",
-        note="means over the topics of which both losses are known; p of a paired test, each for itself",
+        f"Loss of {before.funnel.measure} by kind of failure",
+        note="means over topics with a known loss before and after; p-values of paired tests, not corrected",
     )
     blocks: tuple[Block, ...] = (table, _shifts_table(shifts)) if shifts else (table,)
-    question = "Did it mend what it was meant to?"
-    if meant is None:
-        return ReviewQuestion(question, "look", "No kind of failure was named.", blocks)
-    if FAILURES[meant].over_topics:
-        state, finding = _answer_fixed_over_topics(before, after, meant, shifts)
+    question = "Is the target failure fixed?"
+    if target is None:
+        return ReviewQuestion(question, "inspect", "No target failure was set (`--target-failure`).", blocks)
+    if FAILURES[target].over_topics:
+        state, finding = _answer_fixed_over_topics(before, after, target, shifts)
         return ReviewQuestion(question, state, finding, blocks)
-    row = next((row for row in rows if row.kind == meant), None)
+    row = next((row for row in rows if row.kind == target), None)
     if row is None:
-        finding = f"{meant} was not tested: {_untested_reasons(before, after, meant)}."
+        finding = f"{target} was not tested: {_untested_reasons(before, after, target)}."
         return ReviewQuestion(question, "not tested", finding, blocks)
     if missing := insufficiency(row.n, "verdict"):
-        return ReviewQuestion(question, "not tested", f"{meant} was not tested. {missing.sentence('topic')}", blocks)
+        return ReviewQuestion(question, "not tested", f"{target} was not tested. {missing.sentence('topic')}", blocks)
     # NaN compares as False, so a missing p-value is undecided.
     state = "undecided" if not row.p <= _ALPHA else "good" if row.difference < 0 else "bad"
-    n = counted(row.n, "topic")
-    finding = f"{meant} loses {decimal(row.after)} where it lost {decimal(row.before)} (p = {row.p:.2g}, {n})."
+    change = f"changed from {decimal(row.before)} to {decimal(row.after)}"
+    finding = f"The mean loss by {target} {change} (p = {row.p:.2g}, n = {counted(row.n, 'topic')})."
     return ReviewQuestion(question, state, finding, blocks)
 
 
@@ -308,8 +314,8 @@ class _Shift(NamedTuple):
     where: str
     quantity: str
     n: int
-    found_before: bool
-    found_after: bool
+    detected_before: bool
+    detected_after: bool
     difference: float
     interval: tuple[float, float] | None
     p: float
@@ -355,48 +361,52 @@ def _shifts_table(shifts: Sequence[_Shift]) -> Table:
         "shifts",
         (
             *columns_of(shifts, ("failure", TEXT), ("where", TEXT), ("n", COUNT, "topics")),
-            *columns_of(shifts, ("found_before", ANY, "shown before"), ("found_after", ANY, "shown after")),
+            *columns_of(shifts, ("detected_before", ANY, "detected before"), ("detected_after", ANY, "detected after")),
             Column("difference", [row.difference for row in shifts], CHANGE, ci=[row.interval for row in shifts]),
             Column("p", [shift.p for shift in shifts], P_VALUE, only="data"),
             *columns_of(shifts, ("adjusted", P_VALUE, "adjusted p")),
-            Column("what", [shift.quantity for shift in shifts], TEXT, "change of", below=True),
+            Column("quantity", [shift.quantity for shift in shifts], TEXT, below=True),
         ),
-        "Kinds that show over topics",
+        "Failures detected by tests over topics",
         labels=2,
-        note="shown: by the tests of 'judged traces failures'; change: after less before on the same topics, of classes"
-        " against all other topics; p by Holm",
+        note="detected: by the tests of 'judged traces failures'; difference: after minus before on the same topics,"
+        " for classes compared with all other topics; p-values corrected by Holm",
     )
 
 
 def _answer_fixed_over_topics(
-    before: Failures, after: Failures, meant: str, shifts: Sequence[_Shift]
+    before: Failures, after: Failures, target: str, shifts: Sequence[_Shift]
 ) -> tuple[QuestionState, str]:
-    """Answer whether a kind of failure that only tests over topics detect was detected before, and is less after."""
-    kinds = {meant} | ({SLICE_TEST} if meant == "intent" else set())
+    """Answer whether a failure that only tests over topics detect was detected before, and is less after."""
+    kinds = {target} | ({SLICE_TEST} if target == "intent" else set())
     relevant = [shift for shift in shifts if shift.failure in kinds]
     if not relevant:
-        return "not tested", f"{meant} was not tested: {_untested_reasons(before, after, meant)}."
+        return "not tested", f"{target} was not tested: {_untested_reasons(before, after, target)}."
     # A class of topics that loses more can have other causes than its intent.
-    alternatives = [kind for kind in dict.fromkeys((*before.alternatives, *after.alternatives)) if kind != meant]
-    is_class = meant == "intent" and any(shift.where != "subtopics" for shift in relevant)
-    caveat = f" It could also be {listed(alternatives, 'or')}." if alternatives and is_class else ""
-    detected = [shift for shift in relevant if shift.found_before]
+    alternatives = [kind for kind in dict.fromkeys((*before.alternatives, *after.alternatives)) if kind != target]
+    is_class = target == "intent" and any(shift.where != "subtopics" for shift in relevant)
+    caveat = f" Other possible causes: {listed(alternatives, 'or')}." if alternatives and is_class else ""
+    detected = [shift for shift in relevant if shift.detected_before]
     if not detected:
         tests = counted(len(relevant), "test")
-        return "undecided", f"Before, {meant} is not shown ({tests}), so nothing shows it mended.{caveat}"
+        return "undecided", f"Before the change, {target} was not detected ({tests}), so a fix cannot be shown.{caveat}"
     if all(shift.failure == SLICE_TEST for shift in relevant):
-        meant = f"a loss of a {SLICE_TEST}"
+        target = f"a loss of a {SLICE_TEST}"
     changes = [f"{shift.where} {decimal(shift.difference, 3, '+')} (p = {shift.adjusted:.2g})" for shift in detected]
-    is_lower, remaining = all(shift.is_lower for shift in detected), [row.where for row in relevant if row.found_after]
-    state: QuestionState = ("look" if is_lower else "bad") if remaining else "good" if is_lower else "undecided"
-    after_finding = f"after, it is still shown ({listed(remaining)})" if remaining else "after, it is not shown"
-    return state, f"Before, {meant} is shown; {after_finding}. Change: {listed(changes)}.{caveat}"
+    is_lower, remaining = (
+        all(shift.is_lower for shift in detected),
+        [row.where for row in relevant if row.detected_after],
+    )
+    state: QuestionState = ("inspect" if is_lower else "bad") if remaining else "good" if is_lower else "undecided"
+    result = f"still detected ({listed(remaining)})" if remaining else "not detected"
+    finding = f"Before the change, {target} was detected; after the change, it is {result}."
+    return state, f"{finding} Difference: {listed(changes)}.{caveat}"
 
 
-def _untested_reasons(before: Failures, after: Failures, meant: str) -> str:
-    reasons = [row.reason for result in (before, after) for row in result.untested if row.failure == meant]
+def _untested_reasons(before: Failures, after: Failures, target: str) -> str:
+    reasons = [row.reason for result in (before, after) for row in result.untested if row.failure == target]
     unique_reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons))
-    return unique_reasons or "there are not the same tests before and after"
+    return unique_reasons or "the tests before and after the change differ"
 
 
 MethodVerdict: TypeAlias = Literal["better", "worse", "undecided"]
@@ -406,14 +416,14 @@ _ESTIMATORS = ("doubly robust", "cascade", "whole list")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Verdict of one method: ``about`` is what it measures, ``number`` the sample size in ``units``."""
+    """Verdict of one method, with the measured quantity and the sample size ``n`` in ``unit``."""
 
     method: str
     verdict: MethodVerdict
-    number: int
-    units: str
+    n: int
+    unit: str
     days: float
-    about: str
+    quantity: str
 
 
 def collect_evidence(
@@ -425,26 +435,26 @@ def collect_evidence(
     """Yield the verdicts of the methods, from the most to the least direct measurement of users."""
     if test is not None:
         verdicts: dict[str, MethodVerdict] = {"ship": "better", "do not ship": "worse"}
-        about = "what users do over the days of the test, with one ranker each"
-        users, decision = test[0].assignment, test[1].decision
-        yield Evidence("A/B test", verdicts.get(decision, "undecided"), users.total_users, "users", users.days, about)
+        quantity = "behavior of users over the days of the test, one ranker per user"
+        users, verdict = test[0].assignment, verdicts.get(test[1].decision, "undecided")
+        yield Evidence("A/B test", verdict, users.total_users, "users", users.days, quantity)
     if mixed is not None:
         preferences: dict[str, MethodVerdict] = {"preferred": "better", "not preferred": "worse"}
-        about = "which ranker's results are clicked more in one list; nothing that follows"
+        quantity = "clicks on the results of both rankers in one list; no later behavior"
         preference = preferences.get(mixed.decision, "undecided")
-        yield Evidence("interleaving", preference, mixed.users, "users", math.nan, about)
+        yield Evidence("interleaving", preference, mixed.users, "users", math.nan, quantity)
     if logged is not None:
         rows = {row.estimator: row for row in logged.rows}
         # Which estimator applies depends on the propensities in the log.
         row = next((rows[name] for name in _ESTIMATORS if rows[name].difference_ci), rows[_ESTIMATORS[0]])
-        about = "clicks on lists that nobody saw, under the assumptions of its estimators"
+        quantity = "estimated clicks on lists that were not shown, under the assumptions of the estimators"
         verdict = "undecided" if insufficiency(logged.users, "verdict") else _interval_verdict(row.difference_ci)
-        yield Evidence("off-policy", verdict, logged.users, "users", math.nan, about)
+        yield Evidence("off-policy", verdict, logged.users, "users", math.nan, quantity)
     pair = comparison.measures[0].pairs[0]
     is_tested = pair.significant and not insufficiency(pair.result.n, "verdict")
     offline: MethodVerdict = "undecided" if not is_tested else "better" if pair.better == pair.second else "worse"
-    about = f"{comparison.measures[0].measure} by judgments; no user, and no document that is not judged"
-    yield Evidence("offline", offline, pair.result.n, "topics", math.nan, about)
+    quantity = f"{comparison.measures[0].measure} by judgments; no users and no unjudged documents"
+    yield Evidence("offline", offline, pair.result.n, "topics", math.nan, quantity)
 
 
 def _interval_verdict(ci: tuple[float, float] | None) -> MethodVerdict:
@@ -455,24 +465,27 @@ def _interval_verdict(ci: tuple[float, float] | None) -> MethodVerdict:
 
 def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
     """Answer whether the methods with a verdict agree."""
-    question = "Do offline and online agree?"
+    question = "Do offline and online results agree?"
     # The rows are sorted by how directly a method measures users.
     decided = [row for row in evidence if row.verdict != "undecided"]
     table = Table(
         "evidence",
         (
-            *columns_of(evidence, ("method", TEXT)),
-            Column("says", [row.verdict for row in evidence], TEXT),
-            *columns_of(evidence, ("number", COUNT, "took"), ("units", TEXT, "of"), ("days", COUNT), ("about", TEXT)),
+            *columns_of(evidence, ("method", TEXT), ("verdict", TEXT)),
+            *columns_of(evidence, ("n", COUNT), ("unit", TEXT), ("days", COUNT), ("quantity", TEXT)),
         ),
-        "What each method says",
-        note="from what is nearest to users to what is farthest; interleaving and A/B may be looked at on any day",
+        "Verdict of each method",
+        note="sorted from the most to the least direct measurement of users; interleaving and A/B tests may be"
+        " evaluated on any day",
     )
     better, worse = (listed([row.method for row in decided if row.verdict == side]) for side in ("better", "worse"))
     if len(decided) < 2:
-        only = f"Only {decided[0].method} decides: {decided[0].verdict}." if decided else "None decides."
-        return ReviewQuestion(question, "undecided", only, (table,))
+        subject = f"Only {decided[0].method} has" if decided else "No method has"
+        verdict = f": {decided[0].verdict}" if decided else ""
+        return ReviewQuestion(question, "undecided", f"{subject} a conclusive result{verdict}.", (table,))
     if better and worse:
-        nearest = f"{decided[0].method} is nearest to users"  # the rows are sorted by that
-        return ReviewQuestion(question, "look", f"{better} say better, {worse} worse; {nearest}.", (table,))
-    return ReviewQuestion(question, "good", f"{better or worse} say {decided[0].verdict}.", (table,))
+        most_direct = f"{decided[0].method} measures users most directly"  # the rows are sorted by that
+        finding = f"Better by {better}, worse by {worse}. {most_direct}."
+        return ReviewQuestion(question, "inspect", finding, (table,))
+    finding = f"All conclusive results agree: {decided[0].verdict} ({better or worse})."
+    return ReviewQuestion(question, "good", finding, (table,))

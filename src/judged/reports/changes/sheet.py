@@ -32,7 +32,7 @@ from judged.reports.changes.questions import (
     answer_worst_topics,
     collect_evidence,
 )
-from judged.results import TEXT, Answer, Column, Sentences, Table, columns_of
+from judged.results import TEXT, Answer, Sentences, Table, columns_of
 from judged.results.spelling import one_of
 from judged.scoring.evaluation import runs_of
 
@@ -52,16 +52,16 @@ if TYPE_CHECKING:
 
 ChangeDecision: TypeAlias = Literal["ship", "do not ship", "undecided"]
 # Answers that decide on a release. All other answers explain, and never block it.
-_DECISIVE = ("Does the gate let it pass?", "Do users fare better?", "Should it be taken back?")
+_DECISIVE = ("Does the gate pass?", "Is the candidate better in the A/B test?", "Should the deployment be rolled back?")
 _INPUT_OPTIONS = {
-    "Did it mend what it was meant to?": "Traces of both: `--traces BASELINE CANDIDATE`, and `--meant KIND`.",
-    "Which slice improved, which paid?": "Attributes of topics: `--queries FILE` or `--attributes FILE`.",
-    "Are fewer results wrong in review?": "A table with `run`, `wrong` and `reviewed`: `--reviewed FILE`.",
-    "Which cost rises?": "A table with `run` and a column for each cost: `--costs FILE --cost COLUMN`.",
-    "Does the gate let it pass?": "A configuration: `judged gate init`, then `--gate FILE`.",
-    "Do users prefer it in one list?": "A log of mixed lists, see `judged online interleaving`: `--interleaved FILE`.",
-    "Do users fare better?": "A log with arms, as `judged online abtest` reads it: `--log FILE --arm NAME`.",
-    "Should it be taken back?": "A watch with its deployment: `--watch FILE`.",
+    "Is the target failure fixed?": "Add traces: `--traces BASELINE CANDIDATE --target-failure KIND`.",
+    "Which slices improved or got worse?": "Add attributes of topics: `--queries FILE` or `--attributes FILE`.",
+    "Are fewer results wrong in the manual review?": "Add counts of wrong and reviewed results: `--reviewed FILE`.",
+    "Did any cost increase?": "Add a table with a column for each cost: `--costs FILE --cost COLUMN`.",
+    "Does the gate pass?": "Create a configuration with `judged gate init`, and add `--gate FILE`.",
+    "Do users prefer the candidate in interleaved lists?": "Add a log of interleaved lists: `--interleaved FILE`.",
+    "Is the candidate better in the A/B test?": "Add the log of an A/B test: `--log FILE --arm NAME`.",
+    "Should the deployment be rolled back?": "Add a watch with the deployment: `--watch FILE`.",
 }
 
 
@@ -79,7 +79,7 @@ class Change(Answer):
     """
 
     kind: ClassVar[str] = "change"
-    main: ClassVar[str] = "sheet"
+    main: ClassVar[str] = "questions"
 
     baseline: str
     candidate: str
@@ -90,7 +90,7 @@ class Change(Answer):
     @property
     def title(self) -> str:
         """Names of the two runs."""
-        return f"{self.candidate} in the place of {self.baseline}"
+        return f"Change from {self.baseline} to {self.candidate}"
 
     @property
     def decision(self) -> ChangeDecision:
@@ -104,31 +104,31 @@ class Change(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Return the decision, the questions, and the tables behind the answers."""
         rows = self.questions
-        findings = Column("said", [row.finding for row in rows], TEXT)
+        columns = columns_of(rows, ("question", TEXT), ("state", TEXT), ("finding", TEXT))
         return (
             Sentences((self._decision_sentence(),)),
-            Sentences(tuple(f"[{row.state}] {row.question} {row.finding}" for row in rows), "questions"),
-            Table("sheet", (*columns_of(rows, ("question", TEXT), ("state", TEXT)), findings), only="data"),
+            Sentences(tuple(f"[{row.state}] {row.question} {row.finding}" for row in rows), "answers"),
+            Table("questions", columns, only="data"),
             *(block for row in rows for block in row.blocks),
         )
 
     def facts(self) -> Mapping[str, Any]:
         """Return the metadata: runs, decision, and open questions."""
-        states = ("blank", "not tested")
-        blank, untested = ([row.question for row in self.questions if row.state == state] for state in states)
+        states = ("no data", "not tested")
+        no_data, untested = ([row.question for row in self.questions if row.state == state] for state in states)
         names = {"baseline": self.baseline, "candidate": self.candidate}
-        return {**names, "decision": self.decision, "blank": blank, "not_tested": untested}
+        return {**names, "decision": self.decision, "no_data": no_data, "not_tested": untested}
 
     def _decision_sentence(self) -> str:
         failed = [row.question for row in self.questions if row.question in _DECISIVE and row.state == "bad"]
-        blank, untested = (sum(row.state == state for row in self.questions) for state in ("blank", "not tested"))
-        unanswered = f" {blank} of {len(self.questions)} questions are blank." if blank else ""
+        no_data, untested = (sum(row.state == state for row in self.questions) for state in ("no data", "not tested"))
+        unanswered = f" {no_data} of {len(self.questions)} questions have no data." if no_data else ""
         unanswered += f" {untested} could not be tested." if untested else ""
         if self.decision == "do not ship":
-            return f"Do not ship {self.candidate}. What decides is bad: {' '.join(failed)}{unanswered}"
+            return f"Do not ship {self.candidate}. Unfavorable: {' '.join(failed)}{unanswered}"
         if self.decision == "ship":
-            return f"{self.candidate} may ship: nothing that decides is bad.{unanswered}"
-        return f"Undecided: neither gate, users nor watch decide.{unanswered}"
+            return f"{self.candidate} may ship: no decisive result is unfavorable.{unanswered}"
+        return f"Undecided: neither the gate, the A/B test, nor the watch is decisive.{unanswered}"
 
 
 def review(
@@ -143,7 +143,7 @@ def review(
     config: Any = None,
     comparison: Comparison | None = None,
     traces: tuple[Traces, Traces] | None = None,
-    meant: str | None = None,
+    target_failure: str | None = None,
     documents: Any = None,
     date: str = "date",
     today: Any = None,
@@ -174,7 +174,7 @@ def review(
         all of them. Default: a comparison of the two runs.
     traces
         Traces of both systems, as for `judged.pipelines.traces.failures`.
-    meant
+    target_failure
         Kind of failure that the change should fix, of `judged.pipelines.traces.FAILURES`. Kinds that only tests over
         topics can detect need data: ``freshness`` `documents`, ``feedback`` `clicks`, ``intent`` `by`; otherwise they
         are not tested.
@@ -209,11 +209,11 @@ def review(
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> checks = {"check": [{"measure": "RR", "margin": 0.1}]}
     >>> change = review(qrels, {"old": good}, {"new": bad}, "RR,R@10", config=checks)
-    >>> change.decision, change.questions[0].state, sum(row.state == "blank" for row in change.questions)
+    >>> change.decision, change.questions[0].state, sum(row.state == "no data" for row in change.questions)
     ('do not ship', 'bad', 7)
     """
-    if meant is not None:
-        one_of("meant", meant, FAILURES)
+    if target_failure is not None:
+        one_of("target failure", target_failure, FAILURES)
     runs = [_single_run(baseline, "baseline"), _single_run(candidate, "candidate")]
     topic_options: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
     full_report = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **topic_options, **policies)
@@ -228,7 +228,7 @@ def review(
             failures(qrels, run_traces, scores.measure_names[0], clicks=run_clicks, slicing=slicing, **options)
             for run_traces, run_clicks in zip(traces, click_pair, strict=True)
         )
-        answers.append(answer_fixed(before, after, meant))
+        answers.append(answer_fixed(before, after, target_failure))
     # The order of the answers is the order of the questions in the review.
     answers.append(answer_worst_topics(scores, Topics.of(queries) if queries is not None else None))
     if "slice comparison" in full_report.results:
@@ -245,7 +245,7 @@ def review(
     answers += _answer_online(tested, names, test, arm, mixed, logged, watch)
     answered = {row.question for row in answers}
     blanks = {question: option for question, option in _INPUT_OPTIONS.items() if question not in answered}
-    answers += [ReviewQuestion(question, "blank", option) for question, option in blanks.items()]
+    answers += [ReviewQuestion(question, "no data", option) for question, option in blanks.items()]
     return Change(names[0], names[1], tuple(answers), scores.provenance, full_report.notes)
 
 

@@ -101,7 +101,7 @@ def axis_of(alt: Any, scale: Scale, **more: Any) -> Any:
 
 
 def spread_out(values: Floats, min_gap: float) -> Floats:
-    """Move values so that neighbors differ by at least `least`, with the smallest sum of squared moves: (N,).
+    """Move values so that neighbors differ by at least `min_gap`, with the smallest sum of squared moves: (N,).
 
     >>> spread_out(np.array([0.5, 0.5, 0.9]), 0.1).round(3).tolist()
     [0.45, 0.55, 0.9]
@@ -288,8 +288,8 @@ def _with_menu(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 _BUILD = """
 import gzip, sys, vl_convert
-made = vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=sys.argv[1])
-sys.stdout.buffer.write(gzip.compress(made.encode()))
+bundle = vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=sys.argv[1])
+sys.stdout.buffer.write(gzip.compress(bundle.encode()))
 """
 _LIBRARIES: dict[str, bytes] = {}
 _LIBRARY_LOCK = Lock()

@@ -63,7 +63,7 @@ def losses(
     """
     rows: list[dict[str, Any]] = []
     notes: list[Note] = []
-    names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking", "found", "relevant")
+    names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking", "retrieved", "relevant")
     for judged in lists:
         run, query_id = judged.run.name, judged.query_ids[0]
         sentence = f"{run} has nothing for this topic: everything is lost."
@@ -76,14 +76,14 @@ def losses(
             stage_losses = stages(qrels, topic_run, measure=measure, cutoff=CANDIDATE_CUTOFF)
             counts = judged.sum(judged.relevant(rel) & (judged.rank <= CANDIDATE_CUTOFF)), judged.num_relevant(rel)
             n_found, relevant = (count.astype(np.int64) for count in counts)
-            trace = replace(stage_losses.trace, num_found=n_found, relevant=relevant)
+            trace = replace(stage_losses.trace, num_retrieved=n_found, relevant=relevant)
             stage_losses = replace(stage_losses, trace=trace)
         except JudgedError as error:
             row["sentence"] = str(error)
             continue
         row |= {**stage_losses.topics_table().records()[0], "sentence": stage_losses.topic(query_id).sentences[0]}
         notes += [note for note in stage_losses.notes if note not in stage_losses.provenance.notes]
-    found_texts = [f"{row['found'] or 0} of {row['relevant'] or 0}" for row in rows]
+    found_texts = [f"{row['retrieved'] or 0} of {row['relevant'] or 0}" for row in rows]
     columns = columns_of(
         rows,
         ("run", TEXT, "Run"),
@@ -92,7 +92,7 @@ def losses(
         ("best", NUMBER, "Best"),
         ("lost_candidates", NUMBER, "Lost by candidates"),
         ("lost_ranking", NUMBER, "Lost by ranking"),
-        *("found", "relevant", "verdict", "sentence"),
+        *("retrieved", "relevant", "verdict", "sentence"),
     )
     found_column = Column("of", found_texts, title="Relevant found", only="people")
     return Table("losses", (*columns, found_column), "Where it was lost"), tuple(notes)
