@@ -72,7 +72,7 @@ def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
     tab.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
     tab.on("request", lambda request: requests.append(request.url))
     tab.goto(file.as_uri())
-    tab.wait_for_selector("html[data-drawn]", timeout=60_000)
+    tab.wait_for_selector("html[data-charts-rendered]", timeout=60_000)
     assert tab.locator(".chart").count() == tab.locator(".chart svg").count() == 3
     assert tab.evaluate("document.documentElement.scrollWidth") <= 375
     text = tab.inner_text("main")

@@ -743,7 +743,7 @@ def test_any_address_is_answered(client, text, name):
 
 
 @pytest.mark.parametrize(
-    ("part", "query"), [("numbers", "list=x"), ("working", "list=x&measure=AP"), ("example", "list=1&measure=none")]
+    ("part", "query"), [("numbers", "list=x"), ("calculation", "list=x&measure=AP"), ("example", "list=1&measure=none")]
 )
 def test_a_part_of_the_page_tells_its_problem_as_json(client, part, query):
     assert get(client, query, f"{API}/{part}", 400)["fix"]

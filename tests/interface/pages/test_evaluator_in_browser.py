@@ -162,7 +162,7 @@ def test_dragging_with_the_mouse_shows_moved_rows(show: Show) -> None:
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
     says(page, "RR", "", "moved")
     assert page.locator("#list .row .moved").all_inner_texts() == ["", "▲3", "▼2", "", ""]
-    expect(page.locator("#said")).to_have_text("d3 moved from rank 3 to rank 2.")
+    expect(page.locator("#announcement")).to_have_text("d3 moved from rank 3 to rank 2.")
     page.get_by_role("button", name="Undo").click()
     says(page, "nDCG(gain=exp2)@5", "0.9508")
     assert docs(page) == ["d1", "d2", "d3", "d4", "d5"]
@@ -192,7 +192,7 @@ def test_dragging_with_a_finger(show: Show) -> None:
     for kind, y in [("touchStart", places[0]), *[("touchMove", y) for y in places[1:]]]:
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    expect(page.locator("#said")).to_have_text("d5 moved from rank 5 to rank 1.")
+    expect(page.locator("#announcement")).to_have_text("d5 moved from rank 5 to rank 1.")
     assert docs(page) == ["d5", "d1", "d2", "d3", "d4"]
     says(page, "RR", "0.5000")
     says(page, "RR", "−0.5000", "moved")
@@ -243,14 +243,14 @@ def test_a_reload_keeps_everything(show: Show) -> None:
     says(page, "P@3", "1.0000")
     page.locator('.measure[data-name="AP"] .name').click()
     expect(page).to_have_url(re.compile(r"cutoff=3.*focus=AP"))
-    values = page.locator(".measure .now").all_inner_texts()
+    values = page.locator(".measure .value-a").all_inner_texts()
     parameters = parse_qs(urlsplit(page.url).query)
     assert parameters["list"] == ["3:a%2Fb%2C%20c%3A%20%C3%BC,2:d3,2:d2,1,0"]
     page.reload()
     page.wait_for_selector("html[data-ready]")
     assert docs(page) == ["a/b, c: ü", "d3", "d2", "d4", "d5"]
-    assert page.locator(".measure .now").all_inner_texts() == values
-    assert page.locator("#working > .working").get_attribute("data-name") == "AP"
+    assert page.locator(".measure .value-a").all_inner_texts() == values
+    assert page.locator("#calculation > .calculation").get_attribute("data-name") == "AP"
     assert page.locator("#pinned .measure[data-focus]").get_attribute("data-name") == "AP"
 
 
@@ -262,11 +262,11 @@ def test_second_list(show: Show) -> None:
     page.keyboard.press("Alt+ArrowUp")
     says(page, "nDCG(gain=exp2)@5", "0.9926", "second")
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "difference")
-    assert page.locator("#list .row .there").all_inner_texts() == ["1", "3", "2", "4", "5"]
+    assert page.locator("#list .row .other-rank").all_inner_texts() == ["1", "3", "2", "4", "5"]
     page.keyboard.press("0")  # a document has one grade: d3 is not relevant in either list
     assert (grades(page), grades(page, "other")) == ("30010", "30010")
     page.get_by_role("button", name="Remove B").click()
-    expect(page.locator("#second")).to_be_hidden()
+    expect(page.locator("#second-list")).to_be_hidden()
     expect(page.locator(".measures-head .difference")).to_be_hidden()
     expect(page).to_have_url(re.compile(r"evaluator\?((?!other).)*$"))
 
@@ -286,10 +286,10 @@ def test_pasting_a_list(show: Show) -> None:
     page.get_by_role("radio", name="List B").check()
     page.get_by_role("textbox", name="The list").fill("N R N R")
     page.get_by_role("button", name="Take this list").click()
-    expect(page.locator("#said")).to_have_text("Read as relevant (R, 1) or not (N, 0) in rank order.")
+    expect(page.locator("#announcement")).to_have_text("Read as relevant (R, 1) or not (N, 0) in rank order.")
     assert (grades(page), grades(page, "other")) == ("201", "0101")
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator("#second")).to_be_hidden()
+    expect(page.locator("#second-list")).to_be_hidden()
     show.tabs[0].faults[:] = [fault for fault in show.tabs[0].faults if "400" not in fault]
 
 
@@ -298,7 +298,7 @@ def test_two_lists_are_pasted_at_once(show: Show) -> None:
     page.get_by_role("button", name="Paste a list").click()
     page.get_by_role("textbox", name="The list").fill("3 2 0 1\n\n2 3 1 0")
     page.get_by_role("button", name="Take this list").click()
-    expect(page.locator("#second")).to_be_visible()
+    expect(page.locator("#second-list")).to_be_visible()
     assert (grades(page), grades(page, "other")) == ("3201", "2310")
 
 
@@ -314,7 +314,7 @@ def test_consecutive_grades_are_one_undo_step(show: Show) -> None:
 
 def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> None:
     page = show(f"{FIVE}&focus=AP")
-    measure = page.locator("#working")
+    measure = page.locator("#calculation")
     expect(measure.locator(".lines li").last).to_contain_text("AP =")
     page.get_by_role("button", name="nDCG(gain=exp2)@5").click()
     expect(measure.locator(".lines li").last).to_have_text(
@@ -336,17 +336,17 @@ def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> 
     page.get_by_label("Cutoff K", exact=True).fill("2")
     expect(measure.locator(".lines li").last).to_contain_text("nDCG(gain=exp2)@2")
     assert measure.locator("details.sheets").get_attribute("open") is not None
-    assert page.locator("#working .definition a").get_attribute("href") == "/learn/nDCG"
+    assert page.locator("#calculation .definition a").get_attribute("href") == "/learn/nDCG"
 
 
 @pytest.mark.parametrize(("text", "key"), [("MRR", "RR"), ("hit rate", "Success"), ("ndcg_cut_10", "nDCG")])
 def test_measure_search_by_any_name_sets_the_focus(show: Show, text: str, key: str) -> None:
     page = show(FIVE)
     page.get_by_label("Find a measure").fill(text)
-    expect(page.locator("#found")).to_contain_text("found")
+    expect(page.locator("#search-status")).to_contain_text("found")
     page.get_by_label("Find a measure").press("Enter")
     expect(page.locator(f'.measure[data-key="{key}"]')).to_have_attribute("data-focus", "yes")
-    expect(page.locator("#working > .working")).to_have_attribute("data-name", re.compile(rf"^{key}\b"))
+    expect(page.locator("#calculation > .calculation")).to_have_attribute("data-name", re.compile(rf"^{key}\b"))
     page.get_by_label("Find a measure").fill("")
     expect(page.locator(".group[open]")).to_have_count(0)
 
@@ -427,7 +427,7 @@ def test_lists_with_grades_of_their_own_are_compared_and_swapped(show: Show) -> 
     says(page, "AP", "0.6000")
     says(page, "AP", "0.4929", "second")
     page.locator('.measure[data-key="AP"] .name').click()
-    expect(page.locator("#working .apart")).to_have_text(
+    expect(page.locator("#calculation .list-difference")).to_have_text(
         "B − A = −0.1071: rank 1 −0.2500, rank 3 −0.1667, rank 7 +0.1429, rank 2 +0.1250, and 4 more ranks."
     )
     page.get_by_role("button", name="Swap A and B").click()
@@ -492,7 +492,7 @@ def test_it_is_accessible_and_fits(show: Show, width: int, scheme: str) -> None:
     page.keyboard.press("Alt+ArrowUp")
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
     page.locator('.measure[data-name="AP"] .name').click()
-    expect(page.locator("#working .lines li").last).to_contain_text("AP =")
+    expect(page.locator("#calculation .lines li").last).to_contain_text("AP =")
     page.get_by_text("Ranked, binary").click()
     page.get_by_label("Cutoff K", exact=True).fill("0")
     page.wait_for_timeout(250)  # rows have glided to their places
@@ -529,9 +529,9 @@ def test_the_first_paint_is_the_page(show: Show, browser: Any, serve: Any, sampl
     plain.get_by_label("List: grades in rank order").fill("0,1")
     plain.get_by_label("Cutoff K").fill("2")
     plain.get_by_role("button", name="Evaluate").click()
-    assert plain.locator('.measure[data-name="P@2"] .now').inner_text() == "0.5000"
+    assert plain.locator('.measure[data-name="P@2"] .value-a').inner_text() == "0.5000"
     plain.get_by_role("button", name="RR", exact=True).click()
-    assert plain.locator("#working .lines li").last.inner_text().endswith("0.5000")
+    assert plain.locator("#calculation .lines li").last.inner_text().endswith("0.5000")
     context.close()
     page.add_init_script(SHIFTS)
     page.reload()

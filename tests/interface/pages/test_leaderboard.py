@@ -108,7 +108,7 @@ def test_by_hand(small: TestClient) -> None:
     # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
     assert against(data, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
     page = small.get("/leaderboard", params={"measures": "RR", "baseline": "bad"}).text
-    assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="rest">' in page
+    assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="secondary">' in page
     assert "better p 0.0234</span>" in page
 
 

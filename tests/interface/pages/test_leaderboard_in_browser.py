@@ -21,7 +21,7 @@ def names(page: Any) -> list[str]:
 
 
 def drawn(page: Any) -> None:
-    page.wait_for_selector("html[data-drawn]")
+    page.wait_for_selector("html[data-charts-rendered]")
 
 
 def values(page: Any, column: int) -> list[str]:
@@ -41,10 +41,10 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     assert pair.better == "bm25"
     row = page.locator(".board tbody tr", has=page.get_by_text("bm25", exact=True))
     cell = row.locator("td").first
-    assert cell.locator(".rest").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
+    assert cell.locator(".secondary").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
     assert cell.locator("sup").inner_text() == "†"
     assert (
-        f"7 tests against tfidf, by each of 2 measures: {expected.caption}." in page.locator("p.how").first.inner_text()
+        f"7 tests against tfidf, by each of 2 measures: {expected.caption}." in page.locator("p.methods-note").first.inner_text()
     )
     drawn(page)
     view.clean()
@@ -118,8 +118,8 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.get_by_label("Topics where").fill("query_class == 'how-to'")
     page.keyboard.press("Enter")
     page.wait_for_url("**where=**")
-    assert "18 of 48 topics are left: query_class == 'how-to'." in page.locator("p.how").first.inner_text()
-    assert "n = 18 topics" in page.locator("p.how").first.inner_text()
+    assert "18 of 48 topics are left: query_class == 'how-to'." in page.locator("p.methods-note").first.inner_text()
+    assert "n = 18 topics" in page.locator("p.methods-note").first.inner_text()
     assert "baseline=rrf" in page.url  # the rest of the state stays
     assert page.get_by_label("Topics where").input_value() == "query_class == 'how-to'"
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), "AP")
@@ -138,7 +138,7 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.wait_for_selector(".board")
     assert (
         f"{int(sample.mask('words > 7').sum())} of 48 topics are left: words > 7."
-        in page.locator("p.how").first.inner_text()
+        in page.locator("p.methods-note").first.inner_text()
     )
     assert view.faults == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
     assert view.foreign == []

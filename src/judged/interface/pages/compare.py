@@ -282,7 +282,7 @@ class ComparePage(Answer):
             *verdict_columns(pairs, differences, heading, "p", "not tested"),
             Column("better", [(pair.better or "neither") if pair else "" for pair in pairs], TEXT),
         )
-        row_kinds = ["chosen" if result.measure == self.measure else "" for result, _ in rows]
+        row_kinds = ["selected" if result.measure == self.measure else "" for result, _ in rows]
         return Table(f"by_{'ratio' if is_ratio else 'difference'}", columns, only="people", kinds=row_kinds)
 
     @cached_property

@@ -245,7 +245,7 @@ def figures(
 def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
     """Return the Vega-Lite chart of one run without its topics, which `_add_topics` adds."""
     # Topics of one grid cell are one dot; its area shows their number. With `brush`, the user can draw a rectangle: the
-    # parameter `BRUSH`. The dots are the data set `TOPICS` with `across`, `up`, `topics`, `chosen`, and `query_id` if
+    # parameter `BRUSH`. The dots are the data set `TOPICS` with `x_score`, `y_score`, `topics`, `selected`, and `query_id` if
     # there is one topic, else the corners `from` and `to`.
     chart = matrix.run_chart(run)
     slices = [row for row, is_faint in enumerate(chart.table.column("faint").values) if not is_faint]
@@ -255,7 +255,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
         return None
     del spec["title"]
     encoding = next(layer["encoding"] for layer in spec["layer"] if "tooltip" in layer["encoding"])
-    x, y = {**encoding["x"], "field": "across"}, {**encoding["y"], "field": "up"}
+    x, y = {**encoding["x"], "field": "x_score"}, {**encoding["y"], "field": "y_score"}
     max_topics = max((dot["topics"] for dot in _dots(matrix, run, (x, y), None)), default=1)
     scale = {
         "type": "pow",
@@ -287,7 +287,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
             "mark": {"type": "circle", "cursor": "pointer", **mark},
             "encoding": {"x": x, "y": y, "size": {"field": field, **size}, "tooltip": tooltip},
         }
-        for field, mark in (("topics", gray), ("chosen", highlighted))
+        for field, mark in (("topics", gray), ("selected", highlighted))
     ]
     dots[0]["name"] = TOPICS
     rectangle = {"name": BRUSH, "select": {"type": "interval", "encodings": ["x", "y"]}, "views": [TOPICS]}
@@ -317,17 +317,17 @@ def _dots(
     x, y = matrix.values(run)
     is_visible = np.array([bool(name) for name in matrix.topics(run)], dtype=np.bool_)
     topics: dict[str, Any] = {"query_id": matrix.scores.query_ids, "x": x, "y": y}
-    topics["chosen"] = np.zeros(len(x), dtype=np.int64) if selected_topics is None else selected_topics.astype(np.int64)
+    topics["selected"] = np.zeros(len(x), dtype=np.int64) if selected_topics is None else selected_topics.astype(np.int64)
     for name, axis in zip("xy", axes, strict=True):
         low, high = axis["scale"]["domain"]
         topics[f"{name}_step"] = np.round((topics[name] - low) / (high - low) * _GRID_STEPS)
-    aggregates = [("query_id", "first"), ("query_id", "count"), ("chosen", "sum")]
+    aggregates = [("query_id", "first"), ("query_id", "count"), ("selected", "sum")]
     aggregates += [(name, function) for name in "xy" for function in ("first", "min", "max")]
     visible = pa.table(topics).filter(is_visible)
     cells = visible.group_by(["x_step", "y_step"], use_threads=False).aggregate(aggregates)
     return [
-        {"across": round(dot["x_first"], 6), "up": round(dot["y_first"], 6)}
-        | {"topics": dot["query_id_count"], "chosen": dot["chosen_sum"]}
+        {"x_score": round(dot["x_first"], 6), "y_score": round(dot["y_first"], 6)}
+        | {"topics": dot["query_id_count"], "selected": dot["selected_sum"]}
         | (
             {"query_id": dot["query_id_first"]}
             if dot["query_id_count"] == 1

@@ -156,7 +156,7 @@ class ModelComparison(LogAnswer):
             "models", columns,
             note=f"log-likelihood in nats a page, of {self.unit}s that the model was not fitted to, in {self.folds}"
             f" parts; perplexity a result; {percent(self.level)} intervals over {self.unit}s",
-            kinds=["chosen" if row.chosen else "" for row in self.rows],
+            kinds=["selected" if row.chosen else "" for row in self.rows],
         )  # fmt: skip
         names = [name for name in self.examination if MODELS[name].examined or MODELS[name].continuation_probabilities]
         examinations, impressions = (tuple(self.examination[name][i] for name in names) for i in (0, 1))

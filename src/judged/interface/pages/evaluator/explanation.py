@@ -46,7 +46,7 @@ _PLACEHOLDER = "\0"  # cannot be the name of a document
 class MeasureExplanation(PageAnswer):
     """Explanation of one measure for each list."""
 
-    kind: ClassVar[str] = "working"
+    kind: ClassVar[str] = "calculation"
 
     explanations: tuple[Explanation, ...] = ()  # one per list
 

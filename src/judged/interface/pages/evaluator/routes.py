@@ -79,10 +79,10 @@ def evaluator_page(request: Request, workspace: CurrentWorkspace, query: Evaluat
     try:
         measure = names[values["focus"]] if names else ""
         params = query.model_dump(exclude_unset=True)  # unset parameters default to those of the example
-        working = explain_measure(workspace, MeasureQuery(**params, measure=measure)) if measure else None
+        calculation = explain_measure(workspace, MeasureQuery(**params, measure=measure)) if measure else None
     except MeasureError:
-        working = None  # the row of the measure shows the reason
-    return page(request, "evaluator.html", title="Evaluator", working=working, **values)
+        calculation = None  # the row of the measure shows the reason
+    return page(request, "evaluator.html", title="Evaluator", calculation=calculation, **values)
 
 
 # Parts of pages, for their scripts; below the API path, so that errors are JSON.
@@ -94,10 +94,10 @@ def evaluator_numbers(request: Request, workspace: CurrentWorkspace, query: Eval
     return page(request, "evaluator-numbers.html", **_page_values(workspace, query))
 
 
-@router.get(f"{_API}/working", include_in_schema=False)
-def evaluator_working(request: Request, workspace: CurrentWorkspace, query: MeasureParameters) -> HTMLResponse:
+@router.get(f"{_API}/calculation", include_in_schema=False)
+def evaluator_calculation(request: Request, workspace: CurrentWorkspace, query: MeasureParameters) -> HTMLResponse:
     """Return the part of the page that explains one measure."""
-    return page(request, "working.html", working=explain_measure(workspace, query))
+    return page(request, "calculation.html", calculation=explain_measure(workspace, query))
 
 
 @router.get(f"{_API}/example", include_in_schema=False)
@@ -108,7 +108,7 @@ def evaluator_example(request: Request, workspace: CurrentWorkspace, query: Meas
     options |= {"gain": options["gain"] and format_value(options["gain"]), "only": "none"}
     query = query.model_copy(update={name: value for name, value in options.items() if value is not None})
     data = evaluation(workspace, query).to_dict()
-    return page(request, "evaluator-example.html", working=explain_measure(workspace, query), data=data, query=query)
+    return page(request, "evaluator-example.html", calculation=explain_measure(workspace, query), data=data, query=query)
 
 
 def _page_values(workspace: Workspace, query: EvaluationQuery) -> dict[str, Any]:

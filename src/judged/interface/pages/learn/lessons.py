@@ -244,13 +244,13 @@ def _moves(lesson: Lesson) -> Table:
     """Return the table of scores before and after the change."""
     before = [score(name, lesson.typed, lesson.missing) for name in lesson.measures]
     after = [score(name, lesson.after, lesson.after_missing) for name in lesson.measures]
-    has_moved = [abs(new - old) > 1e-12 for old, new in zip(before, after, strict=True)]
+    has_changed = [abs(new - old) > 1e-12 for old, new in zip(before, after, strict=True)]
     columns = (
         Column("measure", lesson.measures, TEXT, "Measure"),
         Column("family", [parse(name).entry.name for name in lesson.measures], only="data"),
         Column("before", before, number(3), "Before"),
         Column("after", after, number(3), "After"),
-        Column("moves", has_moved, YES_NO, "Moved"),
+        Column("changed", has_changed, YES_NO, "Changed"),
     )
-    kinds = ["moves" if moved else "still" for moved in has_moved]
+    kinds = ["changed" if changed else "unchanged" for changed in has_changed]
     return Table("measures", columns, "Before and after", kinds=kinds)

@@ -36,6 +36,6 @@ if (text) {
   const notes = read();
   for (const link of container.querySelectorAll("a[href*='/topic?']")) {
     const note = notes[new URL(link.href).searchParams.get("topic")];
-    if (note) link.after(createElement("span", { class: "rest" }, ` ✎ ${note}`));
+    if (note) link.after(createElement("span", { class: "secondary" }, ` ✎ ${note}`));
   }
 }

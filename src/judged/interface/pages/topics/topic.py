@@ -307,7 +307,7 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Me
         *(difference_columns if len(lists) == 2 else ("difference", "better")),
         "problem",
     )
-    return Table("scores", columns, "Scores of this topic", kinds=["chosen", *[""] * (len(rows) - 1)])
+    return Table("scores", columns, "Scores of this topic", kinds=["selected", *[""] * (len(rows) - 1)])
 
 
 def _all_runs(workspace: Workspace, query_id: str, measure: Measure, visible_runs: Sequence[str]) -> Table:
@@ -336,7 +336,7 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, visible_run
         ("shown", TEXT, "Show it"),
         *("unjudged", "ranked"),
     )
-    return Table("all_runs", columns, f"All runs by {measure}", kinds=["chosen" * bool(row["shown"]) for row in rows])
+    return Table("all_runs", columns, f"All runs by {measure}", kinds=["selected" * bool(row["shown"]) for row in rows])
 
 
 def _position(workspace: Workspace, query: TopicQuery) -> dict[str, Any]:

@@ -9,16 +9,16 @@ import { withoutNames, withCopy, readState, SETTINGS, swapped, writeState } from
 
 const API = "/api/v1/evaluator";
 const HISTORY_DELAY = 100; // a held key makes one history entry; browsers limit their number per minute
-const WORKING_DELAY = 250; // before the calculation is requested, so that the numbers of a next key come first
+const CALCULATION_DELAY = 250; // before the calculation is requested, so that the numbers of a next key come first
 const PINS_KEY = "judged-pins"; // storage key of the last pinned measures
 
 const $ = (id) => document.getElementById(id);
-const workings = new Latest();
+const calculations = new Latest();
 const views = {};
 const view = { query: $("evaluator").dataset.query, state: null, timer: 0 }; // visible numbers belong to `state`, all numbers to `complete`
 
 /** Show a message above the measures, and announce it to screen readers. */
-const announce = (text) => setText($("said"), text);
+const announce = (text) => setText($("announcement"), text);
 
 /** Show the error of a state; the numbers of the last valid state stay. */
 const showProblem = (error) => showError($("problem"), error);
@@ -97,7 +97,7 @@ function showState({ state, top }) {
   const hasTwo = state.other !== null;
   $("evaluator").classList.toggle("two", hasTwo);
   updateAttribute($("evaluator"), "data-top", top);
-  $("second").hidden = !hasTwo;
+  $("second-list").hidden = !hasTwo;
   $("compare").hidden = hasTwo;
   setText($("list-title"), hasTwo ? "List A" : "List");
   for (const [side, view] of Object.entries(views)) view.show(state[side] ?? [], top);
@@ -115,7 +115,7 @@ function showAnswer(html, state, { only }) {
   clearTimeout(undoHistory.timer);
   undoHistory.timer = setTimeout(pushHistory, HISTORY_DELAY);
   clearTimeout(view.timer);
-  if (name) view.timer = setTimeout(() => requestWorking(writeState(state), name), WORKING_DELAY);
+  if (name) view.timer = setTimeout(() => requestCalculation(writeState(state), name), CALCULATION_DELAY);
   document.dispatchEvent(new CustomEvent("evaluated"));
 }
 
@@ -125,17 +125,17 @@ function arrange({ settings }) {
 }
 
 /** Request and show the calculation of the focused measure; open steps stay open. */
-const requestWorking = (query, name) => workings.run(async (signal) => {
+const requestCalculation = (query, name) => calculations.run(async (signal) => {
   const request = `${query}&measure=${encodeURIComponent(name)}`;
-  if (query !== session.query || request === view.workingRequest) return;
+  if (query !== session.query || request === view.calculationRequest) return;
   try {
-    const working = parse(await requestJson(`${API}/working?${request}`, { signal }));
+    const calculation = parse(await requestJson(`${API}/calculation?${request}`, { signal }));
     if (query !== session.query) return; // a newer state has its own request
-    working.querySelector(".sheets").open = $("working").querySelector(".sheets")?.open;
-    $("working").replaceChildren(working);
-    view.workingRequest = request;
+    calculation.querySelector(".sheets").open = $("calculation").querySelector(".sheets")?.open;
+    $("calculation").replaceChildren(calculation);
+    view.calculationRequest = request;
   } catch (error) {
-    if (error.name !== "AbortError") setText($("working"), error.message);
+    if (error.name !== "AbortError") setText($("calculation"), error.message);
   }
 });
 
@@ -193,7 +193,7 @@ const ON_CLICK = {
 
 const start = () => {
   view.state = view.complete = session.state;
-  view.workingRequest = `${session.query}&measure=${encodeURIComponent($("working").firstElementChild?.dataset.name)}`;
+  view.calculationRequest = `${session.query}&measure=${encodeURIComponent($("calculation").firstElementChild?.dataset.name)}`;
   undoHistory.states[undoHistory.index] = session.state;
   history.replaceState({ index: undoHistory.index, query: view.query }, "");
   fillSettings();
@@ -204,7 +204,7 @@ const start = () => {
   $("settings").addEventListener("submit", (event) => event.preventDefault());
   const search = $("find-measure");
   $("filter").addEventListener("input", () => measures.find($("filter").value, (text, first) => {
-    setText($("found"), text);
+    setText($("search-status"), text);
     search.dataset.first = first ?? "";
   }));
   search.addEventListener("submit", (event) => {
