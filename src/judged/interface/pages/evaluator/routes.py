@@ -47,8 +47,8 @@ def _trec(workspace: Workspace, query: ExportQuery) -> bytes:
         raise InputError("there is no second list", fix=f"use which={LIST}")
     rows = rankings[0].grades if query.format == "qrels" else ranking.run
     if not rows:
-        file_kind, required = ("judgments", "grade") if query.format == "qrels" else ("run", "document")
-        raise InputError(f"the {file_kind} has no {required}", fix=f"add at least one {required}")
+        file_kind, required = ("qrels", "grade") if query.format == "qrels" else ("run", "document")
+        raise InputError(f"the {file_kind} must contain at least one {required}", fix=f"add a {required}")
     # TREC formats do not allow blanks in names. If any name has one, blanks and percent signs are percent-encoded in
     # all names, so that different names stay different and qrels and run match.
     docs = {doc for ranking in rankings for doc in (*ranking.docs, *ranking.grades)}
@@ -68,7 +68,7 @@ router = APIRouter(tags=["evaluator"])
 EvaluationParameters = Annotated[EvaluationQuery, Query()]
 MeasureParameters = Annotated[MeasureQuery, Query()]
 _API = "/api/v1/evaluator"
-_FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "text/markdown": {}}}}
+_FILE = {200: {"description": "File with the list.", "content": {"text/plain": {}, "text/markdown": {}}}}
 
 
 @router.get("/evaluator", include_in_schema=False)
@@ -108,7 +108,9 @@ def evaluator_example(request: Request, workspace: CurrentWorkspace, query: Meas
     options |= {"gain": options["gain"] and format_value(options["gain"]), "only": "none"}
     query = query.model_copy(update={name: value for name, value in options.items() if value is not None})
     data = evaluation(workspace, query).to_dict()
-    return page(request, "evaluator-example.html", calculation=explain_measure(workspace, query), data=data, query=query)
+    return page(
+        request, "evaluator-example.html", calculation=explain_measure(workspace, query), data=data, query=query
+    )
 
 
 def _page_values(workspace: Workspace, query: EvaluationQuery) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def _page_values(workspace: Workspace, query: EvaluationQuery) -> dict[str, Any]
     return {"answer": answer, "query": query, "data": data, "focus": focus, "pins": pins, "two": "other" in data}
 
 
-@router.get(_API, summary="Score a typed list by every measure", responses=PROBLEMS)
+@router.get(_API, summary="Score a list by every measure", responses=PROBLEMS)
 def evaluator(workspace: CurrentWorkspace, query: EvaluationParameters) -> JSONResponse:
     """Score a list, and an optional second one, by every measure that can be computed from a list."""
     return JSONResponse(evaluation(workspace, query).to_dict())  # faster than `Json`: values are plain already

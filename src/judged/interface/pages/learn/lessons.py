@@ -118,7 +118,7 @@ class Lesson:
     measures: list[str]  # computed for the list; the first one can be edited
     # instruction to change the list, question before the result is shown, and result with the reason
     change: str
-    ask: str
+    question: str
     answer: str
     after: str  # the list after the change
     further: list[str]  # further reading
@@ -219,12 +219,12 @@ def lesson_page(key: str) -> LessonPage:
     after = state | before | {"list": lesson.after, "missing": lesson.after_missing}
     about = {
         **STEPS[position],
-        "of": len(LESSONS),
+        "n_lessons": len(LESSONS),
         "text": [lesson.filled(text) for text in lesson.text],
         "change": lesson.change,
-        "ask": lesson.ask,
+        "question": lesson.question,
         "answer": lesson.filled(lesson.answer),
-        "changed": {"rows": changed.rows, "gone": changed.gone, "evaluator": _evaluator(after)},
+        "changed": {"rows": changed.rows, "missing_grades": changed.missing_grades, "evaluator": _evaluator(after)},
         "evaluator": _evaluator(state),
         "errors": [{name: lesson.filled(text) for name, text in error.items()} for error in lesson.errors],
         "further": lesson.further,

@@ -33,7 +33,7 @@ class Example {
     const isFirst = !this.body;
     const [current, text] = [this.body ?? body, body].map((element) => element.querySelector(".score > .value").textContent);
     if (isFirst) this.#replaceContent(body);
-    setText(this.#find("previous-score"), current === text ? "" : `was ${current}`);
+    setText(this.#find("previous-score"), current === text ? "" : `previously ${current}`);
     setText(this.#find("score > .value"), text);
     if (!isFirst) for (const name of ["calculation-box", "evaluator-link"]) this.#find(name).replaceWith(body.querySelector(`.${name}`));
     this.container.dispatchEvent(new CustomEvent("evaluated", { bubbles: true }));

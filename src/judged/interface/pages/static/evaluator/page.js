@@ -142,7 +142,7 @@ const requestCalculation = (query, name) => calculations.run(async (signal) => {
 /** Show the error of a field; an empty text removes it. */
 const showFieldError = (field, error) => {
   updateAttribute(field, "aria-invalid", error ? "true" : null);
-  setText($(`${field.name}-wrong`), error);
+  setText($(`${field.name}-error`), error);
 };
 
 /** Fill the fields with the settings of the state. */
@@ -160,7 +160,7 @@ const applySetting = ({ target: field }) => {
   const { name } = field, { rule, default: defaultValue } = field.dataset;
   if (!SETTINGS.includes(name)) return;
   const current = session.state.settings[name] || defaultValue;
-  const error = field.checkValidity() ? "" : `${rule}.${current ? ` The numbers are still for ${current}.` : ""}`;
+  const error = field.checkValidity() ? "" : `${rule}.${current ? ` The scores still use ${current}.` : ""}`;
   if (rule) showFieldError(field, error);
   if (!error) session.set(name, field.value.trim() === defaultValue ? "" : field.value.trim());
 };
@@ -178,16 +178,16 @@ const ON_CLICK = {
     }
   },
   compare: () => {
-    session.apply(withCopy(session.state), { message: "A second list, a copy of the first, stands beside it." });
+    session.apply(withCopy(session.state), { message: "The second list is a copy of the first list." });
     views.other.focus(0);
   },
-  single: () => {
+  "remove-second": () => {
     session.apply({ ...session.state, other: null }, { message: "The second list was removed." });
     $("compare").focus();
   },
   swap: () => session.apply(swapped(session.state, views.other.names), { message: "A and B were swapped." }),
-  own: () => session.apply(withoutNames(session.state), {
-    message: "Grades of B are its own now: each of its documents is taken for one of A with the same grade, where there is one.",
+  "separate-grades": () => session.apply(withoutNames(session.state), {
+    message: "B is now graded separately. Each document of B is matched with a document of A that has the same grade, or is a new document.",
   }),
 };
 
