@@ -177,7 +177,7 @@ def test_hole_looks_at_the_judgments_of_its_own_list(client):
 
 def test_the_number_of_relevant_documents(client):
     state = get(client, "list=2,0,1&missing=1&relevant=5&rel=1")["state"]
-    assert (state["relevant"], state["relevant_given"], state["known_relevant"], state["missing"]) == (5, 5, 3, [1])
+    assert (state["relevant"], state["relevant_input"], state["known_relevant"], state["missing"]) == (5, 5, 3, [1])
     data = get(client, "list=2,0,1&missing=1&relevant=5&rel=2")
     assert data["state"]["known_relevant"] == 1
     assert values(data)["NumRel(rel=2)"] == 5
@@ -444,9 +444,9 @@ def test_contributions_are_terms_of_a_sum_or_losses(sample, query):
         explanation = explain(sample, MeasureQuery(**parameters, measure=name))
         for explained_list, value in zip(explanation["lists"], [row["value"], row["other"]], strict=False):
             assert explained_list["value"] == pytest.approx(value, abs=1e-15), name
-            assert explained_list["contributions_are"] in {TERMS, LOSSES}
+            assert explained_list["contributions_description"] in {TERMS, LOSSES}
             bars = [bar["value"] for bar in explained_list["contributions"]]
-            if explained_list["contributions_are"] == TERMS:
+            if explained_list["contributions_description"] == TERMS:
                 sums.add(row["family"])
                 assert sum(bars) == pytest.approx(value, abs=1e-12), name
             assert explained_list["explanation"]["score"] == explained_list["value"]
@@ -458,7 +458,7 @@ def test_contributions_are_terms_of_a_sum_or_losses(sample, query):
 
 def bars(client, query, measure):
     explained_list = get(client, f"{query}&measure={quote(measure)}", f"{API}/measure")["lists"][0]
-    return [bar["value"] for bar in explained_list["contributions"]], explained_list["contributions_are"]
+    return [bar["value"] for bar in explained_list["contributions"]], explained_list["contributions_description"]
 
 
 @pytest.mark.parametrize(
@@ -638,7 +638,7 @@ def test_format_of_a_paste_is_detected(client, text, expected, said):
     assert answer.status_code == 200, answer.text
     assert [(item["doc"], item["grade"]) for item in answer.json()["list"]] == expected
     assert said in answer.json()["read_as"]
-    assert answer.json()["cut"] == 0
+    assert answer.json()["n_omitted"] == 0
 
 
 def test_a_pasted_run_has_the_judgments_of_its_topic(client, sample):

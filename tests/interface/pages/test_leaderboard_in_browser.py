@@ -55,7 +55,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     page = view.page
     page.get_by_role("link", name="take rrf as baseline").click()
     page.get_by_role("link", name="Show differences from the baseline").click()
-    page.wait_for_url("**beside=difference**")
+    page.wait_for_url("**show=difference**")
     assert "baseline=rrf" in page.url
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="rrf")
     pair = expected.pair("rrf", "tfidf")
@@ -65,7 +65,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     assert row.locator("td").nth(1).inner_text().replace("\n", " ").startswith(text)
     assert page.locator(".board thead th").all_inner_texts()[2] == "difference"
     page.get_by_role("link", name="Hide differences").click()
-    page.wait_for_url(lambda url: "beside" not in url)
+    page.wait_for_url(lambda url: "show" not in url)
     expect(page.locator(".board thead th")).to_have_count(3)
     view.clean()
 
@@ -118,7 +118,7 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.get_by_label("Topics where").fill("query_class == 'how-to'")
     page.keyboard.press("Enter")
     page.wait_for_url("**where=**")
-    assert "18 of 48 topics are left: query_class == 'how-to'." in page.locator("p.methods-note").first.inner_text()
+    assert "Means are over 18 of 48 topics, with the condition query_class == 'how-to'." in page.locator("p.methods-note").first.inner_text()
     assert "n = 18 topics" in page.locator("p.methods-note").first.inner_text()
     assert "baseline=rrf" in page.url  # the rest of the state stays
     assert page.get_by_label("Topics where").input_value() == "query_class == 'how-to'"
@@ -137,7 +137,7 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.keyboard.press("Enter")
     page.wait_for_selector(".board")
     assert (
-        f"{int(sample.mask('words > 7').sum())} of 48 topics are left: words > 7."
+        f"{int(sample.mask('words > 7').sum())} of 48 topics, with the condition words > 7."
         in page.locator("p.methods-note").first.inner_text()
     )
     assert view.faults == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
@@ -185,7 +185,7 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_it_fits_and_can_be_read(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
-    view = tab(f"{serve(sample)}/leaderboard?beside=difference&curve=nDCG", width=width, color_scheme=scheme)
+    view = tab(f"{serve(sample)}/leaderboard?show=difference&curve=nDCG", width=width, color_scheme=scheme)
     drawn(view.page)
     view.page.locator("details.measures summary").click()
     view.fits()

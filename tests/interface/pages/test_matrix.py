@@ -147,7 +147,7 @@ def test_fixed_thresholds_part_the_topics_and_stay_in_links(by_hand: TestClient)
     assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=healthy") == ["a", "f"]
     assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=coverage+problem") == ["b", "c", "g"]
     text = by_hand.get(f"/matrix?{AXES}&cuts=0.8,0.5").text
-    assert "Lines at R@2 0.800 and RR 0.500, as chosen." in text
+    assert "Thresholds are R@2 0.800 and RR 0.500, as set." in text
     assert "?cuts=0.8%2C0.5&amp;x=R%402&amp;y=RR&amp;quadrant=healthy" in text
     assert {by_hand.get(f"/matrix?{AXES}&cuts={cuts}").status_code for cuts in ("0.8", "a,b", "0.5,7")} == {400}
 

@@ -60,10 +60,10 @@ def refused(http: TestClient, path: str, **parameters: Any) -> tuple[int, str, s
 def documents_of(data: dict[str, Any], run: str) -> list[dict[str, Any]]:
     """Return the documents of one list, with their rank in the other one."""
     others = [f"rank:{other}" for other in data["runs"] if other != run]
-    mine = [row for row in data["documents"] if 0 < (row[f"place:{run}"] or 0) <= data["cutoff"]]
+    mine = [row for row in data["documents"] if 0 < (row[f"position:{run}"] or 0) <= data["cutoff"]]
     return [
         row | {"rank": row[f"rank:{run}"], "tied": row[f"tied:{run}"], "there": row[others[0]] if others else None}
-        for row in sorted(mine, key=lambda row: row[f"place:{run}"])
+        for row in sorted(mine, key=lambda row: row[f"position:{run}"])
     ]
 
 
@@ -93,7 +93,7 @@ def test_the_list_has_the_scores_of_every_run(of_sample: TestClient, sample: Wor
     assert scores_of(data) == scores.values[:, 0, :].T.tolist()
     assert [row["mean"] for row in data["topics"]] == pytest.approx(scores.values[:, 0, :].mean(axis=0).tolist())
     assert [row["spread"] for row in data["topics"]] == np.ptp(scores.values[:, 0, :], axis=0).tolist()
-    assert (data["total"], data["of"], data["pages"]) == (48, 48, 1)
+    assert (data["total"], data["all_topics"], data["pages"]) == (48, 48, 1)
 
 
 def test_the_list_by_hand(tiny: TestClient) -> None:
@@ -256,7 +256,7 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
     ]
     assert (left["returned"], left["unjudged"]) == (3, 1)
     assert documents_of(data, "B")[0]["change"] == pytest.approx((1 - 1 / 2) / ideal)
-    assert [(row["doc_id"], row["grade"], row["place:A"], row["place:B"]) for row in missed_of(data)] == [
+    assert [(row["doc_id"], row["grade"], row["position:A"], row["position:B"]) for row in missed_of(data)] == [
         ("m", 1.0, None, None)
     ]
     reachable = (2 + gain_b) / ideal
@@ -410,7 +410,7 @@ def test_next_topic_follows_the_order_of_the_list(of_sample: TestClient) -> None
     walked, here = [], ids[0]
     while here:
         data = get(of_sample, "/api/v1/topic", topic=here, **parameters)
-        assert (data["place"], data["of"]) == (len(walked) + 1, len(ids))
+        assert (data["position"], data["total"]) == (len(walked) + 1, len(ids))
         assert data["previous"] == (walked[-1] if walked else None)
         walked.append(here)
         here = data["next"]
@@ -421,7 +421,7 @@ def test_next_topic_follows_the_order_of_the_list(of_sample: TestClient) -> None
     assert f'<a href="/topics?{query_string}">All topics</a>' in page_text
     outside = next(topic for topic in (f"t{number:02}" for number in range(1, 49)) if topic not in ids)
     elsewhere = get(of_sample, "/api/v1/topic", topic=outside, **parameters)
-    assert (elsewhere["place"], elsewhere["previous"], elsewhere["next"]) == (0, None, None)
+    assert (elsewhere["position"], elsewhere["previous"], elsewhere["next"]) == (0, None, None)
 
 
 def test_which_runs_are_shown(tiny: TestClient) -> None:

@@ -437,7 +437,7 @@ def _parse_sort(sort: str, measures: tuple[Measure, ...]) -> str:
     except MeasureError:
         names = ", ".join(["run", "judged", *map(str, measures)])
         raise InputError(
-            f"there is no column {name!r}", fix=f"sort by one of {names}, or descending with - in front"
+            f"there is no column {name!r}", fix=f"sort by one of {names}; prefix - for descending order"
         ) from None
     return f"{sign}{measure}" if measure in measures else ""
 

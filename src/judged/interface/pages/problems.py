@@ -116,7 +116,7 @@ def _describe_invalid(request: Request, error: Any) -> str:
 
 
 _LOG = logging.getLogger("judged.web")
-_FAULT = "judged failed with an internal error"
+_FAULT = "an internal error occurred"
 _FIX = "report the bug, with the output of 'judged serve' in the terminal"
 
 
