@@ -147,7 +147,7 @@ def test_topics_without_a_score_are_last_in_both_directions() -> None:
         assert ids(data)[-1] == "q0"
         assert data["listed"][-1]["difference"] is None
     assert verdict(data)["n"] == 5
-    assert "1 topic without a score for one run or both" in shown(workspace, measure="nDCG(undefined=skip)@10")
+    assert "1 topic without a score of one or both runs" in shown(workspace, measure="nDCG(undefined=skip)@10")
 
 
 def test_pages_of_topics() -> None:
@@ -167,7 +167,7 @@ def test_only_some_topics(sample: Workspace) -> None:
     assert 0 < pair.result.n < 48
     assert verdict(data)["n"] == pair.result.n == data["counts"]["all"]
     assert (verdict(data)["difference"], verdict(data)["adjusted"]) == (pair.result.difference, pair.adjusted)
-    assert f"Only topics where {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
+    assert f"Only topics with {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
 
 
 def test_single_topics_are_left_out_of_the_test_that_gave_the_verdict(sample: Workspace) -> None:
@@ -234,7 +234,7 @@ def test_lower_is_better() -> None:
     assert "new better 4" in text
     assert "4-1-0" in text
     assert "bars below 0 are improvements." in text
-    assert "below the dashed line new is better" in text
+    assert "Below the dashed line, new is better" in text
 
 
 def test_measures_without_a_mean_are_not_tested() -> None:
@@ -357,7 +357,7 @@ def test_chart_contents() -> None:
     assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
     assert bars[0]["link"] == "/topic?measure=RR&first=old&second=new&topic=q4"
     assert figures(compare_page(workspace, ComparisonQuery(measure="RR", first="old")))[0].sentence == (
-        "Score of new minus score of old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
+        "Score of new minus score of old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better. Orange: old is better."
     )
 
 

@@ -66,7 +66,7 @@ def test_suggestions_link_to_pages_that_show_them(sample):
     values = {run: sample.scores("nDCG@10", [run]).values[0, 0] for run in sample.run_names}
     best, other = sample.ranked_run_names()[:2]
     lost = int((values[best] < values[other]).sum())
-    sentence = f"{best} is ahead on average, but {other} is better on {lost} of 48 topics."
+    sentence = f"{best} has a higher mean, but {other} is better on {lost} of 48 topics."
     assert sentence in [row["sentence"] for row in lead]
 
 

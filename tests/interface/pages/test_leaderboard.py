@@ -205,7 +205,7 @@ def test_lower_is_better(small: TestClient) -> None:
     assert data["sort"] == name
     assert names_of(data) == ["good", "part", "bad", "twin"]
     assert verdict(data, "good", name) == "better"
-    assert f"Lower is better: {name}." in text_of(small, measures=name)
+    assert f"Lower is better for {name}." in text_of(small, measures=name)
     assert f'<a href="?measures=Fallout%28n%3D100%29%401&amp;sort=-{"Fallout%28n%3D100%29%401"}"' in small.get(
         "/leaderboard", params={"measures": name}
     ).text.replace("\n", "")
@@ -265,7 +265,9 @@ def test_sorting(small: TestClient) -> None:
     judged_first = order("-judged")
     assert judged_first[0] == "good"
     assert judged_first[-1] == "bad"
-    assert "there is no column 'zz': sort by one of run, judged, RR, R@1" in refused(small, measures="RR,R@1", sort="zz")
+    assert "there is no column 'zz': sort by one of run, judged, RR, R@1" in refused(
+        small, measures="RR,R@1", sort="zz"
+    )
 
 
 def test_runs_without_a_score_are_last_in_both_directions() -> None:
@@ -383,7 +385,10 @@ def test_a_single_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=ATTRIBUTES))
     data = fetch(client, measures="RR", curve="R")
     assert data["baseline"] is None
-    assert data["sentences"][2] == "No tests, because only one run is open: no significance test; [95% interval: adjusted t]."
+    assert (
+        data["sentences"][2]
+        == "No tests, because only one run is open: no significance test; [95% interval: adjusted t]."
+    )
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert data["board"][0]["RR"] == 0.75
     assert data["board"][0]["RR_ci"] == [low, high]

@@ -44,7 +44,8 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     assert cell.locator(".secondary").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
     assert cell.locator("sup").inner_text() == "†"
     assert (
-        f"7 tests against tfidf, by each of 2 measures: {expected.caption}." in page.locator("p.methods-note").first.inner_text()
+        f"7 tests against tfidf, by each of 2 measures: {expected.caption}."
+        in page.locator("p.methods-note").first.inner_text()
     )
     drawn(page)
     view.clean()
@@ -118,7 +119,10 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.get_by_label("Topics where").fill("query_class == 'how-to'")
     page.keyboard.press("Enter")
     page.wait_for_url("**where=**")
-    assert "Means are over 18 of 48 topics, with the condition query_class == 'how-to'." in page.locator("p.methods-note").first.inner_text()
+    assert (
+        "Means are over 18 of 48 topics, with the condition query_class == 'how-to'."
+        in page.locator("p.methods-note").first.inner_text()
+    )
     assert "n = 18 topics" in page.locator("p.methods-note").first.inner_text()
     assert "baseline=rrf" in page.url  # the rest of the state stays
     assert page.get_by_label("Topics where").input_value() == "query_class == 'how-to'"

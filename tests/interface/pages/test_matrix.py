@@ -170,7 +170,8 @@ def dots(text: str, name: str = "run") -> list[dict[str, Any]]:
 
 def test_topics_at_the_same_position_are_one_dot(by_hand: TestClient) -> None:
     dot_by_position = {
-        (dot["x_score"], round(dot["y_score"], 3)): dot for dot in dots(by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6").text)
+        (dot["x_score"], round(dot["y_score"], 3)): dot
+        for dot in dots(by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6").text)
     }
     assert {place: (dot["topics"], dot["selected"]) for place, dot in dot_by_position.items()} == {
         (1, 1): (2, 0), (0.5, 1): (1, 0), (0.5, 0.5): (2, 2), (0, 0.333): (1, 0), (0, 0): (2, 0), (0, 0.25): (1, 0),

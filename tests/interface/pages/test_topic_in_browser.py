@@ -132,7 +132,9 @@ def test_with_the_keyboard_alone(serve: Any, tab: Any, sample: Any) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator("#b-1 .document-text .text").wait_for()
-    assert page.locator("#b-1 .document-text .text").inner_text() == sample.texts.text("collections.Counter.most_common")
+    assert page.locator("#b-1 .document-text .text").inner_text() == sample.texts.text(
+        "collections.Counter.most_common"
+    )
     view.clean()
 
 
@@ -192,7 +194,7 @@ def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> N
     page.get_by_label("Explain").fill("AP")
     follow(page, page.get_by_role("button", name="Explain"))
     assert page.url.endswith("#explain")
-    assert page.locator(".explained summary").first.inner_text() == "AP of bm25: 0.9167, step by step"
+    assert page.locator(".explained summary").first.inner_text() == "Steps of AP of bm25: 0.9167"
     assert "AP = sum of precision / R = 2.7500 / 3 = 0.9167" in page.locator(".explained .lines").first.inner_text()
     follow(page, page.get_by_role("link", name="compare them on this topic"))
     rows = page.locator("[data-table=tools] tbody tr").all_inner_texts()
@@ -215,7 +217,7 @@ def test_without_scripts(serve: Any, tab: Any, sample: Any) -> None:
 
 def test_a_topic_that_does_not_exist(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/topic?topic=t4")
-    assert "topic 't4' is not in the judgments" in view.page.locator("main").inner_text()
+    assert "the judgments have no topic 't4'" in view.page.locator("main").inner_text()
     assert "similar are t04" in view.page.locator("main").inner_text()
     assert view.foreign == []
 

@@ -364,8 +364,9 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="Contribution of a run to documents that it does not contain: none (skip), as for the rank after its last"
-    " document (last), or as for the mean of the remaining ranks (share).  [default: skip; last for z-scores, share for borda]",
+    help="Contribution of a run to documents that it does not contain: none (skip), as at the rank after its last"
+    " document (last), or as at the mean of the remaining ranks (share)."
+    "  [default: skip; last for z-scores, share for borda]",
 )
 @shared("depth", "order")
 @shared("cutoff", default=None, metavar="N", help="Number of documents per topic of the fused run.  [default: all]")

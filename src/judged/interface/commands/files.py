@@ -76,7 +76,7 @@ def demo_command(to: Path | None) -> None:
                 load(place)(folder / name)
         files = ", ".join(["qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml", *component_files])
         click.echo(
-            f"the sample was copied to {to}: {files}, simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz, README.md"
+            f"wrote the sample to {to}: {files}, simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz, README.md"
         )
         return
     import warnings

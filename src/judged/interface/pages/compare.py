@@ -70,7 +70,7 @@ def _evenly_spaced(page: ComparePage, order: Ints, max_topics: int) -> tuple[Tab
     table = page.topics.take(rows).showing(*names[: 1 + (page.workspace.topics is not None)], *names[2:])
     is_crowded = Column("many", [len(rows) > MAX_BARS for _ in rows], only="data")
     columns = (*table.columns, Column("ahead", ahead, only="data"), is_crowded)
-    omitted = f" The chart shows {max_topics:,} of {len(order):,} topics, evenly spaced in the order of differences."
+    omitted = f" The chart shows {max_topics:,} of {len(order):,} topics, evenly spaced by rank of difference."
     table = replace(table, name=f"in_chart_{max_topics}", columns=columns, only="people")
     return table, omitted if len(rows) < len(order) else ""
 

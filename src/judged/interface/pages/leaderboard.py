@@ -73,8 +73,8 @@ class LeaderboardQuery(ScoredQuery):
     sort: Trimmed = Field(
         "",
         max_length=300,
-        description="Sort column: run, judged, or a measure; descending with - in front. Default: the first measure, best"
-        " run first.",
+        description="Sort column: run, judged, or a measure; descending with - in front. Default: the first measure,"
+        " best run first.",
     )
     where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     test: Trimmed = Field(

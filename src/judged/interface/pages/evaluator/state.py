@@ -135,8 +135,8 @@ class Pasted(BaseModel):
 
     text: str = Field(
         max_length=1_000_000,
-        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. Documents of a run get"
-        " the judgments of its topic if the topic is open.",
+        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. Documents of a run"
+        " get the judgments of its topic if the topic is open.",
     )
 
 
