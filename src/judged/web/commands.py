@@ -82,7 +82,7 @@ def _open_workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str,
         return open_workspace(**keywords, parts=parts)
     if qrels is None:
         if flags := [f"--{name}" for name in ("queries", "texts", "attributes") if options[name]]:
-            raise click.UsageError(f"{flags[0]} requires QRELS. Fix: add QRELS.")
+            raise click.UsageError(f"{flags[0]} requires QRELS")
         sample = open_sample()
         return replace(sample, parts={**sample.parts, **parts}, labels=keywords.get("labels"))
     input_runs = arguments.runs_at(runs, options["run_format"])

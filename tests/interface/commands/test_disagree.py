@@ -76,4 +76,4 @@ def test_slices_are_asked_for_as_elsewhere(run: Callable[..., Ended], tmp_path: 
         ["side=0", "6"], ["side=1", "6"], ["relevant=3", "12"], ["late", "6"],
     ]  # fmt: skip
     told = run(*ARGUMENTS, "--by", "first_relevant", "--pair", "many", "early")
-    assert "first_relevant is taken from many: on topics where that run did badly" in told.err
+    assert "first_relevant is computed from many. On topics where many scores low" in told.err

@@ -101,10 +101,10 @@ def test_one_topic_is_named_below() -> None:
 def test_refusals() -> None:
     assert "takes no cutoff" in refused("-m", "Rprec")
     assert "unknown for .gif" in refused("-o", "a.gif")
-    assert "this format cannot be printed" in refused("--format", "png")
+    assert "cannot be printed" in refused("--format", "png")
     assert "contradict" in refused("--to", "5", "--cutoffs", "1,2")
     assert "'1,x' is not a list of cutoffs" in refused("--cutoffs", "1,x")
     assert "leave out -m" in refused("--precision-recall", "raw", "-m", "P")
     assert "no topic 'dog'" in refused("--topic", "dog")
     assert "cannot show bounds" in refused("--ties", "bounds")
-    assert "this file is an input" in refused("-o", "other.json")
+    assert "the output file is also an input" in refused("-o", "other.json")
