@@ -57,7 +57,7 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
 
 def test_refused(run: Callable[..., Ended]) -> None:
     one = run("disagree", "qrels.txt", "early.run", "many.run", "-m", "RR")
-    assert (one.code, "one measure is given" in one.err) == (2, True)
+    assert (one.code, "two measures are required, got 1" in one.err) == (2, True)
     alone = run("disagree", "qrels.txt", "early.run")
     assert (alone.code, "at least two runs are required" in alone.err) == (2, True)
     by = run(*ARGUMENTS, "--by", "kind")

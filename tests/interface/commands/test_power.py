@@ -93,7 +93,7 @@ def test_sums_have_no_plan(run: Callable[..., Ended]) -> None:
         (["--sd", "-1", "--n", "9"], "the standard deviation must be finite and not negative, got -1.0"),
         (["--sd", "1", "--n", "9", "--alpha", "0"], "the alpha must be between 0 and 1, got 0.0"),
         (["--sd", "1", "--n", "9", "--difference", "0"], "the difference must be finite and not 0"),
-        (["qrels.txt", "a.run", "b.run", "-m", "RR", "-o", "a.run", "--format", "csv"], "the output file is also an input"),
+        (["qrels.txt", "a.run", "b.run", "-m", "RR", "-o", "a.run", "--format", "csv"], "is also an input"),
         (["qrels.txt", "a.run", "b.run", "-m", "NumRet"], "no measure is a mean over topics"),
     ],
 )

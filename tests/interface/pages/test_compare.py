@@ -357,7 +357,8 @@ def test_chart_contents() -> None:
     assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
     assert bars[0]["link"] == "/topic?measure=RR&first=old&second=new&topic=q4"
     assert figures(compare_page(workspace, ComparisonQuery(measure="RR", first="old")))[0].sentence == (
-        "Score of new minus score of old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better. Orange: old is better."
+        "Score of new minus score of old on each topic, from topic q4 (+0.750) to topic q5 (-1.000)."
+        " Blue: new is better. Orange: old is better."
     )
 
 

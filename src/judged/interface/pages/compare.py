@@ -88,7 +88,9 @@ def _differences(page: ComparePage, table: Table, omitted: str) -> Chart:
         name="differences",
         title="Differences by topic",
         table=table,
-        sentence=f"Score of {second} minus score of {first} on each topic, {extent}. {color_note}{omitted}{direction_note}",
+        sentence=(
+            f"Score of {second} minus score of {first} on each topic, {extent}. {color_note}{omitted}{direction_note}"
+        ),
         kind="columns",
         x="query_id",
         y="difference",
