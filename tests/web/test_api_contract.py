@@ -206,7 +206,7 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
 
 def test_keys_of_pages_are_one_thing_each(sample):
     pages = (
-        leaderboard(sample, LeaderboardQuery(curve="nDCG", show="difference")),
+        leaderboard(sample, LeaderboardQuery(curve="nDCG", details="difference")),
         compare_page(sample, ComparisonQuery(by="query_class")),
         open_data_overview(sample),
     )

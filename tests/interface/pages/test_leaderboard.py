@@ -187,7 +187,7 @@ def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
     assert ratio["is_ratio"]
     assert ratio["difference"] == pytest.approx(column(data, "GMAP")["tfidf"] / column(data, "GMAP")["bm25"])
     assert f"\N{MULTIPLICATION SIGN}{ratio['difference']:.3f} [{ratio['difference_ci'][0]:.3f}, " in text_of(
-        client, measures="GMAP", show="difference"
+        client, measures="GMAP", details="difference"
     )
 
 
@@ -437,7 +437,7 @@ def test_hostile_names_stay_texts() -> None:
     client = client_of(
         open_workspace(QRELS, runs, attributes={topic: {"<i>": f"<b>'{i % 2}"} for i, topic in enumerate(TOPICS)})
     )
-    page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "show": "difference"})
+    page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "details": "difference"})
     assert page.status_code == 200
     for part in ("<img", "<script>alert", "<b>'", 'onmouseover="b', "<i>"):
         assert part not in page.text
@@ -524,9 +524,9 @@ def test_rel_applies_to_measures_without_their_own(client: TestClient) -> None:
 def test_the_address_keeps_the_choice(client: TestClient) -> None:
     page = client.get(
         "/leaderboard",
-        params={"measures": ["AP", "P@5,10"], "baseline": "rrf", "where": "words > 7", "show": "difference"},
+        params={"measures": ["AP", "P@5,10"], "baseline": "rrf", "where": "words > 7", "details": "difference"},
     ).text
-    state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;show=difference"
+    state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;details=difference"
     assert f'href="/api/v1/leaderboard?{state}"' in page
     assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
     assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page

@@ -56,7 +56,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     page = view.page
     page.get_by_role("link", name="take rrf as baseline").click()
     page.get_by_role("link", name="Show differences from the baseline").click()
-    page.wait_for_url("**show=difference**")
+    page.wait_for_url("**details=difference**")
     assert "baseline=rrf" in page.url
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="rrf")
     pair = expected.pair("rrf", "tfidf")
@@ -66,7 +66,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     assert row.locator("td").nth(1).inner_text().replace("\n", " ").startswith(text)
     assert page.locator(".board thead th").all_inner_texts()[2] == "difference"
     page.get_by_role("link", name="Hide differences").click()
-    page.wait_for_url(lambda url: "show" not in url)
+    page.wait_for_url(lambda url: "details" not in url)
     expect(page.locator(".board thead th")).to_have_count(3)
     view.clean()
 
@@ -189,7 +189,7 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_it_fits_and_can_be_read(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
-    view = tab(f"{serve(sample)}/leaderboard?show=difference&curve=nDCG", width=width, color_scheme=scheme)
+    view = tab(f"{serve(sample)}/leaderboard?details=difference&curve=nDCG", width=width, color_scheme=scheme)
     drawn(view.page)
     view.page.locator("details.measures summary").click()
     view.fits()

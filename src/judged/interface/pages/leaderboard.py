@@ -85,7 +85,7 @@ class LeaderboardQuery(ScoredQuery):
     correction: Trimmed = Field(
         CORRECTION, max_length=40, description="Correction for multiple tests, as in judged compare."
     )
-    show: Literal["", "difference"] = Field(
+    details: Literal["", "difference"] = Field(
         "", description="With difference, the page also shows the difference of each score from the baseline."
     )
     curve: Trimmed = Field(
@@ -211,7 +211,7 @@ class LeaderboardPage(Answer):
         kinds = [_KINDS.get(verdict, "") for verdict in verdicts]
         column = replace(result.column(name, runs, self.baseline), kinds=kinds)
         verdict = Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
-        if not self.query.show or not any(pairs):
+        if not self.query.details or not any(pairs):
             return replace(column, details=notes), verdict
         text_format = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
         values = [pair and pair.shown_difference for pair in pairs]
