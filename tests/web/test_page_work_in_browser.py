@@ -112,17 +112,17 @@ def test_a_choice_applies_at_once_and_the_focus_stays(serve: Any, sample: Any, t
 def test_a_note_to_self_is_there_again_and_can_be_taken_along(serve: Any, sample: Any, tab: Any) -> None:
     view = tab(f"{serve(sample)}/topic?topic=t02")
     page = view.page
-    page.locator("#note-to-self summary").press("Enter")
-    page.get_by_label("Note to self on t02").fill("no judged document <b>fits</b>")
+    page.locator("#private-note summary").press("Enter")
+    page.get_by_label("Private note on t02").fill("no judged document <b>fits</b>")
     page.reload()
-    expect(page.get_by_label("Note to self on t02")).to_have_value("no judged document <b>fits</b>")
+    expect(page.get_by_label("Private note on t02")).to_have_value("no judged document <b>fits</b>")
     with page.expect_download() as got:
-        page.locator("#note-to-self a").click()
+        page.locator("#private-note a").click()
     assert json.loads(Path(got.value.path()).read_text(encoding="utf-8")) == {"t02": "no judged document <b>fits</b>"}
     page.goto(f"{serve(sample)}/topics")
     expect(page.locator("[data-notes]")).to_contain_text("no judged document <b>fits</b>")
     page.goto(f"{serve(sample)}/topic?topic=t03")
-    expect(page.get_by_label("Note to self on t03")).to_have_value("")
+    expect(page.get_by_label("Private note on t03")).to_have_value("")
     view.clean()
 
 

@@ -47,7 +47,7 @@ def lines(page: Any) -> int:
 def test_from_the_worst_topic_to_a_document(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/topics")
     page = view.page
-    follow(page, page.get_by_role("link", name="hardest first"))
+    follow(page, page.get_by_role("link", name="lowest score first"))
     scores = sample.scores(["nDCG@10"]).values[:, 0, :].mean(axis=0)
     worst = [sample.query_ids[i] for i in scores.argsort(kind="stable")[:3]]
     assert page.locator("tbody th").all_inner_texts()[:3] == worst
@@ -218,7 +218,7 @@ def test_without_scripts(serve: Any, tab: Any, sample: Any) -> None:
 def test_a_topic_that_does_not_exist(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/topic?topic=t4")
     assert "the judgments have no topic 't4'" in view.page.locator("main").inner_text()
-    assert "similar are t04" in view.page.locator("main").inner_text()
+    assert "use a similar topic: t04" in view.page.locator("main").inner_text()
     assert view.foreign == []
 
 

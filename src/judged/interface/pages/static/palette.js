@@ -12,7 +12,7 @@ const input = createElement("input", {
   "aria-controls": "search-results", "aria-autocomplete": "list", "aria-label": "Find a topic, run, measure, or page",
   placeholder: "Topic, run, measure, page",
 });
-const list = createElement("ul", { id: "search-results", role: "listbox", "aria-label": "Search results" });
+const list = createElement("ul", { id: "search-results", role: "listbox", "aria-label": "Matches" });
 const status = createElement("p", { class: "note", role: "status" });
 const form = createElement("form", { action: "/search" }, input);
 const palette = dialog("palette", "Find", form, list, status);
