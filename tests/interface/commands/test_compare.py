@@ -89,7 +89,7 @@ def test_saved_scores(run: Callable[..., Ended]) -> None:
     from_runs = json.loads(run(*NEWS, "--format", "json").out)
     assert json.loads(run("compare", "--scores", "news.parquet", "--format", "json").out) == from_runs
     late = run("compare", "--scores", "news.parquet", "--depth", "5")
-    assert (late.code, late.err.startswith("error: --depth cannot change scores")) == (2, True)
+    assert (late.code, late.err.startswith("error: --depth cannot be combined with --scores")) == (2, True)
     other = run("compare", "--scores", "news.parquet", "-m", "AP")
     assert (other.code, "AP was not evaluated. Fix: evaluate it, or use one of RR" in other.err) == (2, True)
 

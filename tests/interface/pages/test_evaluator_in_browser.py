@@ -327,7 +327,7 @@ def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> 
     ]  # 7 / 9.3928
     assert measure.locator(".share rect").nth(0).get_attribute("width") == "100.00%"
     assert measure.locator(".curve circle").count() == 5
-    measure.get_by_text("Every step").click()
+    measure.get_by_text("All steps").click()
     grade(page, 3).focus()
     page.keyboard.press("Alt+ArrowUp")
     expect(measure.locator(".lines li").last).to_have_text(

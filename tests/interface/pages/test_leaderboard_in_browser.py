@@ -36,7 +36,7 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     with page.expect_navigation():
         page.get_by_label("Baseline").select_option("tfidf")
     expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"]).compare(baseline="tfidf")
-    assert "Of 7 other runs, tested against tfidf: " in page.locator("p.lead").inner_text()
+    assert "Tests of 7 other runs against tfidf: " in page.locator("p.lead").inner_text()
     pair = expected.pair("tfidf", "bm25", "AP")
     assert pair.better == "bm25"
     row = page.locator(".board tbody tr", has=page.get_by_text("bm25", exact=True))
@@ -44,7 +44,7 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     assert cell.locator(".secondary").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
     assert cell.locator("sup").inner_text() == "†"
     assert (
-        f"7 tests against tfidf, by each of 2 measures: {expected.caption}."
+        f"7 tests against tfidf, for each of 2 measures: {expected.caption}."
         in page.locator("p.methods-note").first.inner_text()
     )
     drawn(page)
@@ -54,7 +54,7 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
 def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/leaderboard?measures=AP")
     page = view.page
-    page.get_by_role("link", name="take rrf as baseline").click()
+    page.get_by_role("link", name="use rrf as baseline").click()
     page.get_by_role("link", name="Show differences from the baseline").click()
     page.wait_for_url("**details=difference**")
     assert "baseline=rrf" in page.url
@@ -154,14 +154,14 @@ def test_choose_measures(serve: Any, tab: Any, sample: Any) -> None:
     page.get_by_text("Measures (4)").click()
     page.get_by_label("RR@10", exact=True).uncheck()
     page.get_by_label("GMAP").check()
-    page.get_by_label("Others, separated by commas").fill("ndcg_cut_5, nDCG(gain=exp2)@3")
+    page.get_by_label("Other measures, separated by commas").fill("ndcg_cut_5, nDCG(gain=exp2)@3")
     page.get_by_role("button", name="Show these measures").click()
     page.wait_for_url("**GMAP**")
     heads = [text.rstrip("↓↑") for text in page.locator(".board thead th").all_inner_texts()]
     assert sorted(heads[1:-1]) == sorted(["nDCG@10", "AP", "R@100", "GMAP", "nDCG@5", "nDCG(gain=exp2)@3"])
     page.locator("details.measures summary").click()
     assert page.get_by_label("nDCG(gain=exp2)@3").is_checked()
-    assert page.get_by_label("Others, separated by commas").input_value() == ""
+    assert page.get_by_label("Other measures, separated by commas").input_value() == ""
     view.clean()
 
 

@@ -103,7 +103,7 @@ def test_refusals() -> None:
     assert "unknown for .gif" in refused("-o", "a.gif")
     assert "cannot be printed" in refused("--format", "png")
     assert "contradict" in refused("--to", "5", "--cutoffs", "1,2")
-    assert "'1,x' is not a list of cutoffs" in refused("--cutoffs", "1,x")
+    assert "--cutoffs must be a list of cutoffs, got '1,x'" in refused("--cutoffs", "1,x")
     assert "leave out -m" in refused("--precision-recall", "raw", "-m", "P")
     assert "no topic 'dog'" in refused("--topic", "dog")
     assert "cannot show bounds" in refused("--ties", "bounds")
