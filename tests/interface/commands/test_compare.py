@@ -122,7 +122,7 @@ def test_several_files_of_scores(run: Callable[..., Ended]) -> None:
         files = [f"{name}/{file}" for file in ("qrels.txt", "good.run", "fair.run", "poor.run")]
         assert run("evaluate", *files, "-m", "RR", "-o", f"{name}/scores.parquet").code == 0
     twice = run("compare", "--scores", "news/scores.parquet", "--scores", "web/scores.parquet")
-    assert (twice.code, "two collections are named scores" in twice.err) == (2, True)
+    assert (twice.code, "two collections have the name scores" in twice.err) == (2, True)
     done = run("compare", "--scores", "old=news/scores.parquet", "--scores", "new=web/scores.parquet")
     assert done.lines[0].split() == ["RR", "old", "new", "mean"]
 
