@@ -70,7 +70,7 @@ def take_screenshot(
     page.goto(address)
     page.wait_for_load_state("networkidle")
     if page.locator(".chart[data-chart]").count():
-        page.wait_for_selector("html[data-drawn]", timeout=60_000)
+        page.wait_for_selector("html[data-charts-rendered]", timeout=60_000)
     page.screenshot(path=path, full_page=is_full_page)
     context.close()
     return messages

@@ -91,7 +91,7 @@ def test_scores_that_cannot_be_read_again_say_how_they_can(run: Callable[..., En
 @pytest.mark.parametrize(
     ("written", "fix"),
     [
-        (("--by", "classes.csv"), "write --attributes classes.csv --by NAME."),
+        (("--by", "classes.csv"), "use --attributes classes.csv --by NAME."),
         (("--attributes", "classes.csv"), "use --by with one of kind, "),
     ],
 )

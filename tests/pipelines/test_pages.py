@@ -101,7 +101,7 @@ def test_conclusions_link_to_the_comparison_with_the_control(
     browser_tab = tab(serve(open_experiment) + "/experiment?by=query_class", width=width)
     page = browser_tab.page
     expect(page.locator("h1")).to_have_text("Experiment")
-    page.wait_for_selector("html[data-drawn]", timeout=60_000)
+    page.wait_for_selector("html[data-charts-rendered]", timeout=60_000)
     browser_tab.accessible()
     browser_tab.fits()
     topics = page.get_by_role("region", name="Topics with the largest effects").get_by_role("link")

@@ -34,7 +34,7 @@ def opened(browser: Any, path: Path) -> Iterator[Callable[..., tuple[Any, list[s
         tab.on("request", lambda request: requests.append(request.url))
         tab.goto(path.as_uri())
         if options.get("java_script_enabled", True):
-            tab.wait_for_selector("html[data-drawn]", timeout=60_000)
+            tab.wait_for_selector("html[data-charts-rendered]", timeout=60_000)
         return tab, faults, requests
 
     yield show

@@ -30,7 +30,9 @@ def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> Non
     assert section is not None
     assert section.title == "User behavior"
     assert answer.to_dict()["results"]["online"] == scores().to_dict()
-    lead = f"{UNFIT} In 1,000 pages of 40 users, share of pages with a click (PageCTR) is 38.1% (95% CI [36.9%, 39.3%])."
+    lead = (
+        f"{UNFIT} In 1,000 pages of 40 users, share of pages with a click (PageCTR) is 38.1% (95% CI [36.9%, 39.3%])."
+    )
     assert lead in answer.sentences
     assert section.sentences[0].startswith("ubi.ndjson (ubi)")
     ours = [text for text in answer.warnings if text.startswith(("ubi.ndjson", "Position bias"))]
@@ -73,7 +75,7 @@ def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
     tab.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
     tab.on("request", lambda request: requests.append(request.url))
     tab.goto(file.as_uri())
-    tab.wait_for_selector("html[data-drawn]", timeout=60_000)
+    tab.wait_for_selector("html[data-charts-rendered]", timeout=60_000)
     assert tab.locator(".chart").count() == tab.locator(".chart svg").count() == 3
     assert tab.evaluate("document.documentElement.scrollWidth") <= 375
     text = tab.inner_text("main")

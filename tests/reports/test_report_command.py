@@ -133,7 +133,7 @@ def test_warnings_go_to_standard_error(files: Path) -> None:
 @pytest.mark.parametrize("name", ["old.run", "qrels.txt", "queries.tsv", "docs.jsonl"])
 def test_inputs_are_kept(files: Path, name: str) -> None:
     before = (files / name).read_bytes()
-    with pytest.raises(InputError, match="this file is an input"):
+    with pytest.raises(InputError, match="the output file is also an input"):
         run("qrels.txt", "old.run", "--queries", "queries.tsv", "--texts", "docs.jsonl", "--format", "html", "-o", name)
     assert (files / name).read_bytes() == before
 

@@ -122,9 +122,9 @@ def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]
         "first_relevant == '1'",
     )
     by_first, by_second = run(*command), run(*command, "--baseline", "b")
-    assert "first_relevant is taken from a:" in by_first.err
+    assert "first_relevant is computed from a. On topics" in by_first.err
     assert json.loads(by_first.out)["results"][0]["value"] == 1.0  # a has q1 and q3 at the first rank
-    assert "first_relevant is taken from b:" in by_second.err
+    assert "first_relevant is computed from b. On topics" in by_second.err
     assert json.loads(by_second.out)["results"][1]["value"] == 1.0
 
 

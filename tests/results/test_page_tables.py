@@ -17,14 +17,14 @@ TABLE = Table(
         Column("change", [-0.25, math.nan], CHANGE, "Change", ci=[(-0.5, 0.125), None]),
         Column("ways", [Markup('<a href="/x">x</a>'), Markup("")], Show(str), only="people"),
     ),
-    kinds=["chosen", ""],
+    kinds=["selected", ""],
 )
 
 
 def test_numbers_are_printed_and_names_are_not_touched() -> None:
     shown = table(TABLE)
     assert '<th scope="row" class="label"><bdi>a&lt;b</bdi></th><td>6,980</td>' in shown
-    assert '<td>\N{MINUS SIGN}0.2500 <span class="rest">[\N{MINUS SIGN}0.500, +0.125]</span></td>' in shown
+    assert '<td>\N{MINUS SIGN}0.2500 <span class="secondary">[\N{MINUS SIGN}0.500, +0.125]</span></td>' in shown
     assert '<th scope="row" class="label"><bdi>-1</bdi></th><td>3</td><td>\N{EN DASH}</td>' in shown
     assert '<td><a href="/x">x</a></td></tr>' in shown
 
@@ -32,7 +32,7 @@ def test_numbers_are_printed_and_names_are_not_touched() -> None:
 def test_rows_and_cells_are_set_off_and_lead_somewhere() -> None:
     shown = table(TABLE.changed("run", links=['/run?name="a"', ""]).showing("run", "topics"))
     assert (
-        '<tr class="chosen"><th scope="row" class="label"><a href="/run?name=&quot;a&quot;" aria-current="true">'
+        '<tr class="selected"><th scope="row" class="label"><a href="/run?name=&quot;a&quot;" aria-current="true">'
         in shown
     )
     assert shown.count("<th ") == 4

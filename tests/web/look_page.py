@@ -89,7 +89,7 @@ def _table() -> Table:
         ),
     )
     note = "\N{DAGGER} better, \N{DOUBLE DAGGER} worse; a row that is chosen, and one of few topics"
-    return Table("runs", columns, "A table", note, kinds=["chosen", "", "", "small"])
+    return Table("runs", columns, "A table", note, kinds=["selected", "", "", "small"])
 
 
 def _empty() -> tuple[Table, Table]:

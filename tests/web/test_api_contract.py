@@ -194,7 +194,7 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
     page = tried.get("/api").text
     for path, method in OPERATIONS:
         assert f">{method.upper()}</span> {path}<" in page
-    examples = re.findall(r'class="example">Try <a href="([^"]+)"', page)
+    examples = re.findall(r'class="example">Example: <a href="([^"]+)"', page)
     assert len(examples) == sum(method == "get" for _, method in OPERATIONS)
     for example in examples:
         client = labeled if "/labels/" in example or "/watch" in example else tried
@@ -206,7 +206,7 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
 
 def test_keys_of_pages_are_one_thing_each(sample):
     pages = (
-        leaderboard(sample, LeaderboardQuery(curve="nDCG", beside="difference")),
+        leaderboard(sample, LeaderboardQuery(curve="nDCG", details="difference")),
         compare_page(sample, ComparisonQuery(by="query_class")),
         open_data_overview(sample),
     )

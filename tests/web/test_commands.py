@@ -216,8 +216,8 @@ def test_the_next_port_is_taken_where_the_usual_one_is_not_free():
     ("arguments", "output"),
     [
         (["nothing.qrels"], "nothing.qrels: there is no such file"),
-        (["--queries", "q.tsv"], "--queries needs QRELS"),
-        (["--texts", "d"], "--texts needs QRELS"),
+        (["--queries", "q.tsv"], "--queries requires QRELS"),
+        (["--texts", "d"], "--texts requires QRELS"),
         (["--port", "70000"], "70000"),
         (["--port", "x"], "not a valid integer"),
         (["--host", ""], "`host` must not be empty"),

@@ -110,7 +110,7 @@ def address(sample: Any) -> Iterator[str]:
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
 def test_every_component_fits_and_is_accessible(address: str, tab: Any, width: int, scheme: str) -> None:
     view = tab(f"{address}/look", width=width, color_scheme=scheme)
-    view.page.wait_for_selector("html[data-drawn]")
+    view.page.wait_for_selector("html[data-charts-rendered]")
     expect(view.page.locator(".chart svg")).to_have_count(len(example().charts()))
     view.fits()
     view.accessible()

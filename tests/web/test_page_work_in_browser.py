@@ -17,17 +17,17 @@ def test_a_measure_of_another_tool_is_three_keys_away(serve: Any, sample: Any, t
     page.keyboard.press(opening)
     expect(page.locator("#palette input")).to_be_focused()
     page.keyboard.type("ndcg_cut_10")
-    expect(page.locator("#places [aria-selected=true] b")).to_have_text("nDCG")
+    expect(page.locator("#search-results [aria-selected=true] b")).to_have_text("nDCG")
     view.accessible()
     page.keyboard.press("Enter")
     page.wait_for_url("**/learn/nDCG")
     page.keyboard.press("/")
     page.keyboard.type("bm25")
-    expect(page.locator("#places li").nth(1)).to_contain_text("bm25_nostem")
+    expect(page.locator("#search-results li").nth(1)).to_contain_text("bm25_nostem")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")  # round to the last one
-    expect(page.locator("#places li").last).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#search-results li").last).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Escape")
     expect(page.locator("#palette")).to_be_hidden()
     view.clean()
@@ -37,10 +37,10 @@ def test_keys_are_shown_and_are_no_keys_where_somebody_types(serve: Any, sample:
     view = tab(f"{serve(sample)}/evaluator")
     page = view.page
     page.keyboard.press("?")
-    expect(page.locator("#keys-of-page")).to_contain_text("grade the row")
-    expect(page.locator("#keys-of-page")).to_contain_text("find a topic")
+    expect(page.locator("#keyboard-help")).to_contain_text("grade the row")
+    expect(page.locator("#keyboard-help")).to_contain_text("find a topic")
     page.keyboard.press("Escape")
-    expect(page.locator("#keys-of-page")).to_have_count(0)
+    expect(page.locator("#keyboard-help")).to_have_count(0)
     page.goto(f"{serve(sample)}/topics")
     page.focus("input[name=q]")
     page.keyboard.type("/?")
@@ -112,17 +112,17 @@ def test_a_choice_applies_at_once_and_the_focus_stays(serve: Any, sample: Any, t
 def test_a_note_to_self_is_there_again_and_can_be_taken_along(serve: Any, sample: Any, tab: Any) -> None:
     view = tab(f"{serve(sample)}/topic?topic=t02")
     page = view.page
-    page.locator("#note-to-self summary").press("Enter")
-    page.get_by_label("Note to self on t02").fill("no judged document <b>fits</b>")
+    page.locator("#private-note summary").press("Enter")
+    page.get_by_label("Private note on t02").fill("no judged document <b>fits</b>")
     page.reload()
-    expect(page.get_by_label("Note to self on t02")).to_have_value("no judged document <b>fits</b>")
+    expect(page.get_by_label("Private note on t02")).to_have_value("no judged document <b>fits</b>")
     with page.expect_download() as got:
-        page.locator("#note-to-self a").click()
+        page.locator("#private-note a").click()
     assert json.loads(Path(got.value.path()).read_text(encoding="utf-8")) == {"t02": "no judged document <b>fits</b>"}
     page.goto(f"{serve(sample)}/topics")
     expect(page.locator("[data-notes]")).to_contain_text("no judged document <b>fits</b>")
     page.goto(f"{serve(sample)}/topic?topic=t03")
-    expect(page.get_by_label("Note to self on t03")).to_have_value("")
+    expect(page.get_by_label("Private note on t03")).to_have_value("")
     view.clean()
 
 

@@ -161,7 +161,7 @@ def test_a_form_without_judgments_says_so(app):
 def test_a_bomb_is_refused_while_it_unpacks(app, pack):
     bomb = pack(b"q1 0 d1 1\n" * 400_000)
     assert len(bomb) < SMALL.file
-    assert "at most 500,000 bytes unpacked" in problem(app, qrels=("bomb.gz", bomb))
+    assert "at most 500,000 bytes after decompression" in problem(app, qrels=("bomb.gz", bomb))
 
 
 def test_files_share_the_room_for_what_is_unpacked(app):
@@ -175,14 +175,14 @@ def test_files_share_the_room_for_what_is_unpacked(app):
     ("data", "expected"),
     [
         (zipped(QRELS), "zip archive"),
-        (zipfile.ZipFile(empty := io.BytesIO(), "w").close() or empty.getvalue(), "empty zip"),
-        (packed_twice(QRELS), "packed twice"),
+        (zipfile.ZipFile(empty := io.BytesIO(), "w").close() or empty.getvalue(), "zip archive is empty"),
+        (packed_twice(QRELS), "compressed twice"),
         (tarred(QRELS), "tar archive"),
-        (as_parquet(), "Parquet and Arrow are not read"),
-        (b"ARROW1\0\0", "Parquet and Arrow are not read"),
+        (as_parquet(), "Parquet and Arrow files cannot be uploaded"),
+        (b"ARROW1\0\0", "Parquet and Arrow files cannot be uploaded"),
         (QRELS.decode().encode("utf-16"), "UTF-16"),
-        (QRELS.decode().encode("utf-16-le"), "zero bytes"),
-        (QRELS + b"\0", "zero bytes"),
+        (QRELS.decode().encode("utf-16-le"), "NUL bytes"),
+        (QRELS + b"\0", "NUL bytes"),
         (b"", "empty"),
         (b"\n\n\n", "no rows"),
         (b"\xef\xbb\xbf", "no rows"),
@@ -195,7 +195,7 @@ def test_files_share_the_room_for_what_is_unpacked(app):
         (QRELS * 100 + b"q1 0 " + b"d" * 70_000 + b" 1\n", "a line must have at most 2,000 bytes"),
         (b"{" + b" " * 60_000 + b"}", "a line must have at most 50,000 bytes"),
         (b"[\n" + b" \n" * 60_000 + b"]", "JSON must have at most 100,000 bytes"),
-        (b"q1 0 d1 1\n" * 30_000, "at most 200,000 bytes as sent"),
+        (b"q1 0 d1 1\n" * 30_000, "at most 200,000 bytes as uploaded"),
         (b"[" * 20_000, "nested too deeply"),
         (b'{"q1":' * 5_000 + b"1" + b"}" * 5_000, "nested too deeply"),
         (b'{"q1": {"d1": NaN}}', "NaN"),
@@ -249,7 +249,7 @@ def test_other_hostile_files_are_refused_by_their_name(app, field, name, data, e
 
 
 def test_too_many_runs_are_refused(app):
-    assert problem(app, qrels=QRELS, runs=[RUN] * 4).startswith("an upload must have at most 3 files of runs, got 4")
+    assert problem(app, qrels=QRELS, runs=[RUN] * 4).startswith("an upload must have at most 3 run files, got 4")
 
 
 def test_too_many_parts_are_refused(app):
@@ -361,7 +361,7 @@ def test_judgments_alone_can_be_opened(app):
 
 def test_xz_that_wants_much_memory_is_refused_before_it_is_unpacked(tmp_path):
     wide = lzma.compress(b"q1 0 d1 1\n" * 10, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}])
-    with pytest.raises(InputError, match="cannot be unpacked"):
+    with pytest.raises(InputError, match="cannot be decompressed"):
         store(io.BytesIO(wide), "a.xz", tmp_path / "a", Limits(), max_size=1000)
     assert list(tmp_path.iterdir()) == []
 
@@ -389,7 +389,7 @@ def test_a_run_that_is_a_set_is_open_without_a_score(app):
     overview = post(app, qrels=QRELS, runs=[("set.txt", b"q1 d1\nq1 d2\nq2 d3\n")]).json()
     assert overview["runs"][0]["ranked"] is False
     assert overview["runs"][0]["value"] is None
-    assert "a set, no ranking" in TestClient(app).get("/").text
+    assert "unranked set" in TestClient(app).get("/").text
 
 
 def test_json_in_one_line_may_be_as_long_as_json(app):

@@ -98,8 +98,8 @@ def _runs(text: str, run_format: str | None) -> list[Run]:
     name = name.encode(errors="backslashreplace").decode()
     paths = expand_path(path)
     if name and len(paths) > 1:
-        problem = f"the name {name} requires one file, got {len(paths)}"
-        raise InputError(problem, fix="omit the name: each file is a run", path=path)
+        problem = f"NAME=FILE must refer to one file, but {name} refers to {len(paths)} files"
+        raise InputError(problem, fix="omit the name, so that each file is a run", path=path)
     scanned = [Run.scan(file, format=run_format, name=name or None) for file in paths]
     return [run for scanned_run in scanned for run in split_runs(scanned_run.rows, scanned_run.name)]
 
@@ -111,7 +111,7 @@ def split_name(text: str) -> tuple[str, str]:
 
     name, equals, path = text.partition("=")
     if equals and not path and not exists(text):
-        raise InputError(f"{text!r} names no file", fix="write NAME=FILE")
+        raise InputError(f"{text!r} has no file after the name", fix="write NAME=FILE")
     return (name, path) if equals and not exists(text) and not is_spark_address(text) else ("", text)
 
 
@@ -122,7 +122,7 @@ def refuse_measures(*paths: str) -> None:
     from judged.scoring.measures.grammar import parse_many
 
     if [split_name(path)[1] for path in paths].count("-") > 1:
-        raise InputError("standard input (-) cannot be two files", fix="name the other file")
+        raise InputError("standard input (-) can be used for one file only", fix="use a file name for the others")
     for path in paths:
         if path == "-" or exists(split_name(path)[1]):
             continue
@@ -131,7 +131,7 @@ def refuse_measures(*paths: str) -> None:
         except JudgedError:
             continue
         fix = f"repeat -m: -m {measures[0]}; or separate measures with commas: -m nDCG@10,{path}"
-        raise InputError(f"{path} is a measure where a file is expected", fix=fix)
+        raise InputError(f"a file is expected, got the measure {path}", fix=fix)
 
 
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
@@ -142,7 +142,7 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
         return
     for path in inputs:
         if exists(path) and out.samefile(path):
-            raise InputError("this file is an input", fix="write the result to another file", path=str(out))
+            raise InputError("the output file is also an input", fix="write the result to another file", path=str(out))
 
 
 def form_of(out: Path | None, formats_by_suffix: Mapping[str, str]) -> str:
@@ -201,6 +201,16 @@ def names_in(texts: Iterable[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
+def outcome_note(run: str) -> str:
+    """Return the note that topics are selected or sliced by an outcome of a run."""
+    from judged.comparison.slicing.derived import OUTCOME
+
+    return (
+        f"{OUTCOME} is computed from {run}. On topics where {run} scores low, other runs tend to score higher by chance"
+        " (regression to the mean)"
+    )
+
+
 @dataclass(frozen=True)
 class SliceOptions:
     """Values of the options for slices and for ``--where``."""
@@ -238,8 +248,7 @@ class SliceOptions:
 
         if OUTCOME not in self._required_names():
             return ()
-        luck = "on topics where that run did badly, any other run does better by luck alone (regression to the mean)"
-        return (Note("cut-by-outcome", f"{OUTCOME} is taken from {run.name}: {luck}"),)
+        return (Note("cut-by-outcome", outcome_note(run.name)),)
 
     def apply(self, qrels: Qrels, run: Run, documents: str | None = None) -> tuple[Qrels, Slicing | None]:
         """Filter topics by ``--where``. Return the qrels and the slicing, which is None without slicing options."""
@@ -254,10 +263,12 @@ class SliceOptions:
 
         if not (self.by or self.slices):
             names = first_few(list(attributes.names))
-            raise InputError("a slicing attribute is required", fix=f"use --by with one of {names}, or --slices FILE")
+            raise InputError("no slicing attribute", fix=f"use --by with one of {names}, or --slices FILE")
         for name in self.names:
             if Path(name).is_file() and attributes.spelled(name) not in attributes.names:
-                raise InputError(f"--by takes names, and {name} is a file", fix=f"write --attributes {name} --by NAME")
+                raise InputError(
+                    f"--by expects names of attributes, got the file {name}", fix=f"use --attributes {name} --by NAME"
+                )
         options: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
         names = [attributes.spelled(name) for name in self.names]
         if not self.cross:
@@ -323,19 +334,19 @@ def slicing_by(name: str | None, attributes: str | None, flag: str = "--by") -> 
     from judged.comparison.slicing import slice_topics
 
     if (name is None) != (attributes is None):
-        raise InputError(f"{flag} and --attributes require each other", fix="use both, or neither")
+        raise InputError(f"{flag} and --attributes must be used together", fix="use both or neither")
     return None if name is None else slice_topics(attributes, name)
 
 
 _SLICE_OPTIONS = with_options(
     shared("attributes", "by"),
-    click.option("--slices", metavar="FILE", help="Your own slices: [[slice]] tables in a TOML file."),
-    click.option("--cross", is_flag=True, help="Cross the slices of several --by attributes with one another."),
+    click.option("--slices", metavar="FILE", help="TOML file with [[slice]] tables that define slices."),
+    click.option("--cross", is_flag=True, help="Cross the slices of several --by attributes."),
     click.option(
         "--min-topics",
         type=click.IntRange(1),
         metavar="N",
-        help="Slices with fewer topics are shown, but not tested or ranked.  [default: 10]",
+        help="Minimum number of topics of a slice. Smaller slices are shown but not tested.  [default: 10]",
     ),
     shared("queries", "where"),
 )
@@ -395,7 +406,9 @@ class OutputOptions:
         """Write a result, and its notes to standard error unless the format is JSON."""
         # `own_options`: options of the formats in `own_formats`
         if self.format in _FILE_ONLY_FORMATS and (self.out is None or str(self.out) == "-"):
-            raise InputError("this format cannot be printed", fix=f"write it to a file: -o {answer.kind}.{self.format}")
+            raise InputError(
+                f"the format {self.format} cannot be printed", fix=f"write to a file: -o {answer.kind}.{self.format}"
+            )
         if self.format in self.own_formats:
             content: str | bytes = getattr(answer, self.format)(**(own_options or {}))
         elif self.format == "table":
@@ -439,16 +452,21 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
                 help=f"Output format.  [default: {usual}, or by the extension of -o]",
             ),
             click.option(
-                "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
+                "-o",
+                "--output",
+                "out",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="Output file.  [default: standard output]",
             ),
             click.option(
                 "--digits",
                 type=click.IntRange(1, 17),
                 metavar="N",
-                help="Decimals in tables, with more where a number would wrongly read as 0 or 1. CSV,"
-                " JSON and Parquet keep full precision.",
+                help="Number of decimals in tables. Numbers that would be rounded to 0 or 1 get more. CSV, JSON,"
+                " and Parquet have full precision.",
             ),
-            click.option("-v", "--verbose", is_flag=True, help="Show every warning separately."),
+            click.option("-v", "--verbose", is_flag=True, help="Show each warning separately, and all sections."),
         )(call)
 
     return decorate

@@ -62,7 +62,7 @@ class Choice(click.Choice[str]):
             if ctx and param and param.name == "topics" and any(other.name == "where" for other in ctx.command.params):
                 from judged.data.expression import select_query_ids
 
-                fix = f'to use some topics, write --where "{select_query_ids(value)}"'
+                fix = f'to select topics, use --where "{select_query_ids(value)}"'
                 raise InvalidChoiceError(error.message, fix, ctx, param) from None
             raise
 
@@ -79,10 +79,10 @@ class InvalidChoiceError(click.BadParameter):
 
 _TIE_POLICY = "judged.scoring.judging.ranking:TiePolicy"
 _TIES = (
-    "Order of documents with equal scores: by descending or ascending document id"
-    " (docid, docid-rising), or as in the run (stable). rank: order all documents by the"
-    " rank column. expected: take the mean over all orders{}.  [default: docid, or the"
-    " dialect's]"
+    "Order of documents with equal scores: by descending or ascending document ID"
+    " (docid, docid-rising), or as in the run (stable). rank: sort all documents by the"
+    " rank column. expected: compute the mean over all orders{}.  [default: docid, or as in the"
+    " dialect]"
 )
 
 
@@ -100,20 +100,16 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--measure",
         multiple=True,
         metavar="NAME",
-        help=f"A measure. Repeat for more.  [default: {', '.join(TESTED_MEASURES)}]",
+        help=f"Measure. Can be repeated.  [default: {', '.join(TESTED_MEASURES)}]",
     ),
-    "dialect": _option(
-        "--dialect", type=Choice(DIALECTS), help="Follow the rules of this tool, and read measure names as it does."
-    ),
+    "dialect": _option("--dialect", type=Choice(DIALECTS), help="Use the rules and the measure names of this tool."),
     "topics": _option(
         "--topics",
         type=Choice("judged.scoring.judging.ranking:TopicPolicy"),
-        help="Which topics count: all in the qrels (a missing one scores 0), those in the run, or those in both."
-        "  [default: qrels, or the dialect's]",
+        help="Topics that are averaged: all in the qrels (a topic missing from the run scores 0), those in the run, or"
+        " those in both.  [default: qrels, or as in the dialect]",
     ),
-    "depth": _option(
-        "--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic."
-    ),
+    "depth": _option("--depth", type=click.IntRange(1), metavar="N", help="Maximum number of documents per topic."),
     "order": _option(
         "--ties", type=Choice(_TIE_POLICY), default="docid", show_default=True, help=_TIES.partition(" expected:")[0]
     ),
@@ -121,32 +117,32 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "ties_or_bounds": _option(
         "--ties",
         type=Choice(_TIE_POLICY, "expected", "bounds"),
-        help=_TIES.format("; bounds: show how far the order could move each number"),
+        help=_TIES.format("; bounds: show the range of each score over all orders"),
     ),
     "exclude_self": _option(
         "--exclude-self",
         is_flag=True,
         default=None,
-        help="Leave out returned documents whose id is that of their topic.  [default: as the dialect does]",
+        help="Remove returned documents whose ID equals the topic ID.  [default: as in the dialect]",
     ),
     "documents": _option(
         "--documents",
         metavar="FILE",
-        help="Table of facts about documents (lengths, groups, costs), for measures that need it.",
+        help="Table of document attributes (lengths, groups, costs), for measures that require it.",
     ),
     "rel": _option(
         "--rel",
         type=float,
         metavar="GRADE",
-        help="The lowest relevant grade, for every measure whose name does not set it, as -m 'AP(rel=2)' does.",
+        help="Lowest relevant grade, for measures whose name does not set it. -m 'AP(rel=2)' sets it for one measure.",
     ),
     "ci": _option(
         "--ci",
         type=Choice("judged.stats.interval:IntervalName"),
         default="adjusted",
         show_default=True,
-        help="How intervals over topics are computed: Student's t, adjusted for skewness and the"
-        " bounds of the measure; textbook Student's t; or the bootstrap.",
+        help="Method of confidence intervals over topics: Student's t adjusted for skewness and the"
+        " bounds of the measure, Student's t, or the bootstrap.",
     ),
     "confidence": _option(
         "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
@@ -156,62 +152,68 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         type=float,
         default=0.95,
         show_default=True,
-        help="Confidence level of the intervals. (For the lowest relevant grade, see --rel.)",
+        help="Confidence level of the intervals. (--rel sets the lowest relevant grade.)",
     ),
     "draws": _option("--resamples", type=int, default=2000, show_default=True, help="Number of bootstrap resamples."),
-    "seed": _option("--seed", type=int, default=0, show_default=True, help="Seed for everything random."),
+    "seed": _option("--seed", type=int, default=0, show_default=True, help="Random seed."),
     "correction": _option(
         "--correction",
         type=Choice("judged.stats.correction:CORRECTIONS"),
         default="holm",
         show_default=True,
-        help="How p-values are corrected for multiple comparisons.",
+        help="Correction of p-values for multiple comparisons.",
     ),
     "alpha": _option(
         "--alpha",
         type=float,
         default=0.05,
         show_default=True,
-        help="Significance level of the tests; intervals of differences match it.",
+        help="Significance level of tests. Confidence intervals of differences have the level 1 - alpha.",
     ),
     "power": _option(
-        "--power", type=float, default=0.8, show_default=True, help="Probability of detecting a true difference."
+        "--power",
+        type=float,
+        default=0.8,
+        show_default=True,
+        help="Power: the probability of detecting a true difference.",
     ),
     "fdr": _option(
         "--fdr",
         type=float,
         default=0.1,
         show_default=True,
-        help="False discovery rate for the topics reported as having lost.",
+        help="False discovery rate of the topics that are reported as worse.",
     ),
     "resamples": _option(
         "--resamples",
         type=int,
         default=None,
-        help="Number of resamples for the test.  [default: 100000; for more than 300 topics 10000]",
+        help="Number of resamples of the test.  [default: 100000, or 10000 for more than 300 topics]",
     ),
     "margin": _option(
         "--margin",
         type=float,
         metavar="D",
-        help="Also test whether systems are equivalent, that is, differ by less than D.",
+        help="Equivalence margin: also test whether systems differ by less than D.",
     ),
-    "host": _option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="The address to listen on."),
+    "host": _option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="Address to listen on."),
     "port": _option(
         "--port",
         type=click.IntRange(0, 65535),
         metavar="N",
-        help="The port; 0 for any free one.  [default: 8642, or the next free one]",
+        help="Port, or 0 for any free port.  [default: 8642, or the next free port]",
     ),
     "texts": _option(
-        "--texts", metavar="FILE", help="Titles and texts of documents: JSONL, CSV, Parquet, TREC, or a folder."
+        "--texts",
+        metavar="FILE",
+        help="Titles and texts of documents: a JSONL, CSV, Parquet, or TREC file, or a folder.",
     ),
-    "queries": _option("--queries", metavar="FILE", help="Texts of the queries, and any attributes beside them."),
+    "queries": _option("--queries", metavar="FILE", help="Query texts, with optional attributes in other columns."),
     "by": _option(
         "--by",
         multiple=True,
         metavar="NAME[,NAME]",
-        help="Attributes to slice by, one slice for each value: from the files, or derived"
+        help="Attributes to slice by, with one slice per value. They are read from the files or derived"
         " (relevant, words, length, kind, first_relevant, ...).",
     ),
     "pool_depth": _option(
@@ -220,33 +222,39 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         default=100,
         show_default=True,
         metavar="N",
-        help="How many documents of each run were judged for each topic.",
+        help="Pool depth: number of documents judged per run and topic.",
     ),
     "group": _option(
         "--group",
         multiple=True,
         metavar="RUN=GROUP",
-        help="Leave out the runs of one group together, since they find the same documents. Repeat for more.",
+        help="Group of a run. Runs of a group return similar documents and are left out together. Can be repeated.",
     ),
     "cutoff": _option("--cutoff", type=click.IntRange(1), default=10, show_default=True),
     "limit": _option("--limit", type=click.IntRange(1), show_default=True),
-    "per_topic": _option("--per-topic", is_flag=True, help="Show every topic."),
+    "per_topic": _option("--per-topic", is_flag=True, help="Show the results of each topic."),
     "topic": _option("-t", "--topic", metavar="ID"),
     "scale": _option(
         "--scale",
         type=Choice("judged.stats.agreement:Scale"),
         default="ordinal",
         show_default=True,
-        help="The scale on which Krippendorff's alpha treats grades.",
+        help="Measurement scale of the grades for Krippendorff's alpha.",
     ),
     "attributes": _option(
-        "--attributes", metavar="FILE", help="Table of facts about topics: CSV, TSV, JSON, JSONL or Parquet."
+        "--attributes", metavar="FILE", help="Table of topic attributes: CSV, TSV, JSON, JSONL, or Parquet."
     ),
     "where": _option(
-        "--where", metavar="EXPR", help="Use only the topics that match, such as \"kind == 'law' and words < 5\"."
+        "--where",
+        metavar="EXPR",
+        help="Use only topics that satisfy this condition, such as \"kind == 'law' and words < 5\".",
     ),
-    "qrels_format": _option("--qrels-format", metavar="FORMAT", help="Format of QRELS.  [default: detected]"),
-    "run_format": _option("--run-format", metavar="FORMAT", help="Format of the runs.  [default: detected]"),
+    "qrels_format": _option(
+        "--qrels-format", metavar="FORMAT", help="Format of QRELS.  [default: detected automatically]"
+    ),
+    "run_format": _option(
+        "--run-format", metavar="FORMAT", help="Format of the runs.  [default: detected automatically]"
+    ),
 }
 
 
@@ -287,9 +295,9 @@ def _add_limits(callback: Callable[..., Any] | None) -> Callable[..., Any]:
         limit = _LIMITS.get(param.name or "", _DEFAULT_LIMIT)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not math.isfinite(number):
-                raise click.BadParameter(f"a finite number is required, got {number}.", ctx, param)
+                raise click.BadParameter(f"The value must be a finite number, got {number}.", ctx, param)
             if isinstance(number, int) and abs(number) > limit:
-                raise click.BadParameter(f"{number} is out of range: the limit is {limit:,}.", ctx, param)
+                raise click.BadParameter(f"The absolute value must be at most {limit:,}, got {number}.", ctx, param)
         return value if callback is None else callback(ctx, param, value)
 
     return check

@@ -228,7 +228,12 @@ def _responses(workspace: Workspace) -> Responses:
 traces_router = APIRouter(tags=["traces"])
 _TRACES_TABS = {"/traces": "Stages", "/traces/failures": "Kinds of failure", "/traces/topic": "One topic"}
 _traces_page = partial(
-    answer_page, traces_router, "traces.html", label="Traces", tabs=_TRACES_TABS, alike=("/traces", "/traces/failures")
+    answer_page,
+    traces_router,
+    "traces.html",
+    label="Traces",
+    tabs=_TRACES_TABS,
+    same_query=("/traces", "/traces/failures"),
 )
 _SNIPPET = 60  # characters of a document
 

@@ -177,7 +177,7 @@ def _block_content(block: Table | Sentences | Code | RankedLists) -> str:
         case RankedLists():
             paragraphs = "\n".join(f"<p>{prose(sentence)}</p>" for sentence in block.sentences)
             lists = "\n".join(map(_ranking, block.rankings))
-            return f'<div class="said-of-topic">\n{paragraphs}\n<div class="rankings">\n{lists}\n</div>\n</div>'
+            return f'<div class="ranked-lists">\n{paragraphs}\n<div class="rankings">\n{lists}\n</div>\n</div>'
 
 
 def sentences(texts: tuple[str, ...]) -> str:
@@ -262,15 +262,15 @@ def table(
         _heading_cell(column.heading, (heads or {}).get(column.name), is_left[i]) for i, column in enumerate(columns)
     )
     cells = [
-        _cells(column, is_left=is_left[i], is_name=i == name_column, is_chosen=[row == "chosen" for row in kinds])
+        _cells(column, is_left=is_left[i], is_name=i == name_column, is_selected=[row == "selected" for row in kinds])
         for i, column in enumerate(columns)
     ]
-    empty_row = f'<tr><td class="label rest" colspan="{len(columns)}">no rows</td></tr>'
+    empty_row = f'<tr><td class="label secondary" colspan="{len(columns)}">no rows</td></tr>'
     body_rows = [f"<tr{_class(row)}>{''.join(parts)}</tr>" for row, *parts in zip(kinds, *cells, strict=True)]
     for row in reversed(range(len(block.groups))):
         if block.groups[row] not in {"", *block.groups[max(row - 1, 0) : row]}:
             group = f'<th scope="rowgroup" class="label" colspan="{len(columns)}">{escape(block.groups[row])}</th>'
-            body_rows.insert(row, f'<tr class="chosen">{group}</tr>')
+            body_rows.insert(row, f'<tr class="selected">{group}</tr>')
     rows = "\n".join(body_rows)
     aria_label = escape(label or block.title or block.name)
     caption_html = f"<caption>{escape(caption)}</caption>\n" if caption else ""
@@ -294,7 +294,7 @@ def _heading_cell(text: str, link: tuple[str, str] | None, is_left: bool) -> str
     return f'<th scope="col"{kinds}{aria_sort}><a href="{escape(address)}">{name_html(text)}{arrow}</a></th>'
 
 
-def _cells(column: Column, *, is_left: bool, is_name: bool, is_chosen: Sequence[bool]) -> list[str]:
+def _cells(column: Column, *, is_left: bool, is_name: bool, is_selected: Sequence[bool]) -> list[str]:
     """Render the cells of a column; values with an `__html__` method are inserted unescaped."""
     texts = column.cells()
     is_long = any(
@@ -320,9 +320,9 @@ def _cells(column: Column, *, is_left: bool, is_name: bool, is_chosen: Sequence[
             content = escape(number)
         content = f"<b>{content}</b>" if cell.best else content
         content += f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
-        content += f' <span class="rest">{escape(detail)}</span>' if detail else ""
+        content += f' <span class="secondary">{escape(detail)}</span>' if detail else ""
         if column.links and (link := column.links[row]):
-            content = f'<a href="{escape(link)}"{_CURRENT * is_chosen[row]}>{content}</a>'
+            content = f'<a href="{escape(link)}"{_CURRENT * is_selected[row]}>{content}</a>'
         kinds = _class("label" * is_left, "long" * is_long, column.kinds[row] if column.kinds else "")
         cells.append(f"{start}{kinds}>{content}{end}")
     return cells

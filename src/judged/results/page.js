@@ -20,7 +20,7 @@
   const containers = [...document.querySelectorAll(".chart[data-chart]")];
   const drawAll = async () => {
     for (const container of containers) await draw(container, specs[container.dataset.chart]);
-    root.dataset.drawn = "yes";
+    root.dataset.chartsRendered = "yes";
   };
   let resizeTimer = 0;
   addEventListener("resize", () => {

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 router = APIRouter(include_in_schema=False)
 _BOUNDS = {
-    "minimum": "from {}",
-    "maximum": "to {}",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
     "minLength": "at least {}",
     "maxLength": "at most {} characters",
-    "maxItems": "at most {}",
+    "maxItems": "at most {} items",
 }
 
 
@@ -88,10 +88,10 @@ def _parameter_table(schemas: list[dict[str, Any]]) -> Table:
     defaults = ["required" if schema["required"] else _format_value(schema.get("default")) for schema in schemas]
     columns = (
         Column("name", [schema["name"] for schema in schemas], TEXT, "Parameter"),
-        Column("kind", list(map(_describe_type, schemas)), TEXT, "What it is"),
+        Column("type", list(map(_describe_type, schemas)), TEXT, "Type"),
         Column("default", defaults, TEXT, "Default"),
-        Column("meaning", [schema.get("description", "") for schema in schemas], TEXT, "Meaning"),
-        Column("place", [schema["in"] for schema in schemas], only="data"),
+        Column("meaning", [schema.get("description", "") for schema in schemas], TEXT, "Description"),
+        Column("location", [schema["in"] for schema in schemas], only="data"),
     )
     return Table("parameters", columns, "Parameters")
 
@@ -100,7 +100,7 @@ def _describe_type(schema: Mapping[str, Any]) -> str:
     """Describe the type of a schema.
 
     >>> _describe_type({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]})
-    'integer, from 1, or null'
+    'integer, at least 1, or null'
     >>> _describe_type({"type": "array", "items": {"enum": ["a", "b"]}})
     'list of: a | b'
     """
@@ -148,7 +148,7 @@ def api_page(request: Request, workspace: CurrentWorkspace) -> HTMLResponse:
 ROUTERS = (opening, router, *(load(page.router) for component in all_components() for page in component.pages))
 """All pages and API routes."""
 
-_API_DESCRIPTION = "Everything that the workbench shows, as JSON: each page has a twin here, made from the same data."
+_API_DESCRIPTION = "The data of the workbench as JSON. Each page has a route here with the same data."
 _FORM_BYTES = 1 << 20  # allowed for a form in addition to its files
 
 

@@ -26,12 +26,12 @@ def _serve_modules() -> list[Any]:
 @shared("some_runs", "queries", "texts", "attributes")
 @with_options(*(option for module in _serve_modules() for option in module.OPTIONS))
 @shared("host", "port")
-@click.option("--open", "browse", is_flag=True, help="Open the browser.")
+@click.option("--open", "browse", is_flag=True, help="Open the workbench in the browser.")
 @click.option(
     "--token",
     metavar="TEXT",
     envvar="JUDGED_TOKEN",
-    help="A secret that every visitor must present; set as JUDGED_TOKEN, it stays out of the"
+    help="Secret token that each request must contain. The variable JUDGED_TOKEN hides it from the"
     " process list.  [default: none; generated if --host is reachable from other machines]",
 )
 @shared(*FORMATS)
@@ -44,12 +44,11 @@ def serve_command(
     token: str | None,
     **options: Any,
 ) -> None:
-    """Explore QRELS and RUNs in the browser; without files, the sample that ships with judged.
+    """Explore QRELS and RUNs in the browser. Without files, the sample of judged is opened.
 
-    QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. With --experiment the plan's judgments and
-    the runs of its configurations are open, and its engines can be asked. With --labels its tasks can be judged, also
-    without QRELS. Everything is read, computed and shown on
-    this machine. Ctrl-C stops it.
+    QRELS and RUN are files as for 'judged evaluate'. NAME=FILE names a run. --experiment opens the judgments and the
+    runs of a plan, whose engines can be queried. --labels opens a store of labels for judging, also without QRELS. All
+    data stay on this machine. Press Ctrl-C to stop.
     """
     arguments.need_web()
     from judged.interface.pages.serving import open_listener
@@ -83,7 +82,7 @@ def _open_workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str,
         return open_workspace(**keywords, parts=parts)
     if qrels is None:
         if flags := [f"--{name}" for name in ("queries", "texts", "attributes") if options[name]]:
-            raise click.UsageError(f"{flags[0]} needs QRELS")
+            raise click.UsageError(f"{flags[0]} requires QRELS")
         sample = open_sample()
         return replace(sample, parts={**sample.parts, **parts}, labels=keywords.get("labels"))
     input_runs = arguments.runs_at(runs, options["run_format"])
@@ -102,5 +101,5 @@ def _print_summary(workspace: Workspace, address: str) -> None:
         click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")
     if workspace.labels is not None:
-        click.echo("judges go to /judging there, with ?as= and their token where they come from other machines")
-    click.echo("Ctrl-C stops it")
+        click.echo("Judges open /judging. From other machines, they add ?as=TOKEN with their judge token.")
+    click.echo("Press Ctrl-C to stop.")

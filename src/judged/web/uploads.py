@@ -37,13 +37,21 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16  # bytes; smaller if the limit of a line is smaller
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xml", ".txt")  # from which readers detect formats
 _XZ_MEMORY = 256 << 20  # bytes; more than the highest preset of xz needs
-_BY_NAME = "open it by name: judged serve QRELS RUN"
+_BY_NAME = "open the file on the command line: judged serve QRELS RUN"
 _UNSUPPORTED_FORMATS = (  # first bytes after decompression, problem, and fix
-    ((b"PK\x03\x04",), "this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"),
-    ((b"PK\x05\x06",), "this is an empty zip archive", "choose the file that should be in it"),
-    ((b"PAR1", b"ARROW1"), "Parquet and Arrow are not read here, as their size cannot be known beforehand", _BY_NAME),
-    ((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"), "it is packed twice", "unpack it once"),
-    ((b"\xff\xfe", b"\xfe\xff"), "this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
+    (
+        (b"PK\x03\x04",),
+        "zip archives and Excel workbooks are not supported",
+        "unpack the archive, or save the sheet as CSV",
+    ),
+    ((b"PK\x05\x06",), "the zip archive is empty", "select another file"),
+    (
+        (b"PAR1", b"ARROW1"),
+        "Parquet and Arrow files cannot be uploaded, because their unpacked size is unknown",
+        _BY_NAME,
+    ),
+    ((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"), "the file is compressed twice", "decompress it once"),
+    ((b"\xff\xfe", b"\xfe\xff"), "the encoding is UTF-16, as written by Windows PowerShell", "save the file as UTF-8"),
 )
 
 
@@ -92,12 +100,12 @@ def store(
     plain, packed = Path(f"{prefix}{_suffix(name)}"), Path(f"{prefix}.sent")
     try:
         step = min(_CHUNK, limits.line)  # no line within a chunk can exceed the limit, so check the ends only
-        _copy_chunks(iter(partial(upload.read, step), b""), packed, limits.file, name, "as sent")
+        _copy_chunks(iter(partial(upload.read, step), b""), packed, limits.file, name, "as uploaded")
         _check_xz_memory(packed, name)
         # Decompression streams, so a small file that expands to gigabytes stops at the limit.
         with files.opened(packed) as unpacked:
             lines = _check_chunks(iter(partial(unpacked.read, step), b""), name, limits, documents=documents)
-            size = _copy_chunks(lines, plain, max_size, name, "unpacked")
+            size = _copy_chunks(lines, plain, max_size, name, "after decompression")
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=name) from None
     except OSError as error:
@@ -120,7 +128,7 @@ def _copy_chunks(chunks: Iterator[bytes], path: Path, max_size: int, name: str, 
         for chunk in chunks:
             size += len(chunk)
             if size > max_size:
-                fix = f"choose smaller files, or {_BY_NAME}"
+                fix = f"select smaller files, or {_BY_NAME}"
                 raise InputError(f"the file must have at most {max_size:,} bytes {state}", fix=fix, path=name)
             out.write(chunk)
     return size
@@ -140,17 +148,19 @@ def _check_chunks(chunks: Iterator[bytes], name: str, limits: Limits, *, documen
             fix = f"write one record per line, or {_BY_NAME}"
             raise InputError(f"JSON must have at most {max_json:,} bytes", fix=fix, path=name)
         if b"\0" in chunk:
-            raise InputError("this is not text: it has zero bytes", fix="choose text, CSV, or JSON", path=name)
+            raise InputError(
+                "the file must be text, but contains NUL bytes", fix="select a text, CSV, or JSON file", path=name
+            )
         line_ends = [chunk.find(b"\n"), chunk.find(b"\r")]
         first_end = min((end for end in line_ends if end >= 0), default=len(chunk))
         if line_size + first_end > max_line:
             problem = f"a line must have at most {max_line:,} bytes"
-            raise InputError(problem, fix="choose a file with shorter lines", path=name)
+            raise InputError(problem, fix="select a file with shorter lines", path=name)
         last_end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
         line_size = line_size + len(chunk) if last_end < 0 else len(chunk) - last_end - 1
         yield chunk
     if not size:
-        raise InputError("the file is empty", fix="choose a file with at least one line", path=name)
+        raise InputError("the file is empty", fix="select a file with at least one line", path=name)
 
 
 def _check_format(head: bytes, name: str) -> None:
@@ -158,7 +168,7 @@ def _check_format(head: bytes, name: str) -> None:
         if head.startswith(signatures):
             raise InputError(problem, fix=fix, path=name)
     if head[257:262] == b"ustar":
-        raise InputError("this is a tar archive", fix="unpack it and choose the files in it", path=name)
+        raise InputError("tar archives are not supported", fix="unpack the archive, and select its files", path=name)
 
 
 def _check_xz_memory(packed: Path, name: str) -> None:
@@ -169,7 +179,7 @@ def _check_xz_memory(packed: Path, name: str) -> None:
         try:
             lzma.LZMADecompressor(memlimit=_XZ_MEMORY).decompress(file.read(_CHUNK), max_length=1)
         except lzma.LZMAError as error:
-            raise InputError(f"the file cannot be unpacked ({error})", fix="compress it again", path=name) from None
+            raise InputError(f"the file cannot be decompressed ({error})", fix="compress it again", path=name) from None
 
 
 _LOG = logging.getLogger("judged.web")
@@ -243,14 +253,16 @@ def _replace_paths(text: str, files: Iterable[StoredFile]) -> str:
 OPEN_PATH, API_OPEN_PATH = "/open", "/api/v1/open"
 OPEN_PATHS = frozenset({OPEN_PATH, API_OPEN_PATH, "/open/sample", "/api/v1/open/sample"})
 """Paths that replace the workspace; `reject_concurrent_opens` serializes their requests."""
-_BUSY: dict[int | str, dict[str, Any]] = {409: {"model": Problem, "description": "Other files are being opened."}}
+_BUSY: dict[int | str, dict[str, Any]] = {
+    409: {"model": Problem, "description": "Other files are currently being opened."}
+}
 _UPLOAD: dict[int | str, dict[str, Any]] = {
     **PROBLEMS,
-    400: {"model": Problem, "description": "A file cannot be read, or the files do not fit together."},
-    408: {"model": Problem, "description": "The rest of the files did not come in time."},
+    400: {"model": Problem, "description": "A file cannot be read, or the files do not match."},
+    408: {"model": Problem, "description": "The files were not received in time."},
     **_BUSY,
 }
-router = APIRouter(tags=["What is open"])
+router = APIRouter(tags=["open data"])
 
 
 def reject_concurrent_opens(app: ASGIApp) -> ASGIApp:
@@ -262,7 +274,7 @@ def reject_concurrent_opens(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, send)
         # Waiting would keep a large upload in memory; the client can retry.
         elif not busy.acquire(blocking=False):
-            problem, fix = "other files are being opened", "wait until they are open"
+            problem, fix = "other files are being opened", "try again later"
             await problem_response(Request(scope), HTTPStatus.CONFLICT, problem, fix)(scope, receive, send)
         else:
             try:
@@ -274,11 +286,11 @@ def reject_concurrent_opens(app: ASGIApp) -> ASGIApp:
 
 
 def _uploaded_files(
-    qrels: Annotated[UploadFile, File(description="The judgments.")],
-    runs: Annotated[list[UploadFile] | None, File(description="Runs; each is called like its file.")] = None,
-    queries: Annotated[UploadFile | None, File(description="The texts of the queries.")] = None,
-    attributes: Annotated[UploadFile | None, File(description="A table of facts about the topics.")] = None,
-    documents: Annotated[UploadFile | None, File(description="Titles or texts of documents.")] = None,
+    qrels: Annotated[UploadFile, File(description="Judgments.")],
+    runs: Annotated[list[UploadFile] | None, File(description="Runs. Each run has the name of its file.")] = None,
+    queries: Annotated[UploadFile | None, File(description="Query texts.")] = None,
+    attributes: Annotated[UploadFile | None, File(description="Table of topic attributes.")] = None,
+    documents: Annotated[UploadFile | None, File(description="Titles and texts of documents.")] = None,
 ) -> dict[str, list[UploadFile]]:
     """Return the uploaded files by role."""
     single = {"qrels": qrels, "queries": queries, "attributes": attributes, "documents": documents}
@@ -313,7 +325,7 @@ def open_by_form(request: Request, uploads: Files) -> Response:
     openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
 )
 def open_by_program(request: Request, uploads: Files) -> dict[str, Any]:
-    """Open judgments and runs, which replaces what is open for everybody. If it fails, all stays as it was."""
+    """Open judgments and runs, which replace the open data for all users. After an error, the previous data stay."""
     return open_data_overview(_open_upload(request, uploads)).to_dict()
 
 
@@ -326,7 +338,7 @@ def open_sample_by_form(request: Request) -> Response:
 
 @router.post("/api/v1/open/sample", summary="Open the sample", responses=_BUSY)
 def open_sample_by_program(request: Request) -> dict[str, Any]:
-    """Open the sample that ships with judged, which replaces what is open for everybody."""
+    """Open the sample of judged. It replaces the open data for all users."""
     return open_data_overview(workspace_holder(request).replace(open_sample())).to_dict()
 
 
@@ -349,10 +361,10 @@ def _open_upload(request: Request, uploads: dict[str, list[UploadFile]]) -> Work
 
 def _store_files(uploads: dict[str, list[UploadFile]], folder: Path, limits: Limits) -> dict[str, list[StoredFile]]:
     if len(uploads["runs"]) > limits.runs:
-        problem = f"an upload must have at most {limits.runs} files of runs, got {len(uploads['runs']):,}"
+        problem = f"an upload must have at most {limits.runs} run files, got {len(uploads['runs']):,}"
         raise InputError(problem, fix="open fewer files")
     if not uploads["qrels"]:
-        raise InputError("the judgments are missing", fix="choose a file of qrels")
+        raise InputError("judgments are required", fix="select a file of qrels")
     free_bytes, stored = limits.unpacked, dict[str, list[StoredFile]]()
     for role, role_uploads in uploads.items():
         for number, upload in enumerate(role_uploads):

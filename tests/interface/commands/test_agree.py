@@ -67,8 +67,8 @@ def test_levels(run: Callable[..., Ended]) -> None:
     assert named["levels"] == [None, 2]
     assert [row["count"] for row in named["grades"]] == [2, 0, 0, 1, 0, 0, 0, 1, 0]
     for given, message in (
-        (["--rel", "high"], "'high' is not a grade"),
-        (["--rel", "nan"], "'nan' is not a grade"),
+        (["--rel", "high"], "--rel must be a grade, got 'high'"),
+        (["--rel", "nan"], "--rel must be a grade, got 'nan'"),
         (["--rel", "1", "--rel", "ann=2"], "another --rel"),
         (["--rel", "eve=2"], "no judge 'eve'"),
     ):

@@ -80,7 +80,7 @@ def test_a_file_of_the_form_that_its_name_says(run: Callable[..., Ended], folder
     for name, text in {"a.tex": made().latex(), "a.md": made().markdown(), "a.csv": made().csv()}.items():
         assert run(*NEWS, "-o", name).out == ""
         assert (folder / name).read_text() == text + "\n"
-    assert "this file is an input" in run(*NEWS, "-o", "news/good.run", "--format", "csv").err
+    assert "the output file is also an input" in run(*NEWS, "-o", "news/good.run", "--format", "csv").err
 
 
 @pytest.mark.usefixtures("folder")
@@ -89,7 +89,7 @@ def test_saved_scores(run: Callable[..., Ended]) -> None:
     from_runs = json.loads(run(*NEWS, "--format", "json").out)
     assert json.loads(run("compare", "--scores", "news.parquet", "--format", "json").out) == from_runs
     late = run("compare", "--scores", "news.parquet", "--depth", "5")
-    assert (late.code, late.err.startswith("error: --depth cannot change scores")) == (2, True)
+    assert (late.code, late.err.startswith("error: --depth cannot be combined with --scores")) == (2, True)
     other = run("compare", "--scores", "news.parquet", "-m", "AP")
     assert (other.code, "AP was not evaluated. Fix: evaluate it, or use one of RR" in other.err) == (2, True)
 
@@ -122,7 +122,7 @@ def test_several_files_of_scores(run: Callable[..., Ended]) -> None:
         files = [f"{name}/{file}" for file in ("qrels.txt", "good.run", "fair.run", "poor.run")]
         assert run("evaluate", *files, "-m", "RR", "-o", f"{name}/scores.parquet").code == 0
     twice = run("compare", "--scores", "news/scores.parquet", "--scores", "web/scores.parquet")
-    assert (twice.code, "two collections are named scores" in twice.err) == (2, True)
+    assert (twice.code, "two collections have the name scores" in twice.err) == (2, True)
     done = run("compare", "--scores", "old=news/scores.parquet", "--scores", "new=web/scores.parquet")
     assert done.lines[0].split() == ["RR", "old", "new", "mean"]
 
@@ -131,19 +131,19 @@ def test_several_files_of_scores(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "three ways to say what to compare"),
-        (("news/qrels.txt", "news/good.run", "--scores", "x.parquet"), "three ways to say what to compare"),
-        (("news/qrels.txt",), "no run is given. Fix: name two or more runs after QRELS"),
+        ((), "exactly one of QRELS with RUNs"),
+        (("news/qrels.txt", "news/good.run", "--scores", "x.parquet"), "exactly one of QRELS with RUNs"),
+        (("news/qrels.txt",), "at least two runs are required. Fix: add runs after QRELS"),
         (("news/qrels.txt", "news/good.run"), "at least two runs are required, got good"),
         (
             ("news/qrels.txt", "news/good.run", "news/fair.run", "--baseline", "best"),
             "no run 'best' to use as the baseline",
         ),
         (("news/qrels.txt", "news/good.run", "news/fair.run", "--test", "dunnett"), "dunnett requires a baseline"),
-        (("--collection", "news"), "'news' does not describe a collection. Fix: write NAME=QRELS,RUN1,RUN2"),
+        (("--collection", "news"), "--collection must be NAME=QRELS,RUN,..., got 'news'"),
         (("--collection", "n=news/qrels.txt,news/good.run,news/fair.run"), "at least two collections are required"),
-        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--margin", "0.1"), "--margin does not work with"),
-        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--pairs"), "--pairs does not work with"),
+        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--margin", "0.1"), "--margin cannot be combined with"),
+        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--pairs"), "--pairs cannot be combined with"),
         (("--scores", "none.parquet"), "none.parquet: there is no such file"),
     ],
 )

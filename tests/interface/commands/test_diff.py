@@ -74,7 +74,7 @@ def test_refused(run: Callable[..., Ended]) -> None:
     assert "the qrels have no topic 'q7'" in unknown.err
     over = run("diff", "qrels.txt", "old.run", "new.run", "-o", "old.run", "--format", "csv")
     assert over.code == 2
-    assert "this file is an input" in over.err
+    assert "the output file is also an input" in over.err
 
 
 def test_a_run_that_lacks_topics_is_remarked_on(run: Callable[..., Ended], tmp_path: Path) -> None:

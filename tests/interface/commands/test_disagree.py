@@ -57,7 +57,7 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
 
 def test_refused(run: Callable[..., Ended]) -> None:
     one = run("disagree", "qrels.txt", "early.run", "many.run", "-m", "RR")
-    assert (one.code, "one measure is given" in one.err) == (2, True)
+    assert (one.code, "two measures are required, got 1" in one.err) == (2, True)
     alone = run("disagree", "qrels.txt", "early.run")
     assert (alone.code, "at least two runs are required" in alone.err) == (2, True)
     by = run(*ARGUMENTS, "--by", "kind")
@@ -76,4 +76,4 @@ def test_slices_are_asked_for_as_elsewhere(run: Callable[..., Ended], tmp_path: 
         ["side=0", "6"], ["side=1", "6"], ["relevant=3", "12"], ["late", "6"],
     ]  # fmt: skip
     told = run(*ARGUMENTS, "--by", "first_relevant", "--pair", "many", "early")
-    assert "first_relevant is taken from many: on topics where that run did badly" in told.err
+    assert "first_relevant is computed from many. On topics where many scores low" in told.err

@@ -118,16 +118,16 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["qrels.txt", "a.run", "-m", "AP"], "there are 2 topics. Fix: add --topic, such as --topic q1."),
+        (["qrels.txt", "a.run", "-m", "AP"], "one topic is required, got 2. Fix: add --topic, such as --topic q1."),
         (["qrels.txt", "a.run", "-m", "AP", "-t", "q9"], "the qrels have no topic 'q9'. Fix: use one of q1, q2."),
         (["qrels.txt", "-m", "AP"], "QRELS and RUN are required"),
         (["-m", "AP"], "QRELS and RUN are required"),
-        (["--grades", "1 x", "-m", "AP"], "'1 x' is not a list of grades"),
+        (["--grades", "1 x", "-m", "AP"], "grades must be numbers, got '1 x'"),
         (
             ["qrels.txt", "a.run", "--grades", "1", "-m", "AP"],
-            "--grades replaces files and topics, but QRELS, RUN was given too",
+            "--grades cannot be combined with QRELS, RUN",
         ),
-        (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades replaces files and topics, but --topic was given too"),
+        (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades cannot be combined with --topic"),
         (["--grades", "1", "-m", "AP", "-o", "x.doc"], "the format of a result is unknown for .doc"),
         (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "a table name is required for 2 answers"),
         (["--grades", "1"], "Missing option '-m' / '--measure'. Fix: see 'judged explain --help'."),

@@ -105,8 +105,8 @@ def test_the_configuration_knows_where_its_files_are(folder: Path, run: Callable
         (("same.run", "--config", "none.toml"), "none.toml: it cannot be read"),
         (("none.run",), "none.run"),
         (("same.run", "-o", "x.pdx"), "the format of a result is unknown for .pdx"),
-        (("same.run", "--json", "gate.toml"), "this file is an input"),
-        (("same.run", "--json", "x", "--junit", "x"), "two results would be written to this file"),
+        (("same.run", "--json", "gate.toml"), "the output file is also an input"),
+        (("same.run", "--json", "x", "--junit", "x"), "two outputs have the same file"),
         ((), "Missing argument 'CANDIDATE'"),
     ],
 )
@@ -162,13 +162,13 @@ def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callab
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "gate.toml: this file exists already. Fix: give another name, or --force"),
+        ((), "gate.toml: the output file exists already. Fix: use another name, or --force"),
         (("--by", "kind", "-o", "n.toml"), "the attribute kind is in no table"),
         (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: use --by with one of kind, order"),
         (("--by", "first_relevant", "-o", "n.toml"), "a gate cannot be sliced by first_relevant, an outcome of a run"),
         (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so no loss"),
         (("-m", "NumRelRet", "-o", "n.toml"), "NumRelRet cannot be checked by a gate"),
-        (("-o", "qrels.txt", "--force"), "this file is an input"),
+        (("-o", "qrels.txt", "--force"), "the output file is also an input"),
     ],
 )  # fmt: skip
 def test_init_refuses(run: Callable[..., Ended], arguments: tuple[str, ...], message: str) -> None:

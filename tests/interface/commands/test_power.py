@@ -85,15 +85,15 @@ def test_sums_have_no_plan(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "QRELS and RUNs are missing. Fix: name the files, or give --sd and --n."),
-        (["qrels.txt"], "QRELS and RUNs are missing"),
-        (["qrels.txt", "a.run"], "with one run there are no differences"),
-        (["--sd", "0.1"], "--sd replaces QRELS and RUNs, and needs --n. Fix: give --sd S --n N, and no files."),
-        (["qrels.txt", "a.run", "b.run", "--sd", "0.1", "--n", "9"], "--sd replaces QRELS and RUNs"),
+        ([], "QRELS and RUNs are required. Fix: add the files, or use --sd and --n."),
+        (["qrels.txt"], "QRELS and RUNs are required"),
+        (["qrels.txt", "a.run"], "at least two runs are required, got 1"),
+        (["--sd", "0.1"], "--sd requires --n, and cannot be combined with QRELS. Fix: use --sd S --n N without files."),
+        (["qrels.txt", "a.run", "b.run", "--sd", "0.1", "--n", "9"], "--sd requires --n"),
         (["--sd", "-1", "--n", "9"], "the standard deviation must be finite and not negative, got -1.0"),
         (["--sd", "1", "--n", "9", "--alpha", "0"], "the alpha must be between 0 and 1, got 0.0"),
         (["--sd", "1", "--n", "9", "--difference", "0"], "the difference must be finite and not 0"),
-        (["qrels.txt", "a.run", "b.run", "-m", "RR", "-o", "a.run", "--format", "csv"], "this file is an input"),
+        (["qrels.txt", "a.run", "b.run", "-m", "RR", "-o", "a.run", "--format", "csv"], "is also an input"),
         (["qrels.txt", "a.run", "b.run", "-m", "NumRet"], "no measure is a mean over topics"),
     ],
 )

@@ -90,16 +90,16 @@ def test_what_was_filled_in_comes_back(run: Callable[..., Ended], folder: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("qrels.txt",), "no run is given"),
-        (("qrels.txt", "one.run", "--limit", "-1"), "--limit -1 is negative"),
+        (("qrels.txt",), "at least one run is required"),
+        (("qrels.txt", "one.run", "--limit", "-1"), "--limit must not be negative, got -1"),
         (("qrels.txt", "one.run", "--by", "kinds", "--queries", "queries.jsonl"), "kinds"),
-        (("qrels.txt", "one.run", "-o", "one.run", "--format", "csv"), "this file is an input"),
-        (("qrels.txt", "one.run", "--texts", "docs.tsv", "-o", "docs.tsv"), "this file is an input"),
+        (("qrels.txt", "one.run", "-o", "one.run", "--format", "csv"), "the output file is also an input"),
+        (("qrels.txt", "one.run", "--texts", "docs.tsv", "-o", "docs.tsv"), "the output file is also an input"),
         (("qrels.txt", "one.run", "-o", "list.xlsx"), "the format of a result"),
-        (("qrels.txt", "--apply", "form.tsv"), "name a file for them"),
-        (("qrels.txt", "one.run", "--apply", "form.tsv", "-o", "new.qrels"), "does not take runs"),
+        (("qrels.txt", "--apply", "form.tsv"), "--apply requires an output file"),
+        (("qrels.txt", "one.run", "--apply", "form.tsv", "-o", "new.qrels"), "cannot be combined with runs"),
         (("qrels.txt", "--apply", "docs.tsv", "-o", "new.qrels"), "no column query_id"),
-        (("qrels.txt", "--apply", "docs.tsv", "-o", "qrels.txt"), "this file is an input"),
+        (("qrels.txt", "--apply", "docs.tsv", "-o", "qrels.txt"), "the output file is also an input"),
     ],
 )
 def test_refused(run: Callable[..., Ended], arguments: tuple[str, ...], said: str) -> None:

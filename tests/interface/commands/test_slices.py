@@ -130,7 +130,7 @@ def test_slices_by_an_outcome_are_cut_by_the_baseline_and_say_so(run: Callable[.
         "first_relevant=1": 12, "first_relevant=2-3": 3, "first_relevant=4-10": 12,
     }  # fmt: skip
     assert found["notes"][0]["rule"] == "cut-by-outcome"
-    assert "first_relevant is taken from good" in found["notes"][0]["text"]
+    assert "first_relevant is computed from good" in found["notes"][0]["text"]
 
 
 def test_the_sample(run: Callable[..., Ended]) -> None:
@@ -174,7 +174,7 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "a slicing attribute is required. Fix: use --by with one of kind, traffic, or --slices FILE"),
+        ((), "no slicing attribute. Fix: use --by with one of kind, traffic, or --slices FILE"),
         (("--by", "odd"), "no attribute 'odd'"),
         (
             ("--by", "words"),
@@ -186,13 +186,13 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
         (("--by", "kind", "--cross"), "--cross requires two attributes"),
         (("--by", "kind", "--alpha", "0.1"), "--alpha has no effect without a comparison"),
         (("--by", "kind", "--resamples", "500"), "--resamples has no effect without a comparison"),
-        (("--by", "kind", "--compare", "--ci", "t"), "--ci has no effect on tests"),
-        (("--by", "kind", "--compare", "--weights", "traffic"), "--weights applies to scores by slice"),
+        (("--by", "kind", "--compare", "--ci", "t"), "--ci has no effect with a comparison"),
+        (("--by", "kind", "--compare", "--weights", "traffic"), "--weights has no effect with a comparison"),
         (("--by", "kind", "--weights", "kind"), "the attribute kind is not a number"),
         (("--by", "kind", "--where", "traffic > 99"), "no topic satisfies 'traffic > 99'"),
         (("--by", "kind", "--where", "import os"), "is not an expression"),
         (("--by", "kind", "--ties", "bounds"), "'bounds' is not one of"),
-        (("--by", "kind", "-o", "known.tsv", "--format", "csv"), "this file is an input"),
+        (("--by", "kind", "-o", "known.tsv", "--format", "csv"), "the output file is also an input"),
         (("--by", "kind", "-o", "made.odd"), "the format of a result is unknown for .odd"),
     ],
 )

@@ -117,7 +117,7 @@ def test_slices_by_an_outcome_say_so(run: Callable[..., Ended]) -> None:
     ):
         assert done.code == 0
         assert "first_relevant=1" in done.out
-        assert "first_relevant is taken from good: on topics where that run did badly" in done.err
+        assert "first_relevant is computed from good. On topics where good scores low" in done.err
 
 
 @pytest.mark.usefixtures("folder")
@@ -144,4 +144,4 @@ def test_files(run: Callable[..., Ended], folder: Path, command: str) -> None:
         assert (done.code, done.out) == (0, "")
         assert (folder / name).read_bytes().startswith(start)
     assert "the format of a result is unknown for .xyz" in run(command, "qrels.txt", "bad.run", "-o", "a.xyz").err
-    assert "this file is an input" in run(command, "qrels.txt", "bad.run", "-o", "bad.run", "--format", "csv").err
+    assert "is also an input" in run(command, "qrels.txt", "bad.run", "-o", "bad.run", "--format", "csv").err

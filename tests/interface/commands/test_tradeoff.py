@@ -66,13 +66,13 @@ def test_charts(run: Callable[..., Ended], folder: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("tradeoff", "--costs", "costs.csv"), "must say what to compare"),
-        ((*FILES, "--scores", "s.parquet"), "must say what to compare"),
-        (("tradeoff", "qrels.txt", "--costs", "costs.csv"), "no run is given"),
-        ((*FILES, "--format", "png"), "this format cannot be printed"),
+        (("tradeoff", "--costs", "costs.csv"), "either QRELS and RUNs or --scores is required"),
+        ((*FILES, "--scores", "s.parquet"), "either QRELS and RUNs or --scores is required"),
+        (("tradeoff", "qrels.txt", "--costs", "costs.csv"), "at least two runs are required"),
+        ((*FILES, "--format", "png"), "cannot be printed"),
         ((*FILES, "--cost", "euros"), "no cost 'euros'"),
-        ((*FILES, "-o", "costs.csv"), "this file is an input"),
-        ((*FILES, "-o", "good.run", "--format", "csv"), "this file is an input"),
+        ((*FILES, "-o", "costs.csv"), "the output file is also an input"),
+        ((*FILES, "-o", "good.run", "--format", "csv"), "the output file is also an input"),
     ],
 )
 def test_refused(run: Callable[..., Ended], arguments: tuple[str, ...], said: str) -> None:

@@ -143,11 +143,11 @@ def test_topics_without_a_score_are_last_in_both_directions() -> None:
     workspace = open_workspace({**QRELS, "q0": {"n": 0}}, {"old": OLD, "new": NEW})
     for sort in ("difference", "-difference"):
         data = fetch(workspace, measure="nDCG(undefined=skip)@10", sort=sort)
-        assert data["without_a_score"] == 1
+        assert data["unscored"] == 1
         assert ids(data)[-1] == "q0"
         assert data["listed"][-1]["difference"] is None
     assert verdict(data)["n"] == 5
-    assert "1 topic without a score for one run or both" in shown(workspace, measure="nDCG(undefined=skip)@10")
+    assert "1 topic without a score of one or both runs" in shown(workspace, measure="nDCG(undefined=skip)@10")
 
 
 def test_pages_of_topics() -> None:
@@ -167,7 +167,7 @@ def test_only_some_topics(sample: Workspace) -> None:
     assert 0 < pair.result.n < 48
     assert verdict(data)["n"] == pair.result.n == data["counts"]["all"]
     assert (verdict(data)["difference"], verdict(data)["adjusted"]) == (pair.result.difference, pair.adjusted)
-    assert f"Only topics where {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
+    assert f"Only topics with {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
 
 
 def test_single_topics_are_left_out_of_the_test_that_gave_the_verdict(sample: Workspace) -> None:
@@ -233,8 +233,8 @@ def test_lower_is_better() -> None:
     assert "Lower Fallout(n=100)@10 is better." in text
     assert "new better 4" in text
     assert "4-1-0" in text
-    assert "Lower is better here: a bar downwards is good." in text
-    assert "below the dashed line new is better" in text
+    assert "bars below 0 are improvements." in text
+    assert "Below the dashed line, new is better" in text
 
 
 def test_measures_without_a_mean_are_not_tested() -> None:
@@ -266,7 +266,7 @@ def test_one_topic() -> None:
     data = fetch(workspace, measure="RR")
     assert "no conclusion is possible" in data["sentences"][0]
     assert verdict(data)["p"] is None
-    assert "new minus old on each topic, topic q (+0.500)." in shown(workspace, measure="RR")
+    assert "Score of new minus score of old on each topic, topic q (+0.500)." in shown(workspace, measure="RR")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_one_topic() -> None:
         ({"first": "older"}, "first", "no run 'older' is open"),
         ({"measure": "nDGC@10"}, "measure", "nDGC"),
         ({"measures": "AP, nothing"}, "measures", "nothing"),
-        ({"measures": "P@1..12"}, "measures", "measures are too many for one table"),
+        ({"measures": "P@1..12"}, "measures", "measures can be tested together"),
         ({"measure": "P@5,10"}, "measure", "P@5,10"),
         ({"where": "kind =="}, "where", "kind =="),
         ({"where": "relevant > 99"}, "where", "no topic satisfies 'relevant > 99'"),
@@ -357,7 +357,8 @@ def test_chart_contents() -> None:
     assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
     assert bars[0]["link"] == "/topic?measure=RR&first=old&second=new&topic=q4"
     assert figures(compare_page(workspace, ComparisonQuery(measure="RR", first="old")))[0].sentence == (
-        "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
+        "Score of new minus score of old on each topic, from topic q4 (+0.750) to topic q5 (-1.000)."
+        " Blue: new is better. Orange: old is better."
     )
 
 
@@ -379,7 +380,7 @@ def test_of_many_topics_some_are_drawn() -> None:
     assert (len(bars), len(points)) == (MAX_BARS, 1500)
     assert falling == sorted(falling, reverse=True)
     assert (falling[0], falling[-1]) == (np.nanmax(page.differences), np.nanmin(page.differences))
-    cut = "Of 1,500 topics, sorted by difference, 400 are drawn."
+    cut = "The chart shows 400 of 1,500 topics"
     assert [cut in chart.sentence for chart in figures(page)] == [True, False]
 
 

@@ -118,14 +118,14 @@ def test_default_list_is_the_example(client):
 def test_swapped_documents_and_how_measures_moved(client):
     data = get(client, "list=1:a,0:b&before=0:b,1:a&other=0:b,1:a")
     scores = rows(data)
-    assert {name: scores["RR"][name] for name in ("value", "other", "difference", "before", "moved")} == {
+    assert {name: scores["RR"][name] for name in ("value", "other", "difference", "before", "change")} == {
         "value": 1,
         "other": 0.5,
         "difference": -0.5,
         "before": 0.5,
-        "moved": 0.5,
+        "change": 0.5,
     }
-    assert scores["P@10"]["moved"] == 0
+    assert scores["P@10"]["change"] == 0
     first, second = data["list"], data["other"]
     assert [(row["doc"], row["rank_before"], row["rank_in_other"]) for row in first] == [
         ("a", 2, 2),
@@ -165,25 +165,28 @@ def test_a_document_that_has_two_grades_is_refused(client):
 
 def test_the_list_before_has_its_own_grades_and_missing_documents(client):
     scores = rows(get(client, "list=1,1&before=0,1&missing=1&before_missing=1,1"))
-    assert scores["SetP"] | {"before": 0.5, "moved": 0.5} == scores["SetP"]
+    assert scores["SetP"] | {"before": 0.5, "change": 0.5} == scores["SetP"]
     assert (scores["NumRel"]["value"], scores["NumRel"]["before"]) == (3, 3)
     assert scores["Hole@10"]["before"] == 0.0
 
 
 def test_hole_looks_at_the_judgments_of_its_own_list(client):
     scores = rows(get(client, "list=-:a,1:b&before=1:a,1:b&cutoff=2"))["Hole@2"]
-    assert (scores["value"], scores["before"], scores["moved"]) == (0.5, 0, 0.5)
+    assert (scores["value"], scores["before"], scores["change"]) == (0.5, 0, 0.5)
 
 
 def test_the_number_of_relevant_documents(client):
     state = get(client, "list=2,0,1&missing=1&relevant=5&rel=1")["state"]
-    assert (state["relevant"], state["relevant_given"], state["known_relevant"], state["missing"]) == (5, 5, 3, [1])
+    assert (state["relevant"], state["relevant_input"], state["known_relevant"], state["missing"]) == (5, 5, 3, [1])
     data = get(client, "list=2,0,1&missing=1&relevant=5&rel=2")
     assert data["state"]["known_relevant"] == 1
     assert values(data)["NumRel(rel=2)"] == 5
     assert values(data)["SetR(rel=2)"] == 0.2
     wrong = get(client, "list=2,0,1&missing=1&relevant=2", status=400)
-    assert wrong["problem"] == "3 relevant documents are known, and relevant=2"
+    assert (
+        wrong["problem"]
+        == "`relevant` must be at least 3, the number of relevant documents in the lists and in `missing`, got 2"
+    )
     assert "relevant=3" in wrong["fix"]
 
 
@@ -193,7 +196,7 @@ def test_the_number_of_relevant_documents(client):
 def test_every_measure_is_listed_or_unavailable(client):
     data = get(client)
     listed = {row["family"] for row in rows(data).values()}
-    unavailable = {row["name"]: row["why"] for row in data["unavailable"]}
+    unavailable = {row["name"]: row["reason"] for row in data["unavailable"]}
     ours = {name for name, entry in REGISTRY.items() if entry.cls.__module__.startswith("judged.")}
     assert listed | unavailable.keys() >= ours
     assert not listed & unavailable.keys()
@@ -259,7 +262,7 @@ def test_each_value_is_that_of_the_public_measure(sample, grades, others, missin
         assert row["other"] == pytest.approx(float(measure(second_list)[0]), rel=1e-12, abs=1e-15), name
         assert row["before"] == pytest.approx(float(measure(before)[0]), rel=1e-12, abs=1e-15), name
         assert row["difference"] == row["other"] - row["value"]
-        assert row["moved"] == row["value"] - row["before"]
+        assert row["change"] == row["value"] - row["before"]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +285,7 @@ def test_each_value_is_that_of_the_public_measure(sample, grades, others, missin
 )
 def test_every_measure_has_a_number_for_unusual_lists(client, query):
     data = get(client, query)
-    assert [name for name, row in rows(data).items() if row["value"] is None or row["why"]] == []
+    assert [name for name, row in rows(data).items() if row["value"] is None or row["reason"]] == []
 
 
 @pytest.mark.parametrize(
@@ -296,15 +299,15 @@ def test_every_measure_has_a_number_for_unusual_lists(client, query):
 def test_overflow_is_null_with_a_reason(client, query, without):
     data = get(client, query)
     assert values(data)[without] is None
-    assert rows(data)[without]["why"]
+    assert rows(data)[without]["reason"]
     assert any(without in note["text"] for note in data["notes"] if note["rule"] == "no-number")
     assert values(data)["AP"] == 1
 
 
 def test_overflow_of_the_previous_list_has_no_effect(client):
     scores = rows(get(client, "list=3,0&before=2000,0&gain=exp2"))["nDCG(gain=exp2)@10"]
-    assert (scores["value"], scores["before"], scores["moved"]) == (1, None, None)
-    assert "2^2000" in scores["why"]
+    assert (scores["value"], scores["before"], scores["change"]) == (1, None, None)
+    assert "2^2000" in scores["reason"]
 
 
 def test_positives_and_negatives_at_the_cutoff(client):
@@ -314,13 +317,13 @@ def test_positives_and_negatives_at_the_cutoff(client):
     assert counted == [[2, 1, 2, 95], [1, 2, 3, 94]]
     assert rows(data)["Accuracy(n=100)@3"]["value"] == 0.97
     assert get(client, "list=1,0&cutoff=3")["counts"][0]["tn"] is None
-    assert "n=9" in get(client, "list=1,0,1,0,1&missing=1,1&relevant=8&n=9", status=400)["problem"]
+    assert "must be at least 10" in get(client, "list=1,0,1,0,1&missing=1,1&relevant=8&n=9", status=400)["problem"]
 
 
 def test_notes(client):
     data = get(client, "list=0,-&cutoff=5")
     assert rules(data) == ["nothing-relevant", "unjudged", "short-list"]
-    assert "Without a judgment: 1 of 2 documents" in data["notes"][1]["text"]
+    assert "1 of 2 documents have no judgment" in data["notes"][1]["text"]
     assert get(client)["notes"] == []
 
 
@@ -349,21 +352,21 @@ def test_the_canonical_query_gives_the_same_state(client):
         ("list=\u0661", "rank 1 of list"),
         ("list=1:a,2:a", "twice, at ranks 1 and 2"),
         ("list=1:%00", "control characters"),
-        ("list=" + ",".join(["1"] * 201), "more than 200"),
-        (f"list=1:{'x' * 501}", "501 characters"),
+        ("list=" + ",".join(["1"] * 201), "at most 200"),
+        (f"list=1:{'x' * 501}", "got 501"),
         ("list=1&missing=-", "must contain grades only"),
         ("list=1&missing=0*99999", "must be 0 to 9999"),
-        ("list=1&missing=0*9999", "more than 5000"),
-        ("list=1&gain=exp2)@5", "does not define gains"),
-        ("list=1&gain=linear,gain=exp2", "does not define gains"),
-        ("list=1&gain={1:nan}", "does not define gains"),
-        ("list=1&gain=linear,judged_only=true", "does not define gains"),
+        ("list=1&missing=0*9999", "at most 5000"),
+        ("list=1&gain=exp2)@5", "the gain is invalid"),
+        ("list=1&gain=linear,gain=exp2", "the gain is invalid"),
+        ("list=1&gain={1:nan}", "the gain is invalid"),
+        ("list=1&gain=linear,judged_only=true", "the gain is invalid"),
         ("list=1&discount=log10", "discount="),
         ("list=1&discount=original&base=nan", "base="),
-        ("list=5&max=4", "above max=4"),
+        ("list=5&max=4", "at most max=4"),
         ("run=bm25", "must be used together"),
         ("run=none&topic=1", "no run 'none'"),
-        ("run=bm25&topic=none", "topic 'none' is not in"),
+        ("run=bm25&topic=none", "no topic 'none'"),
     ],
 )
 def test_invalid_parameters_are_errors(client, query, problem):
@@ -444,9 +447,9 @@ def test_contributions_are_terms_of_a_sum_or_losses(sample, query):
         explanation = explain(sample, MeasureQuery(**parameters, measure=name))
         for explained_list, value in zip(explanation["lists"], [row["value"], row["other"]], strict=False):
             assert explained_list["value"] == pytest.approx(value, abs=1e-15), name
-            assert explained_list["contributions_are"] in {TERMS, LOSSES}
+            assert explained_list["contributions_description"] in {TERMS, LOSSES}
             bars = [bar["value"] for bar in explained_list["contributions"]]
-            if explained_list["contributions_are"] == TERMS:
+            if explained_list["contributions_description"] == TERMS:
                 sums.add(row["family"])
                 assert sum(bars) == pytest.approx(value, abs=1e-12), name
             assert explained_list["explanation"]["score"] == explained_list["value"]
@@ -458,7 +461,7 @@ def test_contributions_are_terms_of_a_sum_or_losses(sample, query):
 
 def bars(client, query, measure):
     explained_list = get(client, f"{query}&measure={quote(measure)}", f"{API}/measure")["lists"][0]
-    return [bar["value"] for bar in explained_list["contributions"]], explained_list["contributions_are"]
+    return [bar["value"] for bar in explained_list["contributions"]], explained_list["contributions_description"]
 
 
 @pytest.mark.parametrize(
@@ -571,7 +574,7 @@ def test_exported_markdown_reads_as_tables(client):
     assert "| 2 | d2 | - |" in text
     assert "| RR | 1.0000 | 1.0000 | 0.0000 |" in text
     assert "`/evaluator?list=3:a%257Cb,-&other=1:c&missing=2&cutoff=10&gain=linear`" in text
-    assert "Relevant documents (grade 1 or more): 3." in text
+    assert "Number of relevant documents (grade 1 or higher): 3." in text
 
 
 def test_exported_markdown_shows_names_as_they_are(client):
@@ -608,9 +611,9 @@ def test_an_exported_topic_keeps_its_name(client, sample):
         ('# a comment\r\ndoc,grade\r\n"x, y",2\r\nb,0', [("x, y", 2), ("b", 0)], "document and grade"),
         ("two words\t2\nb\t1", [("two words", 2), ("b", 1)], "document and grade"),
         ("12 3\nx7 0", [("12", 3), ("x7", 0)], "document and grade"),
-        ("2 b 0\n1 a 3", [("a", 3), ("b", 0)], "rank, document and grade"),
-        ("1 7 3\n2 9 0", [("7", 3), ("9", 0)], "rank, document and grade"),
-        ("301 0 FT1 1\n301 0 FT2 0\n302 0 FT3 2", [("FT1", 1), ("FT2", 0)], "1 other topic left out"),
+        ("2 b 0\n1 a 3", [("a", 3), ("b", 0)], "rank, document, and grade"),
+        ("1 7 3\n2 9 0", [("7", 3), ("9", 0)], "rank, document, and grade"),
+        ("301 0 FT1 1\n301 0 FT2 0\n302 0 FT3 2", [("FT1", 1), ("FT2", 0)], "1 other topic omitted"),
         ("301 Q0 a 1 0.5 r\n301 Q0 b 2 0.9 r\n301 Q0 c 3 0.5 r", [("b", None), ("c", None), ("a", None)], "TREC run"),
         ("[3, null, 0.5]", [("d1", 3), ("d2", None), ("d3", 0.5)], "JSON"),
         (
@@ -629,8 +632,8 @@ def test_an_exported_topic_keeps_its_name(client, sample):
         ("1. R\n2. N", [("d1", 1), ("d2", 0)], "relevant (R, 1) or not"),
         ("2. d7 not relevant\n1. d12 relevant\n3) d9: 2", [("d12", 1), ("d7", 0), ("d9", 2)], "rank, document"),
         ("r 3\nn 0", [("r", 3), ("n", 0)], "document and grade"),
-        ("1, 65, 4.8040\n1, 12, 5.1\n2, 7, 9", [("12", None), ("65", None)], "topic, document and score"),
-        ("q1 d5 2\nq1 d7 0", [("d5", 2), ("d7", 0)], "topic, document and grade"),
+        ("1, 65, 4.8040\n1, 12, 5.1\n2, 7, 9", [("12", None), ("65", None)], "topic, document, and score"),
+        ("q1 d5 2\nq1 d7 0", [("d5", 2), ("d7", 0)], "topic, document, and grade"),
     ],
 )
 def test_format_of_a_paste_is_detected(client, text, expected, said):
@@ -638,7 +641,7 @@ def test_format_of_a_paste_is_detected(client, text, expected, said):
     assert answer.status_code == 200, answer.text
     assert [(item["doc"], item["grade"]) for item in answer.json()["list"]] == expected
     assert said in answer.json()["read_as"]
-    assert answer.json()["cut"] == 0
+    assert answer.json()["n_omitted"] == 0
 
 
 def test_a_pasted_run_has_the_judgments_of_its_topic(client, sample):
@@ -647,7 +650,7 @@ def test_a_pasted_run_has_the_judgments_of_its_topic(client, sample):
     lines = client.get(f"{API}/export?run=bm25&topic={query_id}&format=run").text
     for text, address in ((lines, "list=1"), (lines.replace(query_id, "x"), f"run=tfidf&topic={query_id}")):
         answer = client.post(f"{API}/paste?{address}", json={"text": text}).json()
-        assert f"judgments of topic {query_id}" in answer["read_as"]
+        assert f"are judged for topic {query_id}" in answer["read_as"]
         assert values(get(client, answer["query"])) == values(data)
     answer = client.post(f"{API}/paste?run=tfidf&topic={query_id}&into=other", json={"text": lines}).json()
     assert values(get(client, answer["query"]), "other") == pytest.approx(
@@ -663,7 +666,7 @@ def test_paste_as_the_second_list(client):
     again = client.post(f"{API}/paste?list=1:a,0:b&other=0:b,1:a&relevant=9", json={"text": "b 1"}).json()["query"]
     assert again == "list=1:b&other=0,1:a&cutoff=10&gain=linear"
     wrong = client.post(f"{API}/paste?list=1:a&into=other", json={"text": "a 0"})
-    assert (wrong.status_code, "'a' is graded 1" in wrong.json()["problem"]) == (400, True)
+    assert (wrong.status_code, "'a' has two grades: 1" in wrong.json()["problem"]) == (400, True)
 
 
 @pytest.mark.parametrize("text", ["1 " * 250, "\n".join(f"x{i} 1" for i in range(250)), json.dumps([1] * 250)])
@@ -707,7 +710,7 @@ def test_two_hundred_documents_are_read_and_the_rest_counted(text):
         ("a," * 400_000, "line 1"),
         ('"' * 400_000 + ",", "line 1"),
         ("a b c\n" * 15_000, "line 1"),
-        ("1\n" * 300_000, "300,001 lines"),
+        ("1\n" * 300_000, "got 300,001"),
     ],
 )
 def test_a_hostile_paste_is_a_problem(client, text, problem):
@@ -743,7 +746,7 @@ def test_any_address_is_answered(client, text, name):
 
 
 @pytest.mark.parametrize(
-    ("part", "query"), [("numbers", "list=x"), ("working", "list=x&measure=AP"), ("example", "list=1&measure=none")]
+    ("part", "query"), [("numbers", "list=x"), ("calculation", "list=x&measure=AP"), ("example", "list=1&measure=none")]
 )
 def test_a_part_of_the_page_tells_its_problem_as_json(client, part, query):
     assert get(client, query, f"{API}/{part}", 400)["fix"]
@@ -754,7 +757,7 @@ def test_numbers_come_as_the_page_writes_them(client):
     part = client.get(f"{API}/numbers?list=1:a,0:b&before=0:b,1:a&only=RR&n=9&cutoff=1").text
     assert part.count('class="measure"') == 2  # RR and RR@1
     assert 'x="50.0%" width="50.00%" data-tone="good"' in part
-    assert ['TN <b class="tn">8</b>' in part, 'title="was at rank 2">▲2</span>' in part] == [True, True]
+    assert ['TN <b class="tn">8</b>' in part, 'title="rank 2 before the last change">▲2</span>' in part] == [True, True]
 
 
 def test_example_options_are_read_from_the_measure_name(client):

@@ -50,7 +50,7 @@ def docs(page: Any, side: str = "list") -> list[str]:
     return [field.input_value() for field in page.locator(f"#{side} .doc").all()]
 
 
-def says(page: Any, measure: str, text: str, column: str = "now") -> None:
+def says(page: Any, measure: str, text: str, column: str = "value-a") -> None:
     """Hold what stands in a column of a measure, once it stands there."""
     expect(page.locator(f'.measure[data-name="{measure}"] .{column}')).to_have_text(text)
 
@@ -73,12 +73,12 @@ def test_average_precision_divides_by_all_relevant_documents(show: Show) -> None
     for rank in (1, 3, 5):
         page.get_by_role("radiogroup", name=f"Grade of d{rank}, rank {rank}").get_by_role("radio", name="1").click()
     says(page, "AP", "0.7556")
-    page.get_by_label("Relevant documents in all").fill("4")
+    page.get_by_label("Relevant documents").fill("4")
     says(page, "AP", "0.5667")
-    page.get_by_label("Relevant documents in all").fill("2")
-    expect(page.locator("#problem")).to_contain_text("3 relevant documents are known")
+    page.get_by_label("Relevant documents").fill("2")
+    expect(page.locator("#problem")).to_contain_text("must be at least 3")
     says(page, "AP", "0.5667")
-    page.get_by_label("Relevant documents in all").fill("")
+    page.get_by_label("Relevant documents").fill("")
     says(page, "AP", "0.7556")
     expect(page.locator("#problem")).to_be_hidden()
     show.tabs[0].faults[:] = [fault for fault in show.tabs[0].faults if "400" not in fault]
@@ -95,12 +95,12 @@ def test_average_precision_of_the_textbooks_by_keys(show: Show) -> None:
         ({1, 4, 5, 7}, 4, "0.6679", "1.0000"),
         ({5, 8}, 2, "0.2250", "0.2000"),
     ):
-        page.get_by_label("Relevant documents in all").fill("")
+        page.get_by_label("Relevant documents").fill("")
         grade(page, 1).focus()
         for rank in range(1, 10):
             page.keyboard.press("1" if rank in ranks else "0")
             page.keyboard.press("ArrowDown")
-        page.get_by_label("Relevant documents in all").fill(str(relevant))
+        page.get_by_label("Relevant documents").fill(str(relevant))
         says(page, "AP", ap)
         says(page, "RR", rr)
 
@@ -162,7 +162,7 @@ def test_dragging_with_the_mouse_shows_moved_rows(show: Show) -> None:
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
     says(page, "RR", "", "moved")
     assert page.locator("#list .row .moved").all_inner_texts() == ["", "▲3", "▼2", "", ""]
-    expect(page.locator("#said")).to_have_text("d3 moved from rank 3 to rank 2.")
+    expect(page.locator("#announcement")).to_have_text("d3 moved from rank 3 to rank 2.")
     page.get_by_role("button", name="Undo").click()
     says(page, "nDCG(gain=exp2)@5", "0.9508")
     assert docs(page) == ["d1", "d2", "d3", "d4", "d5"]
@@ -192,7 +192,7 @@ def test_dragging_with_a_finger(show: Show) -> None:
     for kind, y in [("touchStart", places[0]), *[("touchMove", y) for y in places[1:]]]:
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    expect(page.locator("#said")).to_have_text("d5 moved from rank 5 to rank 1.")
+    expect(page.locator("#announcement")).to_have_text("d5 moved from rank 5 to rank 1.")
     assert docs(page) == ["d5", "d1", "d2", "d3", "d4"]
     says(page, "RR", "0.5000")
     says(page, "RR", "−0.5000", "moved")
@@ -222,7 +222,7 @@ def test_marks_and_numbers_of_any_kind(show: Show) -> None:
     page.keyboard.press("Enter")
     expect(grade(page, 2)).to_have_text("0.5")
     assert page.evaluate("document.activeElement.textContent") == "0.5"
-    page.get_by_role("button", name="Another grade for d4, rank 4").click()
+    page.get_by_role("button", name="Other grade of d4, rank 4").click()
     page.keyboard.type("12")
     page.keyboard.press("Enter")
     expect(grade(page, 4)).to_have_text("12")
@@ -243,30 +243,30 @@ def test_a_reload_keeps_everything(show: Show) -> None:
     says(page, "P@3", "1.0000")
     page.locator('.measure[data-name="AP"] .name').click()
     expect(page).to_have_url(re.compile(r"cutoff=3.*focus=AP"))
-    values = page.locator(".measure .now").all_inner_texts()
+    values = page.locator(".measure .value-a").all_inner_texts()
     parameters = parse_qs(urlsplit(page.url).query)
     assert parameters["list"] == ["3:a%2Fb%2C%20c%3A%20%C3%BC,2:d3,2:d2,1,0"]
     page.reload()
     page.wait_for_selector("html[data-ready]")
     assert docs(page) == ["a/b, c: ü", "d3", "d2", "d4", "d5"]
-    assert page.locator(".measure .now").all_inner_texts() == values
-    assert page.locator("#working > .working").get_attribute("data-name") == "AP"
+    assert page.locator(".measure .value-a").all_inner_texts() == values
+    assert page.locator("#calculation > .calculation").get_attribute("data-name") == "AP"
     assert page.locator("#pinned .measure[data-focus]").get_attribute("data-name") == "AP"
 
 
 def test_second_list(show: Show) -> None:
     page = show(FIVE)
-    page.get_by_role("button", name="Compare with a second list").click()
+    page.get_by_role("button", name="Add a second list").click()
     says(page, "nDCG(gain=exp2)@5", "0.0000", "difference")
     grade(page, 3, "other").focus()
     page.keyboard.press("Alt+ArrowUp")
-    says(page, "nDCG(gain=exp2)@5", "0.9926", "second")
+    says(page, "nDCG(gain=exp2)@5", "0.9926", "value-b")
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "difference")
-    assert page.locator("#list .row .there").all_inner_texts() == ["1", "3", "2", "4", "5"]
+    assert page.locator("#list .row .other-rank").all_inner_texts() == ["1", "3", "2", "4", "5"]
     page.keyboard.press("0")  # a document has one grade: d3 is not relevant in either list
     assert (grades(page), grades(page, "other")) == ("30010", "30010")
     page.get_by_role("button", name="Remove B").click()
-    expect(page.locator("#second")).to_be_hidden()
+    expect(page.locator("#second-list")).to_be_hidden()
     expect(page.locator(".measures-head .difference")).to_be_hidden()
     expect(page).to_have_url(re.compile(r"evaluator\?((?!other).)*$"))
 
@@ -274,31 +274,31 @@ def test_second_list(show: Show) -> None:
 def test_pasting_a_list(show: Show) -> None:
     page = show()
     page.get_by_role("button", name="Paste a list").click()
-    page.get_by_role("textbox", name="The list").fill("alpha 2\nbeta many")
-    page.get_by_role("button", name="Take this list").click()
+    page.get_by_role("textbox", name="List").fill("alpha 2\nbeta many")
+    page.get_by_role("button", name="Use this list").click()
     expect(page.locator("#paste-problem")).to_contain_text("many")
-    page.get_by_role("textbox", name="The list").fill("alpha 2\nbeta 0\ngamma 1")
-    page.get_by_role("button", name="Take this list").click()
+    page.get_by_role("textbox", name="List").fill("alpha 2\nbeta 0\ngamma 1")
+    page.get_by_role("button", name="Use this list").click()
     expect(page.get_by_role("dialog")).to_be_hidden()
     assert (docs(page), grades(page)) == (["alpha", "beta", "gamma"], "201")
     says(page, "AP", "0.8333")
     page.get_by_role("button", name="Paste a list").click()
     page.get_by_role("radio", name="List B").check()
-    page.get_by_role("textbox", name="The list").fill("N R N R")
-    page.get_by_role("button", name="Take this list").click()
-    expect(page.locator("#said")).to_have_text("Read as relevant (R, 1) or not (N, 0) in rank order.")
+    page.get_by_role("textbox", name="List").fill("N R N R")
+    page.get_by_role("button", name="Use this list").click()
+    expect(page.locator("#announcement")).to_have_text("Read as relevant (R, 1) or not (N, 0) in rank order.")
     assert (grades(page), grades(page, "other")) == ("201", "0101")
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator("#second")).to_be_hidden()
+    expect(page.locator("#second-list")).to_be_hidden()
     show.tabs[0].faults[:] = [fault for fault in show.tabs[0].faults if "400" not in fault]
 
 
 def test_two_lists_are_pasted_at_once(show: Show) -> None:
     page = show("/evaluator?list=3,0,2,1,0&gain=exp2")
     page.get_by_role("button", name="Paste a list").click()
-    page.get_by_role("textbox", name="The list").fill("3 2 0 1\n\n2 3 1 0")
-    page.get_by_role("button", name="Take this list").click()
-    expect(page.locator("#second")).to_be_visible()
+    page.get_by_role("textbox", name="List").fill("3 2 0 1\n\n2 3 1 0")
+    page.get_by_role("button", name="Use this list").click()
+    expect(page.locator("#second-list")).to_be_visible()
     assert (grades(page), grades(page, "other")) == ("3201", "2310")
 
 
@@ -314,7 +314,7 @@ def test_consecutive_grades_are_one_undo_step(show: Show) -> None:
 
 def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> None:
     page = show(f"{FIVE}&focus=AP")
-    measure = page.locator("#working")
+    measure = page.locator("#calculation")
     expect(measure.locator(".lines li").last).to_contain_text("AP =")
     page.get_by_role("button", name="nDCG(gain=exp2)@5").click()
     expect(measure.locator(".lines li").last).to_have_text(
@@ -327,7 +327,7 @@ def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> 
     ]  # 7 / 9.3928
     assert measure.locator(".share rect").nth(0).get_attribute("width") == "100.00%"
     assert measure.locator(".curve circle").count() == 5
-    measure.get_by_text("Every step").click()
+    measure.get_by_text("All steps").click()
     grade(page, 3).focus()
     page.keyboard.press("Alt+ArrowUp")
     expect(measure.locator(".lines li").last).to_have_text(
@@ -336,17 +336,17 @@ def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> 
     page.get_by_label("Cutoff K", exact=True).fill("2")
     expect(measure.locator(".lines li").last).to_contain_text("nDCG(gain=exp2)@2")
     assert measure.locator("details.sheets").get_attribute("open") is not None
-    assert page.locator("#working .definition a").get_attribute("href") == "/learn/nDCG"
+    assert page.locator("#calculation .definition a").get_attribute("href") == "/learn/nDCG"
 
 
 @pytest.mark.parametrize(("text", "key"), [("MRR", "RR"), ("hit rate", "Success"), ("ndcg_cut_10", "nDCG")])
 def test_measure_search_by_any_name_sets_the_focus(show: Show, text: str, key: str) -> None:
     page = show(FIVE)
     page.get_by_label("Find a measure").fill(text)
-    expect(page.locator("#found")).to_contain_text("found")
+    expect(page.locator("#search-status")).to_contain_text("match")
     page.get_by_label("Find a measure").press("Enter")
     expect(page.locator(f'.measure[data-key="{key}"]')).to_have_attribute("data-focus", "yes")
-    expect(page.locator("#working > .working")).to_have_attribute("data-name", re.compile(rf"^{key}\b"))
+    expect(page.locator("#calculation > .calculation")).to_have_attribute("data-name", re.compile(rf"^{key}\b"))
     page.get_by_label("Find a measure").fill("")
     expect(page.locator(".group[open]")).to_have_count(0)
 
@@ -369,12 +369,12 @@ def test_a_cutoff_is_checked_as_it_is_typed(show: Show) -> None:
     field = page.get_by_label("Cutoff K", exact=True)
     for text in ("0", "", "2.5", "1001"):
         field.fill(text)
-        expect(page.locator("#cutoff-wrong")).to_contain_text("from 1 to 1000. The numbers are still for 5.")
+        expect(page.locator("#cutoff-error")).to_contain_text("from 1 to 1000. The scores still use 5.")
         assert field.get_attribute("aria-invalid") == "true"
     field.press("Enter")
     says(page, "P@5", "0.6000")
     field.fill("2")
-    expect(page.locator("#cutoff-wrong")).to_have_text("")
+    expect(page.locator("#cutoff-error")).to_have_text("")
     says(page, "P@2", "0.5000")
 
 
@@ -418,16 +418,16 @@ def test_true_and_false_positives_and_negatives_at_the_cutoff(show: Show) -> Non
 def test_lists_with_grades_of_their_own_are_compared_and_swapped(show: Show) -> None:
     """R N R N N N N N R R and N R N N R R R N N N, of 4 relevant documents; AP by hand."""
     page = show("/evaluator?list=1,0,1,0,0,0,0,0,1,1")
-    page.get_by_role("button", name="Compare with a second list").click()
-    page.get_by_role("button", name="Give B its own grades").click()
+    page.get_by_role("button", name="Add a second list").click()
+    page.get_by_role("button", name="Grade B separately").click()
     grade(page, 1, "other").focus()
     for key in "0v1v0v0v1v1v1v0v0v0":
         page.keyboard.press("ArrowDown" if key == "v" else key)
     assert (grades(page), grades(page, "other")) == ("1010000011", "0100111000")
     says(page, "AP", "0.6000")
-    says(page, "AP", "0.4929", "second")
+    says(page, "AP", "0.4929", "value-b")
     page.locator('.measure[data-key="AP"] .name').click()
-    expect(page.locator("#working .apart")).to_have_text(
+    expect(page.locator("#calculation .list-difference")).to_have_text(
         "B − A = −0.1071: rank 1 −0.2500, rank 3 −0.1667, rank 7 +0.1429, rank 2 +0.1250, and 4 more ranks."
     )
     page.get_by_role("button", name="Swap A and B").click()
@@ -492,7 +492,7 @@ def test_it_is_accessible_and_fits(show: Show, width: int, scheme: str) -> None:
     page.keyboard.press("Alt+ArrowUp")
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
     page.locator('.measure[data-name="AP"] .name').click()
-    expect(page.locator("#working .lines li").last).to_contain_text("AP =")
+    expect(page.locator("#calculation .lines li").last).to_contain_text("AP =")
     page.get_by_text("Ranked, binary").click()
     page.get_by_label("Cutoff K", exact=True).fill("0")
     page.wait_for_timeout(250)  # rows have glided to their places
@@ -526,12 +526,12 @@ def test_the_first_paint_is_the_page(show: Show, browser: Any, serve: Any, sampl
     plain = context.new_page()
     plain.goto(f"{serve(sample)}{FIVE}")
     assert plain.locator(".measure > *").all_text_contents() == values
-    plain.get_by_label("List: grades in rank order").fill("0,1")
+    plain.get_by_label("List: grade or grade:name").fill("0,1")
     plain.get_by_label("Cutoff K").fill("2")
     plain.get_by_role("button", name="Evaluate").click()
-    assert plain.locator('.measure[data-name="P@2"] .now').inner_text() == "0.5000"
+    assert plain.locator('.measure[data-name="P@2"] .value-a').inner_text() == "0.5000"
     plain.get_by_role("button", name="RR", exact=True).click()
-    assert plain.locator("#working .lines li").last.inner_text().endswith("0.5000")
+    assert plain.locator("#calculation .lines li").last.inner_text().endswith("0.5000")
     context.close()
     page.add_init_script(SHIFTS)
     page.reload()
@@ -560,7 +560,7 @@ def test_an_example_of_a_page_that_teaches(serve: Any, tab: Any, sample: Any) ->
     first.get_by_role("radio", name="3").nth(2).click()
     expect(first.locator(".lines li").last).to_contain_text("= 0.9173")  # (7 + 7/2 + 1/log2(5)) / (7 + 7/log2(3) + 1/2)
     first.get_by_role("button", name="Move up").click()
-    expect(first.locator(".score")).to_contain_text("was 0.9")
+    expect(first.locator(".score")).to_contain_text("previously 0.9")
     assert docs_of(first) == ["d1", "d3", "d2", "d4", "d5"]
     link = first.get_by_role("link", name="Open in the evaluator")
     expect(link).to_have_attribute("href", re.compile(r"^/evaluator\?list=3,3:d3"))

@@ -57,7 +57,7 @@ def test_numbers_of_the_sample_are_those_of_evaluate(sample):
 
 
 def test_suggestions_link_to_pages_that_show_them(sample):
-    client, lead = TestClient(make_app(sample)), open_data_overview(sample).about["next"]
+    client, lead = TestClient(make_app(sample)), open_data_overview(sample).about["suggestions"]
     assert len(lead) == 3
     assert lead[0]["sentence"].startswith("bm25_title returned nothing for 1 topic")
     for row in lead:
@@ -66,7 +66,7 @@ def test_suggestions_link_to_pages_that_show_them(sample):
     values = {run: sample.scores("nDCG@10", [run]).values[0, 0] for run in sample.run_names}
     best, other = sample.ranked_run_names()[:2]
     lost = int((values[best] < values[other]).sum())
-    sentence = f"{best} is ahead on average, but {other} is better on {lost} of 48 topics."
+    sentence = f"{best} has a higher mean, but {other} is better on {lost} of 48 topics."
     assert sentence in [row["sentence"] for row in lead]
 
 
@@ -144,8 +144,8 @@ def test_a_route_is_described_in_words():
     assert route["anchor"] == "get-api-v1-thing-measure"
     assert (route["method"], route["summary"], route["meaning"]) == ("GET", "Give a thing", "All of it.")
     assert route["example"] == "/api/v1/thing/AP?run=my+run&by=name"
-    assert route["parameter_table"].column("kind").values == [
-        "string", "string, at most 9 characters", "integer, from 1, to 5", "name | score", "boolean",
+    assert route["parameter_table"].column("type").values == [
+        "string", "string, at most 9 characters", "integer, at least 1, at most 5", "name | score", "boolean",
     ]  # fmt: skip
     assert route["parameter_table"].column("default").values == ["required", "required", "1", "required", "false"]
     assert route["parameter_table"].column("meaning").values[4] == "All?"

@@ -66,7 +66,7 @@ def test_a_form_by_keyboard_and_without_scripts(address, browser, files):
     page.wait_for_selector("#error")
     error_text = page.inner_text("#error")
     assert "bad.run:4" in error_text
-    assert "The files that were open are still open" in error_text
+    assert "The previous data are still open" in error_text
     page.set_input_files("#qrels", files / "my.qrels")
     page.get_by_role("button", name="Open", exact=True).press("Enter")
     page.wait_for_url(f"{address}/")
@@ -78,7 +78,7 @@ def test_oversized_files_are_reported_before_upload(address, tab, files):
     view = tab(f"{address}/open")
     page = view.page
     page.set_input_files("#runs", files / "large.run")
-    assert page.inner_text("#size-problem") == "large.run has 1 MB; a file may have 1 MB."
+    assert page.inner_text("#size-problem") == "A file can have at most 1 MB, but large.run has 1 MB."
     assert page.get_by_role("button", name="Open", exact=True).is_disabled()
     page.set_input_files("#runs", [])
     assert page.locator("#size-problem").is_hidden()

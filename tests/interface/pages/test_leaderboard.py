@@ -108,7 +108,7 @@ def test_by_hand(small: TestClient) -> None:
     # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
     assert against(data, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
     page = small.get("/leaderboard", params={"measures": "RR", "baseline": "bad"}).text
-    assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="rest">' in page
+    assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="secondary">' in page
     assert "better p 0.0234</span>" in page
 
 
@@ -176,7 +176,7 @@ def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
         "NumQ is a count over topics, and was not tested",
     ]
     assert data["sentences"][2].startswith("No significance test; [95% interval")
-    assert " twin compare twin with bad · take twin as baseline · topics of twin 8 " in text_of(
+    assert " twin compare twin with bad · use twin as baseline · topics of twin 8 " in text_of(
         small, measures="NumRelRet,NumRet"
     )
 
@@ -187,7 +187,7 @@ def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
     assert ratio["is_ratio"]
     assert ratio["difference"] == pytest.approx(column(data, "GMAP")["tfidf"] / column(data, "GMAP")["bm25"])
     assert f"\N{MULTIPLICATION SIGN}{ratio['difference']:.3f} [{ratio['difference_ci'][0]:.3f}, " in text_of(
-        client, measures="GMAP", beside="difference"
+        client, measures="GMAP", details="difference"
     )
 
 
@@ -205,7 +205,7 @@ def test_lower_is_better(small: TestClient) -> None:
     assert data["sort"] == name
     assert names_of(data) == ["good", "part", "bad", "twin"]
     assert verdict(data, "good", name) == "better"
-    assert f"Lower is better: {name}." in text_of(small, measures=name)
+    assert f"Lower is better for {name}." in text_of(small, measures=name)
     assert f'<a href="?measures=Fallout%28n%3D100%29%401&amp;sort=-{"Fallout%28n%3D100%29%401"}"' in small.get(
         "/leaderboard", params={"measures": name}
     ).text.replace("\n", "")
@@ -248,7 +248,7 @@ def test_measures_in_any_spelling_count_once(small: TestClient) -> None:
 
 def test_too_many_measures(small: TestClient) -> None:
     assert len(fetch(small, measures="P@1..24")["measures"]) == 24
-    assert "a table has at most 24 measures" in refused(small, measures="P@1..25")
+    assert "a table can have at most 24 measures" in refused(small, measures="P@1..25")
     assert "is too long" in refused(small, measures="P@1..1000000")
 
 
@@ -265,7 +265,9 @@ def test_sorting(small: TestClient) -> None:
     judged_first = order("-judged")
     assert judged_first[0] == "good"
     assert judged_first[-1] == "bad"
-    assert "no column 'zz' to sort by: use one of run, judged, RR, R@1" in refused(small, measures="RR,R@1", sort="zz")
+    assert "there is no column 'zz': sort by one of run, judged, RR, R@1" in refused(
+        small, measures="RR,R@1", sort="zz"
+    )
 
 
 def test_runs_without_a_score_are_last_in_both_directions() -> None:
@@ -280,7 +282,7 @@ def test_runs_without_a_score_are_last_in_both_directions() -> None:
 def test_over_a_slice_by_hand(small: TestClient) -> None:
     data = fetch(small, measures="RR", where="kind == 'news'", baseline="bad")
     assert (data["n"], data["all_topics"]) == (5, 8)
-    assert data["sentences"][1] == "5 of 8 topics are left: kind == 'news'."
+    assert data["sentences"][1] == "Means are over 5 of 8 topics, with the condition kind == 'news'."
     assert column(data, "RR")["part"] == 3 / 5
     assert {row["n"] for row in data["results"]} == {5}
     assert column(data, "missing")["part"] == 2
@@ -288,13 +290,13 @@ def test_over_a_slice_by_hand(small: TestClient) -> None:
     law = fetch(small, measures="RR", where="kind == 'law'")
     assert (column(law, "RR")["part"], column(law, "missing")["part"]) == (1.0, 0)
     single_topic = fetch(small, measures="RR", where="words == 0", baseline="bad")
-    assert single_topic["sentences"][1] == "1 of 8 topics is left: words == 0."
+    assert single_topic["sentences"][1] == "Means are over 1 of 8 topics, with the condition words == 0."
     assert against(single_topic, "good", "RR")["adjusted"] is None  # one topic has no test
 
 
 def test_few_topics_are_warned_of(client: TestClient) -> None:
     few = fetch(client, where="query_class == 'explore'")
-    assert noted(few, "few-topics") == ["8 topics are few: a mean of fewer than 10 is not a finding"]
+    assert noted(few, "few-topics") == ["means over 8 topics are unreliable: use at least 10 topics"]
     assert [note["rule"] for note in few["notes"]][1] == "of-all-topics"
     assert not noted(fetch(client, where="query_class == 'how-to'"), "few-topics")
 
@@ -307,7 +309,7 @@ def test_default_and_selected_baseline(small: TestClient) -> None:
     data = fetch(small, measures="RR")
     assert verdict(data, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
-    assert "Of 3 other runs, tested against good: 2 significantly worse, 1 not shown to differ." in page
+    assert "Tests of 3 other runs against good: 2 significantly worse, 1 not significantly different." in page
     assert "3 tests against good by RR: n = 8 topics; paired randomization test, exact;" in page
 
 
@@ -331,7 +333,7 @@ def test_errors_are_shown_at_their_field(client: TestClient) -> None:
         ("baseline", "no run '<b>' is open. Fix: use one of bm25, "),
         ("test", "no test 'q'. Fix: use one of randomization, "),
         ("correction", "no correction 'z'. Fix: use one of none, "),
-        ("sort", "no column '?' to sort by. Fix: use one of run, judged, AP"),
+        ("sort", "there is no column '?'. Fix: sort by one of run, judged, AP"),
         ("curve", "AP11 takes no cutoff"),
     ):
         match = re.search(rf'<p class="problem" id="{name}-problem">(.*?)</p>', page)
@@ -383,7 +385,7 @@ def test_a_single_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=ATTRIBUTES))
     data = fetch(client, measures="RR", curve="R")
     assert data["baseline"] is None
-    assert data["sentences"][2] == "One run is open: no significance test; [95% CI: adjusted t]."
+    assert data["sentences"][2] == "No tests, because only one run is open: no significance test; [95% CI: adjusted t]."
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert data["board"][0]["RR"] == 0.75
     assert data["board"][0]["RR_ci"] == [low, high]
@@ -432,7 +434,7 @@ def test_hostile_names_stay_texts() -> None:
     client = client_of(
         open_workspace(QRELS, runs, attributes={topic: {"<i>": f"<b>'{i % 2}"} for i, topic in enumerate(TOPICS)})
     )
-    page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "beside": "difference"})
+    page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "details": "difference"})
     assert page.status_code == 200
     for part in ("<img", "<script>alert", "<b>'", 'onmouseover="b', "<i>"):
         assert part not in page.text
@@ -519,9 +521,9 @@ def test_rel_applies_to_measures_without_their_own(client: TestClient) -> None:
 def test_the_address_keeps_the_choice(client: TestClient) -> None:
     page = client.get(
         "/leaderboard",
-        params={"measures": ["AP", "P@5,10"], "baseline": "rrf", "where": "words > 7", "beside": "difference"},
+        params={"measures": ["AP", "P@5,10"], "baseline": "rrf", "where": "words > 7", "details": "difference"},
     ).text
-    state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;beside=difference"
+    state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;details=difference"
     assert f'href="/api/v1/leaderboard?{state}"' in page
     assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
     assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page

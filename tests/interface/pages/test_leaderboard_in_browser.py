@@ -21,7 +21,7 @@ def names(page: Any) -> list[str]:
 
 
 def drawn(page: Any) -> None:
-    page.wait_for_selector("html[data-drawn]")
+    page.wait_for_selector("html[data-charts-rendered]")
 
 
 def values(page: Any, column: int) -> list[str]:
@@ -36,15 +36,16 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     with page.expect_navigation():
         page.get_by_label("Baseline").select_option("tfidf")
     expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"]).compare(baseline="tfidf")
-    assert "Of 7 other runs, tested against tfidf: " in page.locator("p.lead").inner_text()
+    assert "Tests of 7 other runs against tfidf: " in page.locator("p.lead").inner_text()
     pair = expected.pair("tfidf", "bm25", "AP")
     assert pair.better == "bm25"
     row = page.locator(".board tbody tr", has=page.get_by_text("bm25", exact=True))
     cell = row.locator("td").first
-    assert cell.locator(".rest").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
+    assert cell.locator(".secondary").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
     assert cell.locator("sup").inner_text() == "†"
     assert (
-        f"7 tests against tfidf, by each of 2 measures: {expected.caption}." in page.locator("p.how").first.inner_text()
+        f"7 tests against tfidf, for each of 2 measures: {expected.caption}."
+        in page.locator("p.methods-note").first.inner_text()
     )
     drawn(page)
     view.clean()
@@ -53,9 +54,9 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
 def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/leaderboard?measures=AP")
     page = view.page
-    page.get_by_role("link", name="take rrf as baseline").click()
+    page.get_by_role("link", name="use rrf as baseline").click()
     page.get_by_role("link", name="Show differences from the baseline").click()
-    page.wait_for_url("**beside=difference**")
+    page.wait_for_url("**details=difference**")
     assert "baseline=rrf" in page.url
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="rrf")
     pair = expected.pair("rrf", "tfidf")
@@ -65,7 +66,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     assert row.locator("td").nth(1).inner_text().replace("\n", " ").startswith(text)
     assert page.locator(".board thead th").all_inner_texts()[2] == "difference"
     page.get_by_role("link", name="Hide differences").click()
-    page.wait_for_url(lambda url: "beside" not in url)
+    page.wait_for_url(lambda url: "details" not in url)
     expect(page.locator(".board thead th")).to_have_count(3)
     view.clean()
 
@@ -118,8 +119,11 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.get_by_label("Topics where").fill("query_class == 'how-to'")
     page.keyboard.press("Enter")
     page.wait_for_url("**where=**")
-    assert "18 of 48 topics are left: query_class == 'how-to'." in page.locator("p.how").first.inner_text()
-    assert "n = 18 topics" in page.locator("p.how").first.inner_text()
+    assert (
+        "Means are over 18 of 48 topics, with the condition query_class == 'how-to'."
+        in page.locator("p.methods-note").first.inner_text()
+    )
+    assert "n = 18 topics" in page.locator("p.methods-note").first.inner_text()
     assert "baseline=rrf" in page.url  # the rest of the state stays
     assert page.get_by_label("Topics where").input_value() == "query_class == 'how-to'"
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), "AP")
@@ -137,8 +141,8 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.keyboard.press("Enter")
     page.wait_for_selector(".board")
     assert (
-        f"{int(sample.mask('words > 7').sum())} of 48 topics are left: words > 7."
-        in page.locator("p.how").first.inner_text()
+        f"{int(sample.mask('words > 7').sum())} of 48 topics, with the condition words > 7."
+        in page.locator("p.methods-note").first.inner_text()
     )
     assert view.faults == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
     assert view.foreign == []
@@ -150,14 +154,14 @@ def test_choose_measures(serve: Any, tab: Any, sample: Any) -> None:
     page.get_by_text("Measures (4)").click()
     page.get_by_label("RR@10", exact=True).uncheck()
     page.get_by_label("GMAP").check()
-    page.get_by_label("Others, separated by commas").fill("ndcg_cut_5, nDCG(gain=exp2)@3")
+    page.get_by_label("Other measures, separated by commas").fill("ndcg_cut_5, nDCG(gain=exp2)@3")
     page.get_by_role("button", name="Show these measures").click()
     page.wait_for_url("**GMAP**")
     heads = [text.rstrip("↓↑") for text in page.locator(".board thead th").all_inner_texts()]
     assert sorted(heads[1:-1]) == sorted(["nDCG@10", "AP", "R@100", "GMAP", "nDCG@5", "nDCG(gain=exp2)@3"])
     page.locator("details.measures summary").click()
     assert page.get_by_label("nDCG(gain=exp2)@3").is_checked()
-    assert page.get_by_label("Others, separated by commas").input_value() == ""
+    assert page.get_by_label("Other measures, separated by commas").input_value() == ""
     view.clean()
 
 
@@ -185,7 +189,7 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_it_fits_and_can_be_read(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
-    view = tab(f"{serve(sample)}/leaderboard?beside=difference&curve=nDCG", width=width, color_scheme=scheme)
+    view = tab(f"{serve(sample)}/leaderboard?details=difference&curve=nDCG", width=width, color_scheme=scheme)
     drawn(view.page)
     view.page.locator("details.measures summary").click()
     view.fits()

@@ -153,7 +153,7 @@ def test_known_examples():
 def test_measures_that_need_more_than_grades_have_fixed_examples(client):
     page_text = client.get("/learn/AlphanDCG").text
     assert "data-example" not in page_text
-    assert "needs judgments by subtopic" in page_text
+    assert "requires judgments by subtopic" in page_text
     value = judged.measures.AlphanDCG(cutoff=5).of_list([(1, 0), (0, 0), (1, 1)])
     assert f"<b>{value:.4f}</b>" in page_text
     facts = client.get("/learn/TBG").text
@@ -164,7 +164,7 @@ def test_measures_that_need_more_than_grades_have_fixed_examples(client):
 
 def test_other_tools_numbers_are_those_of_compare_tools():
     page = measure_page(REGISTRY["nDCG"].cls)
-    by_tool = {row["tool"]: row for row in page.table("elsewhere").records()}
+    by_tool = {row["tool"]: row for row in page.table("tool_scores").records()}
     ours = judged.nDCG(cutoff=5)
     assert page.about["example"].score == ours.of_list([3, 0, 2, 1, 0], missing=[2])
     assert by_tool["gdeval"]["score"] == pytest.approx(ours.replace(gain="exp2").of_list([3, 0, 2, 1, 0], missing=[2]))
@@ -275,7 +275,7 @@ def test_properties_of_common_measures_match_textbooks():
         row["measure"].removesuffix("@k"): (row["judgments"], row["order"], row["normalized"])
         for row in table.records()
     }
-    assert {name for name, (judgments, _, _) in expected.items() if judgments == "grades"} == {
+    assert {name for name, (judgments, _, _) in expected.items() if judgments == "graded"} == {
         "CG",
         "DCG",
         "nDCG",
@@ -295,13 +295,13 @@ def test_page_of_search_results(client):
     page_text = client.get("/learn?q=mrr%4010")
     assert 'mrr@10</b> is called <a href="/learn/RR">RR</a> here' in page_text.text
     assert "Start here" not in page_text.text
-    assert "No measure found" in client.get("/learn?q=xyzzy").text
+    assert "No matches" in client.get("/learn?q=xyzzy").text
     hostile = client.get('/learn?q="><script>alert(1)</script>').text
     assert "<script>alert" not in hostile
     assert client.get("/learn?grades=many").status_code == 422
     assert client.get("/learn?q=" + "a" * 201).status_code == 422
     twin = client.get("/api/v1/measures?q=mrr%4010").json()
-    assert (twin["best"], twin["found"]) == ("RR", 1)
+    assert (twin["best"], twin["n_matches"]) == ("RR", 1)
 
 
 # lessons
@@ -317,9 +317,9 @@ def test_every_lesson_has_a_page_and_its_numbers(client, key):
     rows = lesson.table().records()
     for row in rows:
         numbers = f"{row['before']:.3f} {row['after']:.3f}"
-        assert f"{row['measure']} {numbers} {'yes' if row['moves'] else 'no'}" in page_text
-    assert any(row["moves"] for row in rows)
-    assert any(not row["moves"] for row in rows) or key in {"ties", "unjudged"}
+        assert f"{row['measure']} {numbers} {'yes' if row['changed'] else 'no'}" in page_text
+    assert any(row["changed"] for row in rows)
+    assert any(not row["changed"] for row in rows) or key in {"ties", "unjudged"}
     assert "{" not in text_of("".join(re.findall(r"<p.*?</p>", answer.text, re.DOTALL)))
     assert client.get(f"/api/v1/lessons/{key}").json()["title"] == lesson.about["title"]
 
@@ -349,12 +349,12 @@ def test_numbers_of_known_errors_are_correct():
     assert "= 0.225" in rounded[1]
     perfect, _, original, base, weight, two = errors["gain-and-discount"]
     assert "1.00" in perfect[0]
-    assert "It is 0.969: the DCG is 10.484, that of the best order 10.823" in perfect[1]
+    assert "It is 0.969: the DCG is 10.484, and the DCG of the best order is 10.823" in perfect[1]
     assert "is 9.61; with log2(rank + 1), `DCG@10` is 8.32" in original[1]
-    assert "are 0.88 and 0.92" in original[1]
-    assert "`DCG@5` is 7.886 and not 5.466; `nDCG@5` is 0.960" in base[1]  # 5.4659 / ln 2
+    assert "nDCG is 0.88 and 0.92" in original[1]
+    assert "`DCG@5` is 7.886 instead of 5.466, and `nDCG@5` is 0.960" in base[1]  # 5.4659 / ln 2
     assert "0.29" in weight[1]  # 1 / log2(11)
-    assert "0.39 in one text, 0.41" in two[0]
+    assert "0.39 in one text and 0.41" in two[0]
 
 
 def test_surprising_claims_are_true():
@@ -363,17 +363,17 @@ def test_surprising_claims_are_true():
     assert moved["AP"] == (0.5667, 0.4417)  # (1/2 + 2/3 + 3/5) / 4
     assert moved["P@5"] == (0.6, 0.6)
     assert moved["RR"] == (1.0, 0.5)
-    original = {row["measure"]: row["moves"] for row in lesson_page("gain-and-discount").table().records()}
+    original = {row["measure"]: row["changed"] for row in lesson_page("gain-and-discount").table().records()}
     assert original["DCG(discount=original)@5"] is False
     assert original["DCG@5"] is True
     readers = {row["measure"]: row["after"] - row["before"] for row in lesson_page("user-models").table().records()}
     assert readers["RBP(p=0.5)"] < 0 < readers["RBP(p=0.95)"]
     assert readers["P@10"] == 0
-    assert "0.761, 0.206 and 0.182" in lesson_page("means-and-luck").about["text"][0]
+    assert "0.761, 0.206, and 0.182" in lesson_page("means-and-luck").about["text"][0]
     assert "is 0.383" in lesson_page("means-and-luck").about["text"][0]
     assert "0.00, 0.25, 0.25, 0.50, 0.75, 0.75, 1.00, 1.00" in lesson_page("precision-and-recall").about["text"][0]
     assert "precision of 0.9 and a recall of 0.1, F1 is 0.18" in lesson_page("precision-and-recall").about["text"][1]
-    assert "from 0.333 to 1, depending on their order. Its mean over all orders is 0.611" in " ".join(
+    assert "between 0.333 and 1, depending on their order. Its mean over all orders is 0.611" in " ".join(
         lesson_page("ties").about["text"]
     )  # (1 + 1/2 + 1/3) / 3
 
@@ -498,7 +498,7 @@ def test_advice_on_described_data_uses_only_described_facts(client, answers):
     ]
     assert [one["reason"] for one in data["entries"]] == [reasons[one.rule][0] for one in applicable]
     assert "profile" not in data
-    assert data["found"] == []
+    assert data["data_facts"] == []
     assert data["leaderboard"] == ""
 
 

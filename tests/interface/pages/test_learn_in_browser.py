@@ -98,7 +98,7 @@ def test_the_chooser_is_answered_from_the_keyboard(tab, address):
     page.keyboard.press("ArrowDown")  # 1000
     page.keyboard.press("Enter")
     page.wait_for_url("**relevant=one*")
-    recommended = page.locator(".chosen a").all_inner_texts()
+    recommended = page.locator(".recommended-measures a").all_inner_texts()
     assert recommended == ["RR@10", "Success@10", "R@100", "R@1000", "Judged@10"]
     page.get_by_role("link", name="Success@10").first.click()
     page.wait_for_url("**/learn/Success")

@@ -147,7 +147,7 @@ def test_fixed_thresholds_part_the_topics_and_stay_in_links(by_hand: TestClient)
     assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=healthy") == ["a", "f"]
     assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=coverage+problem") == ["b", "c", "g"]
     text = by_hand.get(f"/matrix?{AXES}&cuts=0.8,0.5").text
-    assert "Lines at R@2 0.800 and RR 0.500, as chosen." in text
+    assert "Thresholds are R@2 0.800 and RR 0.500, as set." in text
     assert "?cuts=0.8%2C0.5&amp;x=R%402&amp;y=RR&amp;quadrant=healthy" in text
     assert {by_hand.get(f"/matrix?{AXES}&cuts={cuts}").status_code for cuts in ("0.8", "a,b", "0.5,7")} == {400}
 
@@ -170,9 +170,10 @@ def dots(text: str, name: str = "run") -> list[dict[str, Any]]:
 
 def test_topics_at_the_same_position_are_one_dot(by_hand: TestClient) -> None:
     dot_by_position = {
-        (dot["across"], round(dot["up"], 3)): dot for dot in dots(by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6").text)
+        (dot["x_score"], round(dot["y_score"], 3)): dot
+        for dot in dots(by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6").text)
     }
-    assert {place: (dot["topics"], dot["chosen"]) for place, dot in dot_by_position.items()} == {
+    assert {place: (dot["topics"], dot["selected"]) for place, dot in dot_by_position.items()} == {
         (1, 1): (2, 0), (0.5, 1): (1, 0), (0.5, 0.5): (2, 2), (0, 0.333): (1, 0), (0, 0): (2, 0), (0, 0.25): (1, 0),
     }  # fmt: skip
     assert dot_by_position[0.5, 1]["query_id"] == "b"
@@ -186,7 +187,7 @@ def test_the_chart_shows_the_rectangle(by_hand: TestClient) -> None:
     assert spec["params"][0]["value"] == {"x": [0.5, 1.0], "y": [0.0, 0.6]}
     beside = json.loads(re.search(r'data-spec="baseline">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     assert "params" not in beside
-    assert sorted((dot["topics"], dot["chosen"]) for dot in dots(text, "baseline")) == [(1, 0), (8, 2)]
+    assert sorted((dot["topics"], dot["selected"]) for dot in dots(text, "baseline")) == [(1, 0), (8, 2)]
 
 
 def test_page_and_json_agree(of_sample: TestClient) -> None:

@@ -18,7 +18,7 @@ SIDES = ("x0", "x1", "y0", "y1")
 
 
 def wait_for_charts(view: Any) -> Any:
-    view.page.wait_for_selector("html[data-drawn]")
+    view.page.wait_for_selector("html[data-charts-rendered]")
     return view.page
 
 
@@ -72,7 +72,7 @@ def test_a_rectangle_selects_the_topics_in_it(
     count = page.inner_text("#count")
     assert count.startswith(f"{len(expected)} topics of 48 selected")
     assert [float(page.input_value(f"#box [name={name}]")) for name in SIDES] == box
-    assert page.get_attribute("#twin", "href").endswith(urlsplit(page.url).query)
+    assert page.get_attribute("#json-link", "href").endswith(urlsplit(page.url).query)
     page.reload()
     wait_for_charts(view)
     assert (shown(page), page.inner_text("#count")) == (expected, count)

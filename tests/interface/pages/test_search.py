@@ -14,7 +14,7 @@ from judged.web.app import make_app
 
 
 def first(workspace: Any, typed: str) -> tuple[str, str]:
-    row = search(workspace, SearchQuery(q=typed)).table("found").records()[0]
+    row = search(workspace, SearchQuery(q=typed)).table("matches").records()[0]
     return row["kind"], row["name"]
 
 
@@ -39,7 +39,7 @@ def test_the_first_result_is_the_expected_one(sample: Any, typed: str, expected:
 def test_all_results_link_to_pages_and_page_and_json_agree(sample: Any) -> None:
     http = TestClient(make_app(sample))
     for typed in ("", "list", "nDCG", "nothing is called so"):
-        rows = http.get("/api/v1/search", params={"q": typed}).json()["found"]
+        rows = http.get("/api/v1/search", params={"q": typed}).json()["matches"]
         page_text = http.get("/search", params={"q": typed}).text
         for row in rows:
             assert row["address"].replace("&", "&amp;") in page_text
@@ -49,7 +49,7 @@ def test_all_results_link_to_pages_and_page_and_json_agree(sample: Any) -> None:
 
 def test_many_topics_leave_room_for_the_rest() -> None:
     many = {f"a{i}": {"d": 1} for i in range(500)}
-    rows = search(open_workspace(many, {}), SearchQuery(q="a")).table("found").records()
+    rows = search(open_workspace(many, {}), SearchQuery(q="a")).table("matches").records()
     kinds = [row["kind"] for row in rows]
     assert kinds.count("topic") == MAX_RESULTS
     assert {"page", "measure"} <= {*kinds}

@@ -81,7 +81,7 @@ def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClien
 
 def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: TestClient) -> None:
     parameters = {"by": "query_class", "run": "rrf", "baseline": "bm25"}
-    data = of_sample.get("/api/v1/slices", params=parameters).json()["compared"]
+    data = of_sample.get("/api/v1/slices", params=parameters).json()["comparison"]
     cut = slice_topics(sample.attributes, "query_class")
     expected = sample.scores(["nDCG@10", "R@100"], ["bm25", "rrf"]).compare_slices(cut, "bm25")
     assert data["sentences"] == list(expected.sentences)
@@ -102,7 +102,7 @@ def test_page_and_json_agree(of_sample: TestClient) -> None:
         assert f"{row['value']:.4f}" in text
     for sentence in data["sentences"]:
         assert sentence in text
-    assert "too few topics to be tested: 8 of 10" in text
+    assert "8 topics: too few to be tested, at least 10 are required" in text
     assert f'href="/api/v1{address}"' in text
 
 
@@ -161,7 +161,7 @@ def test_numbers_by_hand() -> None:
     }
     assert (by_name["sort=even"]["rest_difference"], by_name["sort=even"]["better"]) == (0.5, True)
     assert by_name["sort=odd"]["better"] is False
-    rows = {row["slice"]: row for row in data["compared"]["results"]}
+    rows = {row["slice"]: row for row in data["comparison"]["results"]}
     assert {name: row["difference"] for name, row in rows.items()} == {
         "all topics": 0.25,
         "sort=even": 0.5,
@@ -172,7 +172,7 @@ def test_numbers_by_hand() -> None:
 
 def test_attributes_are_listed_with_meaning(of_sample: TestClient) -> None:
     attributes = {row["name"]: row for row in of_sample.get("/api/v1/slices").json()["attributes"]}
-    assert attributes["query_class"]["source"] == "given"
+    assert attributes["query_class"]["source"] == "input"
     assert attributes["query_class"]["meaning"] == "explore, how-to, known-item, symptom"
     assert attributes["kind"]["source"] == "the texts of the queries"
     assert attributes["length"]["kind"] == "number"  # the sample's own, not the derived one
@@ -188,8 +188,8 @@ def test_without_attributes_and_texts_the_judgments_are_sliced() -> None:
     assert data["by"] == ["relevant_band"]
     assert [row["name"] for row in data["attributes"]] == ["relevant", "relevant_band", "judged", "first_relevant"]
     text = client(opened).get("/slices").text
-    assert "No attributes were given with the topics" in text
-    assert "Every slice has too few topics" in text
+    assert "All attributes above are derived from the data" in text
+    assert "No slice has enough topics to be tested" in text
 
 
 def test_without_runs_slices_are_counted() -> None:

@@ -47,7 +47,7 @@ def lines(page: Any) -> int:
 def test_from_the_worst_topic_to_a_document(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/topics")
     page = view.page
-    follow(page, page.get_by_role("link", name="hardest first"))
+    follow(page, page.get_by_role("link", name="lowest score first"))
     scores = sample.scores(["nDCG@10"]).values[:, 0, :].mean(axis=0)
     worst = [sample.query_ids[i] for i in scores.argsort(kind="stable")[:3]]
     assert page.locator("tbody th").all_inner_texts()[:3] == worst
@@ -55,9 +55,9 @@ def test_from_the_worst_topic_to_a_document(serve: Any, tab: Any, sample: Any) -
     view.accessible()
     follow(page, page.locator("tbody").get_by_role("link", name=worst[2]))
     assert page.locator("h1").inner_text() == f"{worst[2]} {sample.query(worst[2])}"
-    assert page.locator(".topic-pager .rest").inner_text() == "3 of 48"
+    assert page.locator(".topic-pager .secondary").inner_text() == "3 of 48"
     follow(page, page.get_by_role("link", name="Next topic"))
-    assert page.locator(".topic-pager .rest").inner_text() == "4 of 48"
+    assert page.locator(".topic-pager .secondary").inner_text() == "4 of 48"
     follow(page, page.get_by_role("link", name="Previous topic"))
     baseline = sample.default_pair("nDCG@10")[0]
     with page.expect_navigation():
@@ -80,7 +80,7 @@ def test_moved_documents_are_linked(serve: Any, tab: Any, sample: Any) -> None:
           const top = document.querySelector(".moves").getBoundingClientRect().top;
           const [, y0, y1] = path.getAttribute("d").match(/^M 3 (\\S+) .* (\\S+)$/).map(Number);
           const place = (side) => {
-            const box = document.querySelector(`#${side}-${path.dataset.key} .what`).getBoundingClientRect();
+            const box = document.querySelector(`#${side}-${path.dataset.key} .document-title`).getBoundingClientRect();
             return box.top - top;
           };
           return [y0 - place("a"), y1 - place("b")];
@@ -101,7 +101,7 @@ def test_lines_follow_when_the_page_changes(serve: Any, tab: Any, sample: Any) -
     ends = "[...document.querySelectorAll('.moves path')].map((path) => path.getAttribute('d'))"
     before = page.evaluate(ends)
     page.locator("#a-0 summary").click()
-    page.locator("#a-0 .said .text").wait_for()
+    page.locator("#a-0 .document-text .text").wait_for()
     until(page, f"JSON.stringify({ends}) === {json.dumps(json.dumps(before, separators=(',', ':')))}", expected=False)
     after = page.evaluate(ends)
     assert before[0] == after[0]  # the first document did not move
@@ -131,8 +131,10 @@ def test_with_the_keyboard_alone(serve: Any, tab: Any, sample: Any) -> None:
     assert page.evaluate("document.activeElement.textContent") == "rank 2 in bm25"
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.locator("#b-1 .said .text").wait_for()
-    assert page.locator("#b-1 .said .text").inner_text() == sample.texts.text("collections.Counter.most_common")
+    page.locator("#b-1 .document-text .text").wait_for()
+    assert page.locator("#b-1 .document-text .text").inner_text() == sample.texts.text(
+        "collections.Counter.most_common"
+    )
     view.clean()
 
 
@@ -144,18 +146,18 @@ def test_texts_never_run(serve: Any, tab: Any, hostile: Any) -> None:
     mine = page.locator("#a-0")
     assert mine.locator(".doc-id").inner_text() == HOSTILE
     mine.locator("summary").click()
-    mine.locator(".said .text").wait_for()
-    assert mine.locator(".said .title").inner_text() == HOSTILE
-    assert mine.locator(".said .text").inner_text() == HOSTILE
+    mine.locator(".document-text .text").wait_for()
+    assert mine.locator(".document-text .title").inner_text() == HOSTILE
+    assert mine.locator(".document-text .text").inner_text() == HOSTILE
     expect(page.locator("main img, main script:not([type]), main b")).to_have_count(0)
     assert page.title() == "Topic a/b c?d&é · judged"
     long = page.locator("#a-1")
     long.locator("summary").click()
     more = long.get_by_role("button", name="Show all 100,000 characters")
     more.wait_for()
-    assert long.locator(".said .text").evaluate("(one) => one.textContent.length") == 4000
+    assert long.locator(".document-text .text").evaluate("(one) => one.textContent.length") == 4000
     more.click()
-    until(page, "document.querySelector('#a-1 .said .text').textContent.length", 100_000)
+    until(page, "document.querySelector('#a-1 .document-text .text').textContent.length", 100_000)
     assert long.get_by_role("button").count() == 0
     assert page.locator("#a-2 .state").inner_text() == "unjudged"
     expect(page.locator("#a-2 details")).to_have_count(0)
@@ -192,7 +194,7 @@ def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> N
     page.get_by_label("Explain").fill("AP")
     follow(page, page.get_by_role("button", name="Explain"))
     assert page.url.endswith("#explain")
-    assert page.locator(".explained summary").first.inner_text() == "AP of bm25: 0.9167, step by step"
+    assert page.locator(".explained summary").first.inner_text() == "Steps of AP of bm25: 0.9167"
     assert "AP = sum of precision / R = 2.7500 / 3 = 0.9167" in page.locator(".explained .lines").first.inner_text()
     follow(page, page.get_by_role("link", name="compare them on this topic"))
     rows = page.locator("[data-table=tools] tbody tr").all_inner_texts()
@@ -208,15 +210,15 @@ def test_without_scripts(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf", java_script_enabled=False)
     page = view.page
     page.locator("#a-0 summary").click()
-    assert page.locator("#a-0 .said a").get_attribute("href") == "/api/v1/document?doc_id=math.gcd"
+    assert page.locator("#a-0 .document-text a").get_attribute("href") == "/api/v1/document?doc_id=math.gcd"
     page.locator("#a-1 a.jump").click()
     assert page.url.endswith("#b-1")
 
 
 def test_a_topic_that_does_not_exist(serve: Any, tab: Any, sample: Any) -> None:
     view = tab(f"{serve(sample)}/topic?topic=t4")
-    assert "topic 't4' is not in the judgments" in view.page.locator("main").inner_text()
-    assert "similar are t04" in view.page.locator("main").inner_text()
+    assert "the judgments have no topic 't4'" in view.page.locator("main").inner_text()
+    assert "use a similar topic: t04" in view.page.locator("main").inner_text()
     assert view.foreign == []
 
 
@@ -237,6 +239,6 @@ def test_filters_are_kept_while_a_list_is_used(serve: Any, tab: Any, sample: Any
     page.get_by_label("Search").fill("zebra")
     with page.expect_navigation():
         page.get_by_label("Search").press("Enter")
-    assert page.locator(".nothing h2").inner_text() == "No topic contains these words"
+    assert page.locator(".empty-state h2").inner_text() == "No topic contains these words"
     view.fits()
     view.clean()

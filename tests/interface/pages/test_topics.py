@@ -60,10 +60,10 @@ def refused(http: TestClient, path: str, **parameters: Any) -> tuple[int, str, s
 def documents_of(data: dict[str, Any], run: str) -> list[dict[str, Any]]:
     """Return the documents of one list, with their rank in the other one."""
     others = [f"rank:{other}" for other in data["runs"] if other != run]
-    mine = [row for row in data["documents"] if 0 < (row[f"place:{run}"] or 0) <= data["cutoff"]]
+    mine = [row for row in data["documents"] if 0 < (row[f"position:{run}"] or 0) <= data["cutoff"]]
     return [
         row | {"rank": row[f"rank:{run}"], "tied": row[f"tied:{run}"], "there": row[others[0]] if others else None}
-        for row in sorted(mine, key=lambda row: row[f"place:{run}"])
+        for row in sorted(mine, key=lambda row: row[f"position:{run}"])
     ]
 
 
@@ -93,7 +93,7 @@ def test_the_list_has_the_scores_of_every_run(of_sample: TestClient, sample: Wor
     assert scores_of(data) == scores.values[:, 0, :].T.tolist()
     assert [row["mean"] for row in data["topics"]] == pytest.approx(scores.values[:, 0, :].mean(axis=0).tolist())
     assert [row["spread"] for row in data["topics"]] == np.ptp(scores.values[:, 0, :], axis=0).tolist()
-    assert (data["total"], data["of"], data["pages"]) == (48, 48, 1)
+    assert (data["total"], data["all_topics"], data["pages"]) == (48, 48, 1)
 
 
 def test_the_list_by_hand(tiny: TestClient) -> None:
@@ -188,7 +188,7 @@ def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestCli
         ("z", [0.0, 0.0]),
     ]
     page_text = html.unescape(tiny.get("/topics?measure=NumNonrelRet").text)
-    assert '<a href="/topics?measure=NumNonrelRet&sort=-mean">hardest first</a>' in page_text
+    assert '<a href="/topics?measure=NumNonrelRet&sort=-mean">lowest score first</a>' in page_text
     topic = get(tiny, "/api/v1/topic", topic="none", measure="NumNonrelRet")
     assert (topic["scores"][0]["difference"], topic["scores"][0]["better"]) == (1.0, "A")
     assert [row["run"] for row in topic["all_runs"]] == ["A", "B"]
@@ -197,8 +197,8 @@ def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestCli
 @pytest.mark.parametrize(
     ("parameters", "status", "expected"),
     [
-        ({"sort": "size"}, 400, "topics cannot be sorted by 'size'"),
-        ({"sort": "run:C"}, 400, "topics cannot be sorted by 'run:C'"),
+        ({"sort": "size"}, 400, "there is no column 'size'"),
+        ({"sort": "run:C"}, 400, "there is no column 'run:C'"),
         ({"runs": "C"}, 400, "no run 'C' is open"),
         ({"measure": "nDGC@10"}, 400, "there is no measure 'nDGC'"),
         ({"measure": ""}, 400, ""),
@@ -219,7 +219,7 @@ def test_invalid_list_parameters(tiny: TestClient, parameters: dict[str, str], s
 def test_no_topic_holds_the_words(tiny: TestClient) -> None:
     assert get(tiny, "/api/v1/topics", q="zebra")["topics"] == []
     page_text = tiny.get("/topics?q=zebra&sort=mean").text
-    assert "Of 3 topics, none has zebra in its id or query text." in page_text
+    assert "None of 3 topics contains zebra in its ID or query." in page_text
 
 
 # One topic
@@ -256,7 +256,7 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
     ]
     assert (left["returned"], left["unjudged"]) == (3, 1)
     assert documents_of(data, "B")[0]["change"] == pytest.approx((1 - 1 / 2) / ideal)
-    assert [(row["doc_id"], row["grade"], row["place:A"], row["place:B"]) for row in missed_of(data)] == [
+    assert [(row["doc_id"], row["grade"], row["position:A"], row["position:B"]) for row in missed_of(data)] == [
         ("m", 1.0, None, None)
     ]
     reachable = (2 + gain_b) / ideal
@@ -265,7 +265,7 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
     lost = [first, reachable, 1.0, 1 - reachable, reachable - first]
     assert [loss[name] for name in names] == pytest.approx(lost)
     assert (loss["retrieved"], loss["relevant"]) == (2, 3)
-    ties, unjudged = data["reaches"][:2]
+    ties, unjudged = data["score_ranges"][:2]
     assert (ties["low"], ties["high"], ties["sentence"]) == (
         ties["score"],
         ties["score"],
@@ -285,8 +285,10 @@ def test_tied_documents_are_named_and_bounded() -> None:
         ("a", True),
         ("c", False),
     ]
-    assert (data["reaches"][0]["low"], data["reaches"][0]["high"]) == (0.5, 1.0)
-    assert data["reaches"][0]["sentence"].startswith("Between 0.5000 and 1.0000, by the order of documents with equal")
+    assert (data["score_ranges"][0]["low"], data["score_ranges"][0]["high"]) == (0.5, 1.0)
+    assert data["score_ranges"][0]["sentence"].startswith(
+        "Between 0.5000 and 1.0000, by the order of documents with equal"
+    )
 
 
 @pytest.mark.parametrize(
@@ -317,7 +319,7 @@ def test_one_topic_by_the_public_functions(
     )
     assert [row["score"] for row in data["all_runs"]] == sorted(scores.values[:, 0, topic_index].tolist(), reverse=True)
     for place, judged_list in enumerate(judged_lists):
-        reaches = data["reaches"][2 * place : 2 * place + 2]
+        reaches = data["score_ranges"][2 * place : 2 * place + 2]
         for reach, expected_range in zip(
             reaches, (tie_range(judged_list, measure), unjudged_range(judged_list, measure)), strict=True
         ):
@@ -326,7 +328,7 @@ def test_one_topic_by_the_public_functions(
                 expected_range.high[0],
                 expected_range.kind[0],
             )
-        assert data["explained"][place]["score"] == explain_list(judged_list, measure, query_id).score
+        assert data["explanations"][place]["score"] == explain_list(judged_list, measure, query_id).score
     topic_diff = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, cutoff=10).topics[0]
     assert data["sentences"] == [topic_diff.sentence]
     for which in (0, 1):
@@ -377,7 +379,7 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
     data = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", topic="q", measure="DCG@2", tools=True)
     grade_range = unjudged_range(judge(qrels, run).only("q"), "DCG@2")
     assert grade_range.high[0] == 4 + 1 / math.log2(3)
-    assert data["reaches"][1]["high"] == grade_range.high[0]
+    assert data["score_ranges"][1]["high"] == grade_range.high[0]
     comparison = compare_tools(qrels, run, "q", "DCG@2").tool_scores
     assert [row["printed"] for row in data["tools"]] == [
         opinion.printed for opinion in comparison if opinion.tool_measure
@@ -412,7 +414,7 @@ def test_next_topic_follows_the_order_of_the_list(of_sample: TestClient) -> None
     walked, here = [], ids[0]
     while here:
         data = get(of_sample, "/api/v1/topic", topic=here, **parameters)
-        assert (data["place"], data["of"]) == (len(walked) + 1, len(ids))
+        assert (data["position"], data["total"]) == (len(walked) + 1, len(ids))
         assert data["previous"] == (walked[-1] if walked else None)
         walked.append(here)
         here = data["next"]
@@ -423,7 +425,7 @@ def test_next_topic_follows_the_order_of_the_list(of_sample: TestClient) -> None
     assert f'<a href="/topics?{query_string}">All topics</a>' in page_text
     outside = next(topic for topic in (f"t{number:02}" for number in range(1, 49)) if topic not in ids)
     elsewhere = get(of_sample, "/api/v1/topic", topic=outside, **parameters)
-    assert (elsewhere["place"], elsewhere["previous"], elsewhere["next"]) == (0, None, None)
+    assert (elsewhere["position"], elsewhere["previous"], elsewhere["next"]) == (0, None, None)
 
 
 def test_which_runs_are_shown(tiny: TestClient) -> None:
@@ -451,16 +453,16 @@ def test_a_topic_without_relevant_documents(tiny: TestClient) -> None:
     data = get(tiny, "/api/v1/topic", topic="none")
     assert (data["relevant"], missed_of(data)) == (0, [])
     assert data["losses"][1]["verdict"] == "no relevant documents"
-    assert "No document of this topic is known to be relevant" in tiny.get("/topic?topic=none").text
+    assert "No document of this topic is judged relevant" in tiny.get("/topic?topic=none").text
 
 
 def test_a_run_without_the_topic(tiny: TestClient) -> None:
     data = get(tiny, "/api/v1/topic", topic="z")
-    assert data["notes"][0]["text"] == "B has nothing for this topic: it counts as an empty list."
+    assert data["notes"][0]["text"] == "B returned nothing for this topic. It is scored as an empty list."
     assert [row["returned"] for row in sorted(data["all_runs"], key=lambda row: row["run"])] == [1, 0]
     assert by_measure(data) == [1.0, 0.0]
-    assert data["losses"][1]["sentence"] == "B has nothing for this topic: everything is lost."
-    assert [row["run"] for row in data["reaches"]] == ["A", "A"]
+    assert data["losses"][1]["sentence"] == "B returned nothing for this topic, so the whole score is lost."
+    assert [row["run"] for row in data["score_ranges"]] == ["A", "A"]
     assert "B returned nothing for this topic." in tiny.get("/topic?topic=z").text
 
 
@@ -474,10 +476,10 @@ def test_a_run_that_is_a_set() -> None:
     assert [(row["doc_id"], row["rank"]) for row in documents_of(data, data["runs"][0])] == [("x", None), ("a", None)]
     assert [row["there"] for row in documents_of(data, data["runs"][1])] == [None, None, None]
     assert by_measure(data)[0] is None
-    assert "requires a ranking" in data["explained"][0]["problem"]
+    assert "requires a ranking" in data["explanations"][0]["problem"]
     of_set = get(http, "/api/v1/topic", topic="q", measure="SetP", first="S", second="A")
     assert by_measure(of_set) == [0.5, pytest.approx(2 / 3)]
-    assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."
+    assert of_set["score_ranges"][0]["sentence"] == "The run is an unranked set."
     assert http.get("/topic?topic=q").status_code == 200
 
 
@@ -499,17 +501,17 @@ def test_a_measure_that_looks_at_all_topics() -> None:
     http = client(open_workspace({"q1": {"a": 1}, "q2": {"b": 1}}, {"A": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}))
     data = get(http, "/api/v1/topic", topic="q1", measure="Hole@3")
     assert by_measure(data) == [pytest.approx(1 / 3)]
-    assert data["reaches"][1]["sentence"].startswith("Hole@3 of one topic depends on the other topics")
-    assert "depends on the other topics" in data["explained"][0]["problem"]
+    assert data["score_ranges"][1]["sentence"].startswith("Hole@3 cannot be computed for a single topic")
+    assert "depends on the other topics" in data["explanations"][0]["problem"]
     assert refused(http, "/api/v1/topic/explain", topic="q1", run="A", measure="Hole@3")[0] == 400
 
 
 def test_topics_that_do_not_exist(of_sample: TestClient) -> None:
     code, problem, fix = refused(of_sample, "/api/v1/topic", topic="t4")
-    assert (code, problem) == (400, "topic 't4' is not in the judgments")
-    assert fix.startswith("similar are t04, ")
+    assert (code, problem) == (400, "the judgments have no topic 't4'")
+    assert fix.startswith("use a similar topic: t04, ")
     assert "t04" in of_sample.get("/topic?topic=t4").text
-    assert refused(of_sample, "/api/v1/topic", topic="x" * 5000)[1] == f"topic '{'x' * 79}…' is not in the judgments"
+    assert refused(of_sample, "/api/v1/topic", topic="x" * 5000)[1] == f"the judgments have no topic '{'x' * 79}…'"
     assert refused(of_sample, "/api/v1/topic")[0] == 422
     assert refused(of_sample, "/api/v1/topic", topic="t04", cutoff=0)[0] == 422
     assert refused(of_sample, "/api/v1/topic", topic="t04", cutoff=101)[0] == 422
@@ -529,7 +531,7 @@ def test_explain_any_measure(of_sample: TestClient) -> None:
     expected = explain_list(judge(shipped.qrels(), run), "AP", "t12")
     data = get(of_sample, "/api/v1/topic/explain", topic="t12", run="bm25", measure="AP")
     assert data == expected.to_dict()
-    of_page = get(of_sample, "/api/v1/topic", topic="t12", first="bm25", explain="AP")["explained"][0]
+    of_page = get(of_sample, "/api/v1/topic", topic="t12", first="bm25", explain="AP")["explanations"][0]
     assert of_page == {**expected.to_dict(), "problem": ""}
     page_text = of_sample.get("/topic?topic=t12&first=bm25&explain=AP").text
     assert "<li>AP = sum of precision / R = 2.7500 / 3 = 0.9167</li>" in page_text
@@ -540,7 +542,7 @@ def test_long_explanations_merge_ranks_without_effect() -> None:
     qrels = {"q": {f"d{i:03}": 1 for i in range(150)}}
     run = {"q": {f"d{i:03}": 1000.0 - i for i in range(150)} | {f"u{i}": 999.5 - i / 100 for i in range(3)}}
     http = client(open_workspace(qrels, {"A": run}))
-    assert len(get(http, "/api/v1/topic", topic="q", measure="AP")["explained"][0]["sheets"][0]["rows"]) == 153
+    assert len(get(http, "/api/v1/topic", topic="q", measure="AP")["explanations"][0]["sheets"][0]["rows"]) == 153
     page_text = http.get("/topic?topic=q&measure=AP").text
     assert '><bdi>2-4</bdi></th><td class="label"><bdi>(3 without a judgment)</bdi></td>' in page_text
 
@@ -601,13 +603,13 @@ def test_documents(hostile: TestClient) -> None:
     assert len(get(hostile, "/api/v1/document", doc_id="d/1 &<b>", length=100_000)["text"]) == 100_000
     assert hostile.get("/api/v1/document", params={"doc_id": HOSTILE}).headers["content-type"] == "application/json"
     code, problem, fix = refused(hostile, "/api/v1/document", doc_id="u")
-    assert (code, problem) == (400, "document 'u' has no text")
-    assert fix.startswith("use a document that is judged or returned")
+    assert (code, problem) == (400, "the document 'u' has no text")
+    assert fix.startswith("use a document of the collection")
     assert refused(hostile, "/api/v1/document", doc_id=HOSTILE, length=0)[0] == 422
 
 
 def test_no_documents_are_open(tiny: TestClient) -> None:
-    assert refused(tiny, "/api/v1/document", doc_id="a")[:2] == (400, "no texts of documents are open")
+    assert refused(tiny, "/api/v1/document", doc_id="a")[:2] == (400, "no document texts are open")
     data = get(tiny, "/api/v1/topic", topic="q")
     assert data["notes"][0]["rule"] == "no-texts"
     assert not any(row["has_text"] for row in documents_of(data, data["runs"][0]))
@@ -620,8 +622,8 @@ def test_the_page_shows_the_data(of_sample: TestClient) -> None:
     parameters = {"topic": "t12", "first": "bm25", "second": "bm25_nostem", "explain": "AP", "tools": "true"}
     data = get(of_sample, "/api/v1/topic", **parameters)
     page_text = html.unescape(of_sample.get("/topic", params=parameters).text)
-    texts = [data["query"], *data["sentences"], *(row["sentence"] for row in data["reaches"] + data["losses"])]
-    texts += [step["numbers"] for row in data["explained"] for step in row["steps"]]
+    texts = [data["query"], *data["sentences"], *(row["sentence"] for row in data["score_ranges"] + data["losses"])]
+    texts += [step["numbers"] for row in data["explanations"] for step in row["steps"]]
     texts += [row["reason"] for row in data["tools"]]
     texts += [f"{row[name]:.4f}" for row in data["scores"] for name in ("run:bm25", "run:bm25_nostem")]
     texts += [f"grade {row['grade']:g}" for row in data["documents"] if row["grade"] is not None]

@@ -405,7 +405,7 @@ def test_model_comparison(log):
     models = table(result, "models")
     parameter_counts = dict(zip(models.column("model").values, models.column("parameters").values, strict=True))
     assert parameter_counts == {"RCTR": 3, "DCTR": 5 + 2, "DBN": 5 + 3 + 1 + 2 * 2}
-    assert models.kinds == ["chosen", "", ""]
+    assert models.kinds == ["selected", "", ""]
     best, *others = result.rows
     assert np.isnan(best.difference.value)
     assert [row.difference.value for row in others] == pytest.approx([row.loglik - best.loglik for row in others])

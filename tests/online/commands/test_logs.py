@@ -324,7 +324,7 @@ def test_a_converted_log_equals_the_original(run: Callable[..., Ended], tmp_path
         (("check", "none.ndjson"), "none.ndjson"),
         (("check", "clean.ndjson", "--layout", "csv"), "unknown layout 'csv'"),
         (("check", "clean.ndjson", "--session-gap", "0"), "session-gap"),
-        (("check", "clean.ndjson", "-o", "clean.ndjson", "--format", "json"), "this file is an input"),
+        (("check", "clean.ndjson", "-o", "clean.ndjson", "--format", "json"), "the output file is also an input"),
         (("check", "broken"), "the file was not written by 'judged logs convert'"),
         (("convert", "clean.ndjson", "--to", "."), "the folder contains other files"),
         (("convert", "clean.ndjson"), "--to"),
@@ -399,7 +399,7 @@ def test_slices_by_the_age_of_results(run: Callable[..., Ended]) -> None:
     overwriting = run(
         "online", "metrics", *arguments, "--documents", "docs.jsonl", "-o", "docs.jsonl", "--format", "csv"
     )
-    assert (overwriting.code, "docs.jsonl: this file is an input" in overwriting.err) == (2, True)
+    assert (overwriting.code, "docs.jsonl: the output file is also an input" in overwriting.err) == (2, True)
     gc.collect()  # errors refer to frames with tables, which must be freed before their database
 
 

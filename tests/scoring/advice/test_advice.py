@@ -343,7 +343,7 @@ def test_options_of_reading_stay_in_the_command(run: Callable[..., Any], tmp_pat
             ("sample/qrels.txt", "-o", "a.cvs"),
             "the format of a result is unknown for .cvs. Fix: use --format, or a name that",
         ),
-        (("sample/qrels.txt", "-o", "sample/qrels.txt"), "this file is an input. Fix: write the result to another"),
+        (("sample/qrels.txt", "-o", "sample/qrels.txt"), "the output file is also an input. Fix: write the result to"),
         (("missing.txt",), "missing.txt: there is no such file"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Commands of the core: a file for each family."""
+"""Core commands."""

@@ -33,24 +33,26 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     "--scores",
     multiple=True,
     metavar="FILE",
-    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'. Repeat for more: files with the"
-    " same qrels are joined, others are several collections; NAME=FILE names one.",
+    help="Scores saved by 'judged evaluate -o FILE.parquet', instead of QRELS and RUNs. Can be repeated. Files with the"
+    " same qrels are joined; files with different qrels are collections, which NAME=FILE names.",
 )
 @click.option(
     "--collection",
     "collections",
     multiple=True,
     metavar="NAME=QRELS,RUN,...",
-    help="One of several collections. Repeat for each; systems are matched by run name.",
+    help="Collection with its runs. Repeat it for each collection. Systems are matched by run name.",
 )
-@click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
+@click.option(
+    "--baseline", metavar="RUN", help="Baseline: compare each other run with it.  [default: compare all pairs]"
+)
 @shared("measures")
 @click.option(
     "--test",
     type=Choice((*PAIRED_TESTS, *_JOINT_TESTS)),
     metavar="TEST",
-    help=f"Test of each pair: {', '.join(PAIRED_TESTS)}; or of all systems at once, which"
-    f" needs no correction: {', '.join(_JOINT_TESTS)}.  [default: {DEFAULT_TEST}]",
+    help=f"Paired test: {', '.join(PAIRED_TESTS)}. Joint test of all systems, which"
+    f" requires no correction: {', '.join(_JOINT_TESTS)}.  [default: {DEFAULT_TEST}]",
 )
 @shared("correction")
 @click.option(
@@ -58,7 +60,7 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     type=Choice("judged.comparison.choices:Family"),
     default="measure",
     show_default=True,
-    help="What is corrected together: the pairs of each measure, or those of all measures.",
+    help="Family of tests for the correction: the pairs of each measure, or the pairs of all measures.",
 )
 @shared("alpha", "resamples", "seed")
 @click.option(
@@ -66,10 +68,10 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     type=float,
     default=0.0,
     metavar="D",
-    help="Count a topic as won or lost only if the scores differ by at least D.",
+    help="Smallest difference that counts as a win or a loss of a topic.",
 )
 @shared("margin")
-@click.option("--pairs", is_flag=True, help="Show every pair.")
+@click.option("--pairs", is_flag=True, help="Show each pair of runs.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
@@ -83,22 +85,22 @@ def compare_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Compare RUNs over the topics of QRELS: which differ, by how much, and whether it could be chance.
+    """Compare RUNs over the topics of QRELS: differences, confidence intervals, and significance tests.
 
     QRELS and RUN are files as for 'judged evaluate'. With --collection or several --scores, systems are compared on
-    each collection, with collections as columns.
+    each collection. The table has one column per collection.
     """
     from judged.comparison import collections_of_scores, compare, compare_collections
     from judged.scoring.evaluation import Scores
 
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
-            "QRELS and RUNs, --scores and --collection are three ways to say what to compare",
-            fix="give one of them; --scores and --collection are written before each of their values",
+            "exactly one of QRELS with RUNs, --scores, and --collection is required",
+            fix="use one of them; repeat --scores or --collection before each value",
         )
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
-        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit it")
+        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")
     formats = {name: options.pop(name) for name in FORMATS}
     options["measures"] = measure or None
     if scores:
@@ -119,13 +121,13 @@ def compare_command(
         output(tables[0][1].compare(**options), unfold=unfold)
     else:
         paths = options["documents"], topic_options["queries"], topic_options["attributes"]
-        judgments, given_runs = output.inputs(qrels or "", runs, formats, *paths)
-        if not given_runs:
-            raise InputError("no run is given", fix="name two or more runs after QRELS")
+        judgments, run_list = output.inputs(qrels or "", runs, formats, *paths)
+        if not run_list:
+            raise InputError("at least two runs are required", fix="add runs after QRELS")
         selection: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
-        judgments, options["attributes"] = filter_by_where(judgments, given_runs, **topic_options, **selection)
-        with arguments.progress_bar(given_runs) as progress:
-            answer = compare(judgments, given_runs, progress=progress, **options)
+        judgments, options["attributes"] = filter_by_where(judgments, run_list, **topic_options, **selection)
+        with arguments.progress_bar(run_list) as progress:
+            answer = compare(judgments, run_list, progress=progress, **options)
         output(answer, unfold=unfold)
 
 
@@ -148,7 +150,8 @@ def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
     for unused in ("min_difference", "margin", "ci", "pairs"):
         if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
             raise InputError(
-                f"--{unused} does not work with several collections", fix="leave it out, or compare them one by one"
+                f"--{unused} cannot be combined with several collections",
+                fix="omit it, or compare each collection separately",
             )
         options.pop(unused, None)
     return options
@@ -167,7 +170,7 @@ def _read_collection(
     name, separator, paths = text.partition("=")
     qrels, *runs = paths.split(",")
     if not separator or not runs:
-        raise InputError(f"{text!r} does not describe a collection", fix="write NAME=QRELS,RUN1,RUN2")
+        raise InputError(f"--collection must be NAME=QRELS,RUN,..., got {text!r}", fix="write NAME=QRELS,RUN1,RUN2")
     return name, output.inputs(qrels, runs, {**formats}, documents)
 
 
@@ -175,7 +178,7 @@ def _check_names(collections: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     pairs = list(collections)
     names = [name for name, _ in pairs]
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"two collections are named {repeated[0]}", fix="give them names: NAME=...")
+        raise InputError(f"two collections have the name {repeated[0]}", fix="use different names: NAME=...")
     return dict(pairs)
 
 
@@ -184,8 +187,8 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     used = [f"--{name.replace('_', '-')}" for name in POLICIES if options[name] is not None]
     if used:
         raise InputError(
-            f"{used[0]} cannot change scores that are already computed",
-            fix="give it to 'judged evaluate', or give QRELS and RUNs here",
+            f"{used[0]} cannot be combined with --scores",
+            fix="use it with 'judged evaluate', or use QRELS and RUNs instead of --scores",
         )
     return {name: value for name, value in options.items() if name not in POLICIES}
 
@@ -197,21 +200,21 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
 @shared("alpha", help="Significance level of the two-sided paired t-test.")
 @shared("power")
 @click.option(
-    "--difference", type=float, metavar="D", help="Also show how many topics it takes to detect a true difference of D."
+    "--difference", type=float, metavar="D", help="Difference for which the required number of topics is also shown."
 )
 @click.option(
     "--n",
     type=click.IntRange(1),
     metavar="N",
-    help="Plan for N topics, instead of the number that the runs have scores for.",
+    help="Number of topics to plan for.  [default: number of scored topics]",
 )
 @click.option(
     "--sd",
     type=float,
     metavar="S",
-    help="Instead of QRELS and RUNs: the standard deviation of the differences by topic.",
+    help="Standard deviation of the differences over topics, instead of QRELS and RUNs.",
 )
-@click.option("--pairs", is_flag=True, help="Show every pair of runs.")
+@click.option("--pairs", is_flag=True, help="Show each pair of runs.")
 @shared(*TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
@@ -225,10 +228,10 @@ def power_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Show which differences between runs these topics could detect.
+    """Show which differences between runs these topics can detect.
 
-    How much the difference between two RUNs varies from topic to topic decides which true difference a test would
-    detect; the observed mean difference plays no part. Without files, give --sd and --n.
+    The detectable difference depends on how much the difference between two RUNs varies over topics, not on the
+    observed mean difference. Without files, use --sd and --n.
     """
     from judged.comparison.plans import Plans
     from judged.scoring.evaluation import evaluate
@@ -237,19 +240,19 @@ def power_command(
     formats = {name: options.pop(name) for name in FORMATS}
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if qrels is None and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
-        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit it")
+        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")
     if sd is not None:
         if qrels is not None or n is None:
-            raise InputError("--sd replaces QRELS and RUNs, and needs --n", fix="give --sd S --n N, and no files")
+            raise InputError(
+                "--sd requires --n, and cannot be combined with QRELS", fix="use --sd S --n N without files"
+            )
         output(Plans({"(given)": plan_of_sd(sd, n, **options)}))
         return
     if qrels is None or not runs:
-        raise InputError("QRELS and RUNs are missing", fix="name the files, or give --sd and --n")
+        raise InputError("QRELS and RUNs are required", fix="add the files, or use --sd and --n")
     judgments, run_list = output.inputs(qrels, runs, formats, topic_options["queries"], topic_options["attributes"])
     if len(run_list) < 2:
-        raise InputError(
-            "with one run there are no differences to plan from", fix="give at least two runs, or --sd and --n"
-        )
+        raise InputError("at least two runs are required, got 1", fix="add another run, or use --sd and --n")
     measure_names = measure or TESTED_MEASURES
     judgments, attributes = filter_by_where(judgments, run_list, **topic_options, measures=measure_names)
     with arguments.scoring(run_list) as progress:
@@ -260,20 +263,18 @@ def power_command(
 @click.command("agree")
 @click.argument("qrels", nargs=-1, required=True, metavar="QRELS QRELS...")
 @click.option(
-    "--run", "runs", multiple=True, metavar="RUN", help="A run to score with each judge's grades. Repeat for more."
+    "--run", "runs", multiple=True, metavar="RUN", help="Run to score with the grades of each judge. Can be repeated."
 )
-@shared(
-    "measures", default=(DEFAULT_MEASURE,), help="A measure to score the runs by. Repeat for more.", show_default=True
-)
+@shared("measures", default=(DEFAULT_MEASURE,), help="Measure of the runs. Can be repeated.", show_default=True)
 @click.option(
     "--rel",
     multiple=True,
     metavar="[NAME=]N",
-    help="Count grades of N and above as 1 and all others as 0, for all judges or for the one named. Repeat for more.",
+    help="Lowest relevant grade, of all judges or of the judge NAME. Grades become 1 or 0. Can be repeated.",
 )
 @shared("scale")
 @click.option(
-    "--own", is_flag=True, help="Score runs with everything that each judge judged, not only what both judged."
+    "--own", is_flag=True, help="Score runs with all judgments of each judge, not only with documents that both judged."
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()
@@ -289,11 +290,11 @@ def agree_command(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Compare the judgments of several judges.
+    """Measure the agreement of several judges.
 
-    Each pair of judges is compared on what both judged: kappa, weighted kappas and Krippendorff's alpha, with
-    intervals over topics. With runs, also on how they rank the systems: tau, tau_AP, and how many pairs of systems
-    swap places. NAME=FILE names a judge or a run.
+    Each pair of judges is compared on the documents that both judged: kappa, weighted kappas, and Krippendorff's alpha,
+    with confidence intervals over topics. With runs, the rankings of the systems are also compared: tau, tau_AP, and
+    the number of swapped pairs. NAME=FILE names a judge or a run.
     """
     from judged.comparison.agreement import agree
 
@@ -321,10 +322,11 @@ def _parse_levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
         try:
             levels[name] = read_number(number)
         except ValueError:
-            raise InputError(f"{number!r} is not a grade", fix="write --rel N or --rel NAME=N") from None
+            raise InputError(f"--rel must be a grade, got {number!r}", fix="write --rel N or --rel NAME=N") from None
     if "" in levels and len(texts) > 1:
         raise InputError(
-            "--rel N for all judges cannot be combined with another --rel", fix="use --rel NAME=N for each judge"
+            "--rel N applies to all judges and cannot be combined with another --rel",
+            fix="use --rel NAME=N for each judge",
         )
     return levels.get("", levels)
 
@@ -334,49 +336,60 @@ _FILE = click.Path(path_type=Path)
 
 @click.command("fuse")
 @shared("runs")
-@click.option("--to", "target", type=_FILE, metavar="FILE", help="Write the fused run to this file.")
+@click.option("--to", "target", type=_FILE, metavar="FILE", help="Output file of the fused run.")
 @click.option(
     "--algorithm",
     type=Choice("judged.comparison.fusion.fuse:Algorithm"),
     default="rrf",
     show_default=True,
-    help="Reciprocal rank fusion; CombSUM, CombMNZ or CombMAX of normalized scores; Borda count.",
+    help="Fusion algorithm: reciprocal rank fusion; CombSUM, CombMNZ, or CombMAX of normalized scores; or Borda count.",
 )
-@click.option("--weight", "weights", multiple=True, metavar="RUN=W", help="Weight of a run.  [default: 1 each]")
 @click.option(
-    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="For rrf: the constant added to each rank."
+    "--weight",
+    "weights",
+    multiple=True,
+    metavar="RUN=W",
+    help="Weight of a run. Can be repeated.  [default: 1 for each run]",
+)
+@click.option(
+    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="Constant added to each rank, for rrf."
 )
 @click.option(
     "--normalize",
     type=Choice("judged.comparison.fusion.fuse:Normalization"),
     default="min-max",
     show_default=True,
-    help="For sum, mnz and max: how the scores of each run are normalized.",
+    help="Normalization of the scores of each run, for sum, mnz, and max.",
 )
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="What a run contributes for a document that it does not have: nothing; as if it came right after its last; or"
-    " the average of the ranks that remain.  [default: skip; last for z-scores, share for borda]",
+    help="Contribution of a run to documents that it does not contain: none (skip), as at the rank after its last"
+    " document (last), or as at the mean of the remaining ranks (share)."
+    "  [default: skip; last for z-scores, share for borda]",
 )
 @shared("depth", "order")
-@shared("cutoff", default=None, metavar="N", help="Keep the first N documents of each topic.  [default: all]")
-@click.option("--traces", type=_FILE, metavar="FILE", help="Write the runs and their fusion to this file, as traces.")
+@shared("cutoff", default=None, metavar="N", help="Number of documents per topic of the fused run.  [default: all]")
+@click.option("--traces", type=_FILE, metavar="FILE", help="Output file of the runs and their fusion, as traces.")
 @click.option(
     "--qrels",
     metavar="QRELS",
-    help="Choose the weights by a measure, and show what the choice is worth on other topics.",
+    help="Judgments for choosing the weights. The gain on other topics is estimated by cross-validation.",
 )
-@shared("measure", help="The measure by which weights are chosen.")
+@shared("measure", help="Measure for choosing the weights.")
 @click.option(
-    "--steps", type=int, default=10, show_default=True, help="Weights are multiples of 1/STEPS that add up to 1."
+    "--steps",
+    type=int,
+    default=10,
+    show_default=True,
+    help="Number of steps of the grid: weights are multiples of 1/STEPS that sum to 1.",
 )
 @click.option(
     "--folds",
     type=int,
     default=10,
     show_default=True,
-    help="Number of folds in which the choice of weights is cross-validated.",
+    help="Number of folds of the cross-validation.",
 )
 @shared("seed", "confidence")
 @answer_options()
@@ -393,9 +406,9 @@ def fuse_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Combine the RUNs into one: by ranks or by scores, with weights, and with a policy for documents that a run lacks.
+    """Fuse RUNs into one run, by ranks or by scores, with optional weights.
 
-    With --qrels, weights are chosen by a measure, and cross-validation over topics shows what the choice is worth.
+    With --qrels, weights are chosen by a measure, and the gain on other topics is estimated by cross-validation.
     """
     from judged.comparison.fusion import choose_weights, fuse
     from judged.data.qrels import Qrels
@@ -403,13 +416,13 @@ def fuse_command(
 
     write_traces = None if traces is None else find("writers", "traces")
     if traces is not None and write_traces is None:
-        raise InputError("traces cannot be written without judged.pipelines", fix="leave out --traces")
+        raise InputError("--traces requires the package judged.pipelines", fix="omit --traces")
     run_list = arguments.runs_at(runs, run_format)
     for path in (target, traces, output.out):
         arguments.keep_inputs(path, [run.where for run in run_list] + ([qrels] if qrels else []))
     if qrels is None and target is None and traces is None:
-        fix = "--to FILE for the run, --traces FILE for traces, or --qrels QRELS to choose weights"
-        raise InputError("an output is required", fix=f"use {fix}")
+        fix = "use --to FILE for the run, --traces FILE for traces, or --qrels QRELS to choose weights"
+        raise InputError("no output is selected", fix=fix)
     name = target.name.partition(".")[0] if target else ""
     choice_options = {option: options.pop(option) for option in ("measure", "steps", "folds", "seed", "level")}
     if qrels is None:
@@ -418,7 +431,7 @@ def fuse_command(
         )
     elif weights:
         raise InputError(
-            "--weight gives the weights, and --qrels asks for them to be chosen", fix="leave out one of them"
+            "--weight and --qrels cannot be combined", fix="use --weight to set weights, or --qrels to choose them"
         )
     else:
         answer = choose_weights(Qrels.read(qrels, format=qrels_format), run_list, **choice_options, **options)

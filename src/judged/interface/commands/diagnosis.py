@@ -23,36 +23,36 @@ if TYPE_CHECKING:
 @click.argument("qrels")
 @click.argument("run")
 @click.argument("final", required=False)
-@shared("measure", help="A measure that rewards ranking better documents higher.")
-@shared("cutoff", default=100, help="How many documents of each topic of RUN are candidates.")
+@shared("measure", help="Measure of the ranking.")
+@shared("cutoff", default=100, help="Number of documents per topic of RUN that are candidates.")
 @shared("rel")
-@click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the cutoff]")
-@click.option("--baseline", metavar="RUN", help="Compare with another system: its candidates, or its only ranking.")
-@click.option("--baseline-final", metavar="RUN", help="With --baseline: the final ranking of that system.")
+@click.option("--recall", metavar="NAME", help="Measure of the candidates.  [default: R at the cutoff]")
+@click.option("--baseline", metavar="RUN", help="Candidates, or the only ranking, of another system to compare with.")
+@click.option("--baseline-final", metavar="RUN", help="Final ranking of the system in --baseline.")
 @click.option(
     "--min-loss",
     type=float,
     default=0.1,
     show_default=True,
-    help="Do not count a part of a topic's loss below this share of the best score.",
+    help="Ignore a part of a topic's loss that is below this share of the best score.",
 )
 @click.option(
     "--min-share",
     type=float,
     default=0.15,
     show_default=True,
-    help="Nor one below this share of everything lost on the topic.",
+    help="Ignore a part of a topic's loss that is below this share of the total loss of the topic.",
 )
 @shared("fdr", "alpha", "resamples", "seed")
-@shared("per_topic", help="Show every topic, largest loss first.")
-@shared("topic", help="Show what this topic lost, and where its documents were lost.")
+@shared("per_topic", help="Show the results of each topic, largest loss first.")
+@shared("topic", help="Show the losses of this topic, and of its documents.")
 @slice_options
 @shared(
     "topics",
     type=Choice(("qrels", "both")),
     default="qrels",
     show_default=True,
-    help="Which topics count: all in the qrels, or those that every run has too.",
+    help="Topics that are averaged: all in the qrels, or those that every run also has.",
 )
 @shared("order")
 @answer_options()
@@ -71,10 +71,11 @@ def stages_command(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Split each topic's loss into what is missing from the first documents of RUN and what is ranked badly among them.
+    """Split each topic's loss into relevant documents missing from the candidates and bad ranking of the candidates.
 
-    FINAL is the ranking that, say, a reranker made of the candidates; without it, RUN itself is the final ranking.
-    With --baseline, the difference between two systems is split in the same way and tested.
+    The candidates are the first documents of RUN. FINAL is the ranking of the candidates, for example by a reranker.
+    Without FINAL, RUN is also the final ranking. With --baseline, the difference between two systems is split in the
+    same way and tested.
     """
     from judged.data.qrels import Qrels
     from judged.data.topics import Topics
@@ -83,10 +84,10 @@ def stages_command(
 
     if baseline_final and not baseline:
         raise InputError(
-            "--baseline-final requires --baseline", fix="add --baseline with the candidates of the other system"
+            "--baseline-final requires --baseline", fix="add --baseline RUN with the candidates of the other system"
         )
     if per_topic and topic is not None:
-        raise InputError("--per-topic shows every topic, but --topic only one", fix="give one of them")
+        raise InputError("--per-topic and --topic cannot be combined", fix="use one of them")
     options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
     if rel is not None:
         options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)
@@ -114,23 +115,23 @@ def stages_command(
     default=RANKING_AND_CANDIDATES[1],
     show_default=True,
     metavar="NAME",
-    help="The horizontal measure, of the candidates.",
+    help="Measure of the candidates, on the horizontal axis.",
 )
 @click.option(
     "-y",
     default=RANKING_AND_CANDIDATES[0],
     show_default=True,
     metavar="NAME",
-    help="The vertical measure, of the final ranking.",
+    help="Measure of the final ranking, on the vertical axis.",
 )
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="The run that the others are compared with, and whose means are the cuts.  [default: the first]",
+    help="Baseline run, whose means are the thresholds.  [default: the first run]",
 )
-@click.option("--cuts", metavar="X,Y", help="Cuts to use instead of the baseline's means.")
+@click.option("--cuts", metavar="X,Y", help="Thresholds to use instead of the means of the baseline.")
 @shared("level", "fdr", "resamples", "seed", "per_topic")
-@click.option("--per-run", is_flag=True, help="Show every run in full, where more than 4 would be summarized.")
+@click.option("--per-run", is_flag=True, help="Show all results of each run, also for more than 4 runs.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()
@@ -146,10 +147,10 @@ def matrix_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Place RUNs, their slices and topics by two measures: one of the candidates, one of the final ranking.
+    """Classify RUNs, their slices, and their topics by two measures: of the candidates, and of the final ranking.
 
-    Low on -y alone: found, but ranked badly. Low on -x alone: not found, or not judged. A slice is called low only if
-    its whole interval lies below the cut.
+    If only the measure -y is low, relevant documents were returned but ranked badly. If only the measure -x is low,
+    they were not returned, or not judged. A slice is low if its whole confidence interval is below the threshold.
     """
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
 
@@ -172,14 +173,14 @@ def matrix_command(
 @click.command("disagree")
 @shared("qrels")
 @shared("runs", metavar="RUN RUN...")
-@shared("measures", help=f"The two measures: give -m twice.  [default: {', '.join(RANKING_AND_CANDIDATES)}]")
+@shared("measures", help=f"Measure. Use -m twice.  [default: {', '.join(RANKING_AND_CANDIDATES)}]")
 @click.option(
     "--pair",
     nargs=2,
     metavar="NAME NAME",
-    help="The two systems, by run name.  [default: the two that the measures disagree on most]",
+    help="Names of the two runs.  [default: the pair with the largest disagreement]",
 )
-@shared("limit", default=5, help="How many topics to look into.")
+@shared("limit", default=5, help="Number of topics to examine.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()
@@ -192,16 +193,15 @@ def disagree_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Show where two measures prefer different systems: on which topics, on what evidence, and why.
+    """Show where two measures prefer different systems: on which topics, with which evidence, and why.
 
-    On the topics that pull the two means furthest apart, the judged documents are compared, to show what one measure
-    sees and the other does not.
+    On the topics that contribute most to the disagreement, the judged documents are compared, to show which ranks
+    affect one measure but not the other.
     """
     from judged.diagnosis.disagreement.disagree import disagree
 
     if len(measure) not in {0, 2}:
-        problem = "only one measure is given" if len(measure) == 1 else f"{len(measure)} measures are given"
-        raise InputError(problem, fix="name two, such as -m nDCG@10 -m R@100")
+        raise InputError(f"exactly two measures are required, got {len(measure)}", fix="use -m nDCG@10 -m R@100")
     documents, pair = options["documents"], options["pair"]
     judgments, run_list = output.inputs(qrels, runs, options, documents, *slicing_options.paths)
     first = next((run for run in run_list if pair and run.name == pair[0]), run_list[0])
@@ -214,15 +214,19 @@ def disagree_command(
 
 @click.command("needs")
 @shared("qrels", "runs")
-@click.option("--needs", "mapping", metavar="FILE", help="Table with the columns query_id and need.")
-@shared("queries", help="Texts of the queries; without --needs, a column of this file names the need.")
+@click.option("--needs", "mapping", metavar="FILE", help="Table with the columns `query_id` and `need`.")
+@shared("queries", help="Query texts. Without --needs, a column of this file contains the need.")
 @click.option(
-    "--column", metavar="NAME", help="The column that names the need.  [default: need, topic_id, or the only one]"
+    "--column",
+    metavar="NAME",
+    help="Column that contains the need.  [default: need, topic_id, or the only other column]",
 )
 @shared("measures")
-@click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
-@shared("limit", type=click.IntRange(0), default=10, help="How many of the needs that vary most to show.")
-@shared("cutoff", help="How many documents of each ranking to compare.")
+@click.option(
+    "--baseline", metavar="RUN", help="Baseline: compare each other run with it.  [default: compare all pairs]"
+)
+@shared("limit", type=click.IntRange(0), default=10, help="Number of needs to show, largest variation first.")
+@shared("cutoff", help="Number of documents of each ranking to compare.")
 @shared("level", "seed", "dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
 @answer_options()
 @shared(*FORMATS)
@@ -234,9 +238,9 @@ def needs_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Score RUNs by information need, where several queries express the same one: mean, worst wording and consistency.
+    """Score RUNs by information need, if several queries express the same need: mean, worst query, and consistency.
 
-    Each need counts once. QRELS may be by query or by need; the judgments of a need apply to each of its queries.
+    Each need has the same weight. QRELS may be by query or by need. Judgments of a need apply to each of its queries.
     """
     from judged.data.topics import Topics
     from judged.diagnosis.needs.needs import expand_to_variants, needs, needs_of
@@ -262,25 +266,26 @@ def needs_command(
 @shared("qrels")
 @click.argument("first", metavar="RUN_A")
 @click.argument("second", metavar="RUN_B")
-@shared("topic", multiple=True, help="A topic. Repeat for more.  [default: see --limit]")
-@shared("measures", default=(DEFAULT_MEASURE,), show_default=True, help="A measure. Repeat for more.")
-@shared("cutoff", help="How many documents of each list to show.")
+@shared("topic", multiple=True, help="Topic. Can be repeated.  [default: see --limit]")
+@shared("measures", default=(DEFAULT_MEASURE,), show_default=True, help="Measure. Can be repeated.")
+@shared("cutoff", help="Number of documents of each run to show.")
 @shared(
     "limit",
     default=5,
     metavar="N",
-    help="Without --topic: how many topics to show each way, those that differ most by the first measure.",
+    help="Number of topics to show in each direction, largest difference by the first measure first. Ignored with"
+    " --topic.",
 )
 @shared("texts", *TOPIC_OPTIONS, "order", "rel")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with ASCII characters.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Use only ASCII characters.")
 @answer_options()
 @shared(*FORMATS)
 def diff_command(
     qrels: str, first: str, second: str, topic: tuple[str, ...], ascii_only: bool, output: OutputOptions, **options: Any
 ) -> None:
-    """Show RUN_A and RUN_B side by side, topic by topic: what moved, what is relevant, and what that did to the score.
+    """Show RUN_A and RUN_B side by side for single topics: rank changes, relevance, and effects on the score.
 
-    Without --topic, the topics whose scores differ most are shown, in favor of RUN_B and against it.
+    Without --topic, the topics with the largest gains and the largest losses of RUN_B are shown.
     """
     from judged.diagnosis.diff.diff import diff
     from judged.scoring.evaluation.inputs import measures_of
@@ -291,7 +296,7 @@ def diff_command(
     )
     if len(runs) != 2:
         names = ", ".join(run.name for run in runs)
-        raise InputError(f"there are {len(runs)} runs in these files: {names}", fix="give files with one run each")
+        raise InputError(f"two runs are required, got {len(runs)}: {names}", fix="use files with one run each")
     options["measure"] = measures_of(options["measure"], rel=options.pop("rel"))
     answer = diff(filter_by_where(judgments, runs, **topic_options)[0], runs[0], runs[1], topic or None, **options)
     output(answer, ascii_only=ascii_only)
@@ -302,17 +307,19 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 
 @click.command("review")
 @shared("qrels", "some_runs")
-@shared("measure", help="The measure whose scores the judgments matter to.")
+@shared("measure", help="Measure whose scores the judgments affect.")
 @shared(
     "cutoff",
     type=int,
     default=None,
     metavar="K",
-    help="How many documents of each topic a run shows.  [default: the measure's cutoff]",
+    help="Number of documents per topic that users see.  [default: the cutoff of the measure]",
 )
-@shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
-@click.option("--kind", "kinds", type=Choice(_KINDS), multiple=True, help="List only this kind. Repeat for more.")
-@shared("limit", type=int, default=50, metavar="N", help="How many judgments to list; 0 for all.")
+@shared("rel", default=1.0, show_default=True, help="Lowest relevant grade.")
+@click.option(
+    "--kind", "kinds", type=Choice(_KINDS), multiple=True, help="List only judgments of this kind. Can be repeated."
+)
+@shared("limit", type=int, default=50, metavar="N", help="Maximum number of judgments to list, or 0 for all.")
 @shared("texts")
 @slice_options
 @shared("depth", "order")
@@ -320,7 +327,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
     "--apply",
     "reviewed",
     metavar="FILE",
-    help="Instead of RUNs: merge the new grades of a list that was filled in into QRELS, and write the result to -o.",
+    help="Completed list of judgments, instead of RUNs. Its new grades are merged into QRELS, and written to -o.",
 )
 @answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
 @shared(*FORMATS)
@@ -332,10 +339,10 @@ def review_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """List the judgments of QRELS that are worth a second look, by how much they matter to the scores of RUNs.
+    """List the judgments of QRELS that should be checked again, largest effect on the scores of RUNs first.
 
-    These are documents that a run shows although they are judged not relevant, or not judged at all, and relevant
-    ones that it does not show. The format 'tsv' has an empty column for new grades; 'judged review QRELS --apply FILE
+    These are documents near the top of a run that are judged not relevant or are not judged, and relevant documents
+    that are not near the top. The format 'tsv' has an empty column for new grades. 'judged review QRELS --apply FILE
     -o NEW' merges them into QRELS.
     """
     from judged.diagnosis.review.review import review
@@ -344,9 +351,11 @@ def review_command(
         _apply_review(qrels, runs, reviewed, output.out, options["qrels_format"])
         return
     if not runs:
-        raise InputError("no run is given", fix="name one or more after QRELS")
+        raise InputError("at least one run is required", fix="add runs after QRELS")
     if options["limit"] < 0:
-        raise InputError(f"--limit {options['limit']} is negative", fix="give a whole number, 0 for all")
+        raise InputError(
+            f"--limit must not be negative, got {options['limit']}", fix="use a whole number, or 0 for all"
+        )
     judgments, run_list = output.inputs(qrels, runs, options, options["texts"], *slicing_options.paths)
     judgments, slicing = slicing_options.apply(judgments, run_list[0])
     options["limit"] = options["limit"] or None
@@ -361,10 +370,10 @@ def _apply_review(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | 
 
     if runs:
         raise InputError(
-            "--apply does not take runs", fix="leave out the runs: judged review QRELS --apply FILE -o NEW"
+            "--apply cannot be combined with runs", fix="omit the runs: judged review QRELS --apply FILE -o NEW"
         )
     if out is None:
-        raise InputError("--apply writes judgments", fix="name a file for them: -o NEW.qrels")
+        raise InputError("--apply requires an output file", fix="add -o NEW.qrels")
     arguments.keep_inputs(out, [qrels, reviewed])
     old = Qrels.read(qrels, format=qrels_format)
     new = apply_review(old, reviewed)
@@ -380,22 +389,22 @@ def _apply_review(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | 
     "--scores",
     multiple=True,
     metavar="FILE",
-    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'. Repeat for other runs.",
+    help="Scores saved by 'judged evaluate -o FILE.parquet', instead of QRELS and RUNs. Can be repeated.",
 )
 @click.option(
-    "--costs", required=True, metavar="FILE", help="Table with a column run, and a column of numbers for each cost."
+    "--costs", required=True, metavar="FILE", help="Table with the column `run`, and a numeric column for each cost."
 )
-@shared("measure", default=None, help=f"A measure.  [default: {DEFAULT_MEASURE}, or the first of --scores]")
-@click.option("--baseline", metavar="RUN", help="Compare with this run.  [default: the cheapest]")
-@click.option("--cost", multiple=True, metavar="NAME", help="A cost to use. Repeat for more.  [default: all]")
+@shared("measure", default=None, help=f"Measure.  [default: {DEFAULT_MEASURE}, or the first measure of --scores]")
+@click.option("--baseline", metavar="RUN", help="Baseline run.  [default: the cheapest run]")
+@click.option("--cost", multiple=True, metavar="NAME", help="Cost to use. Can be repeated.  [default: all costs]")
 @click.option(
     "--higher-is-better",
     multiple=True,
     metavar="NAME",
-    help="A cost of which more is better, such as throughput. Repeat for more.",
+    help="Cost for which higher values are better, such as throughput. Can be repeated.",
 )
 @shared("rel", "level")
-@shared("resamples", default=10_000, show_default=True, help="Number of resamples for the paired test.")
+@shared("resamples", default=10_000, show_default=True, help="Number of resamples of the paired test.")
 @shared("seed", *TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
@@ -410,26 +419,26 @@ def tradeoff_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Weigh what RUNs gain against what they cost: intervals, gain per unit of cost, and the Pareto front.
+    """Compare the effectiveness of RUNs with their costs: intervals, gain per unit of cost, and the Pareto front.
 
-    The table of costs is CSV, TSV, JSON, JSONL or Parquet. Lower costs are better; an unknown cost stays unknown.
+    The table of costs is a CSV, TSV, JSON, JSONL, or Parquet file. By default, lower costs are better. Missing costs
+    stay missing.
     """
     from judged.scoring.evaluation import Scores, evaluate
 
     output.keep(costs, *scores, qrels)
     if bool(scores) == bool(qrels):
-        problem = "either QRELS and RUNs or --scores must say what to compare"
-        raise InputError(problem, fix="give one of the two")
+        raise InputError("either QRELS and RUNs or --scores is required", fix="use one of the two")
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
-        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit it")
+        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")
     if scores and rel is not None:
-        raise InputError("--rel cannot change scores that are already computed", fix="give it to 'judged evaluate'")
+        raise InputError("--rel cannot be combined with --scores", fix="use --rel with 'judged evaluate'")
     formats = {name: options.pop(name) for name in FORMATS}
     if qrels:
         judgments, run_list = output.inputs(qrels, runs, formats, topic_options["queries"], topic_options["attributes"])
         if not run_list:
-            raise InputError("no run is given", fix="name two or more runs after QRELS")
+            raise InputError("at least two runs are required", fix="add runs after QRELS")
         measure_names, measure = [measure or DEFAULT_MEASURE], None  # the only one, at the level of --rel
         judgments, attributes = filter_by_where(
             judgments, run_list, **topic_options, baseline=options["baseline"], measures=measure_names

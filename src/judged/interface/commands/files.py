@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 @click.command("check")
 @shared("qrels", "some_runs")
 @answer_options()
-@shared("texts", metavar="CORPUS", help="Also find documents that are not in this corpus.")
+@shared("texts", metavar="CORPUS", help="Also report documents that are not in this corpus.")
 @shared(*FORMATS)
 def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **options: str | None) -> None:
-    """Look in QRELS and RUNs for anything that would make numbers wrong.
+    """Check QRELS and RUNs for errors that would make scores wrong.
 
-    Exit code 0: no errors, warnings at most; 1: errors; 2: a file cannot be read at all.
+    Exit code 0: no errors, but possibly warnings; 1: errors; 2: a file cannot be read.
     """
     from judged.data.check_files import check
 
@@ -36,17 +36,17 @@ def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **op
 MEASURES = ("nDCG@10", "AP(rel=2)", "RR(rel=2)@10", "R(rel=2)@50")
 
 _INTRODUCTION = """\
-The sample is a small real test collection, "find the standard-library function": 48 needs in plain
-words, 2,498 docstrings of Python's standard library, 1,613 judgments from 0 (no use) to 3 (exactly
-this), and the rankings of eight search methods. Here is how good each of them is:
+The sample is a small real test collection, "find the standard-library function". It has 48 queries,
+2,498 docstrings of Python's standard library, 1,613 judgments from 0 (useless) to 3 (the best answer),
+and the runs of eight search methods. These are their scores:
 """
 
 _EXPLANATION = """
-Each number is a mean over the 48 topics, with a 95% interval for the mean over all topics of this
-kind. nDCG@10 looks at the first page, AP at the whole ranking, RR at the first good result,
-R@50 at what a reranker could still find. rel=2 counts grades 2 and 3 as relevant.
+Each number is a mean over the 48 topics. Its 95% confidence interval is for the mean over all topics
+of this kind. nDCG@10 measures the first page, AP the whole ranking, RR the rank of the first relevant
+document, and R@50 the candidates that a reranker could use. With rel=2, grades 2 and 3 are relevant.
 
-Next, copy the sample to a folder and try more commands (in a clone, first: . .venv/bin/activate):
+Next, copy the sample to a folder and try more commands. In a clone, first run . .venv/bin/activate
 
   judged demo --to sample
   judged evaluate sample/qrels.txt sample/runs/*.run.gz
@@ -55,12 +55,15 @@ Next, copy the sample to a folder and try more commands (in a clone, first: . .v
   judged measures nDCG
   judged traces funnel sample/qrels.txt sample/traces.jsonl
   judged experiment run sample/experiment.toml
-  judged online metrics sample/simulated_log.ndjson.gz    # takes pip install 'judged[logs]'"""
+  judged online metrics sample/simulated_log.ndjson.gz    # requires pip install 'judged[logs]'"""
 
 
 @click.command("demo")
 @click.option(
-    "--to", metavar="FOLDER", type=click.Path(path_type=Path), help="Copy the sample to a new folder instead."
+    "--to",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Copy the sample to a new folder, and do not evaluate.",
 )
 def demo_command(to: Path | None) -> None:
     """Evaluate eight rankers on the built-in sample."""
@@ -73,7 +76,7 @@ def demo_command(to: Path | None) -> None:
                 load(place)(folder / name)
         files = ", ".join(["qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml", *component_files])
         click.echo(
-            f"the sample is in {to}: {files}, simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz, README.md"
+            f"wrote the sample to {to}: {files}, simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz, README.md"
         )
         return
     import warnings

@@ -47,30 +47,30 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
             "--config",
             type=_FILE,
             metavar="FILE",
-            help="Checks, margins, slices and guardrails, in TOML."
-            "  [default: gate.toml, unless -m or a margin is given]",
+            help="TOML file with checks, margins, slices, and guardrails."
+            "  [default: gate.toml, unless -m or a margin is used]",
         ),
-        shared("measures", help=f"Without a configuration: check this measure. Repeat for more.  [default: {measure}]"),
-        shared("margin", help="Without a configuration: the largest loss of each measure that is fine."),
+        shared("measures", help=f"Measure to check, without a configuration. Can be repeated.  [default: {measure}]"),
+        shared("margin", help="Margin: largest acceptable loss of each measure, without a configuration."),
         click.option(
             "--margin-relative",
             type=float,
             metavar="SHARE",
-            help="The same, as a share of the baseline's mean: 0.02 for 2%.",
+            help="Margin as a share of the mean of the baseline, such as 0.02 for 2%.",
         ),
         click.option(
             "--test",
             type=Choice("judged.diagnosis.gates.config:GateTest"),
-            help="Test of each check.  [default: as configured, or randomization]",
+            help="Statistical test.  [default: as configured, or randomization]",
         ),
         click.option(
             "--strict/--not-strict",
             default=None,
-            help="Whether an inconclusive check counts as failed.  [default: as configured]",
+            help="Treat inconclusive checks as failed.  [default: as configured]",
         ),
         answer_options(junit=".xml", sarif=".sarif"),
         *(
-            click.option(f"--{name}", type=_FILE, metavar="FILE", help=f"Also write {description}.")
+            click.option(f"--{name}", type=_FILE, metavar="FILE", help=f"Additional output file: {description}.")
             for name, description in (
                 ("markdown", 'Markdown, for example to "$GITHUB_STEP_SUMMARY"'),
                 ("json", "JSON"),
@@ -124,7 +124,7 @@ def check_outputs(
     for path in targets:
         if targets.count(path) > 1:
             raise InputError(
-                "two results would be written to this file", fix="give each a file of its own", path=str(path)
+                "two outputs have the same file", fix="use a different file for each output", path=str(path)
             )
         arguments.keep_inputs(path, inputs)
 
@@ -166,8 +166,9 @@ def gate_command(
 ) -> None:
     """Decide whether the run CANDIDATE may replace BASELINE, by the checks of a configuration, or by -m and --margin.
 
-    A check fails if a loss beyond its margin is shown, passes if such a loss is ruled out, and is inconclusive
-    otherwise. Exit code 0: nothing failed; 1: a check failed, or was inconclusive and is strict; 2: wrong input.
+    A check fails if the loss is significantly larger than its margin, passes if it is significantly smaller, and is
+    inconclusive otherwise. Exit code 0: no check failed; 1: a check failed, or a strict check was inconclusive; 2: the
+    input is invalid.
     """
     from judged.data.qrels import Qrels
     from judged.diagnosis.gates import gate
@@ -185,13 +186,18 @@ def gate_command(
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("others", nargs=-1, metavar="[RUN]...")
-@shared("measures", help="A measure. Repeat for more.  [default: what suits the data]")
+@shared("measures", help="Measure. Can be repeated.  [default: the measures recommended for the data]")
 @shared("attributes", "queries", "by")
 @click.option(
-    "--margin-relative", type=float, metavar="SHARE", help="Set every margin to this share of the baseline's mean."
+    "--margin-relative",
+    type=float,
+    metavar="SHARE",
+    help="Margin of all checks, as a share of the mean of the baseline.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Let inconclusive checks fail, and choose margins at which most checks are decided."
+    "--strict",
+    is_flag=True,
+    help="Treat inconclusive checks as failed, and choose margins at which most checks are conclusive.",
 )
 @click.option(
     "-o",
@@ -201,7 +207,7 @@ def gate_command(
     default="gate.toml",
     show_default=True,
     metavar="FILE",
-    help="Write to this file.",
+    help="Output file.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @shared(*FORMATS)
@@ -217,17 +223,19 @@ def init(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Write a first configuration for a gate, from judgments and the BASELINE run.
+    """Write a first configuration of a gate, from judgments and the BASELINE run.
 
-    Other RUNs, such as earlier versions, show how much versions differ from topic to topic; without any, that is
-    assumed. The file says beside each margin what it can show.
+    Other RUNs, such as earlier versions, are used to estimate how much differences vary over topics. Without them, a
+    variation is assumed. A comment at each margin in the file explains which losses it can detect.
     """
     from judged.data.files import exists
     from judged.data.qrels import Qrels
     from judged.diagnosis.gates.first_config import first_config
 
     if exists(out) and str(out) != "-" and not force:
-        raise InputError("this file exists already", fix="give another name, or --force to overwrite it", path=str(out))
+        raise InputError(
+            "the output file exists already", fix="use another name, or --force to overwrite it", path=str(out)
+        )
     judgments = Qrels.read(qrels, format=qrels_format)
     first, other_runs = arguments.runs_at([baseline], run_format), arguments.runs_at(others, run_format)
     inputs = [options["attributes"] or "", options["queries"] or "", *(run.where for run in (*first, *other_runs))]
@@ -240,7 +248,9 @@ def init(
     write_result(text, out)
     print_warnings(str(warning.message) for warning in caught if issubclass(warning.category, JudgedWarning))
     if str(out) != "-":
-        click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
+        click.echo(
+            f"The configuration was written to {out}. Next: judged gate {qrels} {baseline} CANDIDATE --config {out}"
+        )
 
 
 prepare_command(init)  # `init` is not in the table of commands, where `LazyGroup` would call this

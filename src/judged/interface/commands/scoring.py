@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 @click.command("evaluate")
 @shared("qrels", "runs")
-@shared("measures", help="A measure, such as nDCG@10 or P@5,10. Repeat for more.")
+@shared("measures", help="Measure, such as nDCG@10 or P@5,10. Can be repeated.")
 @shared("dialect")
-@shared("per_topic", help="Show the scores of every topic.")
+@shared("per_topic", help="Show the scores of each topic.")
 @shared("topics", "depth", "ties_or_bounds", "exclude_self")
-@click.option(
-    "--unjudged", is_flag=True, help="Show how far unjudged documents among those returned could move each number."
-)
+@click.option("--unjudged", is_flag=True, help="Show the range of each score over all grades of unjudged documents.")
 @shared("documents", "rel", "ci", "level", "draws", "seed")
 @click.option(
     "--processes",
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Judge N runs at a time, each in a process of its own. The scores are the same.",
+    help="Number of runs to judge in parallel processes. The scores do not change.",
 )
 @shared(*TOPIC_OPTIONS)
 @answer_options()
@@ -53,11 +51,11 @@ def evaluate_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Score RUNs against QRELS, with intervals over topics.
+    """Score RUNs against QRELS, with confidence intervals over topics.
 
-    QRELS and RUN are files, whose format is detected: TREC, CSV, TSV, JSON, JSONL, Parquet, BEIR or MS MARCO, also
-    compressed; - is standard input. NAME=FILE names a run. A folder or a pattern is a run for each file; a folder that
-    Spark or DuckDB wrote is one run, and FILE.duckdb/TABLE is a table.
+    QRELS and RUN are files in the format TREC, CSV, TSV, JSON, JSONL, Parquet, BEIR, or MS MARCO, possibly compressed.
+    The format is detected. Use - for standard input, and NAME=FILE to name a run. A folder or a pattern contains one
+    run per file. A folder that Spark or DuckDB wrote is one run. FILE.duckdb/TABLE is a table of a database.
     """
     from judged.scoring.evaluation import evaluate
 
@@ -88,28 +86,28 @@ def evaluate_command(
 @click.option(
     "--grades",
     metavar="LIST",
-    help="Instead of QRELS and RUN: the grades of one ranking, such as '3 0 - 1', where - is an unjudged document.",
+    help="Grades of one ranking, instead of QRELS and RUN, such as '3 0 - 1'. An unjudged document is -.",
 )
 @click.option(
     "--missing",
     metavar="LIST",
     default="",
-    help="With --grades: the grades of judged documents that were not returned.",
+    help="Grades of judged documents that were not returned, with --grades.",
 )
-@shared("topic", help="The topic; optional if the qrels have only one.")
-@shared("measures", help="A measure, such as nDCG@10. Repeat for more.", required=True)
+@shared("topic", help="Topic. Optional if the qrels have only one topic.")
+@shared("measures", help="Measure, such as nDCG@10. Can be repeated.", required=True)
 @click.option(
     "--as",
     "tools",
     metavar="TOOLS",
-    help="Show what these tools report, and which of their rules makes the difference:"
-    " trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...; separate several with"
-    " commas, or say all.",
+    help="Show the scores of these tools, and the rules that cause differences:"
+    " trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ... Separate tools with"
+    " commas, or use all.",
 )
-@shared("rel", help="The lowest relevant grade; with --as, the one that the tools are given, like trec_eval's -l.")
-@shared("depth", help="Use only the first N documents.")
+@shared("rel", help="Lowest relevant grade. With --as, it is passed to the tools, like -l of trec_eval.")
+@shared("depth", help="Maximum number of documents.")
 @shared("order", "documents", "texts")
-@shared("queries", help="Texts of the queries.")
+@shared("queries", help="Query texts.")
 @answer_options()
 @shared(*FORMATS)
 def explain_command(
@@ -130,10 +128,10 @@ def explain_command(
     qrels_format: str | None,
     run_format: str | None,
 ) -> None:
-    """Show step by step how the score of one topic of RUN is computed.
+    """Show how the score of one topic of RUN is computed, step by step.
 
-    The measure itself records its intermediate numbers, so what is shown is what was computed. With --as, show what
-    other tools report for the topic, and why.
+    The steps are recorded during the computation of the score. With --as, show the scores of other tools for the
+    topic, with the reasons for differences.
     """
     from judged.data.topics import Topics
     from judged.results import AnswerList
@@ -149,7 +147,9 @@ def explain_command(
         judged = _judge_grades(grades, missing, depth, others)
     parsed_measures = measures_of(measure, rel=rel if tools is None else None)
     if topic is None and len(judged) != 1:
-        raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
+        raise InputError(
+            f"one topic is required, got {len(judged)}", fix=f"add --topic, such as --topic {judged.query_ids[0]}"
+        )
     query_id = judged.query_ids[0] if topic is None else topic
     output.keep(qrels, run, documents, queries, texts)
     if texts and tools is not None:
@@ -165,7 +165,7 @@ def explain_command(
     if texts:
         parts = tuple(part.with_titles(texts) for part in parts if isinstance(part, Explanation))
     is_unused = documents and not any(_needs_documents(parsed, judged.only(query_id)) for parsed in parsed_measures)
-    note = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
+    note = "no measure uses --documents. Fix: use --texts FILE to show titles and texts"
     notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if is_unused else [])]
     output(parts[0] if len(parts) == 1 else AnswerList(parts), notes=notes)
 
@@ -198,9 +198,7 @@ def _judge_grades(grades: str, missing: str, depth: int | None, others: dict[str
 
     if conflicts := [name for name, value in others.items() if value is not None]:
         names = ", ".join(conflicts)
-        raise InputError(
-            f"--grades replaces files and topics, but {names} was given too", fix="leave one of the two out"
-        )
+        raise InputError(f"--grades cannot be combined with {names}", fix="omit one of them")
     grade_lists: list[list[float | None]] = []
     for text in (grades, missing):
         try:
@@ -209,7 +207,7 @@ def _judge_grades(grades: str, missing: str, depth: int | None, others: dict[str
             )
         except ValueError:
             raise InputError(
-                f"{text!r} is not a list of grades", fix="write numbers, and - for an unjudged document"
+                f"grades must be numbers, got {text!r}", fix="write numbers, and - for an unjudged document"
             ) from None
     judged = judge_list(grade_lists[0], missing=[grade for grade in grade_lists[1] if grade is not None])
     return judged if depth is None else truncate(judged, depth)
@@ -222,18 +220,18 @@ _MAX_PLOT_WIDTH = 120  # columns: wider plots are not easier to read
 @shared("qrels", "runs")
 @shared(
     "measures",
-    help="A measure that takes a cutoff: nDCG, R, P, Success, 'P(rel=2)', ... nDCG@20 means"
+    help="Measure with a cutoff: nDCG, R, P, Success, 'P(rel=2)', ... nDCG@20 uses the"
     " cutoffs 1 to 20.  [default: nDCG]",
 )
-@click.option("--to", type=click.IntRange(1), metavar="K", help="Use the cutoffs 1, 2, 3, ... up to K.")
-@click.option("--cutoffs", metavar="LIST", help="Use these cutoffs, such as 1,5,10 or 1..10,20,50.")
+@click.option("--to", type=click.IntRange(1), metavar="K", help="Largest cutoff: use the cutoffs 1 to K.")
+@click.option("--cutoffs", metavar="LIST", help="Cutoffs, such as 1,5,10 or 1..10,20,50.")
 @click.option(
     "--precision-recall",
     type=Choice(("interpolated", "raw")),
-    help="Plot precision against recall: interpolated at recall 0, 0.1, ..., 1, or raw, both at the same cutoffs.",
+    help="Plot precision against recall: interpolated at recall 0, 0.1, ..., 1, or raw at each cutoff.",
 )
-@shared("topic", help="Plot this topic only.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
+@shared("topic", help="Topic to plot.  [default: mean over topics]")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Use only ASCII characters.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel")
 @shared("ci", "level", "draws", "seed", *TOPIC_OPTIONS)
 @answer_options(usual="plot", plot=".txt")
@@ -251,20 +249,22 @@ def curve_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Plot a measure of RUNs against its cutoff, or precision against recall, with intervals over topics.
+    """Plot a measure of RUNs against its cutoff, or precision against recall, with confidence intervals over topics.
 
-    QRELS and RUN are files as for 'judged evaluate'. The plot is drawn in the terminal; -o writes a picture, a page,
-    or a table of all points.
+    QRELS and RUN are files as for 'judged evaluate'. The plot is printed to the terminal. -o writes an image, an HTML
+    page, or a table of all points.
     """
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if len(measure) > 1:
-        raise InputError("a plot can have only one measure", fix="use one -m, and plot each measure separately")
+        raise InputError(
+            f"one measure is required, got {len(measure)}", fix="use -m once, and plot each measure separately"
+        )
     name = measure[0] if measure else None
     if name and "@" in name and (to or cutoffs):
-        raise InputError(f"the cutoff is in {name} and in --to or --cutoffs", fix="use one of them")
+        raise InputError(f"{name} has a cutoff, and cannot be combined with --to or --cutoffs", fix="use one of them")
     if precision_recall is not None and name is not None:
         raise InputError(
-            "--precision-recall has measures of its own", fix="leave out -m; --rel sets the lowest relevant grade"
+            "--precision-recall cannot be combined with -m", fix="omit -m; --rel sets the lowest relevant grade"
         )
     from judged.scoring.curves import curve
     from judged.scoring.curves import precision_recall as by_recall
@@ -289,7 +289,7 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
     if text is None:
         return to
     if to is not None:
-        raise InputError("--to and --cutoffs contradict each other", fix="give one of them")
+        raise InputError("--to and --cutoffs cannot be combined", fix="use one of them")
     from judged.scoring.measures.grammar import parse_many
 
     try:
@@ -297,13 +297,15 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
             vars(measure)["cutoff"] for measure in parse_many(f"P@{text}")
         ]  # the grammar of measures includes series
     except MeasureError:
-        raise InputError(f"{text!r} is not a list of cutoffs", fix="write 1,5,10 or 1..10,20,50") from None
+        raise InputError(
+            f"--cutoffs must be a list of cutoffs, got {text!r}", fix="write 1,5,10 or 1..10,20,50"
+        ) from None
 
 
 @click.command("measures")
 @click.argument("name", required=False)
 def measures_command(name: str | None) -> None:
-    """List the measures, or show the page of NAME: definition, formula, parameters, pitfalls."""
+    """List all measures, or describe NAME: definition, formula, parameters, and pitfalls."""
     from judged.scoring.measures.pages import catalog, page
 
     click.echo(page(name) if name else catalog())
@@ -314,18 +316,18 @@ def measures_command(name: str | None) -> None:
 @click.option(
     "--task",
     type=Choice("judged.scoring.advice.rules:TASKS"),
-    help="What the system is for.  [default: inferred from the data]",
+    help="Task of the system.  [default: inferred from the data]",
 )
-@shared("rel", help="The lowest relevant grade.  [default: inferred from the grades]")
+@shared("rel", help="Lowest relevant grade.  [default: inferred from the grades]")
 @answer_options()
 @shared(*FORMATS)
 def advise_command(
     qrels: str, runs: tuple[str, ...], task: str | None, rel: float | None, output: OutputOptions, **formats: Any
 ) -> None:
-    """Say which measures suit QRELS and RUNs, which do not, and why.
+    """Recommend measures for QRELS and RUNs, and list measures that do not fit.
 
-    The advice is short and ends with the command to run next. -v adds the reasons, how to read the numbers, and the
-    facts about the data and the papers behind the advice.
+    The output ends with the next command to run. -v adds reasons, help with reading the scores, facts about the data,
+    and references.
     """
     from judged.scoring.advice import advise
 
@@ -349,8 +351,8 @@ def leave_one_out_command(
 ) -> None:
     """Score each RUN as if it had not contributed to the pool.
 
-    The judgments of documents that only this run has among its first documents are removed. What the run loses shows
-    by how much a new run, which contributed nothing, is undervalued.
+    Judgments of documents that only this run returned within the pool depth are removed. The loss of score estimates
+    how much a new run, which did not contribute to the pool, is underestimated.
     """
     from judged.results.blocks import lines
     from judged.scoring.evaluation.inputs import measures_of
@@ -370,7 +372,7 @@ def parse_groups(texts: tuple[str, ...]) -> dict[str, str] | None:
     for text in texts:
         run, separator, group = text.partition("=")
         if not separator or not run or not group:
-            raise InputError(f"{text!r} does not name a run and its group", fix="write --group RUN=GROUP")
+            raise InputError(f"--group must be RUN=GROUP, got {text!r}", fix="write --group RUN=GROUP")
         groups[run] = group
     return groups or None
 
@@ -386,7 +388,7 @@ class _RawArgumentsCommand(click.Command):
 @click.command("trec_eval", cls=_RawArgumentsCommand, add_help_option=False)
 @click.pass_context
 def trec_eval_command(ctx: click.Context) -> None:
-    """Evaluate as trec_eval does: its options, its output, its exit codes ('judged trec_eval -h')."""
+    """Evaluate like trec_eval: same options, output, and exit codes. See 'judged trec_eval -h'."""
     from judged.scoring.compat.trec_eval.command import trec_eval
 
     result = trec_eval(ctx.args)

@@ -27,24 +27,24 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     "--weights",
     multiple=True,
     metavar="NAME",
-    help="Also average with topics weighted by this numeric attribute, such as traffic;"
-    " relevant gives every relevant document the same weight.",
+    help="Also show means with topics weighted by this numeric attribute, such as traffic."
+    " With `relevant`, each relevant document has the same weight.",
 )
-@click.option("--baseline", metavar="RUN", help="Compare every other run with this one, slice by slice.")
-@click.option("--compare", "pair", is_flag=True, help="Compare the second of two runs with the first.")
+@click.option("--baseline", metavar="RUN", help="Baseline: compare each other run with it on each slice.")
+@click.option("--compare", "pair", is_flag=True, help="Compare the second of two runs with the first on each slice.")
 @shared("measures")
 @click.option(
     "--test",
     type=Choice(PAIRED_TESTS),
     metavar="TEST",
-    help=f"Test of each pair: {', '.join(PAIRED_TESTS)}.  [default: {DEFAULT_TEST}]",
+    help=f"Paired test: {', '.join(PAIRED_TESTS)}.  [default: {DEFAULT_TEST}]",
 )
 @click.option(
     "--family",
     type=Choice("judged.comparison.choices:Family"),
     default="all",
     show_default=True,
-    help="What is corrected together: all slices, pairs and measures, or those of each measure separately.",
+    help="Family of tests for the correction: all slices, pairs, and measures together, or each measure separately.",
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()
@@ -60,11 +60,11 @@ def slices_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Show the scores of RUNs by slices of the topics or, with --baseline, where they differ.
+    """Show the scores of RUNs by slice of the topics. With --baseline, test the differences on each slice.
 
-    Slices are cut by attributes of topics (--by), which come from a table (--attributes), stand beside the query
-    texts (--queries), or are derived from these and the qrels; or they are defined in a file (--slices). A slice with
-    few topics is shown, but neither tested nor ranked.
+    Topics are sliced by attributes (--by) or by definitions in a file (--slices). Attributes are read from a table
+    (--attributes), from other columns of the query file (--queries), or derived from the queries and the qrels. Slices
+    with few topics are shown but not tested or ranked.
     """
     from judged.scoring.evaluation.evaluate import evaluate_without_warnings
     from judged.scoring.evaluation.inputs import attributes_of
@@ -99,7 +99,7 @@ def _baseline_run(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
     if pair and baseline is not None:
         raise InputError("--compare and --baseline cannot be combined", fix="use one of them")
     if pair and len(runs) != 2:
-        raise InputError(f"--compare requires two runs, got {len(runs)}", fix="use --baseline")
+        raise InputError(f"--compare requires two runs, got {len(runs)}", fix="pass two runs, or use --baseline RUN")
     if baseline is None:
         return runs[0]
     from judged.data.run import find_run_name
@@ -115,14 +115,12 @@ def _check_effects(weights: tuple[str, ...], *, has_comparison: bool, is_bootstr
     for name in ("ci", "level") if has_comparison else _COMPARISON_OPTIONS:
         if name != exception and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             fix = (
-                "leave it out; --alpha sets the level of intervals"
+                f"omit --{name}; --alpha sets the level of the confidence intervals"
                 if has_comparison
-                else "add --baseline RUN, or --compare"
+                else "add --baseline RUN or --compare"
             )
-            raise InputError(
-                f"--{name} has no effect {'on tests' if has_comparison else 'without a comparison'}", fix=fix
-            )
+            raise InputError(f"--{name} has no effect {'with' if has_comparison else 'without'} a comparison", fix=fix)
     if has_comparison and weights:
         raise InputError(
-            "--weights applies to scores by slice, not to tests", fix="leave out --weights, or the comparison"
+            "--weights has no effect with a comparison", fix="omit --weights, or omit --baseline and --compare"
         )

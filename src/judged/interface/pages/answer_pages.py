@@ -17,6 +17,7 @@ from judged.comparison.slicing.derived import MEANINGS, OUTCOME, SOURCES
 from judged.data.compute import pc
 from judged.data.query_text import has_language_detector
 from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.interface.arguments import outcome_note
 from judged.interface.pages.answers import page
 from judged.interface.pages.problems import PROBLEMS, Parameters
 from judged.interface.pages.workspace import cached_in_workspace
@@ -43,7 +44,7 @@ _SHOWN_VALUES = 5  # shown as examples
 
 @cached_in_workspace
 def attributes(workspace: Workspace) -> Table:
-    """Return the table of topic attributes: the given ones, then those derived from the data."""
+    """Return the table of topic attributes: those of the input, then derived ones."""
     topic_attributes, rows = workspace.topic_attributes(), list[dict[str, Any]]()
     for name in topic_attributes.names:
         column = topic_attributes.column(name)
@@ -52,7 +53,7 @@ def attributes(workspace: Workspace) -> Table:
         if kind == "number" and values:
             meaning = f"{_format_value(values[0])} to {_format_value(values[-1])}"
         is_sliceable = bool(values) and (kind != "text" or len(values) <= _MAX_VALUES)
-        row = {"name": name, "source": "given", "kind": kind, "meaning": meaning}
+        row = {"name": name, "source": "input", "kind": kind, "meaning": meaning}
         rows.append({**row, "values": len(values), "slices": is_sliceable})
     is_available = (True, workspace.topics is not None, "traffic" in topic_attributes.names, bool(workspace.lists))
     available: dict[str, bool] = dict(zip(SOURCES, is_available, strict=True))
@@ -63,10 +64,10 @@ def attributes(workspace: Workspace) -> Table:
     columns = columns_of(
         rows,
         ("name", TEXT, "Attribute"),
-        ("source", TEXT, "From"),
-        ("kind", TEXT, "Kind"),
-        ("meaning", TEXT, "What it says"),  # for given attributes, example values
-        "values",  # number of distinct values of a given attribute
+        ("source", TEXT, "Source"),
+        ("kind", TEXT, "Type"),
+        ("meaning", TEXT, "Description"),  # for input attributes, example values
+        "values",  # number of distinct values of an input attribute
         "slices",  # whether topics can be sliced by it: a text with too many values cannot
     )
     return Table("attributes", columns, "Attributes")
@@ -145,8 +146,7 @@ def page_notes(workspace: Workspace, query: SlicedQuery, topics: int, run_notes:
     notes: list[Note] = []
     if OUTCOME in (*query.names, *Expression(query.where).names):
         first = workspace.run_names[0] if workspace.lists else "the first run"
-        text = f"{OUTCOME} is taken from {first}: on topics where that run did badly, any other run does better"
-        notes.append(Note("sliced-by-outcome", f"{text} by luck alone (regression to the mean)"))
+        notes.append(Note("sliced-by-outcome", outcome_note(first)))
     return (*notes, *workspace.notes_over(topics, run_notes))
 
 
@@ -160,7 +160,7 @@ class NotOpenError(InputError):
     no log is open. Fix: start with: judged serve QRELS RUN --log LOG.
     """
 
-    def __init__(self, problem: str, command: str = "", about: str = "Open it, with judgments and runs:") -> None:
+    def __init__(self, problem: str, command: str = "", about: str = "Open it with judgments and runs:") -> None:
         self.about, self.command = about, command  # without a command, a page links to /open
         super().__init__(problem, fix=f"start with: {command or 'judged serve QRELS RUN RUN'}")
 
@@ -255,5 +255,5 @@ def topic_columns(workspace: Workspace, ids: Sequence[str], links: Sequence[str]
 
 def first_rows(table: Table) -> Table:
     """Limit a long table to its first rows, with a note."""
-    note = f"the first {_ROWS} of {len(table):,}" if len(table) > _ROWS else ""
+    note = f"First {_ROWS} of {len(table):,} rows" if len(table) > _ROWS else ""
     return replace(table, note=note).take(range(min(len(table), _ROWS)))

@@ -166,7 +166,7 @@ def _download(table_request: tuple[str, str], values: Mapping[str, Any]) -> HTML
     for table in _tables(list(values.values())):
         tables.setdefault(table.name, table)
     if name not in tables:
-        names = ", ".join(tables) or "those of another page"
+        names = ", ".join(tables) or "a table of another page"
         raise InputError(f"this page has no table {name!r:.200}", fix=f"use one of {names}")
     media_type, write = FORMS[file_format]
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}.{file_format}"}

@@ -70,8 +70,8 @@ def _evenly_spaced(page: ComparePage, order: Ints, max_topics: int) -> tuple[Tab
     table = page.topics.take(rows).showing(*names[: 1 + (page.workspace.topics is not None)], *names[2:])
     is_crowded = Column("many", [len(rows) > MAX_BARS for _ in rows], only="data")
     columns = (*table.columns, Column("ahead", ahead, only="data"), is_crowded)
-    omitted = f" Of {len(order):,} topics, sorted by difference, {max_topics:,} are drawn."
-    table = replace(table, name=f"drawn_{max_topics}", columns=columns, only="people")
+    omitted = f" The chart shows {max_topics:,} of {len(order):,} topics, evenly spaced by rank of difference."
+    table = replace(table, name=f"in_chart_{max_topics}", columns=columns, only="people")
     return table, omitted if len(rows) < len(order) else ""
 
 
@@ -80,13 +80,17 @@ def _differences(page: ComparePage, table: Table, omitted: str) -> Chart:
     ids, differences = table.column("query_id").values, table.column("difference").values
     extremes = [f"topic {ids[row]} ({decimal(differences[row], 3, '+')})" for row in (0, -1)]
     extent = f"from {extremes[0]} to {extremes[1]}" if len(ids) > 1 else extremes[0]
-    color_note = f"Blue: {second} is {page.words[0]}; orange: {first} is."
-    direction_note = " Lower is better here: a bar downwards is good." if page.lower_is_better else ""
+    color_note = f"Blue: {second} is {page.words[0]}. Orange: {first} is {page.words[0]}."
+    direction_note = (
+        f" Lower {page.measure} is better, so bars below 0 are improvements." if page.lower_is_better else ""
+    )
     return Chart(
         name="differences",
         title="Differences by topic",
         table=table,
-        sentence=f"{second} minus {first} on each topic, {extent}. {color_note}{omitted}{direction_note}",
+        sentence=(
+            f"Score of {second} minus score of {first} on each topic, {extent}. {color_note}{omitted}{direction_note}"
+        ),
         kind="columns",
         x="query_id",
         y="difference",
@@ -100,14 +104,14 @@ def _differences(page: ComparePage, table: Table, omitted: str) -> Chart:
 
 def _scores(page: ComparePage, table: Table, omitted: str) -> Chart:
     first, second = page.comparison.scores.run_names
-    side = "below" if page.lower_is_better else "above"
+    side = "Below" if page.lower_is_better else "Above"
     scores: list[Any] = [*table.column("first").values, *table.column("second").values]
     extent = (min(scores), max(scores))
     return Chart(
         name="scores",
-        title="One run against the other",
+        title="Scores of both runs",
         table=table,
-        sentence=f"One point per topic; {side} the dashed line {second} is {page.words[0]}.{omitted}",
+        sentence=f"One point per topic. {side} the dashed line, {second} is {page.words[0]}.{omitted}",
         kind="points",
         x="first",
         y="second",
@@ -134,21 +138,23 @@ Sort: TypeAlias = Annotated[str, Field(pattern=f"^(-?({_SORTS}))?$")]
 class ComparisonQuery(ScoredQuery):
     """Parameters of a comparison: two runs, a measure, and which topics are listed."""
 
-    first: str = Field("", max_length=LONGEST, description="The baseline; without it one called so, or the best.")
-    second: str = Field("", max_length=LONGEST, description="The other run; the best of the others without it.")
-    measure: Trimmed = Field(DEFAULT_MEASURE, max_length=300, description="The measure whose topics are shown.")
+    first: str = Field(
+        "", max_length=LONGEST, description="Baseline run. Default: a run with baseline in its name, or the best run."
+    )
+    second: str = Field("", max_length=LONGEST, description="Other run. Default: the best other run.")
+    measure: Trimmed = Field(DEFAULT_MEASURE, max_length=300, description="Measure of the scores of topics.")
     measures: str = Field(
-        MEASURES, max_length=500, description=f"Measures that are tested together, with commas between; {MOST} at most."
+        MEASURES, max_length=500, description=f"Measures that are tested together, separated by commas; at most {MOST}."
     )
-    where: Trimmed = Field("", max_length=2000, description="Only topics that satisfy it, such as kind == 'law'.")
+    where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     outcome: Outcome = Field(
-        "all", description="Which topics are listed: where the second run is better, worse, or equal."
+        "all", description="Topics to list: topics on which the second run is better, worse, or equal."
     )
-    q: str = Field("", max_length=500, description="Only list topics with this in their id or query.")
-    sort: Sort = Field("", description="The column by which topics are sorted; descending with - before it.")
-    page: int = Field(1, ge=0, le=1_000_000, description="Which page of the topics; 0 for all.")
+    q: str = Field("", max_length=500, description="Words that the ID or the query must contain.")
+    sort: Sort = Field("", description="Sort column of the topics; descending with - in front.")
+    page: int = Field(1, ge=0, le=1_000_000, description="Page number of the list of topics, or 0 for all topics.")
     by: Trimmed = Field(
-        "", max_length=300, description="An attribute of the topics: compare the two on each slice of it."
+        "", max_length=300, description="Topic attribute to slice by: the runs are compared on each slice."
     )
 
 
@@ -239,7 +245,7 @@ class ComparePage(Answer):
             "caption": comparison.pair_caption if comparison.pairs else comparison.caption,
             "lower_is_better": self.lower_is_better,
             "counts": {name: int(mask.sum()) for name, mask in self.kinds.items()},
-            "without_a_score": int(np.isnan(self.gains).sum()),
+            "unscored": int(np.isnan(self.gains).sum()),
             "sort": self.sort,
             "paging": {"page": paging.page, "total": paging.total, "size": paging.size},
             "min_removals": leave_one_out and leave_one_out.min_removals,
@@ -257,7 +263,7 @@ class ComparePage(Answer):
         ratio_rows = [row for row in rows if row[1] and row[1].is_ratio]
         groups = [group for group in ([row for row in rows if row not in ratio_rows], ratio_rows) if group]
         family = describe_intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
-        note = f"a measure's name links to its topics{f'; {family}' if family else ''}"
+        note = f"The name of a measure links to its topics{f'; {family}' if family else ''}"
         tables = [self._by_measure(group) for group in groups]
         return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
 
@@ -282,7 +288,7 @@ class ComparePage(Answer):
             *verdict_columns(pairs, differences, heading, "p", "not tested"),
             Column("better", [(pair.better or "neither") if pair else "" for pair in pairs], TEXT),
         )
-        row_kinds = ["chosen" if result.measure == self.measure else "" for result, _ in rows]
+        row_kinds = ["selected" if result.measure == self.measure else "" for result, _ in rows]
         return Table(f"by_{'ratio' if is_ratio else 'difference'}", columns, only="people", kinds=row_kinds)
 
     @cached_property
@@ -306,7 +312,7 @@ class ComparePage(Answer):
         """Return the topics without which the verdict changes; else those that move the mean most."""
         sentences, leave_one_out = Sentences((self._sensitivity_sentence(),)), self.leave_one_out
         table = self._deciding(leave_one_out) if leave_one_out else Table("deciding", (), only="data")
-        return Section("deciding", "Topics that decide", (sentences, table))
+        return Section("deciding", "Influential topics", (sentences, table))
 
     def _deciding(self, result: LeaveOneTopicOut) -> Table:
         positions = _listed_positions(result)
@@ -320,17 +326,17 @@ class ComparePage(Answer):
             Column(
                 "changes",
                 [" and ".join(name for name, changing in topics_by_effect if topic in changing) for topic in topics],
-                Show(lambda text: text or "nothing", "string"),
-                "Changes",
+                Show(lambda text: text or "none", "string"),
+                "Change",
             ),
         )
-        note = f"By the test and correction of the verdict: p {p_text(result.p, result.alpha)} over all topics"
-        return Table("deciding", columns, "Without single topics", note, only="" if topics else "data")
+        note = f"Same test and correction as above. Over all topics, p {p_text(result.p, result.alpha)}"
+        return Table("deciding", columns, "Results without single topics", note, only="" if topics else "data")
 
     def _sensitivity_sentence(self) -> str:
         if self.leave_one_out:
             return self.leave_one_out.sentence(self.comparison.scores.query_ids)
-        return f"{self.measure} is not an arithmetic mean, so the influence of single topics is not shown."
+        return f"The influence of single topics is not shown, because {self.measure} is not an arithmetic mean."
 
     @property
     def topics(self) -> Table:
@@ -417,9 +423,9 @@ router = APIRouter(tags=["runs"])
 def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
     """Select runs, measures, and topics, and test the difference."""
     if len(workspace.run_names) < 2:
-        hint = "".join(f" Open a second one beside {name}." for name in workspace.run_names)
+        hint = "".join(f" Open a second run, in addition to {name}." for name in workspace.run_names)
         problem = "only one run is open" if hint else "no run is open"
-        raise NotOpenError(problem, about=f"A comparison needs two runs over the same topics.{hint}")
+        raise NotOpenError(problem, about=f"A comparison requires two runs over the same topics.{hint}")
     with set_error_field("measure"):
         measure = query.read(query.measure or DEFAULT_MEASURE)
     with set_error_field("measures"):
@@ -427,7 +433,9 @@ def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
             dict.fromkeys((*measures_of(list_measures(query.measures) or (measure,), rel=query.rel), measure))
         )
         if len(family) > MOST + 1:
-            raise InputError(f"{len(family)} measures are too many for one table", fix=f"name at most {MOST}")
+            raise InputError(
+                f"at most {MOST} measures can be tested together, got {len(family)}", fix="remove some measures"
+            )
     with set_error_field("first"):
         first = query.first and workspace.judged(query.first).run.name
     with set_error_field("second"):
@@ -452,10 +460,10 @@ def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -
 
 
 def _page_values(workspace: Workspace, _: ComparisonQuery, answer: ComparePage | None) -> dict[str, Any]:
-    values: dict[str, Any] = {"usual": {"measure": DEFAULT_MEASURE, "measures": MEASURES}, "figures": ""}
+    values: dict[str, Any] = {"defaults": {"measure": DEFAULT_MEASURE, "measures": MEASURES}, "figures": ""}
     if answer is not None:
         key = ("figures of two runs", answer.comparison, answer.measure, answer.by_slice)
-        charts = workspace.cached(key, lambda: blocks(figures(answer), ["drawn"]))
+        charts = workspace.cached(key, lambda: blocks(figures(answer)))
         values |= {"facts": answer.facts(), "query": answer.query, "figures": charts}
         values["keys"] = {column.name: column.name for column in answer.listed[0].shown}
     return values

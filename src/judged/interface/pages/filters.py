@@ -154,7 +154,7 @@ def blocks(blocks: Iterable[Block], tables_on_page: Iterable[str] = ()) -> Marku
     try:
         specs, note = html.specifications(blocks), ""
     except MissingExtraError as error:
-        specs, note = {}, f'<p class="note">The charts are left out: {escape(str(error))}</p>\n'
+        specs, note = {}, f'<p class="note">The charts are not shown: {escape(str(error))}</p>\n'
     scripts = (
         f'<script type="application/json" data-spec="{escape(name)}">{data(spec)}</script>'
         for name, spec in specs.items()

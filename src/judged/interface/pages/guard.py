@@ -59,7 +59,9 @@ def limit_requests(app: ASGIApp, max_bytes: int, patience: float) -> ASGIApp:
                 message = await asyncio.wait_for(receive(), timeout if is_incomplete else None)
             except TimeoutError:
                 status = HTTPStatus.REQUEST_TIMEOUT
-                refusal = refusal_response(scope, status, "the rest of the request did not come", "send it again")
+                refusal = refusal_response(
+                    scope, status, "the rest of the request was not received in time", "send the request again"
+                )
                 refusal.headers["Connection"] = "close"
                 raise _RefusedError from None
             received, is_incomplete = received + len(message.get("body", b"")), bool(message.get("more_body"))
@@ -80,7 +82,7 @@ def limit_requests(app: ASGIApp, max_bytes: int, patience: float) -> ASGIApp:
                 await app(scope, receive_message, send_message)
         except asyncio.CancelledError:  # the server shuts down, and no caller handles this
             status = HTTPStatus.SERVICE_UNAVAILABLE
-            refusal = refusal_response(scope, status, "the workbench is ending", "start it again")
+            refusal = refusal_response(scope, status, "the workbench is shutting down", "start it again")
         if refusal is not None and not has_started:
             await refusal(scope, receive, send)
 
@@ -90,8 +92,8 @@ def limit_requests(app: ASGIApp, max_bytes: int, patience: float) -> ASGIApp:
 def too_large_response(scope: Scope, max_bytes: int) -> Response:
     """Return the refusal of a request that is too large."""
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    problem = f"more than {max_bytes:,} bytes were sent"
-    return refusal_response(scope, status, problem, "send less, or open the files by name")
+    problem = f"the request must have at most {max_bytes:,} bytes"
+    return refusal_response(scope, status, problem, "send smaller files, or use 'judged serve QRELS RUN'")
 
 
 def timeout_protocol(patience: float) -> Any:
@@ -231,21 +233,21 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
         return refusal_response(
             scope,
             HTTPStatus.MISDIRECTED_REQUEST,
-            "the workbench does not go by the name in this address",
+            "the host name in this address is not allowed",
             "use the address that 'judged serve' printed, or start it with --host",
         )
     if _is_cross_site(scope, headers, host[0]):
         return refusal_response(
             scope,
             HTTPStatus.FORBIDDEN,
-            "this request was made by another site",
-            "open the address of the workbench itself",
+            "the request was sent by another site",
+            "open the address of the workbench",
         )
     if rules.token is not None and (refusal := _token_refusal(scope, headers, rules.token, rules)) is not None:
         return refusal
     length = headers.get("content-length", "0")
     if not length.isdecimal():
-        return refusal_response(scope, HTTPStatus.BAD_REQUEST, "the length of the request is not a number", "")
+        return refusal_response(scope, HTTPStatus.BAD_REQUEST, "the Content-Length header must be a number", "")
     max_bytes = rules.max_bytes(scope["path"])
     return too_large_response(scope, max_bytes) if int(length) > max_bytes else None
 
@@ -288,7 +290,7 @@ def _token_refusal(scope: Scope, headers: Headers, token: str, rules: Rules) -> 
     response = refusal_response(
         scope,
         HTTPStatus.UNAUTHORIZED,
-        "this workbench wants its token",
+        "this workbench requires a token",
         "open the address with ?token=... that 'judged serve' printed, or send 'Authorization: Bearer ...'",
     )
     response.headers["WWW-Authenticate"] = "Bearer"

@@ -30,13 +30,17 @@ if TYPE_CHECKING:
 MIN_JUDGED_SHARE = 0.9
 """A suggestion is shown for a smaller share of judged documents."""
 DEPTH, MIN_RECALL = 100, 0.5
-router = APIRouter(tags=["What is open"])
+router = APIRouter(tags=["open data"])
 
 
 class HomeQuery(Parameters):
     """Parameter of the home page: order of the runs."""
 
-    sort: str = Field("-value", pattern="^-?(name|value|n|missing|documents)$", description="With -, descending.")
+    sort: str = Field(
+        "-value",
+        pattern="^-?(name|value|n|missing|documents)$",
+        description="Sort column of the runs; descending with - in front.",
+    )
 
 
 class HomePage(PageAnswer):
@@ -69,7 +73,7 @@ def _overview(workspace: Workspace) -> HomePage:
         "measure": DEFAULT_MEASURE,
         "level": LEVEL,
         "best": _best(estimates),
-        "next": [{"sentence": sentence, "address": address} for sentence, address in suggestions(workspace)],
+        "suggestions": [{"sentence": sentence, "address": address} for sentence, address in suggestions(workspace)],
         "queries": sum(bool(workspace.query(query_id)) for query_id in workspace.query_ids),
         "attributes": workspace.topic_attributes().names,
         "documents": 0 if workspace.texts is None else len(workspace.texts),
@@ -92,7 +96,7 @@ def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
             NUMBER,
             DEFAULT_MEASURE,
             ci=[estimate and estimate.ci for estimate in run_estimates],
-            details=["" if judged.ranked else "a set, no ranking" for judged in lists],
+            details=["" if judged.ranked else "unranked set" for judged in lists],
         ),
         Column("n", topics, COUNT, "Topics"),
         Column("missing", missing, COUNT, "Missing"),
@@ -132,15 +136,17 @@ def _coverage_warnings(workspace: Workspace) -> Iterator[tuple[str, str]]:
     missing_topics = {name: int((~judged.present).sum()) for name, judged in workspace.lists.items()}
     if incomplete := [name for name, topics in missing_topics.items() if topics]:
         worst = max(incomplete, key=missing_topics.__getitem__)
-        more = f", and {counted(len(incomplete) - 1, 'other run')} also lack some" if len(incomplete) > 1 else ""
-        sentence = f"{worst} returned nothing for {counted(missing_topics[worst], 'topic')}: 0 counts there{more}."
+        more = (
+            f" Topics are also missing from {counted(len(incomplete) - 1, 'other run')}." if len(incomplete) > 1 else ""
+        )
+        sentence = f"{worst} returned nothing for {counted(missing_topics[worst], 'topic')}, whose score is 0.{more}"
         yield (sentence, link("/topics", {}, runs=[worst], sort=f"run:{worst}"))
         return
     shares = {row.run: row.value for row in workspace.scores("Judged@10").estimates(ci="none")}
     worst = min(shares, key=shares.__getitem__)
     if shares[worst] < MIN_JUDGED_SHARE:
         judged = percent(shares[worst])
-        sentence = f"Of the first 10 documents of {worst}, {judged} are judged: the others count as bad."
+        sentence = f"{judged} of the top-10 documents of {worst} are judged. Unjudged documents count as not relevant."
         yield (sentence, link("/leaderboard", {}, sort="judged"))
 
 
@@ -150,11 +156,9 @@ def _weak_slice(workspace: Workspace) -> Iterator[tuple[str, str]]:
     estimates = page.scores.tested if page.scores else ()
     row = min((row for row in estimates if row.better is False), key=attrgetter("value"), default=None)
     if row is not None and row.contrast is not None:
-        rest_text = (
-            f"{decimal(row.contrast.difference, 3, '+')} against the other topics, p {p_text(row.adjusted, 0.05)}."
-        )
-        score = f"{DEFAULT_MEASURE} {decimal(row.value, 3)}"
-        sentence = f"{best} is weak on {counted(row.n, 'topic')}, {row.part}: {score}, {rest_text}"
+        difference = f"{decimal(row.contrast.difference, 3, '+')} against the other topics"
+        score = f"{DEFAULT_MEASURE} is {decimal(row.value, 3)} on {counted(row.n, 'topic')}"
+        sentence = f"{best} scores lower on {row.part}: {score}, {difference}, p {p_text(row.adjusted, 0.05)}."
         yield (sentence, link("/slices", {}, run=best, by=page.query.by))
 
 
@@ -165,7 +169,7 @@ def _lost_topics(workspace: Workspace) -> Iterator[tuple[str, str]]:
         lost, topics = int((values[0] < values[1]).sum()), counted(values.shape[1], "topic")
         if not lost or np.nanmean(values[0]) <= np.nanmean(values[1]):
             return
-        sentence = f"{best} is ahead on average, but {other} is better on {lost:,} of {topics}."
+        sentence = f"{best} has a higher mean, but {other} is better on {lost:,} of {topics}."
         yield (sentence, link("/compare", {}, baseline=other, run=best, outcome="losses"))
 
 
@@ -173,7 +177,7 @@ def _low_recall(workspace: Workspace) -> Iterator[tuple[str, str]]:
     best, x = workspace.ranked_run_names()[0], f"R@{DEPTH}"
     n_topics = int(np.nansum(workspace.scores(x, (best,)).values[0, 0] < MIN_RECALL))
     if n_topics:
-        text = f"On {counted(n_topics, 'topic')}, {best} finds less than half of what is relevant in its first {DEPTH}."
+        text = f"On {counted(n_topics, 'topic')}, {x} of {best} is below 50%."
         yield (text, link("/matrix", {}, run=best, x=x, cuts=f"{MIN_RECALL},{MIN_RECALL}"))
 
 
@@ -185,7 +189,7 @@ def home(request: Request, workspace: CurrentWorkspace, query: Annotated[HomeQue
     keys = {column.name: column.name for column in runs.shown}
     runs = runs.take(order_by(runs.column(name).values, descending=query.sort.startswith("-")))
     values: dict[str, Any] = {"answer": answer, "query": query, "runs": runs, "keys": keys, "pages": NAVIGATION}
-    return page(request, "home.html", title="What is open", **values)
+    return page(request, "home.html", title="Open data", **values)
 
 
 @router.get("/favicon.ico", include_in_schema=False)
@@ -194,7 +198,7 @@ def icon() -> RedirectResponse:
     return RedirectResponse("/static/icon.svg")
 
 
-@router.get("/api/v1/open", summary="What is open")
+@router.get("/api/v1/open", summary="Open data")
 def home_data(workspace: CurrentWorkspace) -> dict[str, Any]:
     """Return judgments, runs, and other open data, with a score per run and notes."""
     return open_data_overview(workspace).to_dict()

@@ -61,33 +61,35 @@ class LeaderboardQuery(ScoredQuery):
     measures: list[Name] = Field(
         [],
         max_length=100,
-        description="Names of measures, separated by commas or each by itself; the first is the leading one.",
+        description="Measures, separated by commas or repeated. Rows are sorted by the first one.",
     )
     baseline: str = Field(
         "",
         max_length=LONGEST,
-        description="The run that all others are tested against; without it the one called baseline, or the best.",
+        description="Baseline run. Default: a run with baseline in its name, or the best run.",
     )
-    measure: Name = Field("", description="The leading measure, before those of measures.")
-    run: str = Field("", max_length=LONGEST, description="A run that stands out in the charts, as the baseline does.")
+    measure: Name = Field("", description="Additional measure, placed before `measures`.")
+    run: str = Field("", max_length=LONGEST, description="Run that is highlighted in the charts, like the baseline.")
     sort: Trimmed = Field(
         "",
         max_length=300,
-        description="run, judged, or a measure; with - before it, descending. The best by the first measure come first"
-        " without it.",
+        description="Sort column: run, judged, or a measure; descending with - in front. Default: the first measure,"
+        " best run first.",
     )
-    where: Trimmed = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
+    where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     test: Trimmed = Field(
         "",
         max_length=40,
-        description="As compare takes it. Without it: randomization, and t over more than 2,000 topics.",
+        description="Paired test, as in judged compare. Default: randomization, or t for more than 2,000 topics.",
     )
-    correction: Trimmed = Field(CORRECTION, max_length=40, description="For the number of tests, as compare takes it.")
-    beside: Literal["", "difference"] = Field(
-        "", description="What stands beside each number of the page: its difference to the baseline, or nothing."
+    correction: Trimmed = Field(
+        CORRECTION, max_length=40, description="Correction for multiple tests, as in judged compare."
+    )
+    details: Literal["", "difference"] = Field(
+        "", description="With difference, the page also shows the difference of each score from the baseline."
     )
     curve: Trimmed = Field(
-        "", max_length=300, description="A measure that is drawn by cutoff, such as nDCG; none without."
+        "", max_length=300, description="Measure to plot against its cutoff, such as nDCG. Default: no plot."
     )
 
 
@@ -209,7 +211,7 @@ class LeaderboardPage(Answer):
         kinds = [_KINDS.get(verdict, "") for verdict in verdicts]
         column = replace(result.column(name, runs, self.baseline), kinds=kinds)
         verdict = Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
-        if not self.query.beside or not any(pairs):
+        if not self.query.details or not any(pairs):
             return replace(column, details=notes), verdict
         text_format = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
         values = [pair and pair.shown_difference for pair in pairs]
@@ -237,7 +239,7 @@ class LeaderboardPage(Answer):
         """Return which run is first by the leading measure, and how many differ from the baseline."""
         first, name = self._ranked_estimates()[0], str(self.lead)
         if math.isnan(first.value):
-            return f"No run has a number for {name}."
+            return f"No run has a score by {name}."
         words = {True: "best", False: "best, as lower is better,", None: "highest"}
         rank_words = words[self.lead.properties.higher_is_better]
         ties = sum(estimate.value == first.value for estimate in self._ranked_estimates()) - 1
@@ -251,22 +253,24 @@ class LeaderboardPage(Answer):
         others = counted(len(results.pairs), "other run")
         not_significant = len(results.pairs) - verdicts.total()
         parts = [f"{n:,} significantly {verdict}" for verdict, n in verdicts.items()]
-        parts += [f"{not_significant:,} not shown to differ"] if not_significant else []
-        return f"{sentence} Of {others}, tested against {self.baseline}: {', '.join(parts)}."
+        parts += [f"{not_significant:,} not significantly different"] if not_significant else []
+        return f"{sentence} Tests of {others} against {self.baseline}: {', '.join(parts)}."
 
     def _topics_sentence(self) -> str:
         total = counted(len(self.workspace.query_ids), "topic")
         if not self.query.where:
-            return f"All {total} count."
-        return f"{self.n:,} of {total} {'is' if self.n == 1 else 'are'} left: {self.query.where}."
+            return f"Means are over all {total}."
+        return f"Means are over {self.n:,} of {total}, with the condition {self.query.where}."
 
     def _tests_sentence(self, comparison: Comparison) -> str:
         tested_names = [result.name for result in comparison.measures if result.pairs]
         if not tested_names:
-            caption = comparison.caption if self.baseline else f"one run is open: {comparison.caption}"
+            caption = (
+                comparison.caption if self.baseline else f"no tests, because only one run is open: {comparison.caption}"
+            )
             return f"{caption[:1].upper()}{caption[1:]}."
         n, tests = len(tested_names), counted(len(self.workspace.lists) - 1, "test")
-        by_measures = f", by each of {n} measures" if n > 1 else f" by {tested_names[0]}"
+        by_measures = f", for each of {n} measures" if n > 1 else f" by {tested_names[0]}"
         return f"{tests} against {self.baseline}{by_measures}: {comparison.caption}."
 
     def curves(self) -> Curves | None:
@@ -287,11 +291,13 @@ class LeaderboardPage(Answer):
         dots = leaderboard_chart(self.lead, self._ranked_estimates(), self._highlighted_runs)
         charts = [replace(dots, name="dots", table=replace(dots.table, only="people"))] if len(dots.table) > 1 else []
         if curves := self.curves():
-            chart, n_drawn, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
-            selection = f" {n_drawn} of {counted(runs, 'run')} are drawn: the baseline, and the best by {self.lead}."
+            chart, n_in_chart, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
+            selection = (
+                f" The chart shows {n_in_chart} of {counted(runs, 'run')}: the baseline and the best by {self.lead}."
+            )
             names = dict.fromkeys((self._ranked_estimates()[0].run, *self._highlighted_runs))
-            highlighted = tuple(names) if n_drawn > SERIES else ()
-            sentence = chart.sentence + selection * (n_drawn < runs)
+            highlighted = tuple(names) if n_in_chart > SERIES else ()
+            sentence = chart.sentence + selection * (n_in_chart < runs)
             charts.append(replace(chart, name="curve", sentence=sentence, highlighted=highlighted))
         return tuple(charts)
 
@@ -313,11 +319,11 @@ class LeaderboardPage(Answer):
 def _verdict(result: MeasureComparison, pair: Pair) -> str:
     """Return the side of the baseline on which a run significantly is, else an empty string.
 
-    ``unlike``: test and mean disagree. ``higher``, ``lower``: neither direction is better. ``ahead``, ``behind``: the
-    test is not one of means.
+    ``inconsistent``: test and mean disagree. ``higher``, ``lower``: neither direction is better. ``ahead``, ``behind``:
+    the test is not one of means.
     """
     if not pair.significant or pair.better is None:
-        return "unlike" if pair.significant else ""
+        return "inconsistent" if pair.significant else ""
     if result.higher_is_better is None:
         return "higher" if pair.result.difference > 0 else "lower"
     words = ("better", "worse") if is_test_of_means(pair.result.test) else ("ahead", "behind")
@@ -330,7 +336,7 @@ def _format_verdict(pair: Pair, verdict: str) -> str:
 
 
 FALLBACK_MEASURE = "NumRet"
-"""Measure that every run has a value of."""
+"""Measure that can be computed for every run."""
 MAX_MEASURES = 24
 """Maximum number of measures in the table."""
 CURVE_CUTOFFS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
@@ -404,7 +410,7 @@ def _parse_scorable(workspace: Workspace, name: str, max_measures: int, rel: flo
     """Parse the name of a measure or series, and check that it can be scored here."""
     measures = {with_rel(measure, rel, written=name): str(measure) for measure in parse_many(name)}
     if len(measures) > max_measures:
-        raise MeasureError(f"{name}: a table has at most {MAX_MEASURES} measures. Fix: leave some out")
+        raise MeasureError(f"{name}: a table can have at most {MAX_MEASURES} measures. Fix: remove some measures")
     if workspace.lists:
         workspace.scores(tuple(measures))
     return measures
@@ -430,7 +436,9 @@ def _parse_sort(sort: str, measures: tuple[Measure, ...]) -> str:
         measure = parse(name)
     except MeasureError:
         names = ", ".join(["run", "judged", *map(str, measures)])
-        raise InputError(f"no column {name!r} to sort by", fix=f"use one of {names}; - in front: descending") from None
+        raise InputError(
+            f"there is no column {name!r}", fix=f"sort by one of {names}; prefix - for descending order"
+        ) from None
     return f"{sign}{measure}" if measure in measures else ""
 
 
@@ -438,7 +446,7 @@ def _notes(workspace: Workspace, topics: int, result: Comparison) -> tuple[Note,
     """Return notes on few and on many topics, before the notes on runs."""
     notes: list[Note] = []
     if topics < DEFAULT_MIN_TOPICS < len(workspace.query_ids):
-        text = f"{topics_text(topics)} are few: a mean of fewer than {DEFAULT_MIN_TOPICS} is not a finding"
+        text = f"means over {topics_text(topics)} are unreliable: use at least {DEFAULT_MIN_TOPICS} topics"
         notes.append(Note("few-topics", text))
     if topics > MANY_TOPICS:
         text = f"with more than {MANY_TOPICS:,} topics the default test is Student's t-test"
@@ -498,7 +506,7 @@ def _page_values(_: Workspace, __: LeaderboardQuery, answer: LeaderboardPage) ->
     }
 
 
-_SUMMARY = "Every run by the chosen measures, tested against a baseline"
+_SUMMARY = "Scores of all runs, with tests against a baseline"
 
 
 @answer_page(router, "leaderboard.html", "/leaderboard", "Leaderboard", _SUMMARY, _page_values)

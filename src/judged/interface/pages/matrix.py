@@ -54,21 +54,23 @@ Box: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 class MatrixQuery(SlicedQuery, ScoredQuery):
     """Parameters of the matrix: measures, slices, and which topics are selected."""
 
-    run: str = Field("", max_length=LONGEST, description="The run; the best one without it.")
+    run: str = Field("", max_length=LONGEST, description="Run. Default: the best run.")
     baseline: str = Field(
-        "", max_length=LONGEST, description="The run whose means are the cuts; without it, the run's own."
+        "", max_length=LONGEST, description="Run whose means are the thresholds. Default: the means of the run itself."
     )
-    cuts: Trimmed = Field("", max_length=100, description="Fixed cuts in place of means: of x and of y, as in 0.8,0.5.")
-    x: str = Field(X, max_length=200, description="The measure across: of the candidates.")
-    y: str = Field(Y, max_length=200, description="The measure up: of the final ranking.")
-    x0: Number = Field(None, description="Topics are selected whose x is at least this,")
-    x1: Number = Field(None, description="and at most this;")
-    y0: Number = Field(None, description="whose y is at least this,")
-    y1: Number = Field(None, description="and at most this.")
-    quadrant: Quadrant = Field("", description="Topics of this quadrant alone are selected.")
-    sort: SortKey = Field("y", description="The order of the topics; with - before it, descending.")
+    cuts: Trimmed = Field(
+        "", max_length=100, description="Fixed thresholds of x and y instead of means, such as 0.8,0.5."
+    )
+    x: str = Field(X, max_length=200, description="Measure of the candidates, on the horizontal axis.")
+    y: str = Field(Y, max_length=200, description="Measure of the final ranking, on the vertical axis.")
+    x0: Number = Field(None, description="Lower limit of x of the selected topics.")
+    x1: Number = Field(None, description="Upper limit of x of the selected topics.")
+    y0: Number = Field(None, description="Lower limit of y of the selected topics.")
+    y1: Number = Field(None, description="Upper limit of y of the selected topics.")
+    quadrant: Quadrant = Field("", description="Select only topics of this quadrant.")
+    sort: SortKey = Field("y", description="Sort column of the topics; descending with - in front.")
     page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(lambda page: 1 if page == "" else page)] = Field(
-        1, description="Which page of the topics; 0 for all."
+        1, description="Page number of the list of topics, or 0 for all topics."
     )
 
     @property
@@ -120,8 +122,8 @@ class MatrixPage(Answer):
     @property
     def lead(self) -> str:
         """Number of topics in each quadrant, as a sentence."""
-        subject = f"of {self.run}, by {self.matrix.y} and {self.matrix.x}"
-        counts = self.matrix.describe_counts(self.run) or "none with both scores"
+        subject = f"of {self.run} by {self.matrix.y} and {self.matrix.x}"
+        counts = self.matrix.describe_counts(self.run) or "no topic has both scores"
         return f"{counted(sum(self.matrix.counts(self.run).values()), 'topic')} {subject}: {counts}."
 
     def facts(self) -> dict[str, Any]:
@@ -145,8 +147,10 @@ class MatrixPage(Answer):
 def matrix_page(workspace: Workspace, query: MatrixQuery) -> MatrixPage:
     """Compute the matrix of a run by two measures, and the selected topics."""
     if not workspace.lists:
-        about = "The matrix places the topics of a run by two measures: whether what is relevant was found, and whether"
-        raise NotOpenError("no run is open", about=f"{about} it is ranked at the top.")
+        about = (
+            "The matrix classifies the topics of a run by two measures: recall of the candidates, and ranking quality."
+        )
+        raise NotOpenError("no run is open", about=about)
     run = query.run or _default_run(workspace, query.y, query.baseline)
     for name in (run, *([query.baseline] if query.baseline else [])):
         workspace.judged(name)
@@ -247,8 +251,8 @@ def figures(
 def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
     """Return the Vega-Lite chart of one run without its topics, which `_add_topics` adds."""
     # Topics of one grid cell are one dot; its area shows their number. With `brush`, the user can draw a rectangle: the
-    # parameter `BRUSH`. The dots are the data set `TOPICS` with `across`, `up`, `topics`, `chosen`, and `query_id` if
-    # there is one topic, else the corners `from` and `to`.
+    # parameter `BRUSH`. The dots are the data set `TOPICS` with `x_score`, `y_score`, `topics`, `selected`,
+    # and `query_id` if there is one topic, else the corners `from` and `to`.
     chart = matrix.run_chart(run)
     slices = [row for row, is_faint in enumerate(chart.table.column("faint").values) if not is_faint]
     try:
@@ -257,7 +261,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
         return None
     del spec["title"]
     encoding = next(layer["encoding"] for layer in spec["layer"] if "tooltip" in layer["encoding"])
-    x, y = {**encoding["x"], "field": "across"}, {**encoding["y"], "field": "up"}
+    x, y = {**encoding["x"], "field": "x_score"}, {**encoding["y"], "field": "y_score"}
     max_topics = max((dot["topics"] for dot in _dots(matrix, run, (x, y), None)), default=1)
     scale = {
         "type": "pow",
@@ -289,7 +293,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
             "mark": {"type": "circle", "cursor": "pointer", **mark},
             "encoding": {"x": x, "y": y, "size": {"field": field, **size}, "tooltip": tooltip},
         }
-        for field, mark in (("topics", gray), ("chosen", highlighted))
+        for field, mark in (("topics", gray), ("selected", highlighted))
     ]
     dots[0]["name"] = TOPICS
     rectangle = {"name": BRUSH, "select": {"type": "interval", "encodings": ["x", "y"]}, "views": [TOPICS]}
@@ -319,17 +323,19 @@ def _dots(
     x, y = matrix.values(run)
     is_visible = np.array([bool(name) for name in matrix.topics(run)], dtype=np.bool_)
     topics: dict[str, Any] = {"query_id": matrix.scores.query_ids, "x": x, "y": y}
-    topics["chosen"] = np.zeros(len(x), dtype=np.int64) if selected_topics is None else selected_topics.astype(np.int64)
+    topics["selected"] = (
+        np.zeros(len(x), dtype=np.int64) if selected_topics is None else selected_topics.astype(np.int64)
+    )
     for name, axis in zip("xy", axes, strict=True):
         low, high = axis["scale"]["domain"]
         topics[f"{name}_step"] = np.round((topics[name] - low) / (high - low) * _GRID_STEPS)
-    aggregates = [("query_id", "first"), ("query_id", "count"), ("chosen", "sum")]
+    aggregates = [("query_id", "first"), ("query_id", "count"), ("selected", "sum")]
     aggregates += [(name, function) for name in "xy" for function in ("first", "min", "max")]
     visible = pa.table(topics).filter(is_visible)
     cells = visible.group_by(["x_step", "y_step"], use_threads=False).aggregate(aggregates)
     return [
-        {"across": round(dot["x_first"], 6), "up": round(dot["y_first"], 6)}
-        | {"topics": dot["query_id_count"], "chosen": dot["chosen_sum"]}
+        {"x_score": round(dot["x_first"], 6), "y_score": round(dot["y_first"], 6)}
+        | {"topics": dot["query_id_count"], "selected": dot["selected_sum"]}
         | (
             {"query_id": dot["query_id_first"]}
             if dot["query_id_count"] == 1
@@ -359,7 +365,7 @@ def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | 
     changes, points = answer.tables().get("changes"), answer.table("points")
     runs = points.column("run").values
     points = points.take(sorted(range(len(points)), key=lambda row: runs[row] != run))
-    titles = {"slice": "Slice", "run": "Run", "quadrant": "Shown", "n": "Topics", "judged": "Judged@10"}
+    titles = {"slice": "Slice", "run": "Run", "quadrant": "Quadrant", "n": "Topics", "judged": "Judged@10"}
     for name, title in titles.items():
         points = points.changed(name, title=title)
     kinds = ["small" if small else "" for small in points.column("small").values]

@@ -116,7 +116,7 @@ class ScoredQuery(Parameters):
     """The parameter of every page that scores: the lowest relevant grade."""
 
     rel: Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank_to_none)] = Field(
-        None, description="The lowest relevant grade, wherever a measure has a level and its name says none."
+        None, description="Lowest relevant grade, for measures whose name does not set it."
     )
 
     def read(self, name: str) -> Measure:

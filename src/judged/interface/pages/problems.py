@@ -27,8 +27,8 @@ _INVALID_REQUEST = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_E
 class Problem(BaseModel):
     """An error and its fix."""
 
-    problem: str = Field(description="What is wrong, as a sentence.")
-    fix: str = Field("", description="What to do about it.")
+    problem: str = Field(description="The problem, as a sentence.")
+    fix: str = Field("", description="How to fix the problem.")
 
 
 Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]
@@ -50,9 +50,12 @@ _STATUS: dict[type[JudgedError], HTTPStatus] = {
     UnknownError: HTTPStatus.NOT_FOUND,
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "It makes no sense for what is open: no such run, measure or topic."},
-    413: {"model": Problem, "description": "More was sent than may be."},
-    422: {"model": Problem, "description": "A parameter is missing, or not of its kind."},
+    400: {
+        "model": Problem,
+        "description": "A parameter does not fit the open data: there is no such run, measure, or topic.",
+    },
+    413: {"model": Problem, "description": "The request is too large."},
+    422: {"model": Problem, "description": "A parameter is missing, or has an invalid value."},
 }
 """Error responses in the API description of every route."""
 
@@ -70,7 +73,7 @@ def add_problem_handlers(app: FastAPI) -> None:
         problem = "; ".join(_describe_invalid(request, detail) for detail in error.errors()[:5])
         field = str(error.errors()[0]["loc"][-1])
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-        return problem_response(request, status, problem, "change it here, or choose again", field)
+        return problem_response(request, status, problem, "correct the parameter", field)
 
     @app.exception_handler(HTTPException)
     def http_error(request: Request, error: HTTPException) -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -87,7 +90,7 @@ def problem_response(request: Request, status: HTTPStatus, problem: str, fix: st
         request,
         "problem.html",
         status=status,
-        title="This cannot be shown" if status in _INVALID_REQUEST else status.phrase,
+        title="Invalid request" if status in _INVALID_REQUEST else status.phrase,
         problem=problem,
         fix=fix,
         field=field,
@@ -109,12 +112,12 @@ def _describe_invalid(request: Request, error: Any) -> str:
     (query,) = request.scope["route"].dependant.query_params
     model = query.field_info.annotation
     names = [field.alias or name for name, field in model.model_fields.items()]
-    return f"no parameter '{parameter}'; there are: {', '.join(names)}"
+    return f"there is no parameter '{parameter}'. Parameters are {', '.join(names)}"
 
 
 _LOG = logging.getLogger("judged.web")
-_FAULT = "something went wrong in judged itself; what you asked for is not to blame"
-_FIX = "ask for something else; what the terminal of 'judged serve' says belongs in a report of the bug"
+_FAULT = "an internal error occurred"
+_FIX = "report the bug, with the output of 'judged serve' in the terminal"
 
 
 def catch_exceptions(app: ASGIApp) -> ASGIApp:
@@ -144,5 +147,5 @@ def _fault_response(scope: Scope) -> Response:
     try:
         return problem_response(Request(scope), HTTPStatus.INTERNAL_SERVER_ERROR, _FAULT, _FIX)
     except Exception:  # noqa: BLE001  the page itself may be what is broken
-        _LOG.exception("nor could the page be made that says so")
+        _LOG.exception("the error page cannot be rendered")
         return PlainTextResponse(f"judged: {_FAULT}. Fix: {_FIX}.\n", status_code=500)

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 MAX_RESULTS = 10
 """Maximum number of results of one kind."""
 OTHER_PAGES = {
-    "/": ("Home", "What is open, and which run is best?"),
-    "/choose": ("Choose measures", "Which measures fit a task, and these data?"),
-    "/open": ("Open other files", "Look at other judgments and runs."),
-    "/api": ("API", "Every page for programs, as JSON."),
+    "/": ("Home", "Which data are open, and which run is best?"),
+    "/choose": ("Choose measures", "Which measures fit a task and the data?"),
+    "/open": ("Open other files", "Open other judgments and runs."),
+    "/api": ("API", "The data of each page as JSON."),
 }
 """Pages that are not in the navigation bar."""
-router = APIRouter(tags=["What is open"])
+router = APIRouter(tags=["open data"])
 
 
 class SearchQuery(Parameters):
     """Parameter of the search."""
 
-    q: str = Field("", max_length=200, description="Words, an id, or the name of a measure in any tool (ndcg_cut_10).")
+    q: str = Field("", max_length=200, description="Words, an ID, or the name of a measure in any tool (ndcg_cut_10).")
 
 
 class Search(PageAnswer):
@@ -61,7 +61,7 @@ def search(workspace: Workspace, query: SearchQuery) -> Search:
     """Find pages, runs, measures, and topics; without words, all pages and runs.
 
     >>> from judged.interface.pages.workspace import open_sample
-    >>> result = search(open_sample(), SearchQuery(q="ndcg_cut_10")).table("found").records()[0]
+    >>> result = search(open_sample(), SearchQuery(q="ndcg_cut_10")).table("matches").records()[0]
     >>> result["kind"], result["name"], result["address"]
     ('measure', 'nDCG', '/learn/nDCG')
     """
@@ -73,10 +73,10 @@ def search(workspace: Workspace, query: SearchQuery) -> Search:
     names = {result: result.name.casefold() for result in top_results}
     order = sorted(top_results, key=lambda result: (names[result] != text, not names[result].startswith(text)))
     columns = columns_of(
-        order, ("name", TEXT, "Name"), ("kind", TEXT, "What"), ("text", truncated(120), "About"), "address"
+        order, ("name", TEXT, "Name"), ("kind", TEXT, "Type"), ("text", truncated(120), "Description"), "address"
     )
-    table = Table("found", columns, "What was found").changed("name", links=[result.address for result in order])
-    return Search({"q": query.q, "found": sum(map(len, results.values()))}, (table,))
+    table = Table("matches", columns, "Search results").changed("name", links=[result.address for result in order])
+    return Search({"q": query.q, "n_matches": sum(map(len, results.values()))}, (table,))
 
 
 def _searchable(workspace: Workspace) -> dict[str, list[SearchResult]]:
@@ -98,16 +98,16 @@ def _measures(search_text: str) -> Iterator[SearchResult]:
     matches = catalog(CatalogQuery.model_validate({"q": search_text}))
     rows = matches.table("measures").records()
     for row in sorted(rows, key=lambda row: row["name"] != matches.about["best"]):
-        yield SearchResult("measure", row["name"], row["what"], f"/learn/{row['name']}")
+        yield SearchResult("measure", row["name"], row["description"], f"/learn/{row['name']}")
 
 
 @router.get("/search", include_in_schema=False)
 def search_page(request: Request, workspace: CurrentWorkspace, query: Annotated[SearchQuery, Query()]) -> HTMLResponse:
     """Show the results of a search."""
-    return page(request, "search.html", title="Find", query=query, answer=search(workspace, query))
+    return page(request, "search.html", title="Search", query=query, answer=search(workspace, query))
 
 
-@router.get("/api/v1/search", summary="Find anything", responses=PROBLEMS)
+@router.get("/api/v1/search", summary="Search", responses=PROBLEMS)
 def search_data(workspace: CurrentWorkspace, query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
-    """Find pages, runs, measures by the name in any tool, and topics by id or words, each with its address."""
+    """Find pages, runs, measures by their name in any tool, and topics by ID or words. Each match has an address."""
     return search(workspace, query).to_dict()

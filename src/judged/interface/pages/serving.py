@@ -87,7 +87,7 @@ def _listen(host: str, ports: Sequence[int]) -> socket.socket:
             return server_socket
     if len(ports) == 1:
         raise InputError(f"port {ports[0]} is in use", fix="use another --port, or omit it")
-    raise InputError(f"no port from {ports[0]} to {ports[-1]} is free", fix="use --port")
+    raise InputError(f"the ports {ports[0]} to {ports[-1]} are in use", fix="use --port with another port")
 
 
 def uvicorn_config(app: FastAPI, rules: Rules) -> uvicorn.Config:

@@ -51,7 +51,7 @@ Count: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, B
 class SlicingQuery(Parameters):
     """Parameter with the attributes to slice by."""
 
-    by: str = Field("", max_length=500, description="Attributes, with commas between: one slice a value of each.")
+    by: str = Field("", max_length=500, description="Topic attributes, separated by commas. Each value is a slice.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,8 +62,8 @@ class SlicingQuery(Parameters):
 class SlicedQuery(SlicingQuery):
     """Parameters that select topics and slice them."""
 
-    where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
-    min_topics: Count = Field(None, description="A slice of fewer topics is shown, and never tested; 10 if left out.")
+    where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
+    min_topics: Count = Field(None, description="Minimum number of topics of a slice that is tested. Default: 10.")
 
     @property
     def tested_size(self) -> int:
@@ -75,13 +75,15 @@ class SlicesQuery(SlicedQuery, ScoredQuery):
     """Parameters of the scores or differences by slice."""
 
     measures: str = Field(
-        ",".join(RANKING_AND_CANDIDATES), max_length=500, description="Measures, with commas between; six at most."
+        ",".join(RANKING_AND_CANDIDATES), max_length=500, description="Measures, separated by commas; at most six."
     )
     run: str = Field(
-        "", max_length=LONGEST, description="A run; * for every one. Left out: every run, or of much data the best."
+        "",
+        max_length=LONGEST,
+        description="Run, or * for all runs. Default: all runs, or the best run if the data are large.",
     )
     baseline: str = Field(
-        "", max_length=LONGEST, description="The run that the others are compared with on each slice."
+        "", max_length=LONGEST, description="Baseline run that other runs are compared with on each slice."
     )
 
 
@@ -118,10 +120,10 @@ class SlicePage(Answer):
         """The slices that differ, after the reason if nothing can be tested."""
         slicing, sentences = self.slicing, self.scores.sentences if self.scores else ()
         if bool((slicing.n == len(slicing.query_ids)).any()) and len(slicing) == 1:
-            text = f"All topics are in one slice, `{slicing.names[0]}`: there are no others to set it against."
+            text = f"All topics are in one slice, `{slicing.names[0]}`, so there are no other topics to compare with."
             return (text, *sentences)
         if slicing.small.all():
-            text = "Every slice has too few topics: all are shown, and none is tested. A smaller minimum changes that."
+            text = "No slice has enough topics to be tested. Set a smaller minimum number of topics to test slices."
             return (text, *sentences)
         return sentences
 
@@ -134,7 +136,7 @@ class SlicePage(Answer):
             "measures": self.measures,
             "every_run": self.is_every_run,
             "caption": self.caption,
-            "compared": self.comparison and self.comparison.to_dict(),
+            "comparison": self.comparison and self.comparison.to_dict(),
         }
 
     def blocks(self) -> tuple[Block, ...]:
@@ -190,9 +192,9 @@ class SlicePage(Answer):
         permutations = {row.contrast.resamples for row in scores.tested if row.contrast}
         parts = [scores.scores.interval_caption(scores.method)]
         tests = [f"permutation test, {count:,} permutations" for count in permutations if count is not None]
-        tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in permutations else []
+        tests += ["Welch's t-test" + (" for slices with many topics" if tests else "")] if None in permutations else []
         if tests:
-            correction_note = f"; p corrected by Holm for {scores.tests} tests" if scores.tests > 1 else ""
+            correction_note = f"; p-values with Holm correction for {scores.tests} tests" if scores.tests > 1 else ""
             parts.append(f"each slice against the topics outside it: {', '.join(tests)}{correction_note}")
         return "; ".join(parts)
 
@@ -206,7 +208,9 @@ def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:
         dict.fromkeys(map(str, measures_of(list_measures(query.measures) or [DEFAULT_MEASURE], rel=query.rel)))
     )
     if len(measures) > MAX_MEASURES:
-        raise InputError(f"{len(measures)} measures are too many for one page", fix=f"use at most {MAX_MEASURES}")
+        raise InputError(
+            f"a page can have at most {MAX_MEASURES} measures, got {len(measures)}", fix="remove some measures"
+        )
     scores = None
     if runs:
         scores_of_topics = workspace.scores(measures, runs, query.where)
@@ -291,7 +295,7 @@ def _figures(workspace: Workspace, answer: SlicePage) -> Markup:
 def scores_by_slice(workspace: CurrentWorkspace, query: Annotated[SlicesQuery, Query()]) -> SlicePage:
     """Slice the topics by attributes, and score the runs on each slice.
 
-    Each slice is tested against the other topics, corrected by Holm; slices with few topics are not tested.
+    Each slice is tested against the other topics, with Holm correction. Slices with few topics are not tested.
     With ``baseline``, runs are compared on each slice by a paired randomization test.
     """
     return slices(workspace, query)

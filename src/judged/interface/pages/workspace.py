@@ -118,7 +118,9 @@ def set_error_field(field: str) -> Generator[None]:
 
 LEVEL = 0.95
 """Confidence level of intervals and tests on pages."""
-COVERS_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
+COVERS_ALL_TOPICS = (
+    "the notes below on judgments and runs are about all topics, including topics that were filtered out"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +227,7 @@ class Workspace:
         """Return the judgments and the runs restricted to one topic."""
         if query_id not in self.qrels.index.codes:
             examples = ", ".join(self.query_ids[:5])
-            raise InputError(f"topic {query_id!r} is not in the judgments", fix=f"use one of {examples}, ...")
+            raise InputError(f"the judgments have no topic {query_id!r}", fix=f"use one of {examples}, ...")
         names = self.run_names if runs is None else runs
         qrels = self.cached(("qrels", query_id), lambda: self.qrels.over([query_id]))
         return qrels, [self.rows(name).run(query_id) for name in names]
@@ -258,7 +260,7 @@ class Workspace:
         expression = Expression(where)
         mask = expression.mask(self.topic_attributes(expression.names, run).over(self.query_ids))
         if not mask.any():
-            raise InputError(f"no topic satisfies {where!r}", fix="check the values of its attributes")
+            raise InputError(f"no topic satisfies {where!r}", fix="check the attribute values in the condition")
         return mask
 
 

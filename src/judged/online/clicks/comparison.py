@@ -157,7 +157,7 @@ class ModelComparison(LogAnswer):
             note=f"Log-likelihood in nats per page and perplexity per result, from {self.folds}-fold cross-validation"
             " over"
             f" {self.unit}s. Conditional: given the clicks above. {percent(self.level)} CIs over {self.unit}s.",
-            kinds=["chosen" if row.selected else "" for row in self.rows],
+            kinds=["selected" if row.selected else "" for row in self.rows],
         )  # fmt: skip
         names = [name for name in self.examination if MODELS[name].examined or MODELS[name].continuation_probabilities]
         examinations, impressions = (tuple(self.examination[name][i] for name in names) for i in (0, 1))

@@ -9,11 +9,11 @@ const megabytes = (bytes) => `${Math.ceil(bytes / 1048576).toLocaleString("en")}
 const findProblem = () => {
   const files = [...form.querySelectorAll("input[type=file]")].flatMap((input) => [...input.files]);
   const large = files.find((file) => file.size > limits.file);
-  if (large) return `${large.name} has ${megabytes(large.size)}; a file may have ${megabytes(limits.file)}.`;
+  if (large) return `A file can have at most ${megabytes(limits.file)}, but ${large.name} has ${megabytes(large.size)}.`;
   const total = files.reduce((sum, file) => sum + file.size, 0);
-  if (total > limits.total) return `These files have ${megabytes(total)}; together they may have ${megabytes(limits.total)}.`;
+  if (total > limits.total) return `The files can have at most ${megabytes(limits.total)} together, but they have ${megabytes(total)}.`;
   const runs = document.getElementById("runs").files.length;
-  return runs > limits.runs ? `${runs} runs are chosen; at most ${limits.runs} can be opened.` : "";
+  return runs > limits.runs ? `At most ${limits.runs} runs can be opened, but ${runs} are selected.` : "";
 };
 
 const showProblem = () => {

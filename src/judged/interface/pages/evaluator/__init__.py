@@ -1,1 +1,1 @@
-"""Evaluator: score a typed list by every measure."""
+"""Evaluator: score a list by every measure."""

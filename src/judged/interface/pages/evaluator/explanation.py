@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
 
 TERMS = (
-    "Each bar is the document's share of the score: what the measure adds at that rank, scaled as the whole sum is. The"
-    " bars add up to the score."
+    "Each bar is the contribution of a document to the score: the term of the sum at its rank, scaled like the sum."
+    " The contributions add up to the score."
 )
 LOSSES = (
-    "Each bar is what the score would lose if a document of grade 0 stood at that rank instead and this one were not"
-    " returned: the measure is not a sum over ranks, so the bars need not add up to the score."
+    "Each bar is the loss of score if the document is not returned and a document of grade 0 takes its rank. The"
+    " measure is not a sum over ranks, so the losses do not add up to the score."
 )
 _SCALED = re.compile(r"(?:\(1 - p\) \* )?([^\W\d]\w*)(?: / (.+))?")  # matches a formula that only scales a number
 _TOLERANCE = 1e-9
@@ -46,7 +46,7 @@ _PLACEHOLDER = "\0"  # cannot be the name of a document
 class MeasureExplanation(PageAnswer):
     """Explanation of one measure for each list."""
 
-    kind: ClassVar[str] = "working"
+    kind: ClassVar[str] = "calculation"
 
     explanations: tuple[Explanation, ...] = ()  # one per list
 
@@ -60,7 +60,7 @@ def explain_measure(workspace: Workspace, query: MeasureQuery) -> MeasureExplana
     # A series such as P@1..1000 is not parsed, because it may be long.
     measure = by_name.get(name if name in by_name or ".." in name else str(parse(name)))
     if measure is None:
-        raise MeasureError(f"{name[:80]} is not a measure of this list. Fix: use a name from the evaluator")
+        raise MeasureError(f"the evaluator has no measure {name[:80]}. Fix: use a measure from its list")
     try:
         with np.errstate(all="ignore"):
             rankings = [ranking for ranking in lists_of_state(state) if ranking.name != BEFORE]
@@ -69,7 +69,7 @@ def explain_measure(workspace: Workspace, query: MeasureQuery) -> MeasureExplana
     except MeasureError:
         raise
     except (ValueError, ArithmeticError):
-        raise MeasureError(f"{measure} {OVERFLOW}. Fix: use lower grades or gains") from None
+        raise MeasureError(f"{measure}: {OVERFLOW}. Fix: use lower grades or gains") from None
     about = {
         "name": str(measure),
         "family": measure.entry.name,
@@ -112,7 +112,7 @@ def _explain(ranking: JudgedRanking, measure: Measure) -> tuple[dict[str, Any], 
         "lines": list(dict.fromkeys(line for _, _, lines in explanation.parts for line in lines)),
         "text": explanation.text(),
         "contributions": [{"rank": rank, "doc": doc, "value": value} for rank, (doc, value) in enumerate(pairs, 1)],
-        "contributions_are": LOSSES if terms is None else TERMS,
+        "contributions_description": LOSSES if terms is None else TERMS,
         "adds_up": terms is not None,
     }
     return details, explanation

@@ -71,9 +71,9 @@ def read_second_list(text: str, first: Sequence[ListDocument], list_name: str) -
         first_rank, grade = ranked.get(document.doc, (rank, document.grade))
         if grade != document.grade:
             raise InputError(
-                f"the document {document.doc!r} is graded {write_grade(grade)} at rank {first_rank} of the list, and"
-                f" {write_grade(document.grade)} at rank {rank} of {list_name}",
-                fix="use the same grade, or another name",
+                f"the document {document.doc!r} has two grades: {write_grade(grade)} at rank {first_rank} of the list,"
+                f" and {write_grade(document.grade)} at rank {rank} of {list_name}",
+                fix="use the same grade, or another document name",
             )
     return check_distinct(documents, list_name)
 
@@ -82,7 +82,7 @@ def _rows(text: str, list_name: str) -> list[tuple[str, float | None]]:
     """Return the name (empty if it has none) and the grade of each row."""
     parts = text.split(",", MAX_DOCUMENTS + 1) if text.strip() else []
     if len(parts) > MAX_DOCUMENTS:
-        raise InputError(f"{list_name} has more than {MAX_DOCUMENTS} documents", fix=f"keep the first {MAX_DOCUMENTS}")
+        raise InputError(f"{list_name} must have at most {MAX_DOCUMENTS} documents", fix="remove documents")
     rows: list[tuple[str, float | None]] = []
     for rank, part in enumerate(parts, 1):
         grade, _, name = part.partition(":")
@@ -96,7 +96,7 @@ def check_distinct(documents: Sequence[ListDocument], list_name: str) -> tuple[L
     rank_by_doc: dict[str, int] = {}
     for rank, document in enumerate(documents, 1):
         if (first := rank_by_doc.setdefault(document.doc, rank)) != rank:
-            problem = f"{list_name} has the document {document.doc!r} twice, at ranks {first} and {rank}"
+            problem = f"{list_name} contains the document {document.doc!r} twice, at ranks {first} and {rank}"
             raise InputError(problem, fix="use different names")
     return tuple(documents)
 
@@ -108,7 +108,8 @@ def read_grade(written: str, location: str) -> float | None:
         return None
     if not NUMBER.fullmatch(stripped) or abs(value := float(stripped)) > _LARGEST_GRADE:
         raise InputError(
-            f"{location}: {stripped[:40]!r} is not a grade", fix=f"write {_A_GRADE}, or - where there is no judgment"
+            f"{location}: a grade is expected, got {stripped[:40]!r}",
+            fix=f"write {_A_GRADE}, or - for an unjudged document",
         )
     return value + 0.0  # -0 is 0
 
@@ -130,7 +131,7 @@ def read_missing(text: str) -> tuple[float, ...]:
             raise InputError(problem, fix="write 0*30")
         grades += [grade] * (int(count_text) if has_count else 1)
         if len(grades) > MAX_MISSING:
-            raise InputError(f"more than {MAX_MISSING} documents are missing", fix=f"use at most {MAX_MISSING}")
+            raise InputError(f"`missing` must have at most {MAX_MISSING} grades", fix="remove grades")
     return tuple(grades)
 
 
@@ -169,7 +170,9 @@ def read_name(text: str, location: str) -> str:
     """Parse the name of a document; it may be empty."""
     name = text.strip()
     if len(name) > _MAX_NAME_LENGTH:
-        raise InputError(f"{location}: the name has {len(name)} characters", fix=f"use at most {_MAX_NAME_LENGTH}")
+        raise InputError(
+            f"{location}: a name must have at most {_MAX_NAME_LENGTH} characters, got {len(name)}", fix="shorten it"
+        )
     if _CONTROL_CHARACTERS.search(name):
         raise InputError(f"{location}: {name[:40]!a} contains control characters", fix="remove them")
     return name

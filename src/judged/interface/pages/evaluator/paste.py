@@ -43,11 +43,11 @@ _FORMS = "grades such as 3 0 2 or R N R, lines such as 'doc grade', TREC lines, 
 _PASTED = "the pasted text"
 _RANK = re.compile(r"[0-9]{1,9}")
 _LAYOUTS = {
-    "topic Q0 document rank score name": "a TREC run, by descending score",
-    "topic 0 document grade": "TREC qrels, in the order of their lines",
-    "topic document score": "lines of topic, document and score, by descending score",
-    "rank document grade": "lines of rank, document and grade",
-    "topic document grade": "lines of topic, document and grade",
+    "topic Q0 document rank score name": "a TREC run, sorted by descending score",
+    "topic 0 document grade": "TREC qrels, in the order of the lines",
+    "topic document score": "lines of topic, document, and score, sorted by descending score",
+    "rank document grade": "lines of rank, document, and grade",
+    "topic document grade": "lines of topic, document, and grade",
     "document grade": "lines of document and grade, in rank order",
 }
 """Fields of a line, and the name of the layout; the first match is used."""
@@ -97,7 +97,7 @@ def read_pasted(text: str) -> PastedList:
             if _matches_layout(form.split(), inspected):
                 return _read_lines(form, layout_name, lines)
     if not any(map(_is_grade, fields)):
-        problem = f"{lines[0].location}: cannot read {' '.join(lines[0].fields)[:60]!a}"
+        problem = f"{lines[0].location}: the format is unknown, got {' '.join(lines[0].fields)[:60]!a}"
         raise InputError(problem, fix=f"paste {_FORMS}")
     grades = [(field, line.location) for line in lines for field in line.fields]
     documents = [ListDocument(f"d{rank}", _grade(*grade)) for rank, grade in enumerate(grades[:MAX_DOCUMENTS], 1)]
@@ -115,7 +115,7 @@ def replace_list(workspace: Workspace, query: PasteQuery, text: str) -> dict[str
         grades = grades_of(workspace.topic_data(topic, ())[0])
         documents = tuple(replace(document, grade=grades.get(document.doc)) for document in documents)
         n_judged = sum(document.grade is not None for document in documents)
-        sentence += f" Graded by the judgments of topic {topic[:60]}, which know {n_judged} of them."
+        sentence += f" {n_judged} of the documents are judged for topic {topic[:60]}, and have its grades."
     update: dict[str, Any] = {"other_run": None}
     if query.into == "other":
         first, grade_by_doc = state.documents, {document.doc: document.grade for document in state.documents}
@@ -137,7 +137,7 @@ def replace_list(workspace: Workspace, query: PasteQuery, text: str) -> dict[str
     new = read_state(workspace, query.model_copy(update=update))
     replaced = new.documents if query.into == "list" else new.other or ()
     rows = [{"doc": document.doc, "grade": document.grade} for document in replaced]
-    return {"list": rows, "read_as": sentence, "cut": read.n_omitted, "query": new.query_string()}
+    return {"list": rows, "read_as": sentence, "n_omitted": read.n_omitted, "query": new.query_string()}
 
 
 def _lines(text: str) -> list[_PastedLine]:
@@ -145,7 +145,7 @@ def _lines(text: str) -> list[_PastedLine]:
     raw_lines = re.split(r"\r\n|\r|\n", text)
     if len(raw_lines) > _MAX_LINES:
         fix = f"paste the first {MAX_DOCUMENTS} documents"
-        raise InputError(f"there are {len(raw_lines):,} lines, more than {_MAX_LINES:,}", fix=fix)
+        raise InputError(f"the text must have at most {_MAX_LINES:,} lines, got {len(raw_lines):,}", fix=fix)
     stripped_lines = ((number, line.strip(" \t,;")) for number, line in enumerate(raw_lines, 1))
     content = ((number, line) for number, line in stripped_lines if line and not line.startswith("#"))
     lines = (_PastedLine(f"line {number}", _fields(line)) for number, line in content)
@@ -213,13 +213,13 @@ def _read_lines(layout: str, layout_name: str, lines: Sequence[_PastedLine]) -> 
     for location, fields in lines:
         has_fields = len(fields) == len(names) and (names[0] != "rank" or _RANK.fullmatch(fields[0]))
         if not has_fields or not fields[doc_index] or (is_run and not NUMBER.fullmatch(fields[number_index])):
-            raise InputError(f"{location} does not match {layout_name.partition(',')[0]}", fix=f"write: {layout}")
+            raise InputError(f"{location}: the fields must be {layout}", fix="write all lines in the same format")
     rows = [line for line in lines if not topic or line.fields[0] == topic]
     if names[0] == "rank":
         rows.sort(key=lambda line: int(line.fields[0]))
     if topic:
         n_other_topics = len({line.fields[0] for line in lines}) - 1
-        omitted = f"; {counted(n_other_topics, 'other topic')} left out" if n_other_topics else ""
+        omitted = f"; {counted(n_other_topics, 'other topic')} omitted" if n_other_topics else ""
         layout_name += f": topic {topic[:60]}{omitted}"
     read = [(read_name(fields[doc_index], location), fields[number_index], location) for location, fields in rows]
     if not is_run:
@@ -258,6 +258,8 @@ def _json_document(document: Any, number: int) -> ListDocument:
     doc, grade = (next((values[key] for key in keys if key in values), None) for keys in (_DOC_KEYS, _GRADE_KEYS))
     if isinstance(doc, (bool, float, list, dict)) or isinstance(grade, (bool, list, dict)):
         fix = 'write {"doc": "a", "grade": 1}'
-        raise InputError(f"{location}: {str(document)[:40]!a} is not a document with its grade, or a grade", fix=fix)
+        raise InputError(
+            f"{location}: a document with a grade, or a grade, is expected, got {str(document)[:40]!a}", fix=fix
+        )
     name = "" if doc is None else read_name(str(doc), location)
     return ListDocument(name or f"d{number}", _grade(str(grade).strip(), location))

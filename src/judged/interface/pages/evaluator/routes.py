@@ -47,8 +47,8 @@ def _trec(workspace: Workspace, query: ExportQuery) -> bytes:
         raise InputError("there is no second list", fix=f"use which={LIST}")
     rows = rankings[0].grades if query.format == "qrels" else ranking.run
     if not rows:
-        file_kind, required = ("judgments", "grade") if query.format == "qrels" else ("run", "document")
-        raise InputError(f"the {file_kind} has no {required}", fix=f"add at least one {required}")
+        file_kind, required = ("qrels", "grade") if query.format == "qrels" else ("run", "document")
+        raise InputError(f"the {file_kind} must contain at least one {required}", fix=f"add a {required}")
     # TREC formats do not allow blanks in names. If any name has one, blanks and percent signs are percent-encoded in
     # all names, so that different names stay different and qrels and run match.
     docs = {doc for ranking in rankings for doc in (*ranking.docs, *ranking.grades)}
@@ -68,7 +68,7 @@ router = APIRouter(tags=["evaluator"])
 EvaluationParameters = Annotated[EvaluationQuery, Query()]
 MeasureParameters = Annotated[MeasureQuery, Query()]
 _API = "/api/v1/evaluator"
-_FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "text/markdown": {}}}}
+_FILE = {200: {"description": "File with the list.", "content": {"text/plain": {}, "text/markdown": {}}}}
 
 
 @router.get("/evaluator", include_in_schema=False)
@@ -79,10 +79,10 @@ def evaluator_page(request: Request, workspace: CurrentWorkspace, query: Evaluat
     try:
         measure = names[values["focus"]] if names else ""
         params = query.model_dump(exclude_unset=True)  # unset parameters default to those of the example
-        working = explain_measure(workspace, MeasureQuery(**params, measure=measure)) if measure else None
+        calculation = explain_measure(workspace, MeasureQuery(**params, measure=measure)) if measure else None
     except MeasureError:
-        working = None  # the row of the measure shows the reason
-    return page(request, "evaluator.html", title="Evaluator", working=working, **values)
+        calculation = None  # the row of the measure shows the reason
+    return page(request, "evaluator.html", title="Evaluator", calculation=calculation, **values)
 
 
 # Parts of pages, for their scripts; below the API path, so that errors are JSON.
@@ -94,10 +94,10 @@ def evaluator_numbers(request: Request, workspace: CurrentWorkspace, query: Eval
     return page(request, "evaluator-numbers.html", **_page_values(workspace, query))
 
 
-@router.get(f"{_API}/working", include_in_schema=False)
-def evaluator_working(request: Request, workspace: CurrentWorkspace, query: MeasureParameters) -> HTMLResponse:
+@router.get(f"{_API}/calculation", include_in_schema=False)
+def evaluator_calculation(request: Request, workspace: CurrentWorkspace, query: MeasureParameters) -> HTMLResponse:
     """Return the part of the page that explains one measure."""
-    return page(request, "working.html", working=explain_measure(workspace, query))
+    return page(request, "calculation.html", calculation=explain_measure(workspace, query))
 
 
 @router.get(f"{_API}/example", include_in_schema=False)
@@ -108,7 +108,9 @@ def evaluator_example(request: Request, workspace: CurrentWorkspace, query: Meas
     options |= {"gain": options["gain"] and format_value(options["gain"]), "only": "none"}
     query = query.model_copy(update={name: value for name, value in options.items() if value is not None})
     data = evaluation(workspace, query).to_dict()
-    return page(request, "evaluator-example.html", working=explain_measure(workspace, query), data=data, query=query)
+    return page(
+        request, "evaluator-example.html", calculation=explain_measure(workspace, query), data=data, query=query
+    )
 
 
 def _page_values(workspace: Workspace, query: EvaluationQuery) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def _page_values(workspace: Workspace, query: EvaluationQuery) -> dict[str, Any]
     return {"answer": answer, "query": query, "data": data, "focus": focus, "pins": pins, "two": "other" in data}
 
 
-@router.get(_API, summary="Score a typed list by every measure", responses=PROBLEMS)
+@router.get(_API, summary="Score a list by every measure", responses=PROBLEMS)
 def evaluator(workspace: CurrentWorkspace, query: EvaluationParameters) -> JSONResponse:
     """Score a list, and an optional second one, by every measure that can be computed from a list."""
     return JSONResponse(evaluation(workspace, query).to_dict())  # faster than `Json`: values are plain already

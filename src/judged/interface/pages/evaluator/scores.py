@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
 
 LIST, OTHER, BEFORE = "list", "other", "before"
-OVERFLOW = "comes to numbers that are too large to be computed"
+OVERFLOW = "the numbers are too large to be computed"
 
 
 @dataclass(frozen=True)
@@ -64,24 +64,24 @@ def evaluation(workspace: Workspace, query: EvaluationQuery) -> Evaluation:
     ranks = {ranking.name: {doc: rank for rank, doc in enumerate(ranking.docs, 1)} for ranking in rankings}
     lists = [_rows_of(state, ranking, ranks) for ranking in rankings if ranking.name != BEFORE]
     reasons = {} if query.only else unavailable(state.options.n)
-    unavailable_rows = [{"name": name, "why": reason} for name, reason in reasons.items()]
+    unavailable_rows = [{"name": name, "reason": reason} for name, reason in reasons.items()]
     source_block: list[Sentences] = []
     if source_facts := facts["source"]:
         runs = listed_words([source_facts["run"], *filter(None, [source_facts["other_run"]])])
         sentence = f"Topic {source_facts['topic']}, {runs}. {source_facts['query']}".strip()
         source_block = [Sentences((sentence,), "source")]
     missing = (
-        f"Judged and not returned, by grade: {', '.join(map(format_value, state.missing)) or 'none'}."
-        f" Relevant documents (grade {format_value(state.options.rel)} or more): {state.relevant}."
+        f"Grades of judged documents that were not returned: {', '.join(map(format_value, state.missing)) or 'none'}."
+        f" Number of relevant documents (grade {format_value(state.options.rel)} or higher): {state.relevant}."
     )
     parts = (
         *source_block,
         *lists,
         Sentences((missing,), "missing"),
         measures,
-        Table("groups", (Column("key", GROUPS), Column("what", [FAMILIES[key] for key in GROUPS])), only="data"),
+        Table("groups", (Column("key", GROUPS), Column("description", [FAMILIES[key] for key in GROUPS])), only="data"),
         _counts_of(state, lists),
-        Table("unavailable", columns_of(unavailable_rows, "name", "why"), only="data"),
+        Table("unavailable", columns_of(unavailable_rows, "name", "reason"), only="data"),
         Sentences((f"`/evaluator?{address}`",), "address", "Address"),
     )
     about = {"judged": judged.__version__, "query": address, "state": facts}
@@ -97,7 +97,7 @@ def _counts_of(state: State, lists: Sequence[Table]) -> Table:
         tp = top.count(True)
         fn = state.relevant - tp
         row = {"list": table.name, "returned": len(relevant), "judged": len(relevant) - relevant.count(None)}
-        row |= {"relevant_found": relevant.count(True), "tp": tp, "fp": len(top) - tp, "fn": fn}
+        row |= {"relevant_returned": relevant.count(True), "tp": tp, "fp": len(top) - tp, "fn": fn}
         rows.append(row | {"tn": n and n - len(top) - fn})
     return Table("counts", columns_of(rows, *rows[0]), only="data")
 
@@ -157,12 +157,14 @@ def _scores_of(state: State, rankings: tuple[JudgedRanking, ...], only: str | No
         value, other, before = (values.get(name) for name in (LIST, OTHER, BEFORE))
         row = {"group": listed.entry.family, "key": listed.key, "name": listed.name, "family": listed.entry.name}
         row |= {"value": value, "other": other, "difference": _difference(other, value)}
-        row |= {"before": before, "moved": _difference(value, before)}
+        row |= {"before": before, "change": _difference(value, before)}
         row |= {name: getattr(properties, name) for name in ("low", "high", "higher_is_better", "perfect")}
-        rows.append({**row, "why": reason})
+        rows.append({**row, "reason": reason})
     specifications = ["group", "key", ("name", TEXT, "measure"), "family", ("value", NUMBER, "list")]
     specifications += ["other", "difference"] if state.other is None else [("other", NUMBER), ("difference", NUMBER)]
-    columns = columns_of(rows, *specifications, "before", "moved", "low", "high", "higher_is_better", "perfect", "why")
+    columns = columns_of(
+        rows, *specifications, "before", "change", "low", "high", "higher_is_better", "perfect", "reason"
+    )
     return Table("measures", columns, "Measures")
 
 
@@ -216,30 +218,30 @@ def _notes(query: EvaluationQuery, state: State, measures: Table) -> Iterator[No
     if query.other and query.typed is not None and any(":" not in row for row in query.other.split(",")):
         yield Note(
             "unnamed-rows",
-            "Rows of the second list without a name are taken for documents of the first with the same grade, as far as"
-            " there are any: relevant documents are as few as the two lists allow.",
+            "Rows of the second list without a name are matched with documents of the first list that have the same"
+            " grade, so that the number of relevant documents is as small as possible.",
         )
-    columns = (measures.column(name).values for name in ("name", "value", "why"))
+    columns = (measures.column(name).values for name in ("name", "value", "reason"))
     missing_scores = [(name, reason) for name, value, reason in zip(*columns, strict=True) if value is None]
     for reason in dict.fromkeys(reason for _, reason in missing_scores):
         names = ", ".join(name for name, other in missing_scores if other == reason)
-        yield Note("no-number", f"No number for {names}: {reason}")
+        yield Note("no-number", f"No score of {names}: {reason}")
     rel, cutoff, returned = state.options.rel, state.options.cutoff, counted(len(state.documents), "document")
     n_unnamed = state.relevant - state.known_relevant
     n_unjudged = sum(document.grade is None for document in state.documents)
     notes: dict[str, str | Literal[False]] = {
         "first-documents": query.topic is not None
-        and f"Of a run at most the first {RUN_DEPTH} documents are taken: what it returned further down counts"
-        " as not returned, so deep measures can differ from those of the whole run.",
+        and f"The evaluator reads at most {RUN_DEPTH} documents of a run. Other documents count as not returned, so"
+        " measures without a cutoff can differ from those of the whole run.",
         "nothing-relevant": not state.relevant
-        and f"No document is relevant (grade {rel:g} or more): measures that divide by the number of relevant documents"
-        " are 0 by convention.",
+        and f"No document is relevant (grade {rel:g} or higher). Measures that divide by the number of relevant"
+        " documents are 0 by convention.",
         "filled-up": n_unnamed > 0
-        and f"{counted(n_unnamed, 'relevant document')} without a name: counted as missing, with grade {rel:g}.",
+        and f"{counted(n_unnamed, 'relevant document')} without a name: counted as not returned, with grade {rel:g}.",
         "unjudged": n_unjudged > 0
-        and f"Without a judgment: {n_unjudged} of {returned}. Most measures count them as not relevant.",
+        and f"{n_unjudged} of {returned} have no judgment. Most measures count them as not relevant.",
         "short-list": 0 < len(state.documents) < cutoff
-        and f"The list has {returned}, fewer than the cutoff of {cutoff}: the places below are empty, and measures"
-        " that divide by the cutoff count them.",
+        and f"The list has {returned}, fewer than the cutoff of {cutoff}. Measures that divide by the cutoff count the"
+        " empty ranks.",
     }
     yield from (Note(rule, text) for rule, text in notes.items() if text)

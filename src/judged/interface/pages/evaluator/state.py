@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 MAX_LIST_LENGTH = 60_000
 """Maximum number of characters of a list; browsers and servers do not support longer addresses."""
 _GAIN = re.compile(r"\w+|\{[^(){}]*\}")
-_FORM = "items in rank order, separated by commas: grade, or grade:name; - is a document without a judgment"
+_FORM = "Items in rank order, separated by commas: grade or grade:name. An unjudged document is -."
 
 
 _ListText = Annotated[str | None, Field(max_length=MAX_LIST_LENGTH)]
@@ -59,69 +59,75 @@ class EvaluationQuery(Parameters):
         """Remove form fields that are empty, except lists, which may be."""
         return {name: value for name, value in values.items() if value != "" or name in {"list", "other", "before"}}
 
-    typed: _ListText = Field(None, alias="list", description=f"The list: {_FORM}.")
+    typed: _ListText = Field(None, alias="list", description=f"List of documents. {_FORM}")
     other: _ListText = Field(
         None,
-        description="A second list, in the same form. A row without a name is taken for a document of the"
-        " first list with its grade, else for one of its own.",
+        description="Second list, in the same format. A row without a name is matched with a document of the first list"
+        " that has the same grade, or is a new document.",
     )
-    before: _ListText = Field(None, description="The list before the last change: each measure says how it moved.")
+    before: _ListText = Field(None, description="List before the last change, for the change of each measure.")
     missing: _ListText = Field(
-        None, description="Grades of judged documents that neither list returned; 0*30 is thirty of grade 0."
+        None, description="Grades of judged documents that are in no list. 0*30 is thirty documents of grade 0."
     )
     before_missing: _ListText = Field(
-        None, description="What was missing before the last change; as now if it is not given."
+        None, description="Value of `missing` before the last change. Default: `missing`."
     )
     relevant: int | None = Field(
-        None, ge=0, le=10_000, description="Relevant documents in the collection; as many as are known by default."
+        None,
+        ge=0,
+        le=10_000,
+        description="Number of relevant documents in the collection. Default: those in the lists and in `missing`.",
     )
-    cutoff: int = Field(10, ge=1, le=1000, description="The cutoff.")
-    gain: str = Field("linear", max_length=2000, description="linear, exp2, or a table such as {1:1,2:3}.")
-    discount: str = Field("log2", max_length=20, description="log2, ln or original.")
-    base: float = Field(2.0, description="The base of the original discount; others have none.")
-    rel: float = Field(1.0, ge=0, le=1e9, description="The lowest grade that counts as relevant.")
+    cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
+    gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")
+    discount: str = Field("log2", max_length=20, description="Discount: log2, ln, or original.")
+    base: float = Field(2.0, description="Base of the logarithm of the original discount.")
+    rel: float = Field(1.0, ge=0, le=1e9, description="Lowest relevant grade.")
     max: float | None = Field(
         None,
         gt=0,
         le=1e9,
-        description="The highest grade of the scale, for measures with one; the highest known, at least 1, by default.",
+        description="Highest grade of the scale, for measures that use it. Default: the highest grade, at least 1.",
     )
     n: int | None = Field(
-        None, ge=1, le=10**12, description="Documents in the whole collection: for true negatives, Accuracy, Fallout."
+        None,
+        ge=1,
+        le=10**12,
+        description="Number of documents in the collection, for true negatives, Accuracy, and Fallout.",
     )
     pin: str = Field(
         "P,R,F,AP,nDCG,RR",
         max_length=2000,
-        description="The measures that a page shows large, by their keys: AP.1 is the second form of AP.",
+        description="Keys of the pinned measures. AP.1 is the second variant of AP.",
     )
-    focus: str = Field("nDCG", max_length=100, description="The measure that a page explains, by its key.")
+    focus: str = Field("nDCG", max_length=100, description="Key of the measure that the page explains.")
     only: str | None = Field(
         None,
         max_length=2000,
-        description="Score these measures only: families such as nDCG,AP. A page asks first for what is in view.",
+        description="Families of measures to score, such as nDCG,AP. Default: all.",
     )
-    run: str | None = Field(None, max_length=500, description="Instead of a list: an open run.")
-    topic: str | None = Field(None, max_length=500, description="The topic of that run.")
-    other_run: str | None = Field(None, max_length=500, description="A second run, to compare with.")
+    run: str | None = Field(None, max_length=500, description="Open run to read the list from.")
+    topic: str | None = Field(None, max_length=500, description="Topic of the run.")
+    other_run: str | None = Field(None, max_length=500, description="Second run to compare with.")
 
 
 class MeasureQuery(EvaluationQuery):
     """State of the evaluator, and one measure."""
 
-    measure: str = Field(max_length=2000, description="The measure, named as the evaluator lists it.")
+    measure: str = Field(max_length=2000, description="Name of the measure in the evaluator.")
 
 
 class ExportQuery(EvaluationQuery):
     """State of the evaluator, and a file format."""
 
-    format: Literal["qrels", "run", "markdown"] = Field(description="The form of the file.")
-    which: Literal["list", "other"] = Field("list", description="Which of the lists is written as a run.")
+    format: Literal["qrels", "run", "markdown"] = Field(description="File format.")
+    which: Literal["list", "other"] = Field("list", description="List to write as a run.")
 
 
 class PasteQuery(EvaluationQuery):
     """State of the evaluator, and the list to replace."""
 
-    into: Literal["list", "other"] = Field("list", description="Which of the lists becomes the one in the text.")
+    into: Literal["list", "other"] = Field("list", description="List to replace by the pasted list.")
 
 
 class Pasted(BaseModel):
@@ -129,8 +135,8 @@ class Pasted(BaseModel):
 
     text: str = Field(
         max_length=1_000_000,
-        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. A run has the grades"
-        " of its topic where that is open.",
+        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. Documents of a run"
+        " get the judgments of its topic if the topic is open.",
     )
 
 
@@ -187,11 +193,11 @@ class State:
         return {
             "missing": self.missing,
             "relevant": self.relevant,
-            "relevant_given": self.query.relevant,
+            "relevant_input": self.query.relevant,
             "known_relevant": self.known_relevant,
             **self.options._asdict(),
             "gain": format_value(self.options.gain),
-            "max_given": self.query.max,
+            "max_input": self.query.max,
             "source": source | {"query": workspace.query(topic)} if topic else None,
         }
 
@@ -232,7 +238,8 @@ def read_state(workspace: Workspace, query: EvaluationQuery) -> State:
     highest = max(1.0, query.rel, *grades, *missing) if query.max is None else query.max
     if highest < max((*grades, *missing), default=0.0):
         raise InputError(
-            f"a grade is above max={format_value(highest)}, the highest of the scale", fix="use a higher max"
+            f"grades must be at most max={format_value(highest)}, the highest grade of the scale",
+            fix="use a higher max",
         )
     base = query.base if query.discount == "original" else 2.0
     dcg = DCG().replace(discount=query.discount, base=base)  # raises an error if one of them is invalid
@@ -241,13 +248,17 @@ def read_state(workspace: Workspace, query: EvaluationQuery) -> State:
     state = State(documents, other, before, missing, before_missing, options, query)
     if state.relevant < state.known_relevant:
         raise InputError(
-            f"{state.known_relevant} relevant documents are known, and relevant={state.relevant}",
-            fix=f"use at least relevant={state.known_relevant}, or omit it",
+            f"`relevant` must be at least {state.known_relevant}, the number of relevant documents in the lists and in"
+            f" `missing`, got {state.relevant}",
+            fix=f"use relevant={state.known_relevant}, or omit it",
         )
     docs = {document.doc for document in (*documents, *(other or ()))}
     n_documents = len(docs) + len(missing) + state.relevant - state.known_relevant
     if n_documents > (query.n or n_documents):
-        raise InputError(f"{n_documents} documents are known, and n={query.n}", fix=f"use at least n={n_documents}")
+        raise InputError(
+            f"`n` must be at least {n_documents}, the number of documents in the lists and in `missing`, got {query.n}",
+            fix=f"use n={n_documents} or more",
+        )
     return state
 
 
@@ -259,7 +270,7 @@ def _read_gain(text: str) -> Gain:
             measure = parse(f"CG(gain={text})")
     if not isinstance(measure, CG):
         raise MeasureError(
-            f"{text[:80]!a} does not define gains. Fix: use linear, exp2, or a table of gains such as {{1:1,2:3}}"
+            f"the gain is invalid, got {text[:80]!a}. Fix: use linear, exp2, or a table of gains such as {{1:1,2:3}}"
         )
     return measure.gain
 
@@ -298,13 +309,12 @@ GROUPS = ("graded", "ranked, binary", "set at a cutoff", "set", "user model", "i
 """Families of measures that can be computed from a list, in display order."""
 
 _NEEDS_FAMILY = {
-    "diversity": "needs judgments by subtopic: a typed list has one grade per document",
-    "preferences and assessors": "needs the judgments of several assessors or users: a typed list has one grade a"
-    " document",
-    "answers": "reads what a system answered: a typed list is a ranking",
-    "facts about documents": "needs facts about documents, such as their lengths: a typed list has none",
+    "diversity": "requires judgments by subtopic, but a list has one grade per document",
+    "preferences and assessors": "requires judgments of several people, but a list has one grade per document",
+    "answers": "requires generated answers, but a list is a ranking",
+    "facts about documents": "requires attributes of documents, such as their lengths",
 }
-_NEEDS_SIZE = "needs the number of documents in the collection: a typed list does not say it"
+_NEEDS_SIZE = "requires the number of documents in the collection"
 
 EXAMPLE_PARAMETERS: dict[str, Any] = {"p": 0.8, "factor": 0.5, "recall": 0.5, "T": 2.0, "A": 0.2}
 """Example values of required parameters."""
@@ -374,7 +384,7 @@ def _unavailable_reason(entry: Entry, n: int | None) -> str:
         return _NEEDS_SIZE
     if entry.family in GROUPS:
         return ""
-    return _NEEDS_FAMILY.get(entry.family, f"is of the kind {entry.family!r}, which a typed list does not serve")
+    return _NEEDS_FAMILY.get(entry.family, f"cannot be computed from a list (family {entry.family!r})")
 
 
 def _forms(entry: Entry, options: EvaluatorOptions) -> Iterator[dict[str, Any]]:

@@ -70,7 +70,7 @@ class Example:
     # in the format of the evaluator; empty if the example cannot be edited
     typed: str = ""
     missing: str = ""
-    gone: tuple[str, ...] = ()  # grades of judged documents that were not returned
+    missing_grades: tuple[str, ...] = ()  # grades of judged documents that were not returned
     fixed: str = ""  # why the example cannot be edited; empty if it can
 
     @property
@@ -109,7 +109,7 @@ def example_of(entry: Entry) -> Example | None:
         relevant = bool(text.strip("0, "))
         rows.append({"rank": rank, "doc": f"d{rank}", "grade": text, "facts": fact_texts, "relevant": relevant})
     explanation = explain_list(judge_list(grades, facts=facts or None), measure)
-    return Example(explanation, rows, fixed=fixed or "it needs more than grades")
+    return Example(explanation, rows, fixed=fixed or "requires more than grades")
 
 
 def typed_example(measure: Measure, typed: str, missing: str = "", *, fixed: str = "") -> Example:
@@ -148,10 +148,10 @@ ANSWERS = {
     "grades": {"binary": "relevant or not", "three": "grades 0 to 2", "four": "grades 0 to 3", "fine": "finer grades"},
     "relevant": {"one": "one", "few": "a few (2 to 9)", "many": "tens", "hundreds": "more than a hundred"},
     "judged": {
-        "deep": "nearly all of the first hundred",
-        "top": "the first ten or so of each system",
-        "holes": "not even all of the first ten",
-        "positives": "only the relevant ones are known",
+        "deep": "nearly all of the top-100 documents",
+        "top": "about the top-10 documents of each system",
+        "holes": "not even all of the top-10 documents",
+        "positives": "only relevant documents",
     },
     "length": {"10": "10", "100": "100", "1000": "1000 or more"},
 }
@@ -161,15 +161,15 @@ ANSWERS = {
 class AdviceQuery(Parameters):
     """Parameters of the chooser."""
 
-    task: Literal["", *TASKS] = Field("", description="What the system is for; what the data show without it.")  # type: ignore[valid-type]
+    task: Literal["", *TASKS] = Field("", description="Task of the system. Default: inferred from the data.")  # type: ignore[valid-type]
     about: Literal["open", "described"] = Field(
-        "open", description="Advice on what is open, or on judgments as the answers below describe them."
+        "open", description="Whether the advice is on the open data, or on judgments described by the other parameters."
     )
     grades: Literal["binary", "three", "four", "fine"] = Field("binary", description="How is relevance judged?")
     relevant: Literal["one", "few", "many", "hundreds"] = Field(
         "few", description="How many documents are relevant to a query?"
     )
-    judged: Literal["deep", "top", "holes", "positives"] = Field("top", description="What was judged?")
+    judged: Literal["deep", "top", "holes", "positives"] = Field("top", description="Which documents were judged?")
     length: Literal["10", "100", "1000"] = Field("100", description="How long are the ranked lists?")
 
 
@@ -209,14 +209,14 @@ def choices(workspace: Workspace, query: AdviceQuery, advice: Advice) -> dict[st
         "about": query.about,
         "title": workspace.title,  # of the open data
         "tasks": [
-            {"name": task.name, "what": task.description, "fits": task.name in possible or not is_open}
+            {"name": task.name, "description": task.description, "fits": task.name in possible or not is_open}
             for task in TASKS.values()
         ],
         "questions": [
             {"name": name, "text": fields[name].description, "answers": answers, "answer": getattr(query, name)}
             for name, answers in ANSWERS.items()
         ],
-        "found": [fact_text(name, advice.profile) for name in fact_names] if is_open else [],
+        "data_facts": [fact_text(name, advice.profile) for name in fact_names] if is_open else [],
         # measures for the leaderboard; empty without a run or for described data
         "leaderboard": ",".join(map(str, advice.measures)) if is_open and has_runs else "",
     }

@@ -46,14 +46,20 @@ _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
 class CatalogQuery(Parameters):
     """Parameters of a search in the catalog."""
 
-    q: str = Field("", max_length=200, description="A name, that of another tool too (ndcg_cut_10), or words.")
-    grades: Literal["", "graded", "binary"] = Field("", description="Whether grades count, or only relevant or not.")
-    order: Literal["", "ranking", "set"] = Field("", description="Whether a ranking is needed, or a set will do.")
+    q: str = Field(
+        "", max_length=200, description="Name of a measure, here or in another tool (ndcg_cut_10), or words."
+    )
+    grades: Literal["", "graded", "binary"] = Field(
+        "", description="Whether the measure uses grades, or only whether documents are relevant."
+    )
+    order: Literal["", "ranking", "set"] = Field(
+        "", description="Whether the measure requires a ranking, or only a set."
+    )
     unjudged: Literal["", "ignored", "counted"] = Field(
-        "", description="Whether unjudged documents at the end leave the score as it is, or change it."
+        "", description="Whether the measure ignores unjudged documents at the end of the list."
     )
     needs: Literal["", "grades", "more"] = Field(
-        "", description="Whether one grade per document is enough, or more must be known."
+        "", description="Whether the measure requires one grade per document, or more data."
     )
 
 
@@ -81,19 +87,21 @@ def catalog(query: CatalogQuery) -> Catalog:
     ]
     about = {
         "best": best_match.name if best_match in matches else None,  # the measure with the typed name, in any notation
-        "found": len(matches),
+        "n_matches": len(matches),
         "total": len(all_entries),
-        "narrowed": bool(words or query.model_dump(exclude_defaults=True)),  # whether any filter is set
+        "is_filtered": bool(words or query.model_dump(exclude_defaults=True)),  # whether any filter is set
         "families": {entry.family: FAMILIES.get(entry.family, "") for entry in matches},
     }
     columns = (
         *columns_of(matches, "name", "family"),
         Column("title", list(map(usage, matches))),
-        Column("what", list(map(summary, matches))),
+        Column("description", list(map(summary, matches))),
         *columns_of(matches, "use"),
-        Column("found_as", [_found_as(entry, query.q.strip(), is_best=entry is best_match) for entry in matches]),
+        Column(
+            "matched_name", [_matched_name(entry, query.q.strip(), is_best=entry is best_match) for entry in matches]
+        ),
     )
-    return Catalog(about, (Table("measures", columns), *([] if about["narrowed"] else [common_measures_table()])))
+    return Catalog(about, (Table("measures", columns), *([] if about["is_filtered"] else [common_measures_table()])))
 
 
 @lru_cache(maxsize=1)
@@ -109,15 +117,15 @@ def common_measures_table() -> Table:
     orders = [{measure.of_list(grades) for grades in permutations((0, 1, 3))} for measure in measures]
     columns = (
         Column("measure", names, TEXT, "Measure", links=[f"/learn/{name}" for name in COMMON_MEASURES]),
-        Column("judgments", [("yes or no", "grades")[entry.properties.graded] for entry in entries], TEXT, "Judgments"),
-        Column("order", [len(scores) > 1 for scores in orders], YES_NO, "Order counts"),
-        Column("normalized", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Perfect is 1"),
+        Column("judgments", [("binary", "graded")[entry.properties.graded] for entry in entries], TEXT, "Judgments"),
+        Column("order", [len(scores) > 1 for scores in orders], YES_NO, "Depends on the order"),
+        Column("normalized", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Maximum is 1"),
         Column("use", [entry.use for entry in entries], TEXT, "Best for"),
     )
-    return Table("usual", columns, "The usual measures side by side")
+    return Table("common_measures", columns, "Common measures")
 
 
-def _found_as(entry: Entry, search_text: str, *, is_best: bool) -> str:
+def _matched_name(entry: Entry, search_text: str, *, is_best: bool) -> str:
     """Return the other name that matched the search; empty if the own name did."""
     if is_best:
         return "" if normalize_name(_base_name(search_text)) == normalize_name(entry.name) else search_text
@@ -208,7 +216,7 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
     about = {
         "name": entry.name,
         "title": pages.usage(entry),  # notation: `P@k`
-        "what": first.text,
+        "description": first.text,
         "family": entry.family,
         "definition": definition,
         "inputs": pages.describe_inputs(entry),  # inputs other than grades and rankings
@@ -216,7 +224,7 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
         "misleads": entry.misleads,
         # properties with default parameters, and the parameters that change them
         "properties": pages.describe_properties(entry),
-        "changing": pages.parameters_changing_properties(entry),
+        "property_parameters": pages.parameters_changing_properties(entry),
         "tools": entry.tools,  # names in other tools
         "examples": blocks(pages.examples(entry)),
         "command": f"judged {'rag evaluate RESPONSES' if reads_answers else 'evaluate QRELS RUN'} -m {quoted_name}",
@@ -228,7 +236,7 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
     settings = (
         *columns_of(parameters, "name", "meaning", "values"),
         Column("default", list(map(pages.describe_default, parameters))),
-        Column("behind_at", [parameter.name == entry.cutoff_name for parameter in parameters]),
+        Column("is_cutoff", [parameter.name == entry.cutoff_name for parameter in parameters]),
     )
     aliases = entry.aliases.values()
     meanings = [",".join(f"{name}={format_value(value)}" for name, value in values.items()) for values in aliases]
@@ -244,7 +252,7 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
 
 
 def _measure_table(name: str, entries: Sequence[Entry]) -> Table:
-    return Table(name, (*columns_of(entries, "name"), Column("what", list(map(pages.summary, entries)))))
+    return Table(name, (*columns_of(entries, "name"), Column("description", list(map(pages.summary, entries)))))
 
 
 def _tool_scores(example: Example | None) -> Table:
@@ -261,13 +269,13 @@ def _tool_scores(example: Example | None) -> Table:
     columns = columns_of(
         rows,
         ("tool", TEXT, "Tool"),
-        ("tool_measure", TEXT, "Its name"),
+        ("tool_measure", TEXT, "Name in the tool"),
         ("score", NUMBER, "Score"),
-        ("measure", TEXT, "In judged"),
+        ("measure", TEXT, "Name in judged"),
         ("reason", TEXT, "Difference"),
         "differs",
     )
-    return Table("elsewhere", columns, "Other tools", kinds=["differs" * row["differs"] for row in rows])
+    return Table("tool_scores", columns, "Scores of other tools", kinds=["differs" * row["differs"] for row in rows])
 
 
 def _related(entry: Entry) -> list[Entry]:

@@ -118,7 +118,7 @@ class Lesson:
     measures: list[str]  # computed for the list; the first one can be edited
     # instruction to change the list, question before the result is shown, and result with the reason
     change: str
-    ask: str
+    question: str
     answer: str
     after: str  # the list after the change
     further: list[str]  # further reading
@@ -219,12 +219,12 @@ def lesson_page(key: str) -> LessonPage:
     after = state | before | {"list": lesson.after, "missing": lesson.after_missing}
     about = {
         **STEPS[position],
-        "of": len(LESSONS),
+        "n_lessons": len(LESSONS),
         "text": [lesson.filled(text) for text in lesson.text],
         "change": lesson.change,
-        "ask": lesson.ask,
+        "question": lesson.question,
         "answer": lesson.filled(lesson.answer),
-        "changed": {"rows": changed.rows, "gone": changed.gone, "evaluator": _evaluator(after)},
+        "changed": {"rows": changed.rows, "missing_grades": changed.missing_grades, "evaluator": _evaluator(after)},
         "evaluator": _evaluator(state),
         "errors": [{name: lesson.filled(text) for name, text in error.items()} for error in lesson.errors],
         "further": lesson.further,
@@ -244,13 +244,13 @@ def _moves(lesson: Lesson) -> Table:
     """Return the table of scores before and after the change."""
     before = [score(name, lesson.typed, lesson.missing) for name in lesson.measures]
     after = [score(name, lesson.after, lesson.after_missing) for name in lesson.measures]
-    has_moved = [abs(new - old) > 1e-12 for old, new in zip(before, after, strict=True)]
+    has_changed = [abs(new - old) > 1e-12 for old, new in zip(before, after, strict=True)]
     columns = (
         Column("measure", lesson.measures, TEXT, "Measure"),
         Column("family", [parse(name).entry.name for name in lesson.measures], only="data"),
         Column("before", before, number(3), "Before"),
         Column("after", after, number(3), "After"),
-        Column("moves", has_moved, YES_NO, "Moved"),
+        Column("changed", has_changed, YES_NO, "Changed"),
     )
-    kinds = ["moves" if moved else "still" for moved in has_moved]
+    kinds = ["changed" if changed else "unchanged" for changed in has_changed]
     return Table("measures", columns, "Before and after", kinds=kinds)

@@ -24,11 +24,11 @@ from judged.scoring.measures.grammar import find_entry
 router = APIRouter(tags=["learning"])
 AdviceParameters = Annotated[chooser.AdviceQuery, Query()]
 
-_NONE = {**PROBLEMS, 404: {**PROBLEMS[400], "description": "There is none of this name."}}
+_NONE = {**PROBLEMS, 404: {**PROBLEMS[400], "description": "There is no object with this name."}}
 
 
 def _measure_by_name(
-    name: Annotated[str, Path(max_length=100, description="A measure's name, in any form that is understood.")],
+    name: Annotated[str, Path(max_length=100, description="Name of a measure, possibly with parameters, or an alias.")],
 ) -> Entry:
     try:
         return find_entry(name)
@@ -36,7 +36,7 @@ def _measure_by_name(
         raise UnknownError(str(error)) from None
 
 
-def _lesson(key: Annotated[str, Path(max_length=100, description="The key of a lesson.")]) -> LessonPage:
+def _lesson(key: Annotated[str, Path(max_length=100, description="Key of a lesson.")]) -> LessonPage:
     return lesson_page(key)
 
 
@@ -47,7 +47,7 @@ def catalog_page(request: Request, query: Annotated[listing.CatalogQuery, Query(
     groups = groupby(answer.table().records(), key=lambda row: row["family"])
     measures = {family: list(rows) for family, rows in groups}
     values: dict[str, Any] = {"measures": measures, "query": query, "steps": STEPS, "prose": prose, **answer.about}
-    return page(request, "learn.html", title="Learn", usual=listing.common_measures_table(), **values)
+    return page(request, "learn.html", title="Learn", common_measures=listing.common_measures_table(), **values)
 
 
 @router.get("/learn/lessons", include_in_schema=False)
@@ -87,13 +87,13 @@ def measures(query: Annotated[listing.CatalogQuery, Query()]) -> dict[str, Any]:
     return listing.catalog(query).to_dict()
 
 
-@router.get("/api/v1/measures/{name}", summary="All about one measure", responses=_NONE)
+@router.get("/api/v1/measures/{name}", summary="One measure", responses=_NONE)
 def measure_data(entry: Annotated[Entry, Depends(_measure_by_name)]) -> dict[str, Any]:
     """Return definition, parameters, and properties of a measure, an example, and its names in other tools."""
     return measure_page(entry.cls).to_dict()
 
 
-@router.get("/api/v1/lessons", summary="The lessons")
+@router.get("/api/v1/lessons", summary="Lessons")
 def lessons() -> list[dict[str, Any]]:
     """Return the lessons, in teaching order."""
     return STEPS
@@ -101,13 +101,13 @@ def lessons() -> list[dict[str, Any]]:
 
 @router.get("/api/v1/lessons/{key}", summary="One lesson", responses=_NONE)
 def lesson(lesson: Annotated[LessonPage, Depends(_lesson)]) -> dict[str, Any]:
-    """Return a lesson with its list, its numbers, and common errors."""
+    """Return a lesson with its list, its scores, and common errors."""
     return lesson.to_dict()
 
 
-@router.get("/api/v1/advice", summary="Which measures suit the data", responses=PROBLEMS)
+@router.get("/api/v1/advice", summary="Advice on measures", responses=PROBLEMS)
 def advice(workspace: CurrentWorkspace, query: AdviceParameters) -> dict[str, Any]:
-    """Return which measures suit the open data or described judgments, which do not, and the reasons."""
+    """Return recommended measures for the open data or for described judgments, measures to avoid, and the reasons."""
     report = chooser.advice_on(workspace, query)
     values = report.to_dict() | chooser.choices(workspace, query, report)
     return {name: value for name, value in values.items() if name != "profile" or query.about == "open"}

@@ -1,5 +1,5 @@
 /* A click on a bar or point opens its topic. Keyboard users open topics from the table. */
-document.addEventListener("drawn", ({ detail }) => {
+document.addEventListener("chart-rendered", ({ detail }) => {
   detail.view.addEventListener("click", (event, mark) => {
     const url = mark?.datum?.link;
     if (url === undefined) return;

@@ -5,13 +5,13 @@ const specs = new Map(
   [...document.querySelectorAll("script[data-spec]")].map((script) => [script.dataset.spec, JSON.parse(script.textContent)]),
 );
 
-/** Draw all charts; each dispatches the event "drawn". */
+/** Draw all charts; each dispatches the event "chart-rendered". */
 const drawAll = async () => {
   for (const container of document.querySelectorAll(".chart[data-chart]")) {
     const view = await draw(container, specs.get(container.dataset.chart));
-    if (view) container.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: { view } }));
+    if (view) container.dispatchEvent(new CustomEvent("chart-rendered", { bubbles: true, detail: { view } }));
   }
-  document.documentElement.dataset.drawn = "yes";
+  document.documentElement.dataset.chartsRendered = "yes";
 };
 
 let resizeTimer = 0;

@@ -1,7 +1,7 @@
 /* Forms: a selected option is submitted at once, and conditions on topics are suggested while typing. */
 import { requestJson, createElement } from "./elements.js";
 
-const STORAGE_KEY = "judged-chosen";
+const STORAGE_KEY = "judged-selection";
 const submitsOnChange = (form) => form?.method === "get" && form.matches("main .controls, main .choose") && !location.pathname.startsWith("/evaluator");
 
 let submitTimer = 0;

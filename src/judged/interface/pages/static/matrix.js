@@ -60,11 +60,11 @@ const show = async (url, { push = true, focus = false } = {}) => {
     return undefined;
   }
   if (push) history.pushState(null, "", url);
-  for (const id of ["selected", "picking"]) {
+  for (const id of ["selected", "topic-selection"]) {
     document.getElementById(id).replaceWith(document.adoptNode(page.getElementById(id)));
   }
   document.getElementById("count").textContent = page.getElementById("count").textContent;
-  document.getElementById("twin").href = page.getElementById("twin").getAttribute("href");
+  document.getElementById("json-link").href = page.getElementById("json-link").getAttribute("href");
   rows = rowsOf(page);
   for (const [name, view] of views) fill(name, view);
   if (focus) document.getElementById("selected-title").focus();
@@ -90,7 +90,7 @@ const listen = (view, container) => {
   let pressed = false;
   let moved = false;
   view.addSignalListener(BRUSH, (name, value) => {
-    box = value.across && value.up ? { x: roundAndSort(value.across), y: roundAndSort(value.up) } : null;
+    box = value.x_score && value.y_score ? { x: roundAndSort(value.x_score), y: roundAndSort(value.y_score) } : null;
     moved ||= pressed;
   });
   const release = () => {
@@ -121,7 +121,7 @@ const openMark = (event, mark) => {
   else clickHandled = false;
 };
 
-document.addEventListener("drawn", ({ target, detail: { view } }) => {
+document.addEventListener("chart-rendered", ({ target, detail: { view } }) => {
   const name = target.dataset.chart;
   views.set(name, view);
   if (rows.has(name)) fill(name, view);
@@ -130,7 +130,7 @@ document.addEventListener("drawn", ({ target, detail: { view } }) => {
 });
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("#selected a[href^='?'], #picking a[href^='?']");
+  const link = event.target.closest("#selected a[href^='?'], #topic-selection a[href^='?']");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   show(link.href, { focus: true });

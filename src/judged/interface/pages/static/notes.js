@@ -2,7 +2,7 @@
 import { createElement } from "./elements.js";
 
 const STORAGE_PREFIX = "judged-notes:";
-const container = document.getElementById("note-to-self") ?? document.querySelector("[data-notes]");
+const container = document.getElementById("private-note") ?? document.querySelector("[data-notes]");
 const key = STORAGE_PREFIX + container?.dataset.notes;
 const read = () => JSON.parse(localStorage.getItem(key) ?? "{}");
 
@@ -18,9 +18,9 @@ if (text) {
     if (text.value.trim()) notes[topic] = text.value;
     try {
       localStorage.setItem(key, JSON.stringify(notes));
-      status.textContent = "kept";
+      status.textContent = "saved";
     } catch {
-      status.textContent = "It cannot be kept: this browser has no room for it.";
+      status.textContent = "The note cannot be saved, because the storage of this browser is full.";
     }
   });
   const save = container.querySelector("a");
@@ -36,6 +36,6 @@ if (text) {
   const notes = read();
   for (const link of container.querySelectorAll("a[href*='/topic?']")) {
     const note = notes[new URL(link.href).searchParams.get("topic")];
-    if (note) link.after(createElement("span", { class: "rest" }, ` ✎ ${note}`));
+    if (note) link.after(createElement("span", { class: "secondary" }, ` ✎ ${note}`));
   }
 }

@@ -9,10 +9,10 @@ const dialog = (id, label, ...parts) => {
 
 const input = createElement("input", {
   type: "search", name: "q", role: "combobox", maxlength: 200, spellcheck: "false", autocomplete: "off", "aria-expanded": "true",
-  "aria-controls": "places", "aria-autocomplete": "list", "aria-label": "Find a topic, run, measure or page",
+  "aria-controls": "search-results", "aria-autocomplete": "list", "aria-label": "Find a topic, run, measure, or page",
   placeholder: "Topic, run, measure, page",
 });
-const list = createElement("ul", { id: "places", role: "listbox", "aria-label": "What was found" });
+const list = createElement("ul", { id: "search-results", role: "listbox", "aria-label": "Matches" });
 const status = createElement("p", { class: "note", role: "status" });
 const form = createElement("form", { action: "/search" }, input);
 const palette = dialog("palette", "Find", form, list, status);
@@ -32,16 +32,16 @@ const search = async () => {
   const requestNumber = ++requestCount;
   const response = await requestJson(`/api/v1/search?${new URLSearchParams({ q: input.value })}`).catch(() => null);
   if (requestNumber !== requestCount) return; // a newer request exists
-  const matches = response?.found ?? [];
+  const matches = response?.matches ?? [];
   list.replaceChildren(
     ...matches.map((match, i) => {
-      const row = createElement("li", { role: "option", id: `place-${i}` }, createElement("b", {}, match.name), ` ${match.text} `, createElement("span", { class: "rest" }, match.kind));
+      const row = createElement("li", { role: "option", id: `result-${i}` }, createElement("b", {}, match.name), ` ${match.text} `, createElement("span", { class: "secondary" }, match.kind));
       row.addEventListener("click", () => location.assign(match.address));
       row.dataset.address = match.address;
       return row;
     }),
   );
-  status.textContent = matches.length ? "" : response ? "Nothing is called so." : "The workbench does not answer.";
+  status.textContent = matches.length ? "" : response ? "No matches." : "The workbench does not respond.";
   selectRow(0);
 };
 input.addEventListener("input", search);
@@ -76,9 +76,9 @@ const help = () => {
     const name = control.labels?.[0] ?? control.querySelector(".word") ?? control;
     return row(control.getAttribute("aria-keyshortcuts"), name.textContent.replace(control.querySelector?.("kbd")?.textContent ?? "", "").trim());
   });
-  const shared = [["/ Ctrl+K", "find a topic, run, measure or page"], ["?", "show these keys"], ["Esc", "close"]].map((pair) => row(...pair));
+  const shared = [["/ Ctrl+K", "find a topic, run, measure, or page"], ["?", "show keyboard shortcuts"], ["Esc", "close"]].map((pair) => row(...pair));
   const close = createElement("button", { type: "button" }, "Close");
-  const helpDialog = dialog("keys-of-page", "Keys", createElement("h2", {}, "Keys"), createElement("dl", {}, ...shared, ...pageKeys, ...controls), close);
+  const helpDialog = dialog("keyboard-help", "Keyboard shortcuts", createElement("h2", {}, "Keyboard shortcuts"), createElement("dl", {}, ...shared, ...pageKeys, ...controls), close);
   close.addEventListener("click", () => helpDialog.close());
   helpDialog.addEventListener("close", () => helpDialog.remove());
   helpDialog.showModal();

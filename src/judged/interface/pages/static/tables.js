@@ -55,7 +55,7 @@ const sortable = (table) => {
   }
 };
 const filter = (container, table) => {
-  const status = createElement("span", { class: "rest", role: "status" });
+  const status = createElement("span", { class: "secondary", role: "status" });
   const input = createElement("input", { type: "search", "aria-label": `Filter ${container.ariaLabel}`, placeholder: "Filter rows" });
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/);
@@ -94,7 +94,7 @@ const picture = async (view, format) => {
   await view.background("transparent").runAsync();
   return blob;
 };
-document.addEventListener("drawn", ({ target, detail: { view } }) => {
+document.addEventListener("chart-rendered", ({ target, detail: { view } }) => {
   target.parentElement.querySelector(".save-menu.picture")?.remove();
   const name = target.dataset.chart;
   const formatButtons = ["svg", "png"].map((format) => button(format.toUpperCase(), async () => save(await picture(view, format), `${name}.${format}`)));

@@ -22,7 +22,7 @@ const drawMoves = () => {
   lines.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
   const paths = documentPairs().map(([left, right]) => {
     const [from, to] = [left, right].map((element) => {
-      const rectangle = element.querySelector(".what").getBoundingClientRect();
+      const rectangle = element.querySelector(".document-title").getBoundingClientRect();
       return rectangle.top - box.top + Math.min(rectangle.height / 2, 10);
     });
     const path = document.createElementNS(SVG, "path");
@@ -92,7 +92,7 @@ document.addEventListener(
     const details = event.target;
     if (!details.open || details.dataset.document === undefined || details.dataset.read) return;
     details.dataset.read = "yes";
-    read(details.querySelector(".said"), details.dataset);
+    read(details.querySelector(".document-text"), details.dataset);
   },
   true,
 );

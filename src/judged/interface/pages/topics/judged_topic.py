@@ -34,13 +34,15 @@ def check_topic(workspace: Workspace, query_id: str) -> None:
     if query_id not in workspace.qrels.index.codes:
         shorten = truncated(80).write
         suggestions = ", ".join(map(shorten, similar_ids(workspace.query_ids, query_id)))
-        raise InputError(f"topic {shorten(query_id)!r} is not in the judgments", fix=f"similar are {suggestions}")
+        raise InputError(
+            f"the judgments have no topic {shorten(query_id)!r}", fix=f"use a similar topic: {suggestions}"
+        )
 
 
 def check_topics_independent(measure: Measure) -> None:
     """Raise an error if the score of a topic depends on other topics, so that one topic has no score alone."""
     if not measure.properties.topics_independent:
-        problem = f"{measure} of one topic depends on the other topics, so it cannot be computed for one topic alone"
+        problem = f"{measure} cannot be computed for a single topic, because it depends on the other topics"
         raise MeasureError(f"{problem}. Fix: use another measure, such as nDCG@10 or AP")
 
 
@@ -124,12 +126,12 @@ def tools(
         rows,
         *("run", "measure"),
         ("tool", TEXT, "Tool"),
-        ("tool_measure", TEXT, "Its name"),
-        ("printed", ANY, "It prints"),
-        ("reason", TEXT, "Reason for the difference"),
+        ("tool_measure", TEXT, "Name in the tool"),
+        ("printed", ANY, "Reported score"),
+        ("reason", TEXT, "Rule that causes the difference"),
     )
     groups = [f"{measure} of {row['run']}: {decimal(scores[row['run']])}" for row in rows]
-    return Table("tools", columns, "What other tools report", groups=groups), notes
+    return Table("tools", columns, "Scores of other tools", groups=groups), notes
 
 
 _SNIPPET = 180  # characters
@@ -171,7 +173,10 @@ def documents(
         row["shown"] = doc in visible_docs
         for run, positions in positions_by_run.items():
             position, tied = positions.get(doc, (None, False))
-            row |= {f"place:{run}": position, f"rank:{run}": position if is_ranked[run] else None}  # a set has no ranks
+            row |= {
+                f"position:{run}": position,
+                f"rank:{run}": position if is_ranked[run] else None,
+            }  # a set has no ranks
             row |= {f"tied:{run}": tied and is_ranked[run]}
         change = changes_by_doc.get(doc)
         row |= {"moved": change.movement if change else "", "change": change and change.changes[0]}

@@ -59,9 +59,9 @@ def _list_values(workspace: Workspace, query: TopicListQuery, answer: TopicList 
     }
 
 
-@answer_page(router, "topics.html", "/topics", "Topics", "A page of the list of topics", _list_values)
+@answer_page(router, "topics.html", "/topics", "Topics", "List of topics", _list_values)
 def list_of_topics(workspace: CurrentWorkspace, query: Annotated[TopicListQuery, Query()]) -> TopicList:
-    """Return ids, texts, counts of judgments, and scores of the runs: sorted, searched, filtered, 50 per page."""
+    """Return topics with their queries, counts of judgments, and scores of the runs, 50 per page."""
     return topics(workspace, query)
 
 
@@ -82,8 +82,8 @@ def topic_page(request: Request, workspace: CurrentWorkspace, query: Annotated[T
     documents = tables["documents"].records()
     lists: list[dict[str, Any]] = []
     for run in facts["runs"]:
-        rows = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= query.cutoff]
-        lists.append({**row_by_run[run], "documents": sorted(rows, key=itemgetter(f"place:{run}"))})
+        rows = [row for row in documents if 0 < (row[f"position:{run}"] or 0) <= query.cutoff]
+        lists.append({**row_by_run[run], "documents": sorted(rows, key=itemgetter(f"position:{run}"))})
     store = labels_with_topic(workspace, query.topic)
     values: dict[str, Any] = {
         "scale": store.scale if store is not None else (),
@@ -102,39 +102,39 @@ def _missed(documents: Table, lists: Sequence[dict[str, Any]]) -> Table:
     is_visible = documents.column("shown").values
     missed = documents.take([row for row, is_listed in enumerate(is_visible) if not is_listed])
     for row in lists:
-        name = f"place:{row['run']}"
+        name = f"position:{row['run']}"
         positions = missed.column(name).values
         returned = "rank {:,}" if row["ranked"] else "returned"
         texts = [returned.format(position) if position else "not returned" for position in positions]
         missed = missed.changed(name, values=texts, show=TEXT, title=row["run"])
     missed = missed.changed("doc_id", title="Document", show=TEXT).changed("grade", title="Grade", show=significant())
-    return missed.showing("doc_id", "grade", *(f"place:{row['run']}" for row in lists))
+    return missed.showing("doc_id", "grade", *(f"position:{row['run']}" for row in lists))
 
 
-@router.get("/api/v1/topic", summary="Everything about one topic", responses=PROBLEMS)
+@router.get("/api/v1/topic", summary="One topic", responses=PROBLEMS)
 def topic_data(workspace: CurrentWorkspace, query: Annotated[TopicQuery, Query()]) -> dict[str, Any]:
     """Return the judged lists of one or two runs, their scores, losses by stage, and score ranges."""
     return topic(workspace, query).to_dict()
 
 
-@router.get("/api/v1/topic/explain", summary="How one score is computed", responses=PROBLEMS)
+@router.get("/api/v1/topic/explain", summary="Explanation of a score", responses=PROBLEMS)
 def explanation_data(workspace: CurrentWorkspace, query: Annotated[ExplanationQuery, Query()]) -> dict[str, Any]:
-    """Return every step of the calculation, in full precision."""
+    """Return each step of the computation, with full precision."""
     measure = parse(query.measure)
     check_topics_independent(measure)
     return explain_list(judged_topic(workspace, query.topic, query.run), measure, query.topic).to_dict()
 
 
-@router.get("/api/v1/document", summary="The text of one document", responses=PROBLEMS)
+@router.get("/api/v1/document", summary="Text of a document", responses=PROBLEMS)
 def document_data(workspace: CurrentWorkspace, query: Annotated[TopicDocumentQuery, Query()]) -> dict[str, Any]:
-    """Return title and text of a judged or returned document; plain text, cut at a length."""
+    """Return the title and the text of a judged or returned document, as plain text up to a maximum length."""
     texts = workspace.texts
     if texts is None:
-        fix = "open a collection as well: judged serve --texts FILE"
-        raise InputError("no texts of documents are open", fix=fix)
+        fix = "open a collection: judged serve --texts FILE"
+        raise InputError("no document texts are open", fix=fix)
     if query.doc_id not in texts:
-        fix = "use a document that is judged or returned by a run, and contained in the collection"
-        raise InputError(f"document {query.doc_id!r} has no text", fix=fix)
+        fix = "use a document of the collection that is judged or returned by a run"
+        raise InputError(f"the document {query.doc_id!r} has no text", fix=fix)
     text = texts.text(query.doc_id)
     start = text[: query.length]
     document: dict[str, Any] = {"doc_id": query.doc_id, "title": texts.title(query.doc_id), "text": start}

@@ -66,7 +66,7 @@ def losses(
     names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking", "retrieved", "relevant")
     for judged in lists:
         run, query_id = judged.run.name, judged.query_ids[0]
-        sentence = f"{run} has nothing for this topic: everything is lost."
+        sentence = f"{run} returned nothing for this topic, so the whole score is lost."
         row: dict[str, Any] = {"run": run, **dict.fromkeys(names), "verdict": "", "sentence": sentence}
         rows.append(row)
         if not judged.present[0]:
@@ -88,14 +88,14 @@ def losses(
         rows,
         ("run", TEXT, "Run"),
         ("score", NUMBER, "Score"),
-        ("attainable_candidates", NUMBER, "Could reach"),
-        ("best", NUMBER, "Best"),
-        ("lost_candidates", NUMBER, "Lost by candidates"),
-        ("lost_ranking", NUMBER, "Lost by ranking"),
+        ("attainable_candidates", NUMBER, "Attainable"),
+        ("best", NUMBER, "Maximum"),
+        ("lost_candidates", NUMBER, "Candidate loss"),
+        ("lost_ranking", NUMBER, "Ranking loss"),
         *("retrieved", "relevant", "verdict", "sentence"),
     )
-    found_column = Column("of", found_texts, title="Relevant found", only="people")
-    return Table("losses", (*columns, found_column), "Where it was lost"), tuple(notes)
+    found_column = Column("of", found_texts, title="Relevant returned", only="people")
+    return Table("losses", (*columns, found_column), "Losses by stage"), tuple(notes)
 
 
 def score_ranges(lists: Sequence[Judged], scores: Sequence[float], measure: Measure) -> Table:
@@ -105,10 +105,10 @@ def score_ranges(lists: Sequence[Judged], scores: Sequence[float], measure: Meas
         if not judged.present[0]:
             continue
         unchanged = {"low": value, "high": value}  # for a score that cannot change
-        ties = {**unchanged, "kind": "", "sentence": "The run is a set: it has no order."}
+        ties = {**unchanged, "kind": "", "sentence": "The run is an unranked set."}
         if judged.ranked:
             ties = _score_range(tie_range, judged, measure, value, "order of documents with equal scores")
-        grades = {**unchanged, "kind": "exact", "sentence": "Every document that it returned is judged."}
+        grades = {**unchanged, "kind": "exact", "sentence": "All returned documents are judged."}
         if unjudged := int(judged.returned[0]) - len(judged.rank):
             description = f"grades of its {counted(unjudged, 'unjudged document')}"
             grades = _score_range(unjudged_range, judged, measure, value, description)
@@ -117,13 +117,13 @@ def score_ranges(lists: Sequence[Judged], scores: Sequence[float], measure: Meas
     columns = columns_of(
         rows,
         ("run", TEXT, "Run"),
-        ("by", TEXT, "By"),
-        ("low", NUMBER, "Least"),
+        ("by", TEXT, "Source"),
+        ("low", NUMBER, "Minimum"),
         ("score", NUMBER, "Score"),
-        ("high", NUMBER, "Greatest"),
+        ("high", NUMBER, "Maximum"),
         *("reason", "kind", "sentence"),  # `kind` is empty if the range is unknown
     )
-    return Table("reaches", columns, "What could still change the score", labels=2)
+    return Table("score_ranges", columns, "Possible range of the score", labels=2)
 
 
 def _score_range(
@@ -244,8 +244,8 @@ def _topic(workspace: Workspace, query: TopicQuery, saved_labels: tuple[tuple[st
         "candidates": CANDIDATE_CUTOFF,
         **_position(workspace, query),
         "runs": tuple(runs),
-        "kept_grades": dict(saved_labels),
-        "explained": [
+        "saved_grades": dict(saved_labels),
+        "explanations": [
             {"run": run, "measure": str(explained_measure), "score": None, "problem": problem}
             | (explanation.to_dict() if explanation else {})
             for run, (explanation, problem) in zip(runs, explanations, strict=True)
@@ -275,7 +275,7 @@ def _selected_runs(workspace: Workspace, query: TopicQuery) -> list[str]:
     """Return the runs of the page: the requested ones, or the baseline and the best other run."""
     requested = [*dict.fromkeys(filter(None, (query.first, query.second)))]
     if requested and not workspace.lists:
-        raise InputError(f"no run {requested[0]!r} is open", fix="open runs too: judged serve QRELS RUN")
+        raise InputError(f"no run {requested[0]!r} is open", fix="open runs: judged serve QRELS RUN")
     for name in requested:
         workspace.judged(name)
     if query.first:
@@ -298,7 +298,7 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Me
             better = lists[pair.sign > 0].run.name if pair.sign else None if math.isnan(pair.difference) else ""
             row |= {"difference": pair.difference, "better": better}
         rows.append(row)
-    better_text = Show(lambda run: run or "the same", "string")
+    better_text = Show(lambda run: run or "equal", "string")
     difference_columns = (("difference", CHANGE, "Difference"), ("better", better_text, "Better"))
     columns = columns_of(
         rows,
@@ -307,7 +307,7 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Me
         *(difference_columns if len(lists) == 2 else ("difference", "better")),
         "problem",
     )
-    return Table("scores", columns, "Scores of this topic", kinds=["chosen", *[""] * (len(rows) - 1)])
+    return Table("scores", columns, "Scores of this topic", kinds=["selected", *[""] * (len(rows) - 1)])
 
 
 def _all_runs(workspace: Workspace, query_id: str, measure: Measure, visible_runs: Sequence[str]) -> Table:
@@ -333,10 +333,10 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, visible_run
         ("run", TEXT, "Run"),
         ("score", NUMBER, "Score"),
         ("returned", COUNT, "Returned"),
-        ("shown", TEXT, "Show it"),
+        ("shown", TEXT, "Show"),
         *("unjudged", "ranked"),
     )
-    return Table("all_runs", columns, f"All runs by {measure}", kinds=["chosen" * bool(row["shown"]) for row in rows])
+    return Table("all_runs", columns, f"All runs by {measure}", kinds=["selected" * bool(row["shown"]) for row in rows])
 
 
 def _position(workspace: Workspace, query: TopicQuery) -> dict[str, Any]:
@@ -345,8 +345,8 @@ def _position(workspace: Workspace, query: TopicQuery) -> dict[str, Any]:
     ids, topic_code = workspace.query_ids, workspace.qrels.index.codes[query.topic]
     position = order.index(topic_code) if topic_code in order else -1
     return {
-        "place": position + 1,
-        "of": len(order),
+        "position": position + 1,
+        "total": len(order),
         "previous": ids[order[position - 1]] if position > 0 else None,
         "next": ids[order[position + 1]] if 0 <= position < len(order) - 1 else None,
     }
@@ -365,10 +365,12 @@ def _notes(workspace: Workspace, lists: Sequence[Judged]) -> list[Note]:
     for judged in lists:
         run = judged.run.name
         if not judged.present[0]:
-            notes.append(Note("nothing-returned", f"{run} has nothing for this topic: it counts as an empty list."))
+            notes.append(
+                Note("nothing-returned", f"{run} returned nothing for this topic. It is scored as an empty list.")
+            )
         if not judged.ranked:
-            notes.append(Note("no-scores", f"{run} has no scores: its documents are a set, and no order is shown."))
+            notes.append(Note("no-scores", f"{run} has no scores. Its documents are an unranked set."))
     if lists and workspace.texts is None:
-        text = "No texts of documents are open: only their ids are shown. Open a collection to read them."
+        text = "No document texts are open, so only IDs are shown. Open a collection to show texts."
         notes.append(Note("no-texts", text))
     return notes

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 class TopicOrderQuery(ScoredQuery):
     """Which topics a list has, and their order. Pages of single topics keep these parameters, for next and previous."""
 
-    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="The measure of the scores.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="Measure of the scores.")
     sort: str = Field(
         "query_id",
         max_length=1000,
-        description="query_id, query, relevant, judged, mean, spread, or run:NAME; with - before it, descending.",
+        description="query_id, query, relevant, judged, mean, spread, or run:NAME; descending with - in front.",
     )
-    q: str = Field("", max_length=500, description="Words that id or query text must hold.")
-    where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
+    q: str = Field("", max_length=500, description="Words that the ID or the query must contain.")
+    where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     runs: list[str] = Field(
-        [], max_length=200, description="The runs whose scores make columns, mean and spread; the best 12 without it."
+        [], max_length=200, description="Runs whose scores are shown, with their mean and spread. Default: the best 12."
     )
 
     @property
@@ -53,43 +53,45 @@ class TopicOrderQuery(ScoredQuery):
 class TopicListQuery(TopicOrderQuery):
     """Parameters of the list of topics."""
 
-    page: int = Field(1, ge=0, le=1_000_000, description="Which page of the list; 0 for all.")
+    page: int = Field(1, ge=0, le=1_000_000, description="Page number of the list, or 0 for all topics.")
 
 
 class TopicQuery(TopicOrderQuery):
     """Parameters of the page of a topic."""
 
-    topic: str = Field(max_length=LONGEST, description="The topic's id.")
+    topic: str = Field(max_length=LONGEST, description="Topic ID.")
     first: str | None = Field(
-        None, max_length=LONGEST, description="The run on the left; without it the baseline, or the best."
+        None, max_length=LONGEST, description="Run on the left. Default: the baseline, or the best run."
     )
     second: str | None = Field(
-        None, max_length=LONGEST, description="The run on the right; another one without both, none where it is empty."
+        None,
+        max_length=LONGEST,
+        description="Run on the right; empty for none. Default: the best other run, if `first` is not set either.",
     )
-    cutoff: int = Field(10, ge=1, le=100, description="How many documents of each list are shown.")
-    explain: str = Field("", max_length=300, description="The measure that is explained; the chosen one without it.")
-    tools: bool = Field(default=False, description="Whether to ask what other tools report.")
-    doc_id: str = Field(
-        "", max_length=LONGEST, description="A document that is given another grade, to see what it does."
+    cutoff: int = Field(10, ge=1, le=100, description="Number of documents of each list to show.")
+    explain: str = Field("", max_length=300, description="Measure to explain. Default: `measure`.")
+    tools: bool = Field(default=False, description="Whether to show the scores of other tools.")
+    doc_id: str = Field("", max_length=LONGEST, description="Document whose grade is changed, to see the effect.")
+    grade: float | None = Field(
+        None, allow_inf_nan=False, description="Changed grade of the document. It is not saved."
     )
-    grade: float | None = Field(None, allow_inf_nan=False, description="Its other grade; nothing is saved.")
-    saved: bool = Field(default=False, description="Whether that grade was just saved as a label.")
+    saved: bool = Field(default=False, description="Whether the changed grade was just saved as a label.")
 
 
 class ExplanationQuery(Parameters):
     """Parameters of the explanation of a score."""
 
-    topic: str = Field(max_length=LONGEST, description="The topic's id.")
-    run: str = Field(max_length=LONGEST, description="The run.")
-    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="The measure.")
+    topic: str = Field(max_length=LONGEST, description="Topic ID.")
+    run: str = Field(max_length=LONGEST, description="Run.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="Measure.")
 
 
 class TopicDocumentQuery(Parameters):
     """Parameters of the text of a document."""
 
-    doc_id: str = Field(max_length=LONGEST, description="The document's id.")
-    topic: str = Field("", max_length=LONGEST, description="The topic whose words are to be marked.")
-    length: int = Field(4000, ge=1, le=10_000_000, description="So many characters of the text at most.")
+    doc_id: str = Field(max_length=LONGEST, description="Document ID.")
+    topic: str = Field("", max_length=LONGEST, description="Topic whose query words are highlighted.")
+    length: int = Field(4000, ge=1, le=10_000_000, description="Maximum number of characters of the text.")
 
 
 MAX_BARS = 400
@@ -136,7 +138,7 @@ def topics(workspace: Workspace, query: TopicListQuery) -> TopicList:
         "runs": runs,
         "other_runs": [name for name in workspace.run_names if name not in runs],
         "total": paging.total,
-        "of": len(table),  # without search and expression
+        "all_topics": len(table),  # without search and expression
         "page": paging.page,
         "pages": paging.last,
     }
@@ -152,18 +154,19 @@ def _means_chart(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple
         best_first_order(means[scored].tolist(), lower_is_better=measure.properties.higher_is_better is False)
     ]
     subject = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
-    sentence = f"{counted(len(table), 'topic')}; none has a score by {measure}."
+    sentence = f"None of {counted(len(table), 'topic')} has a score by {measure}."
     if len(order):
         top, low = (f"{decimal(float(means[row]), 3)} on {query_ids[row]}" for row in order[[0, -1]])
         zero_topics = int((means[scored] == 0).sum())
-        zero_note = f"; it is 0 on {zero_topics:,}" if zero_topics else ""
-        sentence = f"{measure} of {counted(len(order), 'topic')}, {subject}, goes from {top} to {low}{zero_note}."
+        zero_note = f" It is 0 on {counted(zero_topics, 'topic')}." if zero_topics else ""
+        sentence = f"{measure} of {subject} ranges from {top} to {low}, over {counted(len(order), 'topic')}.{zero_note}"
     bar_rows = order[np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).round().astype(np.int64)]
     table = replace(table.changed("mean", only="").take(bar_rows.tolist()), only="people")
     ids = table.column("query_id").values
     links = [f"/topic{query_string({'topic': name, 'measure': str(measure)})}" for name in ids]
     table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
-    note = f"One bar per topic: {subject}." + f" {MAX_BARS} of {len(order):,} are drawn." * (len(order) > MAX_BARS)
+    note = f"Each bar is the score of {subject} on one topic."
+    note += f" The chart shows {MAX_BARS} of {len(order):,} topics." * (len(order) > MAX_BARS)
     title, x_title = f"{measure} by topic, best first", "topics, best first"
     chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=x_title, y_title=str(measure))
     return sentence, replace(chart, height=160)
@@ -222,7 +225,7 @@ def ordered_topics(workspace: Workspace, query: TopicOrderQuery) -> Ints:
     mask = mask & contains_words(query.q, columns["query_id"], columns["query"])
     falling, name = query.sort.startswith("-"), query.sort.removeprefix("-")
     if name not in columns:
-        raise InputError(f"topics cannot be sorted by {name!r}", fix=f"use one of {', '.join(columns)}")
+        raise InputError(f"there is no column {name!r}", fix=f"sort by one of {', '.join(columns)}")
     values = [text.casefold() for text in columns[name]] if name == "query" else columns[name]
     order = np.array(order_by(values, descending=falling), dtype=np.int64)  # missing scores are last in both directions
     return order[mask[order]]

@@ -31,7 +31,7 @@ export const draggable = (list, rows, handlers) => {
     if (!drag) return;
     const { row, handle, pointerId } = drag;
     drag = null;
-    row.classList.remove("held");
+    row.classList.remove("dragged");
     row.style.transform = "";
     if (handle.hasPointerCapture(pointerId)) handle.releasePointerCapture(pointerId);
     removeEventListener("keydown", escape, true);
@@ -51,7 +51,7 @@ export const draggable = (list, rows, handlers) => {
     const row = handle.closest(".row");
     drag = { row, handle, pointerId: event.pointerId, offset: event.clientY - row.getBoundingClientRect().top };
     handle.setPointerCapture(event.pointerId);
-    row.classList.add("held");
+    row.classList.add("dragged");
     addEventListener("keydown", escape, true);
     handlers.hold(rows().indexOf(row));
   });

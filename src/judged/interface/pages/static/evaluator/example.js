@@ -20,7 +20,7 @@ class Example {
       },
       answer: (html) => this.#showAnswer(parse(html)),
       problem: (error) => this.body && showError(this.#find("problem"), error),
-      say: (text) => setText(this.#find("said"), text),
+      say: (text) => setText(this.#find("announcement"), text),
     });
     this.session.refresh();
   }
@@ -33,9 +33,9 @@ class Example {
     const isFirst = !this.body;
     const [current, text] = [this.body ?? body, body].map((element) => element.querySelector(".score > .value").textContent);
     if (isFirst) this.#replaceContent(body);
-    setText(this.#find("was"), current === text ? "" : `was ${current}`);
+    setText(this.#find("previous-score"), current === text ? "" : `previously ${current}`);
     setText(this.#find("score > .value"), text);
-    if (!isFirst) for (const name of ["how", "whole"]) this.#find(name).replaceWith(body.querySelector(`.${name}`));
+    if (!isFirst) for (const name of ["calculation-box", "evaluator-link"]) this.#find(name).replaceWith(body.querySelector(`.${name}`));
     this.container.dispatchEvent(new CustomEvent("evaluated", { bubbles: true }));
   }
 

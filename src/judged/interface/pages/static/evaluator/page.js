@@ -9,16 +9,16 @@ import { withoutNames, withCopy, readState, SETTINGS, swapped, writeState } from
 
 const API = "/api/v1/evaluator";
 const HISTORY_DELAY = 100; // a held key makes one history entry; browsers limit their number per minute
-const WORKING_DELAY = 250; // before the calculation is requested, so that the numbers of a next key come first
+const CALCULATION_DELAY = 250; // before the calculation is requested, so that the numbers of a next key come first
 const PINS_KEY = "judged-pins"; // storage key of the last pinned measures
 
 const $ = (id) => document.getElementById(id);
-const workings = new Latest();
+const calculations = new Latest();
 const views = {};
 const view = { query: $("evaluator").dataset.query, state: null, timer: 0 }; // visible numbers belong to `state`, all numbers to `complete`
 
 /** Show a message above the measures, and announce it to screen readers. */
-const announce = (text) => setText($("said"), text);
+const announce = (text) => setText($("announcement"), text);
 
 /** Show the error of a state; the numbers of the last valid state stay. */
 const showProblem = (error) => showError($("problem"), error);
@@ -97,7 +97,7 @@ function showState({ state, top }) {
   const hasTwo = state.other !== null;
   $("evaluator").classList.toggle("two", hasTwo);
   updateAttribute($("evaluator"), "data-top", top);
-  $("second").hidden = !hasTwo;
+  $("second-list").hidden = !hasTwo;
   $("compare").hidden = hasTwo;
   setText($("list-title"), hasTwo ? "List A" : "List");
   for (const [side, view] of Object.entries(views)) view.show(state[side] ?? [], top);
@@ -115,7 +115,7 @@ function showAnswer(html, state, { only }) {
   clearTimeout(undoHistory.timer);
   undoHistory.timer = setTimeout(pushHistory, HISTORY_DELAY);
   clearTimeout(view.timer);
-  if (name) view.timer = setTimeout(() => requestWorking(writeState(state), name), WORKING_DELAY);
+  if (name) view.timer = setTimeout(() => requestCalculation(writeState(state), name), CALCULATION_DELAY);
   document.dispatchEvent(new CustomEvent("evaluated"));
 }
 
@@ -125,24 +125,24 @@ function arrange({ settings }) {
 }
 
 /** Request and show the calculation of the focused measure; open steps stay open. */
-const requestWorking = (query, name) => workings.run(async (signal) => {
+const requestCalculation = (query, name) => calculations.run(async (signal) => {
   const request = `${query}&measure=${encodeURIComponent(name)}`;
-  if (query !== session.query || request === view.workingRequest) return;
+  if (query !== session.query || request === view.calculationRequest) return;
   try {
-    const working = parse(await requestJson(`${API}/working?${request}`, { signal }));
+    const calculation = parse(await requestJson(`${API}/calculation?${request}`, { signal }));
     if (query !== session.query) return; // a newer state has its own request
-    working.querySelector(".sheets").open = $("working").querySelector(".sheets")?.open;
-    $("working").replaceChildren(working);
-    view.workingRequest = request;
+    calculation.querySelector(".sheets").open = $("calculation").querySelector(".sheets")?.open;
+    $("calculation").replaceChildren(calculation);
+    view.calculationRequest = request;
   } catch (error) {
-    if (error.name !== "AbortError") setText($("working"), error.message);
+    if (error.name !== "AbortError") setText($("calculation"), error.message);
   }
 });
 
 /** Show the error of a field; an empty text removes it. */
 const showFieldError = (field, error) => {
   updateAttribute(field, "aria-invalid", error ? "true" : null);
-  setText($(`${field.name}-wrong`), error);
+  setText($(`${field.name}-error`), error);
 };
 
 /** Fill the fields with the settings of the state. */
@@ -160,7 +160,7 @@ const applySetting = ({ target: field }) => {
   const { name } = field, { rule, default: defaultValue } = field.dataset;
   if (!SETTINGS.includes(name)) return;
   const current = session.state.settings[name] || defaultValue;
-  const error = field.checkValidity() ? "" : `${rule}.${current ? ` The numbers are still for ${current}.` : ""}`;
+  const error = field.checkValidity() ? "" : `${rule}.${current ? ` The scores still use ${current}.` : ""}`;
   if (rule) showFieldError(field, error);
   if (!error) session.set(name, field.value.trim() === defaultValue ? "" : field.value.trim());
 };
@@ -178,22 +178,22 @@ const ON_CLICK = {
     }
   },
   compare: () => {
-    session.apply(withCopy(session.state), { message: "A second list, a copy of the first, stands beside it." });
+    session.apply(withCopy(session.state), { message: "The second list is a copy of the first list." });
     views.other.focus(0);
   },
-  single: () => {
+  "remove-second": () => {
     session.apply({ ...session.state, other: null }, { message: "The second list was removed." });
     $("compare").focus();
   },
   swap: () => session.apply(swapped(session.state, views.other.names), { message: "A and B were swapped." }),
-  own: () => session.apply(withoutNames(session.state), {
-    message: "Grades of B are its own now: each of its documents is taken for one of A with the same grade, where there is one.",
+  "separate-grades": () => session.apply(withoutNames(session.state), {
+    message: "B is now graded separately. Each document of B is matched with a document of A that has the same grade, or is a new document.",
   }),
 };
 
 const start = () => {
   view.state = view.complete = session.state;
-  view.workingRequest = `${session.query}&measure=${encodeURIComponent($("working").firstElementChild?.dataset.name)}`;
+  view.calculationRequest = `${session.query}&measure=${encodeURIComponent($("calculation").firstElementChild?.dataset.name)}`;
   undoHistory.states[undoHistory.index] = session.state;
   history.replaceState({ index: undoHistory.index, query: view.query }, "");
   fillSettings();
@@ -204,7 +204,7 @@ const start = () => {
   $("settings").addEventListener("submit", (event) => event.preventDefault());
   const search = $("find-measure");
   $("filter").addEventListener("input", () => measures.find($("filter").value, (text, first) => {
-    setText($("found"), text);
+    setText($("search-status"), text);
     search.dataset.first = first ?? "";
   }));
   search.addEventListener("submit", (event) => {

@@ -4,10 +4,10 @@ import { updateAttribute, morph, setText } from "./dom.js";
 export class Row {
   constructor(element) {
     this.element = element;
-    for (const name of ["handle", "rank", "grades", "any", "more", "doc", "remove"])
+    for (const name of ["handle", "rank", "grades", "entry", "more", "doc", "remove"])
       this[name] = element.querySelector(`:scope > .${name}`);
-    this.any.addEventListener("blur", () => this.#finish(true));
-    this.any.addEventListener("keydown", (event) => {
+    this.entry.addEventListener("blur", () => this.#finish(true));
+    this.entry.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Enter" || event.key === "Escape") this.#finish(event.key === "Enter");
     });
@@ -64,26 +64,26 @@ export class Row {
 
   /** The control to focus: the selected grade, or the field for any number. */
   get focus() {
-    return this.onFinish ? this.any : this.grades.querySelector("[aria-checked=true]");
+    return this.onFinish ? this.entry : this.grades.querySelector("[aria-checked=true]");
   }
 
   /** Replace the buttons by a field for any number. */
   edit(text, onFinish) {
     this.onFinish = onFinish;
     this.grades.hidden = true;
-    this.any.hidden = false;
-    this.any.value = text;
-    this.any.focus();
-    this.any.setSelectionRange(text.length, text.length);
+    this.entry.hidden = false;
+    this.entry.value = text;
+    this.entry.focus();
+    this.entry.setSelectionRange(text.length, text.length);
   }
 
   #finish(isAccepted) {
     const { onFinish } = this;
     if (!onFinish) return;
     this.onFinish = null; // before hiding the field, which blurs it and would call this again
-    const text = this.any.value.trim().replace(",", ".");
-    const hadFocus = document.activeElement === this.any;
-    this.any.hidden = true;
+    const text = this.entry.value.trim().replace(",", ".");
+    const hadFocus = document.activeElement === this.entry;
+    this.entry.hidden = true;
     this.grades.hidden = false;
     if (isAccepted && text !== "" && Number.isFinite(Number(text))) onFinish(Number(text));
     if (hadFocus) this.focus?.focus();

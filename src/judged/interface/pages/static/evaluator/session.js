@@ -41,7 +41,7 @@ export class Latest {
 
 export class Session {
   /** @param callbacks { path(query, state), state(session), answer(answer, state, { only }), problem(error or null),
-      say(text), inView() the families in view, if only they should be asked for first } */
+      say(text), inView() the visible families, which are requested first } */
   constructor(state, callbacks) {
     const top = edit.topGrade(state);
     Object.assign(this, { state, callbacks, top, before: null, drag: null, grading: null, requests: new Latest() });
@@ -96,7 +96,7 @@ export class Session {
   grade(side, index, grade) {
     const { doc, grade: oldGrade } = this.state[side][index];
     if (oldGrade === grade) return;
-    const message = `${doc || `Rank ${index + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${oldGrade ?? "unjudged"}.`;
+    const message = `${doc || `Rank ${index + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, previously ${oldGrade ?? "unjudged"}.`;
     const first = this.grading ?? this.state; // successive grades are one change, whose total effect is shown
     this.#edit(side, edit.graded(this.state, side, index, grade), message, first);
     this.grading = first;
@@ -113,7 +113,7 @@ export class Session {
   }
 
   add(side, index) {
-    if (this.state[side].length >= edit.LONGEST) return this.callbacks.say(`A list has at most ${edit.LONGEST} documents.`);
+    if (this.state[side].length >= edit.MAX_LENGTH) return this.callbacks.say(`A list can have at most ${edit.MAX_LENGTH} documents.`);
     const next = edit.added(this.state, side, index);
     this.#edit(side, next, `${next[side][index].doc || "A document"} was added at rank ${index + 1}.`);
   }
@@ -145,7 +145,7 @@ export class Session {
     const { side, from, index, state, before } = this.drag;
     this.drag = null;
     if (this.state === state) return;
-    if (isCanceled || from === index) return void this.apply(state, { before, message: isCanceled ? "The row is back where it was." : "" });
+    if (isCanceled || from === index) return void this.apply(state, { before, message: isCanceled ? "The move was canceled." : "" });
     this.callbacks.say(moveText(this.state[side][index].doc, from, index));
   }
 }

@@ -8,7 +8,7 @@ export const SETTINGS = [
   "missing", "relevant", "cutoff", "gain", "discount", "base", "rel", "max", "n", "pin", "focus", "run", "topic", "other_run",
 ];
 export const SIDES = ["list", "other"];
-export const LONGEST = 200;
+export const MAX_LENGTH = 200;
 
 let lastKey = 0;
 
