@@ -3,8 +3,8 @@
 *Over topics* is the one-sided test of freshness, feedback, and subtopics (sign flips and Hall's test) for a true mean
 of 0. *Class* compares n queries with 4n others of the same mean loss. *Change* is the two-sided paired test of
 `judged change review --target-failure`. *Fewer than 10*: share of tests with only 9 topics, which must be 0. In the
-last situation, 6% of the topics lose 0.5 and the others gain 0.03. Most small samples contain none of the 6%, so no test
-of the mean can detect the loss.
+last situation, 6% of the topics lose 0.5 and the others gain 0.03. Most small samples contain none of the 6%, so no
+test of the mean can detect the loss.
 """
 
 from __future__ import annotations
