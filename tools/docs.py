@@ -290,7 +290,7 @@ def api() -> str:
             parts.append("### {method} {path}\n\n{summary}. {meaning}".format(**route).rstrip())
             if parameters := route["parameter_table"].records():
                 head = ("parameter", "type", "default", "description")
-                rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in parameters]
+                rows = [(f"`{row['name']}`", row["type"], row["default"], row["meaning"]) for row in parameters]
                 parts.append(markdown_table(head, rows))
     return "\n\n".join(parts) + "\n"
 
