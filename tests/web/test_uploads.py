@@ -189,7 +189,7 @@ def test_files_share_the_room_for_what_is_unpacked(app):
         (gzip.compress(QRELS)[:-9], "truncated or damaged"),
         (b"\x1f\x8b" + b"x" * 100, "truncated or damaged"),
         (b"BZh9" + b"x" * 100, "truncated or damaged"),
-        (b"\xfd7zXZ\0" + b"x" * 100, "cannot be unpacked"),
+        (b"\xfd7zXZ\0" + b"x" * 100, "cannot be decompressed"),
         (b"\x28\xb5\x2f\xfd" + b"x" * 100, "truncated or damaged"),
         (b"q1 0 " + b"d" * 3000 + b" 1\n", "a line must have at most 2,000 bytes"),
         (QRELS * 100 + b"q1 0 " + b"d" * 70_000 + b" 1\n", "a line must have at most 2,000 bytes"),
