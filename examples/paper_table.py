@@ -2,8 +2,8 @@
 
     python examples/paper_table.py > table.tex
 
-Stars mark significant differences from the baseline after correction; the caption names the test. Replace the paths of
-the sample by your own.
+Daggers mark significant differences from the baseline after correction; the caption names the test. Replace the paths
+of the sample with your own.
 """
 
 from __future__ import annotations

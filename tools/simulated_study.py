@@ -32,12 +32,12 @@ PEOPLE = 12
 TEXT = """\
 # Case study: a simulated user study
 
-**Question**: does a user study recover the differences that are put into it? **Data**: two rankers of the sample and
+**Question**: does a user study recover simulated differences? **Data**: two rankers of the sample and
 {people} simulated participants in two groups. The results are not evidence about these rankers or about people.
 
 **Method**: `tools/simulated_study.py` takes part through the forms of the study's pages. A simulated participant reads
 down the list, opens fewer documents at lower ranks, and saves most relevant documents and a few others. Satisfaction
-depends on the saved relevant documents and on a level of the person; times are simulated too.
+depends on the saved relevant documents and on the person; times are simulated too.
 
 ## Design
 
@@ -63,8 +63,8 @@ $ judged study report recorded --design study.toml --outcome satisfaction
 {report}
 ```
 
-**Conclusion**: with six topics, the study is too small for a verdict about the primary outcome, satisfaction. The
-interval for other people and other topics is the wider one. Within people, nDCG@10 correlates with satisfaction, as
+**Conclusion**: with six topics, the difference in satisfaction, the primary outcome, is undecided. The interval for
+other participants and topics is the wider one. Within participants, nDCG@10 correlates with satisfaction, as
 simulated. [User studies](user-studies.md) describes each step.
 """
 

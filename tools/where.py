@@ -166,7 +166,7 @@ slices. `tools/where.py` writes this page."""
 
 MATRIX = (
     "Do the old topics fail because relevant documents are not returned, or because they are ranked too low? The matrix"
-    " of the best run compares Recall@100 and nDCG@10 with the means of the run:"
+    " of the best run compares R@100 and nDCG@10 with the means of the run:"
 )
 
 CODEC = """The reranker improves both parts over all topics. The nDCG@10 gain is significant for finance and history,
