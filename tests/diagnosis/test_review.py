@@ -435,7 +435,7 @@ def test_more_that_does_not_fit(tmp_path: Any) -> None:
     several = judged.Qrels.of([{"query_id": "q1", "doc_id": "a", "iteration": i, "relevance": 1} for i in "12"])
     with pytest.raises(InputError, match="several labels"):
         apply_review(several, [row])
-    with pytest.raises(InputError, match="holds no reviewed labels"):
+    with pytest.raises(InputError, match="no reviewed labels"):
         apply_review(QRELS, 3)
     path = tmp_path / "form.tsv"
     path.write_bytes(b"query_id\tdoc_id\tnew_grade\nq1\ta\t\xff\n")

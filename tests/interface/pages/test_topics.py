@@ -287,7 +287,7 @@ def test_tied_documents_are_named_and_bounded() -> None:
     ]
     assert (data["score_ranges"][0]["low"], data["score_ranges"][0]["high"]) == (0.5, 1.0)
     assert data["score_ranges"][0]["sentence"].startswith(
-        "Between 0.5000 and 1.0000, by the order of documents with equal"
+        "The score is between 0.5000 and 1.0000, depending on the order of"
     )
 
 
