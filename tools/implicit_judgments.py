@@ -105,7 +105,7 @@ def agreement_section(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> st
     for log, people, min_shown in logs:
         results = compare_with_people(log, people, min_shown)
         _, raw, rank = results[0][1].orders
-        baselines = [("rank only", rank, None), ("clicks per impression", raw, results[0][1].feedback[1])]
+        baselines = [("rank only", rank, None), ("CTR", raw, results[0][1].feedback[1])]
         for name, row, bias in [
             *baselines,
             *((name, result.orders[0], result.feedback[0]) for name, result in results),
@@ -114,9 +114,9 @@ def agreement_section(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> st
                 format_interval(*estimate) for estimate in ((row.value, row.ci, ""), (row.gain, row.gain_ci, "+"))
             )
             tau = "" if bias is None else format_interval(bias.partial, bias.ci, "+")
-            gain = "" if name.startswith("clicks") else gain
+            gain = "" if name == "CTR" else gain
             rows.append((log.name, name, share, gain, tau))
-    head = ("log", "source", "agreement", "gain over clicks per impression", "partial tau")
+    head = ("log", "source", "agreement", "difference from CTR", "partial tau")
     introduction = (
         "*Agreement*: of two documents of a topic with different human grades, the share that the source orders"
         " correctly (0.5 is chance; ties count half). *Partial tau*: Kendall's tau with the logged rank within topics,"
@@ -137,7 +137,7 @@ def examination_section(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> 
         try:
             estimates = propensities(log)
         except InputError:
-            lines.append(f"- {log.name}: refused, because no chain of clicked documents connects all ranks.")
+            lines.append(f"- {log.name}: no estimate, because no chain of clicked documents connects all ranks.")
         else:
             values = ", ".join(format_interval(row.value, row.ci, "") for row in estimates.ranks[1:5])
             lines.append(f"- {log.name}: users examine ranks 2 to 5 {values} times as often as rank 1.")
@@ -188,9 +188,9 @@ click by the sample's grades. [Relevance from clicks](click-models.md) shows the
 
 TAIL = """## Conclusions
 
-- The two real logs are too small to judge documents: most pairs were shown once or twice. All intervals of the gain
-  include 0, so the logs do not show whether the correction helps.
-- On the simulated log, corrections change the agreement by at most 0.029, and all intervals of the gain include 0.
+- The two real logs are too small to judge documents: most pairs were shown once or twice. All intervals of the
+  difference from CTR include 0, so the logs do not show whether the correction helps.
+- On the simulated log, corrections change the agreement by at most 0.029, and all intervals of the change include 0.
 - Without propensities, COEC corrects too strongly, because better documents are at higher ranks. Check the partial
   tau before you train a ranker on the grades.
 - A click shows that a result looked attractive. Satisfied clicks and purchases are closer to user needs, but rarer.

@@ -186,8 +186,8 @@ Do pages with better scores get more clicks and more satisfied users? This study
 their judgments, and compares the scores with the outcomes of the pages. It also tests whether preferences from clicks
 agree with the grades.
 
-- **concordance**: of two pages with different outcomes, the probability that the page with the better
-  outcome has the better score. Chance is 0.5.
+- **concordance**: of two pages with different outcomes, the probability that the page with the better outcome has the
+  better score. Chance is 0.5.
 - **within topics**: the same for pages of one topic. Easy topics have no effect on it.
 - **agreement**: share of preferences between two results with different grades that agree with the grades. A click
   prefers a result to others that the user passed over (Joachims et al. 2005).
@@ -206,7 +206,7 @@ TAIL = """## Conclusions
 ## Limits
 
 - An interval that includes chance does not show that judgments are useless. One that excludes chance does not show that
-  a better system satisfies users more: one engine made the pages, and the searchers had given topics.
+  a better system satisfies users more: one engine made the pages, and the searchers had assigned topics.
 - A page without a click may have answered the question. People with the task to find everything click more than others.
 - Clicks are more frequent at top ranks, so measures that emphasize top ranks predict clicks more easily.
 - Pages are scored only if most of their first ten results are judged.

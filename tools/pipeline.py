@@ -50,9 +50,9 @@ CASES = {
             Correct: the fusion keeps 100 documents and dropped it, because it has a low rank in one list and is missing
             in the other. It shares only *heat transfer* and *body* with the query, as do hundreds of documents.""",
         ("143", "1043"): """
-            Correct, and `--doc 1043 --doc 930` shows more: the reranker moved the best candidate to rank 14, and one
-            difference from the first document is that its title shares fewer words with the query. The title is wrong:
-            seven of the documents 1036 to 1043 have the title of another document. The data need a correction.""",
+            Correct, and `--doc 1043 --doc 930` shows more: the reranker moved it down, and one difference from the
+            first document is that its title shares fewer words with the query. The title is wrong: seven of the
+            documents 1036 to 1043 have the title of another document. The data need a correction.""",
     },
     "sample": {
         ("t28", "time.perf_counter"): """

@@ -247,7 +247,7 @@ def graphcm_section(scores: OnlineScores) -> list[str]:
         ),
         wrapped(
             "**Conclusion.** The log shows clicks and reformulations, but not dwell times, so SatisfiedClicks is"
-            f" refused. {amount(zero.numerator)} of {amount(zero.denominator)} pages are empty, because pages without"
+            f" unknown. {amount(zero.numerator)} of {amount(zero.denominator)} pages are empty, because pages without"
             " results have no labels and were not published. Half as many pages have a click as in 2012, but pages,"
             " topics, and engine differ."
         ),
@@ -301,7 +301,7 @@ TAIL = """## Conclusions
 - Use intervals over users. If one user has most of the clicks, an interval over users is wide; an interval over clicks
   does not show it.
 - A check finds rows that cannot be counted, but not rows that a program generated.
-- A metric that a log does not support is refused with the reason. It is not 0.
+- For a metric that a log does not support, judged shows the reason, not 0.
 
 ## Repeat
 

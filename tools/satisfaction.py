@@ -32,7 +32,8 @@ a person are one cluster.
 
 ## nDCG@10 and satisfaction
 
-Over all ratings, Pearson's r is {pooled}. Within people (each person's means subtracted), r is {within}. It is
+Over all ratings, Pearson's r is {pooled}.
+Within people (each person's means subtracted), r is {within}. It is
 positive for {above} of the {persons} people with at least three ratings that vary. Kendall's tau-b over all pairs of
 pages of one person is {rank:.3f}.
 
