@@ -8,6 +8,7 @@ topics show the error of each kind of mean. If the data is available, the tests 
 from __future__ import annotations
 
 import sys
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -75,7 +76,9 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
         " with a bootstrap interval."
         " If the interval includes 0, the value is not significant. EXAM has grades up to 5; those above 3 are omitted."
     )
-    return f"## Agreement with people\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return (
+        f"## Agreement with people\n\n{wrapped(introduction)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    )
 
 
 def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labeled: list[str]) -> str:
@@ -96,7 +99,7 @@ def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labeled: 
     introduction = (
         f"{MEASURE} of every fourth run, with {MODEL} as the judge, and 95% intervals for the population of topics."
     )
-    return f"## Means of systems\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## Means of systems\n\n{wrapped(introduction)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path]) -> str:
@@ -130,7 +133,12 @@ def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
         " is that of the corrected interval relative to the interval from people's labels only."
     )
 
-    return f"## Errors of the means\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## Errors of the means\n\n{wrapped(introduction)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+
+
+def wrapped(text: str) -> str:
+    """Wrap a paragraph."""
+    return textwrap.fill(text, 120, break_on_hyphens=False)
 
 
 HEAD = """# Case study: five language models as judges
