@@ -1,4 +1,4 @@
-"""Labels with too little data: values and reasons without intervals or verdicts, and coverage in small samples."""
+"""Labels with too few data: values and reasons without intervals or verdicts, and coverage in small samples."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_constant_values_have_no_interval() -> None:
     five_topics = prediction_powered([0.1, 0.2, 0.4, 0.3, 0.5], [0.1, 0.3, 0.3, 0.3, 0.5], np.linspace(0, 1, 20))
     assert five_topics.interval is not None
     assert five_topics.worth_interval is None  # too few for the interval of `worth`
-    assert "too little data" in five_topics.sentence
+    assert "too few data" in five_topics.sentence
 
 
 def collapse_coverage(share: float, n: int, trials: int) -> float:
