@@ -200,7 +200,7 @@ class DocumentPaths(Answer):
         doc_ids = Column("doc_id", list(self.paths), TEXT, "document")
         grades = Column("grade", [self.grades.get(doc) for doc in self.paths], number(0))
         outcomes = Column("outcome", list(self.outcomes.values()), TEXT)
-        note = "rank in each stage; the top of the list that users saw comes first, then the missing relevant documents"
+        note = "rank in each stage; the top of the list that users saw comes first, then the other relevant documents"
         return Table("ranks", (doc_ids, grades, *ranks, outcomes), "Documents", note=note, only="people")
 
     @cached_property
