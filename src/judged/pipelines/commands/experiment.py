@@ -87,11 +87,9 @@ def run(context: click.Context, plan: str, folder: Path | None, output: OutputOp
             )
     except KeyboardInterrupt:
         pending = len(pending_configurations(plan_to_run, target))
-        done = len(plan_to_run.configurations) - pending
-        click.echo(
-            f"stopped: {done} configurations done, {pending} pending in {target}. Run the same command to continue.",
-            err=True,
-        )
+        total = len(plan_to_run.configurations)
+        done = f"{total - pending} of {total} configurations done in {target}"
+        click.echo(f"stopped: {done}. Run the same command to continue.", err=True)
         raise
     if options["measure"]:
         results = load(target, options["measure"])

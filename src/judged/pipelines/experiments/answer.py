@@ -47,7 +47,7 @@ range over repeated measurements, None with too few of them."""
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
 _LATENCY = (
-    "p50_ms and p95_ms: median over rounds of the percentile over queries, with a 95% interval over queries; the"
+    "p50_ms and p95_ms: latency percentile over queries (median over rounds), with a 95% interval over queries; the"
     " interval of p95_ms requires 72 queries"
 )
 
@@ -275,7 +275,7 @@ class Conclusions(Answer):
         )
         note = (
             f"differences in {self.measure}, averaged over the levels of the other factors; interaction: effect of two"
-            " changes together minus the sum of both effects;"
+            " changes together minus the sum of their separate effects;"
             f" {_interval_levels(row.estimate for row in rows)}intervals and tests over topics; {SIGNIFICANT}"
             f" significant at alpha = {options.alpha:g}{few_note}, corrected separately for main effects and"
             f" interactions ({correction_name(options.correction)}){slice_note}"

@@ -402,7 +402,9 @@ class Plan(Answer):
         passes = 1 + self.rounds
         searches = builds * (queries * passes + min(self.warm_up, queries))
         design = "every combination of levels" if self.design == FULL else "one factor at a time"
-        per_query = f"{counted(queries, 'query', 'queries')}, {passes} searches each, for {self.depth} documents"
+        per_query = (
+            f"{counted(queries, 'query', 'queries')}, {passes} searches each, for the top {self.depth} documents"
+        )
         indexes = counted(builds, "index", "indexes")
         return (f"{design.capitalize()}: {indexes} to build; {per_query}; {searches:,} searches in total.",)
 

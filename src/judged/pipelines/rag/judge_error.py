@@ -164,8 +164,8 @@ class VerdictCalibration(Answer):
             ]
             texts += [
                 f"{row.measure} of {row.run} by {judge} is {row.model_judged:.3f} on the topics that people judged, and"
-                f" {row.model:.3f} on all (p = {row.selection_p:.4f}): the judged topics differ from the others, so the"
-                " bias on the others is unknown."
+                f" {row.model:.3f} on all topics (p = {row.selection_p:.4f}): the judged topics differ from the other"
+                " topics, so the bias on the other topics is unknown."
                 for row in judge_means
                 if row.selection_p <= 1 - self.level
             ]

@@ -94,7 +94,7 @@ class Waterfall(Answer):
         prefix, unit = f"{run}: " if self.several else "", UNITS[self.main_unit][0]
         if run not in self.weakest:
             has_steps = any((step.run, step.unit) == (run, self.main_unit) for step in self.steps)
-            return f"{prefix}No step loses {unit}." if has_steps else f"{prefix}No step of {unit} is recorded."
+            return f"{prefix}No step loses {unit}." if has_steps else f"{prefix}No step is recorded for {unit}."
         worst = self.weakest[run]
         step, name = worst.step, f"“{self.step_title(worst.step.step)}”"
         passing = f"{step.n} of {step.n_reached - step.unjudged} {unit} pass ({_share_with_ci(step.share)})"

@@ -279,7 +279,7 @@ class DocumentPaths(Answer):
             question = "whether users saw it" if final.state == "unrecorded" else "where it was lost"
             return f"last recorded in {last.stage.name} {position}; {gap}, so it is unknown {question}"
         if cut is None:
-            return f"last returned by {last.stage.name} {position}; no later stage had it in its input"
+            return f"last returned by {last.stage.name} {position}; it was not in the input of a later stage"
         threshold = f", whose lowest score was {cut.lowest_score:g}" if cut.lowest_score is not None else ""
         score_text = f" with score {score:g}" if score is not None else ""
         best = min(outcome.visits, key=lambda visit: visit.document.rank if visit.document else 0)

@@ -224,10 +224,10 @@ def _merged(
             for i, in_topic in ((i, topic == i) for i in np.unique(topic).tolist())
             if (in_topic & is_alone).any() and (in_topic & is_elsewhere).any()
         }
-        rivals = ", ".join(other for other in stage.parents if other != name)
+        rivals = " or ".join(other for other in stage.parents if other != name)
         quantity = (
             f"share of relevant documents at the same rank of {stage.name}: documents that only {name} returned, minus"
-            f" documents that only {rivals} returned"
+            f" documents that {rivals} returned and {name} did not"
         )
         yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **test_options)
 

@@ -186,7 +186,7 @@ class TraceFunnel(Answer):
             if p <= alpha
         ]
         if tests:
-            text = f"Slices whose loss differs significantly from all other topics: {', '.join(rows) or 'none'}"
+            text = f"Slices whose loss differs significantly from that of all other topics: {', '.join(rows) or 'none'}"
             yield f"{text} ({counted(len(tests), 'test')}, Holm)."
 
     @cached_property
