@@ -52,7 +52,7 @@ class ConclusionsQuery(SlicingQuery):
     """Measure, costs, and slicing attributes."""
 
     measure: str = Field("", max_length=200, description="Measure of the plan. Default: the first one.")
-    cost: str = Field("", max_length=200, description="Cost of the Pareto front. Default: p50_ms, the median latency.")
+    cost: str = Field("", max_length=200, description="Cost for the Pareto front. Default: p50_ms, the median latency.")
 
 
 class TrialQuery(Parameters):
@@ -64,7 +64,7 @@ class TrialQuery(Parameters):
         "", max_length=200, description="Engine or pipeline of the plan. Default: the engine of the control."
     )
     setting: list[str] = Field([], max_length=_SETTINGS, description="Names of settings.")
-    value: list[str] = Field([], max_length=_SETTINGS, description="Values of the settings, in the same order.")
+    value: list[str] = Field([], max_length=_SETTINGS, description="Values of the settings, in the order of `setting`.")
     measures: str = Field(
         "", max_length=500, description="Measures, separated by commas. Default: the measures of the plan."
     )

@@ -300,7 +300,8 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
 def test_the_plan_counts_searches(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, factors={"stemmer": ["none", "english"]})
     assert (
-        "2 indexes to build; 4 queries, 3 searches each, for 100 documents; 26 searches in total" in plan.sentences[0]
+        "2 indexes to build; 4 queries, 3 searches each, for the top 100 documents; 26 searches in total"
+        in plan.sentences[0]
     )
     assert plan.to_dict()["configurations"][1] == {
         "configuration": "stemmer=english", "stemmer": "english", "key": plan.configurations[1].key,

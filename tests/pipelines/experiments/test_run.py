@@ -425,7 +425,9 @@ def test_a_second_run_in_a_folder_is_rejected(tmp_path: Path) -> None:
 def test_a_folder_with_results_of_other_files_is_rejected(tmp_path: Path) -> None:
     run(small_plan.write(tmp_path / "a"), tmp_path / "out")
     plan_text = (tmp_path / "out" / "plan.json").read_text()
-    with pytest.raises(InputError, match=r"out: .* results of a plan in .* with other documents, queries and qrels"):
+    with pytest.raises(
+        InputError, match=r"out: .* results of a plan in .* with different documents, queries and qrels"
+    ):
         run(small_plan.write(tmp_path / "b") | {"depth": 50}, tmp_path / "out")
     assert (tmp_path / "out" / "plan.json").read_text() == plan_text
     larger_plan = small_plan.write(tmp_path / "a") | {"factors": STEMMERS, "measures": ["AP"], "depth": 50}
@@ -447,7 +449,7 @@ def test_an_interrupt_reports_how_to_continue(tmp_path: Path, monkeypatch: pytes
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate()
     assert process.returncode == 130
-    assert "\nstopped: 1 done, 1 pending" in messages, "after the progress lines"
+    assert "\nstopped: 1 of 2 configurations done" in messages, "after the progress lines"
     assert run(path, tmp_path / "out").failures == {}
 
 

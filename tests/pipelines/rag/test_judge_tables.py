@@ -164,24 +164,25 @@ def test_sentences_of_judges() -> None:
         replace(MEAN, judge="o", run="a", within_margin="undecided", repeated=1, selection_p=0.051),
     )  # fmt: skip
     # 1 - 0.05^(1/25): errors on more topics are in the sample in 95 of 100 samples
-    unseen = f"can miss errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics, so the bias can be larger."
-    not_random = "the judged topics differ from the others, so the bias on the others is unknown."
+    missed = f"{1 - 0.05 ** (1 / 25):.0%} of all topics"
+    unseen = f"At 95% confidence, a sample of 25 topics can miss errors on up to {missed}, so the bias can be larger."
+    not_random = "the judged topics differ from the other topics, so the bias on the other topics is unknown."
     expected = f"""
-        Bias of m within the margin of 0.05: SupportP of a and SupportP of b. A sample of 25 topics {unseen}
+        Bias of m within the margin of 0.05: SupportP of a and SupportP of b. {unseen}
         Bias of m beyond the margin of 0.05 (do not replace people's scores): SupportP of c.
         Undecided whether the bias of m is within the margin of 0.05: SupportP of d.
         Bias of m not tested (people judged fewer than 25 topics, or all errors are equal): SupportP of e.
         The result for SupportP of c by m is sensitive to a few topics: it can change if topics such as q1, q2 and q3 \
 are rarer or more frequent than in the sample.
-        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all (p = 0.0123): {not_random}
-        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all (p = 0.0500): {not_random}
-        From 21 topics judged twice, m causes 25% to 50% of the variance of a mean.
+        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all topics (p = 0.0123): {not_random}
+        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all topics (p = 0.0500): {not_random}
+        m causes 25% to 50% of the variance of a mean score, estimated from 21 topics that it judged twice.
         Bias of n beyond the margin of 0.05 (do not replace people's scores): SupportP of a.
         Undecided whether the bias of o is within the margin of 0.05: SupportP of a.
-        From 1 topic judged twice, o causes 25% of the variance of a mean.
+        o causes 25% of the variance of a mean score, estimated from 1 topic that it judged twice.
     """
     assert answer(*means).sentences[1:] == tuple(line.strip() for line in expected.strip().splitlines())
-    assert "differ from the others" in " ".join(answer(means[6], level=0.9).sentences)
+    assert "differ from the other topics" in " ".join(answer(means[6], level=0.9).sentences)
 
 
 def test_tables_of_judges() -> None:
@@ -293,7 +294,8 @@ def test_means_of_people_and_of_a_model_by_hand() -> None:
     assert not math.isnan(mean.value)
     (note,) = [note for note in result.notes if note.rule == "few-topics"]
     assert note.text.startswith(
-        "Not enough data: 3 topics, at least 25 are required. So the coverage of intervals may be below their level"
+        "Not enough data: 3 topics, at least 25 are required. So the coverage of intervals may be below the nominal"
+        " level"
     )
     labeled_only = calibrate(supports(), "ann", "SupportP", labeled=["q1", "q2", "other"])
     assert labeled_only.means[0].labeled == 2

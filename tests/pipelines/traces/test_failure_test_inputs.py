@@ -47,8 +47,9 @@ def test_each_of_three_sources_is_tested_against_the_others() -> None:
         a, b, c, d = 0.25 if is_even else -0.75, 0.25, -1 / 3, -1 / 3
         values = [tests[name].values[TOPICS[i]] for name in tests]
         assert values == pytest.approx([a - (b + c) / 2, b - (a + c + d) / 3, c - (a + b) / 2])
-    assert (
-        tests["r at merge"].quantity == "share of relevant documents at the same rank of merge: only r minus only s, q"
+    assert tests["r at merge"].quantity == (
+        "share of relevant documents at the same rank of merge: documents that only r returned, minus documents that s"
+        " or q returned and r did not"
     )
     assert all(test.failure == "calibration" for test in result.tests)
     two_sources = failures(qrels, merged({"s": "ad", "r": "b"}, "ab"), "RR(rel=2)")

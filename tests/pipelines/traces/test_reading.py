@@ -434,7 +434,7 @@ def test_clicks_of_ubi_are_added_to_their_list(tmp_path: Path) -> None:
     assert all("clicks" not in span.facts for span in read_traces(tmp_path / "pages.jsonl").spans)
     traces = read_traces(tmp_path / "both.jsonl")
     assert [span.facts["clicks"] for span in traces.spans] == [{"b": 2}, {}]
-    assert [note.text for note in traces.notes] == ["events other than clicks: 1"]
+    assert [note.text for note in traces.notes] == ["ignored events that are not clicks: 1"]
 
 
 def test_files_in_other_formats_raise_with_their_line(tmp_path: Path) -> None:

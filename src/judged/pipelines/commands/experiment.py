@@ -25,12 +25,12 @@ _conclusion_options = with_options(
     shared(
         "measure",
         default=None,
-        help="Measure of the conclusions, also one that PLAN lacks.  [default: the first measure of PLAN]",
+        help="Measure for the conclusions; PLAN need not contain it.  [default: the first measure of PLAN]",
     ),
-    shared("by", metavar="ATTRIBUTE", help="Attribute of topics: also show effects by slice."),
+    shared("by", metavar="ATTRIBUTE", help="Attribute of topics. Also show the effects in each slice."),
     shared("attributes"),
     click.option(
-        "--cost", multiple=True, metavar="NAME", help="Cost of the Pareto front. Repeat for more.  [default: p50_ms]"
+        "--cost", multiple=True, metavar="NAME", help="Cost for the Pareto front. Repeat for more.  [default: p50_ms]"
     ),
     shared("confidence", "correction", "resamples", "seed"),
 )
@@ -87,8 +87,9 @@ def run(context: click.Context, plan: str, folder: Path | None, output: OutputOp
             )
     except KeyboardInterrupt:
         pending = len(pending_configurations(plan_to_run, target))
-        done = len(plan_to_run.configurations) - pending
-        click.echo(f"stopped: {done} done, {pending} pending in {target}. Run the same command to continue.", err=True)
+        total = len(plan_to_run.configurations)
+        done = f"{total - pending} of {total} configurations done in {target}"
+        click.echo(f"stopped: {done}. Run the same command to continue.", err=True)
         raise
     if options["measure"]:
         results = load(target, options["measure"])

@@ -49,14 +49,14 @@ RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPON
 QRELS = click.option(
     "--qrels",
     metavar="QRELS",
-    help="Judgments of documents.  [default: documents with a nugget, from the table evidence]",
+    help="Judgments of documents.  [default: the documents in the table evidence are relevant]",
 )
 MEASURES = shared(
     "measures",
     help="Measure of answers, such as NuggetRecall or SupportP, or measure of the context as a ranking, such as R@10."
     " Repeat for more.  [default: all that the tables allow]",
 )
-_RUN_HELP = "Run that retrieved the context: NAME=RUN, by stage in pipeline order, or by system. Repeat for more."
+_RUN_HELP = "Run that retrieved the context. NAME is a stage, in pipeline order, or a system. Repeat for more."
 
 
 def read_named_responses(texts: Sequence[str], queries: str | None = None, documents: str | None = None) -> Responses:
@@ -142,10 +142,10 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
     "--unjudged/--no-unjudged",
     default=True,
     show_default=True,
-    help="Show the range of each score over missing and failed verdicts.",
+    help="Show the lowest and the highest score that missing and failed verdicts allow.",
 )
 @shared("rel", "ci", "level", "draws", "seed", "attributes", "where")
-@click.option("--by", metavar="NAME", help="Show scores by slice; requires --attributes.")
+@click.option("--by", metavar="NAME", help="Attribute of topics. Show the scores in each slice. Requires --attributes.")
 @answer_options()
 def evaluate_command(
     responses: tuple[str, ...],
@@ -177,7 +177,9 @@ def evaluate_command(
 
 @rag.command("waterfall", short_help="Find the step that loses most evidence.")
 @upstream_options
-@click.option("--traces", "paths", multiple=True, metavar="FILE", help="Traces in place of runs. Repeat for more.")
+@click.option(
+    "--traces", "paths", multiple=True, metavar="FILE", help="Traces to use instead of runs. Repeat for more."
+)
 @click.option(
     "--cutoffs",
     nargs=2,
@@ -185,19 +187,25 @@ def evaluate_command(
     default=(100, 10),
     show_default=True,
     metavar="FIRST LAST",
-    help="Number of top documents of the first and the last stage.",
+    help="Numbers of top documents that count at the first and the last stage.",
 )
 @shared("rel", default=1, show_default=True, help="Lowest relevant grade.")
 @click.option("--partial", is_flag=True, help="Count partial support as support.")
 @click.option(
-    "--needs", metavar="FILE", help="Columns query_id and need. Intervals are then over needs instead of topics."
+    "--needs",
+    metavar="FILE",
+    help="Table with the columns query_id and need. Intervals are then over information needs instead of topics.",
 )
 @click.option(
-    "--entities", metavar="FILE", help="Names of entities for --by entity: columns entity, alias, and parent."
+    "--entities",
+    metavar="FILE",
+    help="Names of entities for --by entity, in the columns entity, alias, and parent.",
 )
 @shared("level", "per_topic")
-@click.option("--lost", is_flag=True, help="Show the lost items with the step that lost each.")
-@click.option("--all", "all_chains", is_flag=True, help="Show the steps of all chains.")
+@click.option("--lost", is_flag=True, help="Show each lost item, and the step that lost it.")
+@click.option(
+    "--all", "all_chains", is_flag=True, help="Show the steps for all kinds of items, such as nuggets and sentences."
+)
 @slice_options
 @answer_options()
 def waterfall_command(
@@ -216,8 +224,8 @@ def waterfall_command(
 ) -> None:
     """Follow evidence from the corpus to the answer, and find the step that loses most.
 
-    By default, the top 100 documents of the first stage and the top 10 of the last stage count. Values of --by are
-    attributes of topics, entity, and, with --traces, rewritten.
+    By default, the top 100 documents of the first stage and the top 10 of the last stage count. --by accepts attributes
+    of topics; with --entities, also entity; with --traces, also rewritten.
     """
     from judged.data.expression import Expression
     from judged.pipelines.rag import waterfall
@@ -275,7 +283,7 @@ def _topic_attributes(
 @rag.command("explain", short_help="Show one answer, or the calculation of its score.")
 @RESPONSES
 @shared("topic", required=True, help="Topic id.")
-@shared("measure", default=None, help="Measure of the score.  [default: show the answer]")
+@shared("measure", default=None, help="Measure to explain.  [default: show the answer]")
 @QRELS
 @answer_options()
 def explain_command(
@@ -313,8 +321,9 @@ def gate_command(
 ) -> None:
     """Decide whether the answers of CANDIDATE may replace those of BASELINE, by the checks of a configuration.
 
-    Both are folders or files with the answers of one system; NAME=PATH selects the system NAME. Checks can use measures
-    of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged gate'.
+    CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME.
+    Checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged
+    gate'.
     """
     from judged.pipelines.rag import evaluate
 
@@ -350,11 +359,11 @@ _VERDICT_OPTIONS = (
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Also send texts with instructions to the judge. By default, their verdicts are failed."
+        help="Also send texts that contain instructions to the judge. By default, their verdicts count as failed."
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",
-        help="Model of a system, to note if it has the judge's model family. Repeat for more.",
+        help="Model of a system. A note shows if it has the same model family as the judge. Repeat for more.",
     ),
 )  # fmt: skip
 _FORM_NOTE = "A reply in any other format is a failed verdict."
@@ -386,12 +395,12 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
     "--qrels", required=True, metavar="QRELS", help="Judgments of documents. Nuggets come from relevant documents."
 )
 @shared("rel", default=1.0, show_default=True, help="Lowest relevant grade.")
-@shared("depth", default=10, show_default=True, help="Number of documents per topic.")
+@shared("depth", default=10, show_default=True, help="Maximum number of relevant documents per topic.")
 @shared("limit", default=30, help="Maximum number of nuggets per topic.")
 def nuggets(context: click.Context, **options: Any) -> None:
     """Have a model list nuggets for each topic of RESPONSES without nuggets: facts of 1 to 12 words, vital or okay.
 
-    Nuggets come from the relevant documents of QRELS, without documents that contain instructions to the judge.
+    Nuggets come from the relevant documents of QRELS, except documents that contain instructions to the judge.
     """
     _fill_table(context, "nuggets", **options)
 
@@ -466,7 +475,7 @@ def _fill_table(
 @click.option(
     "--labeled",
     metavar="FILE",
-    help="Topics that people judged completely, one per line.  [default: all topics that people judged]",
+    help="File of topics that people judged completely, one per line.  [default: all topics that people judged]",
 )
 @click.option(
     "--margin",
@@ -488,7 +497,8 @@ def calibrate_command(
     """Test whether the bias of each model judge in RESPONSES, compared with people, is within a margin.
 
     Means of systems are corrected with the topics that people judged. These topics must be a random sample, and judged
-    completely. Topics that a model judged twice show its share of the variance of a mean (docs/rag-judges.md).
+    completely. Topics that a model judged twice show how much variance of a mean the model causes
+    (docs/rag-judges.md).
     """
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate

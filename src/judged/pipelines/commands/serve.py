@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.results import Results
 
 OPTIONS = (
-    click.option("--traces", multiple=True, metavar="FILE", help="Traces for 'judged traces'. Repeat for more."),
-    click.option("--rag", metavar="RESPONSES", help="Answers for 'judged rag'."),
+    click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more."),
+    click.option("--rag", metavar="RESPONSES", help="Answers, as for 'judged rag'."),
     click.option("--experiment", metavar="PLAN", help="Plan of 'judged experiment', to try queries. Replaces QRELS."),
     click.option(
         "--results",
         metavar="FOLDER",
-        help="Results of PLAN.  [default: the default folder of 'judged experiment run', if it exists]",
+        help="Folder with the results of PLAN.  [default: the default folder of 'judged experiment run', if it exists]",
     ),
 )
 """Options of `judged serve`."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.conventions import Format
 
 _STAGES = (
-    "A run as a stage, in pipeline order: NAME=RUN. The parent is the stage before, or use NAME<PARENT,PARENT=RUN."
-    " Repeat for more. Replaces TRACES."
+    "Stage NAME with the documents of RUN, in pipeline order. Its input comes from the previous stage, or from"
+    " the stages PARENT in NAME<PARENT,PARENT=RUN. Repeat for more. Replaces TRACES."
 )
 
 
@@ -31,7 +31,8 @@ def traces() -> None:
     """Follow queries through the stages of a pipeline, and compare each stage with judgments.
 
     TRACES are files: JSON Lines with one line for each stage of a query (docs/traces.md), spans of OpenInference or
-    OpenTelemetry, or queries of UBI. Runs can replace traces: --stage bm25=bm25.run --stage rerank=final.run.
+    OpenTelemetry, or queries of User Behavior Insights (UBI). Runs can replace traces: --stage bm25=bm25.run --stage
+    rerank=final.run.
     """
 
 
@@ -71,8 +72,10 @@ _READING = with_options(
         metavar="FILE",
         help="Texts of topics, to find the topic id of a query by its text.",
     ),
-    click.option("--id-from", metavar="KEY", help="Key of a document, or of its metadata, with the document id."),
-    click.option("--documents-of", metavar="FILE", help="Document id of each chunk: two columns, or a JSON object."),
+    click.option("--id-from", metavar="KEY", help="Key that contains the document id, in a document or its metadata."),
+    click.option(
+        "--documents-of", metavar="FILE", help="File with the document id of each chunk: two columns, or a JSON object."
+    ),
 )
 
 _trace_arguments = with_options(
@@ -111,7 +114,7 @@ def check(source: _TraceSource, output: OutputOptions) -> None:
 @_loss_options("Measure whose loss is split.")
 @shared("confidence")
 @shared("per_topic", help="Show every topic, the largest loss first.")
-@click.option("--lost", is_flag=True, help="Show the lost relevant documents with the stage that lost each.")
+@click.option("--lost", is_flag=True, help="Show each lost relevant document, and the stage that lost it.")
 @slice_options
 @answer_options()
 def funnel(
@@ -138,11 +141,13 @@ def funnel(
 @click.argument("qrels")
 @_trace_arguments
 @_loss_options("Measure whose loss is classified.")
-@click.option("--documents", metavar="FILE", help="Table of documents with dates, for freshness.")
+@click.option("--documents", metavar="FILE", help="Table of documents with dates, to test freshness.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
-@click.option("--today", metavar="DAY", help="Ignore documents with later dates.  [default: the newest date]")
+@click.option("--today", metavar="DAY", help="Ignore documents with dates after DAY.  [default: the newest date]")
 @click.option(
-    "--clicks", metavar="FILE", help="Columns query_id, doc_id, clicks, and expected.  [default: clicks in TRACES]"
+    "--clicks",
+    metavar="FILE",
+    help="Clicks, in the columns query_id, doc_id, clicks, and expected.  [default: clicks in TRACES]",
 )
 @click.option("--labels", metavar="STORE", help="Labels of several annotators, to find topics on which they disagree.")
 @shared("fdr", default=0.05, help="False discovery rate of the tests over topics.")
@@ -158,10 +163,11 @@ def failures(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Classify the relevant documents that users did not see: missing content, candidate, scoring, or debugging.
+    """Classify the relevant documents that users did not see, by kind of failure.
 
-    Four other kinds of failure are tested over topics if their data are available: calibration (a stage with two or
-    more parents), freshness (dates of documents), intent (slices or subtopics), and feedback (clicks or labels).
+    The kinds are missing content, candidate, scoring, and debugging. Four other kinds are tested over topics if their
+    data are available: calibration (a stage with two or more parents), freshness (dates of documents), intent (slices
+    or subtopics), and feedback (clicks or labels).
     """
     from judged.pipelines.traces import failures as find_failures
 
@@ -176,11 +182,11 @@ def failures(
 @click.argument("qrels")
 @_trace_arguments
 @_loss_options("Measure to compare entities.")
-@click.option("--entities", metavar="FILE", help="Names of entities: columns entity, alias, and parent.")
-@click.option("--by", metavar="NAME", help="Attribute of topics with their entities, in place of --entities.")
+@click.option("--entities", metavar="FILE", help="Names of entities, in the columns entity, alias, and parent.")
+@click.option("--by", metavar="NAME", help="Attribute with the entities of each topic. Replaces --entities.")
 @shared("queries", help="Texts of the queries.  [default: the texts in TRACES]")
-@shared("attributes", help="Attributes of topics; traffic: number of searches of each topic.")
-@shared("documents", help="Table of documents with their entities: the column entity, or the column of --by.")
+@shared("attributes", help="Attributes of topics. The attribute traffic is the number of searches of a topic.")
+@shared("documents", help="Table of documents with their entities, in the column entity or the column that --by names.")
 @shared("fdr", default=0.05, help="False discovery rate of the tests of entities.")
 @shared("confidence", "seed")
 @click.option("--missing-content", "only_missing", is_flag=True, help="Show only the queries with missing content.")
@@ -203,9 +209,11 @@ def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOpt
 @click.argument("other")
 @shared("measure", help="Measure whose change is split.")
 @shared("alpha", "resamples", "seed")
-@shared("per_topic", help="Show every topic, the largest loss first.")
+@shared("per_topic", help="Show every topic, the largest decrease first.")
 @click.option(
-    "--lost", is_flag=True, help="Show the relevant documents that are lost at another step, or no longer lost."
+    "--lost",
+    is_flag=True,
+    help="Show the relevant documents that are newly lost, no longer lost, or lost at another step.",
 )
 @_reading_options
 @slice_options
@@ -245,9 +253,7 @@ def diff(
     metavar="ID",
     help="Document id. Repeat to compare the features of two documents.",
 )
-@click.option(
-    "--qrels", metavar="QRELS", help="Judgments, to show grades and the relevant documents that users did not see."
-)
+@click.option("--qrels", metavar="QRELS", help="Judgments, to show grades and, without --doc, all relevant documents.")
 @answer_options()
 def explain(
     source: _TraceSource, topic: str, documents: tuple[str, ...], qrels: str | None, output: OutputOptions

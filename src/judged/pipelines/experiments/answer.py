@@ -47,7 +47,7 @@ range over repeated measurements, None with too few of them."""
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
 _LATENCY = (
-    "p50_ms and p95_ms: median over rounds of the percentile over queries, with a 95% interval over queries; the"
+    "p50_ms and p95_ms: latency percentile over queries (median over rounds), with a 95% interval over queries; the"
     " interval of p95_ms requires 72 queries"
 )
 
@@ -128,7 +128,7 @@ class Conclusions(Answer):
         interval_text = f" ({format_level(self.level)} CI [{end_texts[0]}, {end_texts[1]}])" if end_texts else ""
         n_excluded = total - len(self.may_be_best)
         excluded_text = (
-            f"; each of the other {n_excluded} is significantly worse than another one" if n_excluded else ""
+            f"; each of the other {n_excluded} is significantly worse than another configuration" if n_excluded else ""
         )
         candidates_text = (
             f"{len(self.may_be_best)} of {total} configurations may be the best: {first_few(self.may_be_best)}"
@@ -275,7 +275,7 @@ class Conclusions(Answer):
         )
         note = (
             f"differences in {self.measure}, averaged over the levels of the other factors; interaction: effect of two"
-            " changes together minus the sum of both effects;"
+            " changes together minus the sum of their separate effects;"
             f" {_interval_levels(row.estimate for row in rows)}intervals and tests over topics; {SIGNIFICANT}"
             f" significant at alpha = {options.alpha:g}{few_note}, corrected separately for main effects and"
             f" interactions ({correction_name(options.correction)}){slice_note}"
@@ -312,7 +312,7 @@ class Conclusions(Answer):
         """Yield sentences on significant, insignificant, and inestimable effects."""
         for effect in self._estimated_effects:
             if effect.estimate is not None and effect.estimate.significant:
-                above_sum = ", in addition to the sum of both effects" if len(effect.factors) > 1 else ""
+                above_sum = ", in addition to the sum of the two separate effects" if len(effect.factors) > 1 else ""
                 sensitivity_text = "".join(
                     f" {text}" for text in sensitivity_sentences(effect.sensitivity, self._few_topics(effect))
                 )
@@ -339,15 +339,15 @@ class Conclusions(Answer):
             if effect.estimate is not None and effect.held_levels:
                 factor_noun = "this factor" if len(effect.held_levels) == 1 else "these factors"
                 yield (
-                    f"The effect of {effect.factor} ({effect.change}) is estimated at {listed(effect.held_levels)},"
-                    f" because only one of the two levels has {factor_noun}."
+                    f"The effect of {effect.factor} ({effect.change}) is estimated with {listed(effect.held_levels)},"
+                    f" because only one of the two levels of {effect.factor} has {factor_noun}."
                 )
         if self.effects.omitted_interactions:
             is_partly_estimated = any(
                 effect.estimate and effect.factor in self.effects.omitted_interactions
                 for effect in self.effects.interactions
             )
-            other_text = " and that there are no others of the same factors" if is_partly_estimated else ""
+            other_text = " and that the same factors have no other interactions" if is_partly_estimated else ""
             yield (
                 "Some combinations were not run, so these interactions cannot be estimated:"
                 f" {first_few(self.effects.not_estimated)}. The main effects assume that these interactions are 0"
@@ -382,7 +382,7 @@ class Conclusions(Answer):
                 significant = [part for part in effect.slices if part.estimate.significant]
                 names = listed([f"{part.slice} {_format_effect(part.estimate)}" for part in significant])
                 slices_text = (
-                    f"; significant effects: {names}" if significant else "; no slice has a significant effect"
+                    f"; significant effects: {names}" if significant else "; the effect is not significant in any slice"
                 )
                 yield (
                     f"The effect of {effect.factor} ({effect.change}) differs between slices"
@@ -417,7 +417,7 @@ class Conclusions(Answer):
             Column("run", [self.scores.run_names[i] for i in order], TEXT, "configuration"),
             Column("share", shares[order].tolist(), SHARE, "selected"),
         )
-        note = "share of the cross-validation folds in which the other topics select the configuration"
+        note = "share of the cross-validation folds for which the topics of the other folds select the configuration"
         return Table("selection_shares", columns, "Stability of the selection", note=note)
 
 

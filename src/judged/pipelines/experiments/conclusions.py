@@ -158,7 +158,7 @@ def conclude(
     measure_scores = select_measures(scores, scores.measure_names[0] if measure is None else measure)
     run_names = measure_scores.run_names
     if missing_levels := [run for run in run_names if run not in levels]:
-        raise InputError(f"no levels of {first_few(missing_levels)}", fix="add the levels of each configuration")
+        raise InputError(f"`levels` lacks {first_few(missing_levels)}", fix="add the settings of each configuration")
     topic_count = len(measure_scores.query_ids)
     test = one_of("paired test", test or default_test(topic_count), _TESTS)
     resamples = resamples or default_resamples(topic_count)
@@ -251,12 +251,12 @@ def _notes(
         yield Note("topics-left-out", text)
     aliased = [f"{effect.factor} ({effect.change})" for effect in effects.main if effect.estimate is None]
     if aliased:
-        yield Note("aliased", f"effects that these configurations cannot estimate: {first_few(aliased)}")
+        yield Note("aliased", f"effects that cannot be estimated from these configurations: {first_few(aliased)}")
     if effects.omitted_interactions:
         text = "some combinations were not run; the main effects assume that these interactions are 0"
         yield Note("omitted-interactions", f"{text}: {first_few(effects.not_estimated)}")
     if sensitive_exclusions := _sensitive_exclusions(scores, oriented, is_candidate, choices):
-        text = "configurations excluded as the best by a difference that is sensitive to a few topics"
+        text = "configurations that are excluded as the best by a difference that is sensitive to a few topics"
         yield Note("sensitive", f"{text}: {first_few(sensitive_exclusions)}")
     if is_candidate.sum() > 1:
         order = np.argsort(-np.nanmean(oriented, axis=1), kind="stable")

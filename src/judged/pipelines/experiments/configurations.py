@@ -73,7 +73,10 @@ def find_function_modules(key: str, function_name: str, folder: Path) -> dict[st
     module, separator, attribute = function_name.partition(":")
     origin = _module_in_folder(module, folder) or _installed_module(module)
     if origin is None or not separator:
-        problem, fix = f"{key}: no function {function_name!r}", "write module:function; the plan's folder is searched"
+        problem, fix = (
+            f"{key}: no function {function_name!r}",
+            "write module:function; the module can be in the plan's folder",
+        )
         raise SettingError(key, problem, fix)
     if origin.suffix == ".py" and origin.is_file():
         try:

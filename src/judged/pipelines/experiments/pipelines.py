@@ -32,11 +32,11 @@ FUSION: Mapping[str, Setting] = {
     "rrf_k": Setting(60.0, (), "constant that rrf adds to ranks", 0),
     "normalize": Setting("min-max", tuple(NORMALIZATIONS), "normalization of scores"),
     "missing": Setting("", ("", "skip", "last", "share"), "score of a document that a list lacks"),
-    "depth": Setting(0, (), "number of documents of each list; 0: the number of requested documents", 0),
+    "depth": Setting(0, (), "number of documents to use of each list; 0: the number of requested documents", 0),
 }
 RERANK: Mapping[str, Setting] = {
     "function": Setting("", (), "module:function that returns a score for each candidate"),
-    "cutoff": Setting(100, (), "number of documents to rerank; the others follow in their order", 1),
+    "cutoff": Setting(100, (), "number of documents to rerank; the other documents follow in their original order", 1),
 }
 GENERATE: Mapping[str, Setting] = {
     "generator": Setting(

@@ -156,7 +156,9 @@ def _parse_control(settings: Mapping[str, Any], factors: Mapping[str, tuple[Any,
     for factor, levels in factors.items():
         if control[factor] not in levels:
             problem = f"{factor} of the control must be a level of this factor, got {control[factor]!r}"
-            raise SettingError(factor, problem, f"use one of {', '.join(map(format_factor_level, levels))}, or add it")
+            raise SettingError(
+                factor, problem, f"use one of {', '.join(map(format_factor_level, levels))}, or add this level"
+            )
     return control
 
 
@@ -400,7 +402,9 @@ class Plan(Answer):
         passes = 1 + self.rounds
         searches = builds * (queries * passes + min(self.warm_up, queries))
         design = "every combination of levels" if self.design == FULL else "one factor at a time"
-        per_query = f"{counted(queries, 'query', 'queries')}, {passes} searches each, for {self.depth} documents"
+        per_query = (
+            f"{counted(queries, 'query', 'queries')}, {passes} searches each, for the top {self.depth} documents"
+        )
         indexes = counted(builds, "index", "indexes")
         return (f"{design.capitalize()}: {indexes} to build; {per_query}; {searches:,} searches in total.",)
 

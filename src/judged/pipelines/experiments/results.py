@@ -220,7 +220,7 @@ def _read_json(path: Path, shape: Any) -> Any:
         content = json.loads(path.read_text(encoding="utf-8"))
         check_shape(content, shape, path.name)
         if len(set(map(len, content.get("rounds_ms", ())))) > 1:
-            raise ValueError("rounds of different lengths")
+            raise ValueError("rounds have different numbers of queries")
     except (OSError, ValueError, RecursionError) as error:
         problem = f"the folder has no experiment, or it is damaged ({error})"
         raise InputError(problem, fix=_FIX, path=str(path.parent)) from None
@@ -260,7 +260,7 @@ def _busy_notes(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
         busiest = max(loads, key=lambda name: loads[name])
         host = machines[busiest]
         load = f"{host['load']:.0f} processes on {counted(host['cores'], 'core')}"
-        text = f"the machine had other load ({load}), so the costs of {first_few(busy)} are upper bounds"
+        text = f"the machine was busy with other work ({load}), so the costs of {first_few(busy)} are upper bounds"
         yield Note("busy-machine", text)
 
 

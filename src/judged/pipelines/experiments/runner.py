@@ -138,7 +138,9 @@ def _check_same_experiment(plan: Plan, path: Path) -> None:
     earlier_keys = {config["key"] for config in earlier_plan.get("configurations", ())}
     # If a key is the same, the content is too, and only the paths of the files have changed.
     if changed_files and not earlier_keys & {config.key for config in plan.configurations}:
-        problem = f"the folder has results of a plan in {earlier_plan.get('folder')} with other {listed(changed_files)}"
+        problem = (
+            f"the folder has results of a plan in {earlier_plan.get('folder')} with different {listed(changed_files)}"
+        )
         raise InputError(problem, fix="use another folder: --to FOLDER", path=str(path))
 
 

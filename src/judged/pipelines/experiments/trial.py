@@ -128,7 +128,7 @@ class QueryTrial(Answer):
         caveat = "This is a single topic: a change that helps here can hurt other topics."
         sentences = [*self.refused, self.sides.topics[0].sentence, caveat]
         if self.toml:
-            sentences[-1] += " Add the levels to the plan and run it to test the change on all topics."
+            sentences[-1] += " To test the change on all topics, add the new levels to the plan and run it."
         if self.reworded:
             sentences.append(
                 "To test another wording on all topics, use the settings `synonyms` or `rewrite`, which change every"

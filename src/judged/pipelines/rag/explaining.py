@@ -115,7 +115,7 @@ def _missing_pieces(responses: Responses, pairs_of: dict[str, _Pairs]) -> Iterat
         ("empty-contexts", "answers without context, although other answers have a context",
          "check whether the retriever returned nothing, or the context was not recorded",
          answers - _pairs(responses["context"], *key_columns) if responses["context"].num_rows else ()),
-        ("no-nuggets", "answered topics without nuggets, which nugget measures exclude", "",
+        ("no-nuggets", "answered topics without nuggets, excluded from nugget measures", "",
          topics - nuggets if nuggets else ()),
         ("no-vital-nuggets", "topics without vital nuggets, for which vital recall is undefined", "",
          nuggets - vital),
@@ -280,8 +280,8 @@ def explain(
     1        fact 1  0.5000  1.0000
     2        fact 2       -  1.0000
     <BLANKLINE>
-    NuggetRecall = sum of weight * value / sum of weights = 0.5000 / 1.0000 = 0.5000; 1 without a
-    verdict not counted
+    NuggetRecall = sum of weight * value / sum of weights = 0.5000 / 1.0000 = 0.5000; not
+    counted: 1 without a verdict
     """
     all_responses = Responses.of(responses)
     names = list(all_responses.run_names)
@@ -324,7 +324,7 @@ def _score_blocks(
     total, weights = float((value * weight)[judged_rows].sum()), float(weight[judged_rows].sum())
     result = f"{decimal(total, 4)} / {decimal(weights, 4)} = {decimal(score, 4)}" if weights else "not defined"
     missing = len(rows) - len(judged_rows)
-    unjudged = f"; {missing} without a verdict not counted" if missing else ""
+    unjudged = f"; not counted: {missing} without a verdict" if missing else ""
     sentence = f"{measure} = sum of weight * value / sum of weights = {result}{unjudged}"
     title = f"{measure} of topic {topic}, run {answered.name}"
     return Table("pieces", tuple(columns), title, labels=len(columns) - 2), Sentences((sentence,))

@@ -149,7 +149,8 @@ def prepare_table(
     base = prepare_requests(source, endpoint, judge, prompt, *_requests(endpoint, prompt, judge, questions, repeats))
     notes = list(base.notes)
     if skipped:
-        text = f"{counted(len(skipped), 'request')} not sent, and failed: a text contains instructions to the judge"
+        requests_text = counted(len(skipped), "request")
+        text = f"{requests_text} not sent, and counted as failed: a text contains instructions to the judge"
         notes.append(Note("not-sent", text))
     family = family_of(endpoint.model)
     if siblings := sorted(run for run, model in (families or {}).items() if family and family_of(model) == family):

@@ -164,8 +164,8 @@ class VerdictCalibration(Answer):
             ]
             texts += [
                 f"{row.measure} of {row.run} by {judge} is {row.model_judged:.3f} on the topics that people judged, and"
-                f" {row.model:.3f} on all (p = {row.selection_p:.4f}): the judged topics differ from the others, so the"
-                " bias on the others is unknown."
+                f" {row.model:.3f} on all topics (p = {row.selection_p:.4f}): the judged topics differ from the other"
+                " topics, so the bias on the other topics is unknown."
                 for row in judge_means
                 if row.selection_p <= 1 - self.level
             ]
@@ -173,7 +173,10 @@ class VerdictCalibration(Answer):
             if shares:
                 repeated = counted(max(row.repeated for row in judge_means), "topic")
                 span = f"{min(shares):.0%} to {max(shares):.0%}" if len(shares) > 1 else f"{shares[0]:.0%}"
-                texts.append(f"From {repeated} judged twice, {judge} causes {span} of the variance of a mean.")
+                texts.append(
+                    f"{judge} causes {span} of the variance of a mean score, estimated from {repeated} that it judged"
+                    " twice."
+                )
         return tuple(texts)
 
     @staticmethod
@@ -181,7 +184,9 @@ class VerdictCalibration(Answer):
         # A kind of topic with share q is absent from n topics with probability (1 - q)^n, which is 0.05 at this q.
         n = min(mean.labeled for mean in means if mean.within_margin == "yes")
         topics = f"{1 - 0.05 ** (1 / n):.0%} of all topics"
-        return f" A sample of {n} topics can miss errors on up to {topics}, so the bias can be larger."
+        return (
+            f" At 95% confidence, a sample of {n} topics can miss errors on up to {topics}, so the bias can be larger."
+        )
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the sentences, agreement by table, means, and confusion tables."""
@@ -283,7 +288,11 @@ def calibrate(
         raise InputError("no model judged the same items as people", fix=fix, path=source.where)
     fewest = min([MIN_N, *(mean.labeled for mean in means)])
     shortage = insufficiency(fewest, "verdict", min_units=MIN_N)
-    result = "there are no intervals" if insufficiency(fewest) else "the coverage of intervals may be below their level"
+    result = (
+        "there are no intervals"
+        if insufficiency(fewest)
+        else "the coverage of intervals may be below the nominal level"
+    )
     reason = shortage.sentence("topic") if shortage else ""
     text = f"{reason} So {result}, and the bias is not tested"
     notes = (Note("few-topics", text),) if fewest < MIN_N else ()

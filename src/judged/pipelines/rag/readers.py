@@ -106,7 +106,7 @@ class _TableBuilder:
         """Return a list; an empty one if the field is missing."""
         if isinstance(value, list) or value is None:
             return cast("list[Any]", value or [])
-        fix = "use a list; if a CSV has it as text, export JSON Lines or Parquet"
+        fix = "use a list; if it is text in a CSV file, export JSON Lines or Parquet instead"
         return self.fail(f"{field} must be a list, got {value!r:.40}", fix)
 
     def require_objects(self, value: Any, field: str) -> list[Mapping[str, Any]]:
@@ -220,7 +220,7 @@ def _exported(record: Mapping[str, Any], builder: _TableBuilder, names: tuple[st
     if reference not in (None, ""):
         builder.add("references", {"query_id": key["query_id"], "text": builder.require_text(reference, names[3])})
     reference_contexts = reference_contexts or record.get(_REFERENCE_IDS)
-    text = f"rows with {names[4]}, ignored because they are not the input of the generator"
+    text = f"rows with {names[4]}, a column that is ignored because it is not the input of the generator"
     builder.note_counts[text] += bool(reference_contexts)
     for name in set(record) - {*names, _IDS, _REFERENCE_IDS}:
         text = f"rows with {name!r:.60}, an ignored column"

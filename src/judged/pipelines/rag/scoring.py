@@ -185,7 +185,7 @@ def _ints(values: Iterable[int]) -> Ints:
 _PIECE_NAMES = {
     "nuggets": ("nugget", "nuggets"),
     "citations": ("citation", "citations"),
-    "grounded": ("sentence with its context", "sentences with their context"),
+    "grounded": ("sentence compared with its context", "sentences compared with their context"),
     "correctness": ("answer", "answers"),
 }
 
@@ -208,7 +208,7 @@ def notes_of_answers(
         notes += [Note(rule, text, answered.name) for rule, text in _run_notes(answered, system) if text]
         notes += [Note(rule, text, answered.name) for rule, text in _left_out_notes(answered, measures, values[i])]
         if not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
-            text = "no verdicts on the answers, so measures of verdicts have no scores"
+            text = "no verdicts on the answers, so measures that use verdicts have no scores"
             notes.append(Note("nothing-judged", text, answered.name, severity="error"))
     return tuple(notes)
 
@@ -264,8 +264,8 @@ def _left_out_notes(answered: JudgedAnswers, measures: Sequence[Measure], values
         for left_out, group in measures_by_topics.items()
     ]
     if parts:
-        text = f"topics without a score (of {len(answered)}), because they have no items to score or no verdict"
-        yield "topics-left-out", f"{text}, by measure: {'; '.join(parts)}"
+        text = f"no score for some of the {len(answered)} topics, because they have no items to score or no verdict"
+        yield "topics-left-out", f"{text}; by measure: {'; '.join(parts)}"
 
 
 _SHARED_TABLES = ("nuggets", "evidence", "references")

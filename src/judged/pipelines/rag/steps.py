@@ -303,11 +303,11 @@ class SupportOverTime(Answer):
                   for name, values in shares.items()),
             ),
             self.title,
-            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, for at least 3 answers",
+            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, if there are at least 3",
             labels=2,
         )  # fmt: skip
         days = [row.begin for row in rows]
-        caption = f"From {min(days)} to {max(days)}, of sentences with a verdict."
+        caption = f"Share of the sentences with a verdict, from {min(days)} to {max(days)}."
         chart = Chart("supported", "Supported sentences", table, caption, "lines", "begin_ms", "supported", color="run",
                       spread="time", percent="y", x_title="period")  # fmt: skip
         return (table, chart)

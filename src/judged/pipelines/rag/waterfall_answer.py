@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from judged.stats.ratio import RatioDifference
 
 _RULES = (
-    "share: of the judged items that reached the step; overall: of all items. Within a topic and over all topics"
-    " together, the product of the shares is the overall share; means over topics do not multiply. if perfect: overall"
-    " share after the last step, if this step lost nothing and later shares stayed the same. reappeared: items that"
-    " are present although an earlier step lost them"
+    "share: of the judged items that reached the step, the share that passes it; overall: of all items, the share that"
+    " passes all steps up to this one, the product of the shares; means over topics do not multiply. if perfect:"
+    " overall share after the last step, if this step lost nothing and later shares stayed the same. reappeared: items"
+    " that are present although an earlier step lost them"
 )
 
 
@@ -94,7 +94,7 @@ class Waterfall(Answer):
         prefix, unit = f"{run}: " if self.several else "", UNITS[self.main_unit][0]
         if run not in self.weakest:
             has_steps = any((step.run, step.unit) == (run, self.main_unit) for step in self.steps)
-            return f"{prefix}No step loses {unit}." if has_steps else f"{prefix}No step of {unit} is recorded."
+            return f"{prefix}No step loses {unit}." if has_steps else f"{prefix}No step is recorded for {unit}."
         worst = self.weakest[run]
         step, name = worst.step, f"“{self.step_title(worst.step.step)}”"
         passing = f"{step.n} of {step.n_reached - step.unjudged} {unit} pass ({_share_with_ci(step.share)})"
@@ -103,7 +103,7 @@ class Waterfall(Answer):
             change = (
                 f"{percent(step.if_perfect.value)} of {unit} would pass all steps instead of {percent(worst.final)}"
             )
-            effect = f"if it lost nothing and later shares stayed the same, {change}"
+            effect = f"if {name} lost nothing and later shares stayed the same, {change}"
         if worst.insufficiency is not None:
             reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
             return (
@@ -178,7 +178,7 @@ class Waterfall(Answer):
         has_unjudged, is_by_slice = any(step.lowest < step.highest for step in steps), name == "slices"
         few_topics_marks = [" (few topics)" if step.slice in self.small_slices else "" for step in steps]
         bound_texts = [f"{percent(step.lowest)} to {percent(step.highest)}" for step in steps]
-        bound_column = Column("bounds", bound_texts, TEXT, "overall, for any missing verdicts", only="people")
+        bound_column = Column("bounds", bound_texts, TEXT, "possible range of overall", only="people")
         reappeared = [step.reappeared for step in steps]
         columns = (
             Column("slice", [step.slice for step in steps], TEXT, details=few_topics_marks, only=only(is_by_slice)),
@@ -227,7 +227,10 @@ class Waterfall(Answer):
         return Table("chains", columns, "Chains", labels=1 + self.several, one_piece=True)
 
     def _difference_table(self) -> Table:
-        rows, note = self.differences, f"p: test of the share, Holm over all rows; {100 * self.level:g}% intervals"
+        rows, note = (
+            self.differences,
+            f"p: test of the difference in share, Holm over all rows; {100 * self.level:g}% intervals",
+        )
         columns = (
             *columns_of(rows, ("run", TEXT, "system"), ("unit", TEXT)),
             *self._step_columns([difference.step for difference in rows]),

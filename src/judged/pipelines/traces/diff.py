@@ -114,8 +114,8 @@ class TraceDiff(Answer):
         if n < topics:
             low, high = self.bounds(SCORE)
             bounds = f"between {decimal(low, sign='+')} and {decimal(high, sign='+')}"
-            scope = f"Both final lists are recorded for {n} of {counted(topics, 'topic')}"
-            texts.append(f"{scope}. Over all topics, the change is {bounds}, whatever the unrecorded stages returned.")
+            scope = f"The final lists before and after are recorded for {n} of {counted(topics, 'topic')}"
+            texts.append(f"{scope}. Over all topics, the change is {bounds}, for any output of the unrecorded stages.")
         if shortage := insufficiency(n, "verdict"):
             return (*texts, shortage.sentence("topic"))
         significant = [f"{format_step(change.part)} {change.describe()}" for change in parts if change.significant]
@@ -160,7 +160,7 @@ class TraceDiff(Answer):
             bounds = [self.bounds(change.part, masks[change.slice]) for change in self.changes]
             low = Column("low", [low for low, _ in bounds], CHANGE, "lower bound")
             high = Column("high", [high for _, high in bounds], CHANGE, "upper bound")
-            note = f"{note}; bounds: over all topics, whatever the unrecorded stages returned"
+            note = f"{note}; bounds: of the change over all topics, for any output of the unrecorded stages"
             changes = replace(changes, columns=(*changes.columns, low, high), note=note)
         return (Sentences(self.sentences), changes, self._stages(), topics, self._documents())
 
@@ -192,7 +192,7 @@ class TraceDiff(Answer):
             Column("before", steps[0], TEXT, "lost at (before)"),
             Column("lost", steps[1], TEXT, "lost at (now)"),
         )
-        title = "Relevant documents that are now lost at another step, or no longer lost"
+        title = "Relevant documents that are newly lost, no longer lost, or lost at another step"
         return Table("documents", columns, title, labels=2, folded=True)
 
 

@@ -200,7 +200,7 @@ class DocumentPaths(Answer):
         doc_ids = Column("doc_id", list(self.paths), TEXT, "document")
         grades = Column("grade", [self.grades.get(doc) for doc in self.paths], number(0))
         outcomes = Column("outcome", list(self.outcomes.values()), TEXT)
-        note = "rank in each stage; the top of the list that users saw comes first, then the missing relevant documents"
+        note = "rank in each stage; the top of the list that users saw comes first, then the other relevant documents"
         return Table("ranks", (doc_ids, grades, *ranks, outcomes), "Documents", note=note, only="people")
 
     @cached_property
@@ -279,7 +279,7 @@ class DocumentPaths(Answer):
             question = "whether users saw it" if final.state == "unrecorded" else "where it was lost"
             return f"last recorded in {last.stage.name} {position}; {gap}, so it is unknown {question}"
         if cut is None:
-            return f"last returned by {last.stage.name} {position}; no later stage had it in its input"
+            return f"last returned by {last.stage.name} {position}; it was not in the input of a later stage"
         threshold = f", whose lowest score was {cut.lowest_score:g}" if cut.lowest_score is not None else ""
         score_text = f" with score {score:g}" if score is not None else ""
         best = min(outcome.visits, key=lambda visit: visit.document.rank if visit.document else 0)

@@ -224,8 +224,11 @@ def _merged(
             for i, in_topic in ((i, topic == i) for i in np.unique(topic).tolist())
             if (in_topic & is_alone).any() and (in_topic & is_elsewhere).any()
         }
-        rivals = ", ".join(other for other in stage.parents if other != name)
-        quantity = f"share of relevant documents at the same rank of {stage.name}: only {name} minus only {rivals}"
+        rivals = " or ".join(other for other in stage.parents if other != name)
+        quantity = (
+            f"share of relevant documents at the same rank of {stage.name}: documents that only {name} returned, minus"
+            f" documents that {rivals} returned and {name} did not"
+        )
         yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **test_options)
 
 
@@ -299,7 +302,10 @@ def _freshness(
             for older, newer in [sorted((first, second), key=dates.__getitem__)]
         ]
         differences[topic] = float(np.mean(signs)) if signs else math.nan
-    quantity = f"pairs of equal grade: share with the newer document lower minus share higher; latest date {latest}"
+    quantity = (
+        "pairs of documents of equal grade: share with the newer document ranked lower, minus share with the newer"
+        f" document ranked higher; latest date {latest}"
+    )
     yield from mean_test("freshness", "all topics", quantity, differences, **test_options)
 
 
@@ -325,7 +331,10 @@ def _subtopics(funnel: TraceFunnel, qrels: Qrels, test_options: Mapping[str, Any
             n, n_listed = len(relevant), len(listed_relevant)
             expected = [math.comb(n - len(docs), n_listed) / math.comb(n, n_listed) for docs in doc_sets]
             differences[topic] = (sum(not docs & listed_relevant for docs in doc_sets) - sum(expected)) / len(doc_sets)
-    quantity = "share of missing subtopics minus its expectation for a random sample of as many relevant documents"
+    quantity = (
+        "share of subtopics that the list lacks, minus the expected share for a random sample of as many relevant"
+        " documents"
+    )
     yield from mean_test("intent", "subtopics", quantity, differences, **test_options)
 
 
@@ -339,10 +348,12 @@ def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> It
         float(not any(clicks[topic].values())) if topic in clicks and topic_share >= _GOOD_SHARE else math.nan
         for topic, topic_share in zip(funnel.query_ids, shares.tolist(), strict=True)
     ]
-    quantities = {
-        f"loss of {funnel.measure} minus the loss of all other topics": funnel.best - funnel.score,
-        "share of good lists without a click minus the share of all other topics": np.array(is_abandoned),
-    }
+    loss = f"mean loss of {funnel.measure} in the class, minus the mean loss over all other topics"
+    abandonment = (
+        "share of good lists (score at least half of the best) without a click in the class, minus this share over all"
+        " other topics"
+    )
+    quantities = {loss: funnel.best - funnel.score, abandonment: np.array(is_abandoned)}
     too_few = dict.fromkeys(funnel.slicing.names, 0)
     for i, (quantity, values) in enumerate(quantities.items()):
         is_loss, is_known = i == 0, ~np.isnan(values)
@@ -401,15 +412,27 @@ def _feedback(
             signs = [float(np.sign(upper.popularity - lower.popularity)) for upper, lower, *_ in equal]
             signed = [(excess * sign, total) for (*_, excess, total), sign in zip(equal, signs, strict=True) if sign]
             by_popularity[topic] = _share_of_sums(signed)
-    quantity = "pairs with the worse document higher: share with more clicks on it minus share with fewer clicks on it"
+    quantity = (
+        "pairs with the worse document ranked higher: clicks on the worse minus the better document, per click, at"
+        " equal expected clicks"
+        if expected
+        else "pairs with the worse document ranked higher: share with more clicks on the worse document, minus share"
+        " with more clicks on the better document"
+    )
     yield from mean_test("feedback", "all topics", quantity, inverted, **test_options)
     if not expected:
         reason = "no expected clicks (add a column `expected` to the --clicks file)"
         yield Untested("feedback", "position and popularity", NO_DATA, reason)
         return
-    quantity = "pairs of equal grade: clicks on the upper minus the lower document, per click, at equal expected clicks"
+    quantity = (
+        "pairs of documents of equal grade: clicks on the higher minus the lower document, per click, at equal expected"
+        " clicks"
+    )
     yield from mean_test("feedback", "position", quantity, by_position, **test_options)
-    quantity = "pairs of equal grade: the same difference, for the document with more clicks on other topics"
+    quantity = (
+        "pairs of documents of equal grade: clicks on the more popular minus the less popular document (by clicks for"
+        " other topics), per click, at equal expected clicks"
+    )
     yield from mean_test("feedback", "popularity", quantity, by_popularity, **test_options)
 
 
@@ -462,7 +485,7 @@ def _disagreement(funnel: TraceFunnel, labels: Any) -> Iterator[Result]:
     topics, n_all_disputed, n_all = list(n_documents), n_disputed.total(), n_documents.total()
     counts, sizes = (np.array([counter[topic] for topic in topics]) for counter in (n_disputed, n_documents))
     p_values, _ = hypergeometric_p_values(counts, sizes, n_all_disputed, n_all)
-    quantity = "share of documents on whose relevance annotators disagree, minus this share over all topics"
+    quantity = "share of the topic's documents on whose relevance annotators disagree, minus this share over all topics"
     for topic, size, p in zip(topics, sizes.tolist(), p_values.tolist(), strict=True):
         difference = n_disputed[topic] / size - n_all_disputed / n_all
         yield FailureTest("feedback", f"labels of {topic}", quantity, 1, difference, None, p)

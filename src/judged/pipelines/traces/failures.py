@@ -93,8 +93,8 @@ FAILURES = {
         over_topics=True,
     ),
     "intent": Failure(
-        "a class of queries loses more than other queries, its good lists get a click less often, or lists lack more"
-        " subtopics than a random sample of relevant documents",
+        "a class of queries has a higher loss than other queries, its good lists get a click less often, or lists"
+        " lack more subtopics than a random sample of relevant documents",
         "losses and clicks of a class compared with all other topics; subtopics of the list",
         "a ranker or features for the class; diversification; find out what users of the class look for",
         "judgments of that class",
@@ -191,12 +191,13 @@ class Failures(Answer):
         if self.first is not None:
             failure, (low, high) = FAILURES[self.first], self.bounds(self.first)
             loss = decimal(low) if high - low < _ROUNDING else f"{decimal(low)} to {decimal(high)}"
-            text = f"Work on {self.first} first: it loses {loss} of {measure}."
+            text = f"Work on {self.first} failures first: they lose {loss} of {measure}."
             text += f" Typical fix: {failure.remedy}. Cost: {failure.cost}."
         elif unknown > 0:
             text = (
-                f"Work on debugging first: {FAILURES['debugging'].remedy}. Up to {decimal(unknown)} of {measure} is"
-                " lost where a stage is not recorded, so it is unknown which other kind of failure loses most."
+                f"Work on debugging failures first: {FAILURES['debugging'].remedy}. Up to {decimal(unknown)} of"
+                f" {measure} is lost where a stage is not recorded, so it is unknown which other kind of failure loses"
+                " most."
             )
         else:
             text = f"There is no recoverable loss of {measure}."
@@ -299,8 +300,8 @@ class Failures(Answer):
             labels=2 if is_sliced else 1,
             note=""
             if bounds_only
-            else "recoverable: mean over the topics with a known loss; bounds: of the mean over all topics, whatever"
-            " the unrecorded stages returned",
+            else "recoverable: mean over the topics with a known loss; bounds: of the mean over all topics, for any"
+            " output of the unrecorded stages",
         )
 
     def _untested_table(self) -> Table:
@@ -337,9 +338,9 @@ class Failures(Answer):
             labels=2,
             note="p: sign-flip test and Hall's test; for classes, permutation test; for labels, Fisher's exact test."
             " Tests are one-sided, because only a difference above 0 is a failure (calibration: two-sided)."
-            " Benjamini-Hochberg over all rows. recoverable overlaps with the kinds of failure. If a failure affects"
-            " few topics, the sample can miss all of them, and then the p-values do not hold: with 10, 25, and 100"
-            " topics, 5% of samples miss a group of 26%, 11%, and 3% of all topics",
+            " Benjamini-Hochberg over all rows. The recoverable loss here overlaps with that by kind of failure. If a"
+            " failure affects few topics, the sample can miss all of them, and then the p-values do not hold: with 10,"
+            " 25, and 100 topics, 5% of samples miss a group of 26%, 11%, and 3% of all topics",
         )  # fmt: skip
 
     def _curves_table(self) -> Table:
@@ -350,7 +351,8 @@ class Failures(Answer):
                 self.curves, ("where", TEXT), *score_range_columns, ("n", COUNT, "documents"), ("relevant", SHARE)
             ),
             "Share of relevant documents by score",
-            note="fifths of the scores of each merged source, over all topics; unjudged documents are not relevant",
+            note="scores of each merged source, over all topics, in five groups of about equal size; unjudged documents"
+            " count as not relevant",
         )
 
     def _documents_table(self) -> Table:

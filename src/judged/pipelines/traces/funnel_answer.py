@@ -163,7 +163,7 @@ class TraceFunnel(Answer):
             value = f"{self.measure} is {score:.4f} of an attainable {best:.4f} {scope}" if is_recorded.any() else (
                 f"{self.measure} is unknown: the final list is recorded for none of {counted(topics, 'topic')}"
             )  # fmt: skip
-            bounds = f"over all topics, it is between {low:.4f} and {high:.4f}, whatever the unrecorded stages returned"
+            bounds = f"over all topics, it is between {low:.4f} and {high:.4f}, for any output of the unrecorded stages"
             stages = f"The loss by stage is known for {int(complete.sum())} of {counted(topics, 'topic')}"
             attained = (f"{value}; {bounds}." if not is_recorded.all() else f"{value}.", f"{stages}.")
         lost = sum(parts.values())
@@ -186,7 +186,7 @@ class TraceFunnel(Answer):
             if p <= alpha
         ]
         if tests:
-            text = f"Slices whose loss differs significantly from all other topics: {', '.join(rows) or 'none'}"
+            text = f"Slices whose loss differs significantly from that of all other topics: {', '.join(rows) or 'none'}"
             yield f"{text} ({counted(len(tests), 'test')}, Holm)."
 
     @cached_property
@@ -304,8 +304,9 @@ class TraceFunnel(Answer):
                 Column("p", p, p_value(alpha), only=only, mark=["*" if value <= alpha else "" for value in p]),
             ),
             "Parts of the loss",
-            note=f"parts add up to best - score on every topic; {100 * self.level:g}% intervals over topics{test_note}"
-            + ("" if is_complete else "; bounds: of the mean over all topics, whatever the unrecorded stages returned"),
+            note=f"on every topic, the parts add up to the best possible score minus the score; {100 * self.level:g}%"
+            f" intervals over topics{test_note}"
+            + ("" if is_complete else "; bounds: of the mean over all topics, for any output of the unrecorded stages"),
             labels=2 if is_sliced else 1,
         )  # fmt: skip
         overall_rows = [i for i, row in enumerate(rows) if row[0] == rows[0][0]]

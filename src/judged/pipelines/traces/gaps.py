@@ -155,7 +155,7 @@ class Gaps(Answer):
         if not n_tested:
             text = (
                 f"No entity was tested: a test needs {_MIN_TOPICS} judged topics of the entity and {_MIN_TOPICS}"
-                " others."
+                " other judged topics."
             )
         queries = counted(len(self.missing_content), "query", "queries")
         return (text, *([f"Missing content for {queries}: {reasons}."] if reasons else []))
@@ -348,7 +348,7 @@ def _entities_of_topics(
         ambiguous = Counter(name for mention in mentions.values() for name in mention.ambiguous)
         for name, count in ambiguous.most_common():
             candidates = ", ".join(catalog.aliases[tuple(name.split())]) if catalog else ""
-            text = f"name of several entities ({candidates}), not counted in {counted(count, 'query', 'queries')}"
+            text = f"name of several entities ({candidates}), ignored in {counted(count, 'query', 'queries')}"
             notes.append(Note("ambiguous-name", text, name, count, of="names"))
     if without := [topic for topic, names in entities_of.items() if not names]:
         text = f"{counted(len(without), 'query mentions', 'queries mention')} no entity: {first_few(without)}"

@@ -167,7 +167,9 @@ def read_traces(
     if not traces.spans:
         reason = "; ".join(note.text for note in traces.notes) or "the file is empty"
         raise InputError(
-            f"no stage of a trace could be read: {reason}", fix="use a format of docs/traces.md", path=str(files[0])
+            f"no stage of a trace could be read: {reason}",
+            fix="use a format that docs/traces.md describes",
+            path=str(files[0]),
         )
     return traces
 
@@ -237,7 +239,7 @@ class _TraceReader:
         """Add a click of UBI on a hit."""
         doc_id = first_value(row, "event_attributes.object.object_id")
         if row["action_name"] != "click":
-            self.note_counts["events other than clicks"] += 1
+            self.note_counts["ignored events that are not clicks"] += 1
         elif doc_id is None or row.get("query_id") is None:
             self.note_counts["clicks without a query id or a document id"] += 1
         else:

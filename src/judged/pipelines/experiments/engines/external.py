@@ -139,14 +139,16 @@ class Http(Engine):
         hits = _value_at_path(response, str(spec["hits"]))
         if not isinstance(hits, list):
             problem = f"the response has no list at {spec['hits']!r}"
-            raise InputError(problem, fix="set hits to the path of the list", path=self._path)
+            raise InputError(problem, fix="set hits to the path of the list in the response", path=self._path)
         return [self._hit(hit, len(hits) - row) for row, hit in enumerate(hits[:k])]
 
     def _hit(self, hit: Any, default_score: int) -> Hit:
         doc = _value_at_path(hit, str(self._spec["id"]))
         if doc is None:
             raise InputError(
-                f"a hit has no id at {self._spec['id']!r}", fix="set id to the path of document IDs", path=self._path
+                f"a hit has no id at {self._spec['id']!r}",
+                fix="set id to the path of the document ID in a hit",
+                path=self._path,
             )
         score = _value_at_path(hit, str(self._spec["score"])) if "score" in self._spec else None
         return str(doc), float(default_score if score is None else score)
