@@ -263,7 +263,8 @@ class SliceOptions:
 
         if not (self.by or self.slices):
             names = first_few(list(attributes.names))
-            raise InputError("no slicing attribute", fix=f"use --by with one of {names}, or --slices FILE")
+            by = f"--by with one of {names}" if names else "--attributes FILE --by NAME, --queries FILE --by NAME"
+            raise InputError("no slicing attribute", fix=f"use {by}, or --slices FILE")
         for name in self.names:
             if Path(name).is_file() and attributes.spelled(name) not in attributes.names:
                 raise InputError(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_NAME = 60  # maximum characters of a log's name
 _FIT = "The log is fit for metrics: no problem exceeds its limit."
+_NO_CLICKS = "No click was read, so metrics of clicks are not available. If the log has clicks, correct the mapping."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +76,7 @@ class LogCheck(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Whether the log is fit, or the reasons why not."""
         verdicts = tuple(f"The log is not fit for metrics: {clip_words(reason)}." for reason in self.unfit_reasons)
-        return verdicts or (_FIT,)
+        return (*(verdicts or (_FIT,)), *(() if "clicks" in self.has else (_NO_CLICKS,)))
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the summary, rows, findings, supported data, and verdict."""

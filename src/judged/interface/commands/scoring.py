@@ -12,7 +12,7 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, filter_by_where, is_colored, terminal_width
 from judged.interface.options import FORMATS, TOPIC_OPTIONS, Choice, shared
-from judged.scoring.default_measures import DEFAULT_MEASURES, TESTED_MEASURES
+from judged.scoring.default_measures import DEFAULT_MEASURE, DEFAULT_MEASURES, TESTED_MEASURES
 
 if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
@@ -95,7 +95,7 @@ def evaluate_command(
     help="Grades of judged documents that were not returned, with --grades.",
 )
 @shared("topic", help="Topic. Optional if the qrels have only one topic.")
-@shared("measures", help="Measure, such as nDCG@10. Can be repeated.", required=True)
+@shared("measures", default=(DEFAULT_MEASURE,), help="Measure. Can be repeated.", show_default=True)
 @click.option(
     "--as",
     "tools",

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     Progress: TypeAlias = Callable[[str, float | None], None]
 
-_LAYOUT_FIX = "use --layout NAME, or --mapping FILE for another layout (see 'judged logs check --help')"
+_LAYOUT_FIX = (
+    "use --layout NAME; for your own layout, judged logs draft FILE -o mapping.toml, then --mapping mapping.toml"
+)
 READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
 """The options with which logs are read."""
 
@@ -252,6 +254,11 @@ def draft(path: str, out: Path | None) -> None:
     """
     from judged.interface.arguments import write_result
     from judged.online.readers.draft import draft_mapping
+    from judged.results import counted
 
     arguments.keep_inputs(out, [path])
-    write_result(draft_mapping(path).rstrip("\n"), out)
+    mapping = draft_mapping(path).rstrip("\n")
+    write_result(mapping, out)
+    if out is not None:
+        marks = counted(mapping.count("# CHECK:"), "comment")
+        click.echo(f"{out}: {marks} to check. Next: judged logs check {path} --mapping {out}", err=True)

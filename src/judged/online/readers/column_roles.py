@@ -123,7 +123,8 @@ session_id  (.*_)?(session|sess|visit)(_?ID)?|sid
 user_id     (.*_)?(user|client|visitor|customer|member|cookie|person|account|shopper|anon)(_?ID)?|uid
 query_id    (.*_)?(query|search|serp|page|request|req|impression|srch|qry|page_?view)_?ID|qid|serp|page
 time        (.*_)?(time|timestamp|ts|tstamp|date|datetime|at|when|start|day)|t|time_?(ms|stamp)
-clicks      (.*_)?(clicks?|clicked|selected|opened)(_?(ids|urls|docs|items|ranks|positions|list|results|flags))?
+clicks      (.*_)?(clicks?|clicked|selected|opened)(_?(ids?|urls?|ranks|positions|list|results|flags))?
+clicks      (clicks?|clicked|selected|opened)_?{_NOUN}s?(_?ids?)?
 ranks       (.*_)?(ranks|positions)|(results?|hits?|items|docs)_(rank|position|pos)
 hit_ids     (.*_)?(results?|hits|urls|docs|documents|items|products|shown|serp|impressions|ids|ranking|displayed|list)
 hit_ids     (({_NOUN}|shown)_?)+(ids?|urls?|list|no)|docno
@@ -194,11 +195,15 @@ def assign_roles(
         unassigned.remove(assigned["hit_ids"])
         doubts.append(f"hit_ids is recognized from the values of {assigned['hit_ids'].path}, not from its name")
     if "clicks" in roles and "clicks" not in assigned and (results := assigned.get("hit_ids")):
-        for profile in unassigned:
+        # In a row with results and without an action, the id of a result is a click.
+        objects = [assigned[role] for role in ("object_id",) if role in assigned and "action" not in assigned]
+        for profile in (*objects, *unassigned):
             clicks = _split(profile, results)
             if _are_clicks(clicks, results):
-                assigned["clicks"] = clicks
-                unassigned.remove(profile)
+                assigned = {role: column for role, column in assigned.items() if column is not profile} | {
+                    "clicks": clicks
+                }
+                unassigned = [column for column in unassigned if column is not profile]
                 break
     # Only columns without a known name are left: times and queries can be recognized by their values.
     for role, candidates in (
@@ -215,9 +220,9 @@ def assign_roles(
 def _split(profile: ColumnProfile, results: ColumnProfile) -> ColumnProfile:
     # Clicks are separated as the results are. As most pages have at most one click, few values show the separator.
     separator = results.separator
-    if profile.is_list or not separator:
+    if profile.is_list:
         return profile
-    values = {row: str(value).split(separator) for row, value in profile.values_by_row.items()}
+    values = {row: str(value).split(separator or None) for row, value in profile.values_by_row.items()}
     return ColumnProfile(profile.path, values, separator)
 
 
@@ -267,11 +272,13 @@ def _flatten(value: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 def _split_lists(profile: ColumnProfile) -> ColumnProfile:
     if profile.is_list or profile.times or profile.numbers:
         return profile
-    # A list as text is assumed if most values have the separator, and none has a space or ends with it.
-    for separator in ("|", ";", ","):
-        texts = [text for text in profile.texts if separator in text]
-        counterexample = re.compile(rf"\s|{re.escape(separator)}$")
-        if len(texts) * 2 >= len(profile.texts) and not any(map(counterexample.search, texts)):
-            values = {row: str(text).split(separator) for row, text in profile.values_by_row.items()}
+    # A list as text is assumed if most values have the separator, and no element is empty at the end or has a space.
+    # Words are not ids: elements between spaces must have a digit.
+    for separator in ("|", ";", ", ", ",", " "):
+        values = {row: str(text).split(separator) for row, text in profile.values_by_row.items()}
+        lists = [elements for elements in values.values() if len(elements) > 1]
+        element = re.compile(r"\S*\d\S*" if " " in separator else r"\S*")
+        has_elements = all(elements[-1] and all(map(element.fullmatch, elements)) for elements in lists)
+        if len(lists) * 2 >= len(values) and has_elements:
             return ColumnProfile(profile.path, values, separator)
     return profile
