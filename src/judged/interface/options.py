@@ -108,7 +108,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         help="Topics that are averaged: all topics in the qrels (a topic missing from the run scores 0), topics in the"
         " run, or topics in both.  [default: qrels, or as in the dialect]",
     ),
-    "depth": _option("--depth", type=click.IntRange(1), metavar="N", help="Maximum number of documents per topic."),
+    "depth": _option("--depth", type=click.IntRange(1), metavar="N", help="Use only the top N documents per topic."),
     "order": _option(
         "--ties",
         type=Choice(_TIE_POLICY),

@@ -381,7 +381,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--qrels",
     metavar="QRELS",
-    help="Judgments for choosing the weights. The gain on other topics is estimated by cross-validation.",
+    help="Judgments for choosing the weights. Cross-validation estimates the score of these weights on other topics.",
 )
 @shared("measure", help="Measure for choosing the weights.")
 @click.option(
@@ -415,7 +415,8 @@ def fuse_command(
 ) -> None:
     """Fuse RUNs into one run, by ranks or by scores, with optional weights.
 
-    With --qrels, weights are chosen by a measure, and the gain on other topics is estimated by cross-validation.
+    With --qrels, weights are chosen by a measure. Cross-validation estimates their gain on other topics, compared with
+    equal weights and with each run.
     """
     from judged.comparison.fusion import choose_weights, fuse
     from judged.data.qrels import Qrels

@@ -97,7 +97,7 @@ def evaluate_command(
     default="",
     help="Grades of judged documents that were not returned, with --grades.",
 )
-@shared("topic", help="Topic. Optional if the qrels have only one topic.")
+@shared("topic", help="Topic to explain. Optional if the qrels have only one topic.")
 @shared("measures", help="Measure, such as nDCG@10. Can be repeated.", required=True)
 @click.option(
     "--as",
@@ -107,7 +107,7 @@ def evaluate_command(
     " all. Tools: trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...",
 )
 @shared("rel", help="Lowest relevant grade. With --as, it is passed to the tools, like -l of trec_eval.")
-@shared("depth", help="Maximum number of documents.")
+@shared("depth", help="Use only the top N documents.")
 @shared("order", "documents", "texts")
 @shared("queries", help="Query texts.")
 @answer_options()

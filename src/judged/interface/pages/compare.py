@@ -334,7 +334,9 @@ class ComparePage(Answer):
                 "Change",
             ),
         )
-        note = f"Same test and correction as above. Over all topics, p {p_text(result.p, result.alpha)}"
+        note = (
+            f"Same test and correction as in the table by measure. Over all topics, p {p_text(result.p, result.alpha)}"
+        )
         return Table("deciding", columns, "Results if one topic is left out", note, only="" if topics else "data")
 
     def _sensitivity_sentence(self) -> str:
