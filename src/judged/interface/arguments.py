@@ -122,7 +122,7 @@ def refuse_measures(*paths: str) -> None:
     from judged.scoring.measures.grammar import parse_many
 
     if [split_name(path)[1] for path in paths].count("-") > 1:
-        raise InputError("standard input (-) can be used for one file only", fix="use a file name for the others")
+        raise InputError("standard input (-) can be used for one file only", fix="use file names for the other files")
     for path in paths:
         if path == "-" or exists(split_name(path)[1]):
             continue
@@ -335,14 +335,16 @@ def slicing_by(name: str | None, attributes: str | None, flag: str = "--by") -> 
     from judged.comparison.slicing import slice_topics
 
     if (name is None) != (attributes is None):
-        raise InputError(f"{flag} and --attributes must be used together", fix="use both or neither")
+        raise InputError(f"{flag} and --attributes must be used together", fix="use both options, or neither")
     return None if name is None else slice_topics(attributes, name)
 
 
 _SLICE_OPTIONS = with_options(
     shared("attributes", "by"),
     click.option("--slices", metavar="FILE", help="TOML file with [[slice]] tables that define slices."),
-    click.option("--cross", is_flag=True, help="Cross the slices of several --by attributes."),
+    click.option(
+        "--cross", is_flag=True, help="Form a slice for each combination of the values of several --by attributes."
+    ),
     click.option(
         "--min-topics",
         type=click.IntRange(1),
@@ -464,10 +466,12 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
                 "--digits",
                 type=click.IntRange(1, 17),
                 metavar="N",
-                help="Number of decimals in tables. Numbers that would be rounded to 0 or 1 get more. CSV, JSON,"
-                " and Parquet have full precision.",
+                help="Number of decimals in tables. Numbers that would be rounded to 0 or 1 get more decimals. CSV,"
+                " JSON, and Parquet have full precision.",
             ),
-            click.option("-v", "--verbose", is_flag=True, help="Show each warning separately, and all sections."),
+            click.option(
+                "-v", "--verbose", is_flag=True, help="Show each warning separately, and sections hidden by default."
+            ),
         )(call)
 
     return decorate

@@ -15,7 +15,7 @@ _ABOUT = {
     },
     "Comparison": {
         "compare": ("comparison", "Test which RUNs differ, and estimate by how much."),
-        "power": ("comparison", "Show which differences between runs these topics can detect."),
+        "power": ("comparison", "Show the smallest difference between runs that a test can detect."),
         "agree": ("comparison", "Measure the agreement of several judges."),
         "fuse": ("comparison", "Fuse several runs into one run, and choose their weights."),
     },

@@ -33,7 +33,7 @@ PAIRED_TESTS = (
     "ratio",
     "bayes",
 )
-DEFAULT_TEST = "randomization; for more than 2000 topics t"
+DEFAULT_TEST = "randomization, or t for more than 2000 topics"
 
 
 class Choice(click.Choice[str]):
@@ -79,10 +79,9 @@ class InvalidChoiceError(click.BadParameter):
 
 _TIE_POLICY = "judged.scoring.judging.ranking:TiePolicy"
 _TIES = (
-    "Order of documents with equal scores: by descending or ascending document ID"
-    " (docid, docid-rising), or as in the run (stable). rank: sort all documents by the"
-    " rank column. expected: compute the mean over all orders{}.  [default: docid, or as in the"
-    " dialect]"
+    "Order of documents with equal scores: descending document ID (docid), ascending document ID (docid-rising),"
+    " or as in the run (stable). With rank, all documents are sorted by the rank column, not by score. With expected,"
+    " each score is the mean over all orders{}.  [default: docid, or as in the dialect]"
 )
 
 
@@ -106,18 +105,22 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "topics": _option(
         "--topics",
         type=Choice("judged.scoring.judging.ranking:TopicPolicy"),
-        help="Topics that are averaged: all in the qrels (a topic missing from the run scores 0), those in the run, or"
-        " those in both.  [default: qrels, or as in the dialect]",
+        help="Topics that are averaged: all topics in the qrels (a topic missing from the run scores 0), topics in the"
+        " run, or topics in both.  [default: qrels, or as in the dialect]",
     ),
-    "depth": _option("--depth", type=click.IntRange(1), metavar="N", help="Maximum number of documents per topic."),
+    "depth": _option("--depth", type=click.IntRange(1), metavar="N", help="Use only the top N documents per topic."),
     "order": _option(
-        "--ties", type=Choice(_TIE_POLICY), default="docid", show_default=True, help=_TIES.partition(" expected:")[0]
+        "--ties",
+        type=Choice(_TIE_POLICY),
+        default="docid",
+        show_default=True,
+        help=_TIES.partition(" With expected")[0],
     ),
     "ties": _option("--ties", type=Choice(_TIE_POLICY, "expected"), help=_TIES.format("")),
     "ties_or_bounds": _option(
         "--ties",
         type=Choice(_TIE_POLICY, "expected", "bounds"),
-        help=_TIES.format("; bounds: show the range of each score over all orders"),
+        help=_TIES.format(". With bounds, the range of each score over all orders is shown"),
     ),
     "exclude_self": _option(
         "--exclude-self",
@@ -152,7 +155,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         type=float,
         default=0.95,
         show_default=True,
-        help="Confidence level of the intervals. (--rel sets the lowest relevant grade.)",
+        help="Confidence level of the intervals. For the lowest relevant grade, use --rel.",
     ),
     "draws": _option("--resamples", type=int, default=2000, show_default=True, help="Number of bootstrap resamples."),
     "seed": _option("--seed", type=int, default=0, show_default=True, help="Random seed."),
@@ -182,7 +185,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         type=float,
         default=0.1,
         show_default=True,
-        help="False discovery rate of the topics that are reported as worse.",
+        help="False discovery rate among the topics that are reported as worse than in the baseline.",
     ),
     "resamples": _option(
         "--resamples",
@@ -213,8 +216,8 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--by",
         multiple=True,
         metavar="NAME[,NAME]",
-        help="Attributes to slice by, with one slice per value. They are read from the files or derived"
-        " (relevant, words, length, kind, first_relevant, ...).",
+        help="Attributes to slice by, with one slice per value. They are read from files or derived from the"
+        " data (relevant, words, length, kind, first_relevant, ...).",
     ),
     "pool_depth": _option(
         "--pool-depth",

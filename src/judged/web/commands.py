@@ -31,7 +31,7 @@ def _serve_modules() -> list[Any]:
     "--token",
     metavar="TEXT",
     envvar="JUDGED_TOKEN",
-    help="Secret token that each request must contain. The variable JUDGED_TOKEN hides it from the"
+    help="Secret token that each request must contain. Use the environment variable JUDGED_TOKEN to hide it from the"
     " process list.  [default: none; generated if --host is reachable from other machines]",
 )
 @shared(*FORMATS)

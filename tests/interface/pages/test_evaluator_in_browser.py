@@ -286,7 +286,7 @@ def test_pasting_a_list(show: Show) -> None:
     page.get_by_role("radio", name="List B").check()
     page.get_by_role("textbox", name="List").fill("N R N R")
     page.get_by_role("button", name="Use this list").click()
-    expect(page.locator("#announcement")).to_have_text("Read as relevant (R, 1) or not (N, 0) in rank order.")
+    expect(page.locator("#announcement")).to_have_text("Read as relevant (R, 1) or not relevant (N, 0) in rank order.")
     assert (grades(page), grades(page, "other")) == ("201", "0101")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#second-list")).to_be_hidden()

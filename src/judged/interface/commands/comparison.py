@@ -34,14 +34,14 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     multiple=True,
     metavar="FILE",
     help="Scores saved by 'judged evaluate -o FILE.parquet', instead of QRELS and RUNs. Can be repeated. Files with the"
-    " same qrels are joined; files with different qrels are collections, which NAME=FILE names.",
+    " same qrels are joined. Files with different qrels are separate collections; NAME=FILE names a collection.",
 )
 @click.option(
     "--collection",
     "collections",
     multiple=True,
     metavar="NAME=QRELS,RUN,...",
-    help="Collection with its runs. Repeat it for each collection. Systems are matched by run name.",
+    help="Qrels and runs of a collection. Repeat this option for each collection. Systems are matched by run name.",
 )
 @click.option(
     "--baseline", metavar="RUN", help="Baseline: compare each other run with it.  [default: compare all pairs]"
@@ -60,7 +60,7 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     type=Choice("judged.comparison.choices:Family"),
     default="measure",
     show_default=True,
-    help="Family of tests for the correction: the pairs of each measure, or the pairs of all measures.",
+    help="Tests that are corrected together: those of all pairs by one measure, or of all pairs by all measures.",
 )
 @shared("alpha", "resamples", "seed")
 @click.option(
@@ -68,10 +68,10 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     type=float,
     default=0.0,
     metavar="D",
-    help="Smallest difference that counts as a win or a loss of a topic.",
+    help="Smallest difference on a topic that counts as a win or a loss.",
 )
 @shared("margin")
-@click.option("--pairs", is_flag=True, help="Show each pair of runs.")
+@click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
@@ -188,7 +188,7 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     if used:
         raise InputError(
             f"{used[0]} cannot be combined with --scores",
-            fix="use it with 'judged evaluate', or use QRELS and RUNs instead of --scores",
+            fix=f"use {used[0]} with 'judged evaluate', or use QRELS and RUNs instead of --scores",
         )
     return {name: value for name, value in options.items() if name not in POLICIES}
 
@@ -200,7 +200,7 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
 @shared("alpha", help="Significance level of the two-sided paired t-test.")
 @shared("power")
 @click.option(
-    "--difference", type=float, metavar="D", help="Difference for which the required number of topics is also shown."
+    "--difference", type=float, metavar="D", help="Also show the number of topics required to detect this difference."
 )
 @click.option(
     "--n",
@@ -214,7 +214,7 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     metavar="S",
     help="Standard deviation of the differences over topics, instead of QRELS and RUNs.",
 )
-@click.option("--pairs", is_flag=True, help="Show each pair of runs.")
+@click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared(*TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
@@ -228,7 +228,7 @@ def power_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Show which differences between runs these topics can detect.
+    """Show the smallest difference between runs that a test over these topics can detect.
 
     The detectable difference depends on how much the difference between two RUNs varies over topics, not on the
     observed mean difference. Without files, use --sd and --n.
@@ -265,16 +265,21 @@ def power_command(
 @click.option(
     "--run", "runs", multiple=True, metavar="RUN", help="Run to score with the grades of each judge. Can be repeated."
 )
-@shared("measures", default=(DEFAULT_MEASURE,), help="Measure of the runs. Can be repeated.", show_default=True)
+@shared(
+    "measures", default=(DEFAULT_MEASURE,), help="Measure that scores the runs. Can be repeated.", show_default=True
+)
 @click.option(
     "--rel",
     multiple=True,
     metavar="[NAME=]N",
-    help="Lowest relevant grade, of all judges or of the judge NAME. Grades become 1 or 0. Can be repeated.",
+    help="Lowest relevant grade, for all judges or for the judge NAME. Relevant grades become 1, others 0. Can be"
+    " repeated.",
 )
 @shared("scale")
 @click.option(
-    "--own", is_flag=True, help="Score runs with all judgments of each judge, not only with documents that both judged."
+    "--own",
+    is_flag=True,
+    help="Score runs with all judgments of each judge, not only of documents that both judges judged.",
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()
@@ -364,17 +369,19 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="Contribution of a run to documents that it does not contain: none (skip), as at the rank after its last"
-    " document (last), or as at the mean of the remaining ranks (share)."
+    help="Contribution of a run to documents that it does not contain: none (skip); as at the rank after its last"
+    " document, or with its lowest score (last); or as at the mean rank of all documents after its last one (share)."
     "  [default: skip; last for z-scores, share for borda]",
 )
 @shared("depth", "order")
 @shared("cutoff", default=None, metavar="N", help="Number of documents per topic of the fused run.  [default: all]")
-@click.option("--traces", type=_FILE, metavar="FILE", help="Output file of the runs and their fusion, as traces.")
+@click.option(
+    "--traces", type=_FILE, metavar="FILE", help="Output file in the trace format, with the runs and the fused run."
+)
 @click.option(
     "--qrels",
     metavar="QRELS",
-    help="Judgments for choosing the weights. The gain on other topics is estimated by cross-validation.",
+    help="Judgments for choosing the weights. Cross-validation estimates the score of these weights on other topics.",
 )
 @shared("measure", help="Measure for choosing the weights.")
 @click.option(
@@ -408,7 +415,8 @@ def fuse_command(
 ) -> None:
     """Fuse RUNs into one run, by ranks or by scores, with optional weights.
 
-    With --qrels, weights are chosen by a measure, and the gain on other topics is estimated by cross-validation.
+    With --qrels, weights are chosen by a measure. Cross-validation estimates their gain on other topics, compared with
+    equal weights and with each run.
     """
     from judged.comparison.fusion import choose_weights, fuse
     from judged.data.qrels import Qrels

@@ -23,25 +23,29 @@ if TYPE_CHECKING:
 @click.argument("qrels")
 @click.argument("run")
 @click.argument("final", required=False)
-@shared("measure", help="Measure of the ranking.")
-@shared("cutoff", default=100, help="Number of documents per topic of RUN that are candidates.")
+@shared("measure", help="Measure of the final ranking.")
+@shared("cutoff", default=100, help="Number of candidates per topic: the first documents of RUN.")
 @shared("rel")
 @click.option("--recall", metavar="NAME", help="Measure of the candidates.  [default: R at the cutoff]")
-@click.option("--baseline", metavar="RUN", help="Candidates, or the only ranking, of another system to compare with.")
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="Candidates of another system to compare with. Without --baseline-final, also its final ranking.",
+)
 @click.option("--baseline-final", metavar="RUN", help="Final ranking of the system in --baseline.")
 @click.option(
     "--min-loss",
     type=float,
     default=0.1,
     show_default=True,
-    help="Ignore a part of a topic's loss that is below this share of the best score.",
+    help="Ignore a candidate loss or ranking loss below this share of the best score of the topic.",
 )
 @click.option(
     "--min-share",
     type=float,
     default=0.15,
     show_default=True,
-    help="Ignore a part of a topic's loss that is below this share of the total loss of the topic.",
+    help="Ignore a candidate loss or ranking loss below this share of the total loss of the topic.",
 )
 @shared("fdr", "alpha", "resamples", "seed")
 @shared("per_topic", help="Show the results of each topic, largest loss first.")
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
     type=Choice(("qrels", "both")),
     default="qrels",
     show_default=True,
-    help="Topics that are averaged: all in the qrels, or those that every run also has.",
+    help="Topics that are averaged: all topics in the qrels, or only those that are also in every run.",
 )
 @shared("order")
 @answer_options()
@@ -147,10 +151,11 @@ def matrix_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Classify RUNs, their slices, and their topics by two measures: of the candidates, and of the final ranking.
+    """Classify RUNs, slices, and topics by two measures: one of the candidates, and one of the final ranking.
 
     If only the measure -y is low, relevant documents were returned but ranked badly. If only the measure -x is low,
-    they were not returned, or not judged. A slice is low if its whole confidence interval is below the threshold.
+    relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
+    interval is below the threshold.
     """
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
 
@@ -178,9 +183,9 @@ def matrix_command(
     "--pair",
     nargs=2,
     metavar="NAME NAME",
-    help="Names of the two runs.  [default: the pair with the largest disagreement]",
+    help="Names of the two runs to compare.  [default: the pair with the largest disagreement]",
 )
-@shared("limit", default=5, help="Number of topics to examine.")
+@shared("limit", default=5, help="Number of topics whose documents are compared.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()
@@ -193,7 +198,7 @@ def disagree_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Show where two measures prefer different systems: on which topics, with which evidence, and why.
+    """Show where two measures prefer different systems, on which topics, and why.
 
     On the topics that contribute most to the disagreement, the judged documents are compared, to show which ranks
     affect one measure but not the other.
@@ -215,18 +220,18 @@ def disagree_command(
 @click.command("needs")
 @shared("qrels", "runs")
 @click.option("--needs", "mapping", metavar="FILE", help="Table with the columns `query_id` and `need`.")
-@shared("queries", help="Query texts. Without --needs, a column of this file contains the need.")
+@shared("queries", help="Query texts. Without --needs, this file also needs a column with the information need.")
 @click.option(
     "--column",
     metavar="NAME",
-    help="Column that contains the need.  [default: need, topic_id, or the only other column]",
+    help="Column with the information need.  [default: need, topic_id, or the only other column]",
 )
 @shared("measures")
 @click.option(
     "--baseline", metavar="RUN", help="Baseline: compare each other run with it.  [default: compare all pairs]"
 )
-@shared("limit", type=click.IntRange(0), default=10, help="Number of needs to show, largest variation first.")
-@shared("cutoff", help="Number of documents of each ranking to compare.")
+@shared("limit", type=click.IntRange(0), default=10, help="Number of needs to show, largest range of scores first.")
+@shared("cutoff", help="Number of top documents to compare between the rankings of a need.")
 @shared("level", "seed", "dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
 @answer_options()
 @shared(*FORMATS)
@@ -240,7 +245,8 @@ def needs_command(
 ) -> None:
     """Score RUNs by information need, if several queries express the same need: mean, worst query, and consistency.
 
-    Each need has the same weight. QRELS may be by query or by need. Judgments of a need apply to each of its queries.
+    Each need has the same weight. QRELS judge documents by query or by need. Judgments of a need apply
+    to each of its queries.
     """
     from judged.data.topics import Topics
     from judged.diagnosis.needs.needs import expand_to_variants, needs, needs_of
@@ -266,15 +272,15 @@ def needs_command(
 @shared("qrels")
 @click.argument("first", metavar="RUN_A")
 @click.argument("second", metavar="RUN_B")
-@shared("topic", multiple=True, help="Topic. Can be repeated.  [default: see --limit]")
+@shared("topic", multiple=True, help="Topic to show. Can be repeated.  [default: see --limit]")
 @shared("measures", default=(DEFAULT_MEASURE,), show_default=True, help="Measure. Can be repeated.")
 @shared("cutoff", help="Number of documents of each run to show.")
 @shared(
     "limit",
     default=5,
     metavar="N",
-    help="Number of topics to show in each direction, largest difference by the first measure first. Ignored with"
-    " --topic.",
+    help="Number of topics to show with the largest gains, and with the largest losses, by the first measure."
+    " Ignored with --topic.",
 )
 @shared("texts", *TOPIC_OPTIONS, "order", "rel")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use only ASCII characters.")
@@ -307,7 +313,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 
 @click.command("review")
 @shared("qrels", "some_runs")
-@shared("measure", help="Measure whose scores the judgments affect.")
+@shared("measure", help="Measure for the effect of each judgment on the scores.")
 @shared(
     "cutoff",
     type=int,
@@ -327,7 +333,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
     "--apply",
     "reviewed",
     metavar="FILE",
-    help="Completed list of judgments, instead of RUNs. Its new grades are merged into QRELS, and written to -o.",
+    help="List of judgments with new grades, instead of RUNs. The new grades are merged into QRELS, and written to -o.",
 )
 @answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
 @shared(*FORMATS)
@@ -428,7 +434,7 @@ def tradeoff_command(
 
     output.keep(costs, *scores, qrels)
     if bool(scores) == bool(qrels):
-        raise InputError("either QRELS and RUNs or --scores is required", fix="use one of the two")
+        raise InputError("either QRELS with RUNs or --scores is required", fix="use only one of them")
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
         raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")

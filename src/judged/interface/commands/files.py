@@ -63,7 +63,7 @@ Next, copy the sample to a folder and try more commands. In a clone, first run .
     "--to",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
-    help="Copy the sample to a new folder, and do not evaluate.",
+    help="Copy the sample to a new folder, instead of evaluating it.",
 )
 def demo_command(to: Path | None) -> None:
     """Evaluate eight rankers on the built-in sample."""

@@ -50,13 +50,15 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
             help="TOML file with checks, margins, slices, and guardrails."
             "  [default: gate.toml, unless -m or a margin is used]",
         ),
-        shared("measures", help=f"Measure to check, without a configuration. Can be repeated.  [default: {measure}]"),
-        shared("margin", help="Margin: largest acceptable loss of each measure, without a configuration."),
+        shared(
+            "measures", help=f"Measure to check if there is no configuration. Can be repeated.  [default: {measure}]"
+        ),
+        shared("margin", help="Margin: largest acceptable loss by each measure, if there is no configuration."),
         click.option(
             "--margin-relative",
             type=float,
             metavar="SHARE",
-            help="Margin as a share of the mean of the baseline, such as 0.02 for 2%.",
+            help="Margin as a share of the mean score of the baseline, such as 0.02 for 2%.",
         ),
         click.option(
             "--test",
@@ -192,7 +194,7 @@ def gate_command(
     "--margin-relative",
     type=float,
     metavar="SHARE",
-    help="Margin of all checks, as a share of the mean of the baseline.",
+    help="Margin of each check, as a share of the mean score of the baseline.",
 )
 @click.option(
     "--strict",
@@ -225,8 +227,8 @@ def init(
 ) -> None:
     """Write a first configuration of a gate, from judgments and the BASELINE run.
 
-    Other RUNs, such as earlier versions, are used to estimate how much differences vary over topics. Without them, a
-    variation is assumed. A comment at each margin in the file explains which losses it can detect.
+    Other RUNs, such as earlier versions, are used to estimate how much differences vary over topics. Without other
+    RUNs, this variation is assumed. In the file, a comment at each margin explains which losses the check can detect.
     """
     from judged.data.files import exists
     from judged.data.qrels import Qrels

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @shared("dialect")
 @shared("per_topic", help="Show the scores of each topic.")
 @shared("topics", "depth", "ties_or_bounds", "exclude_self")
-@click.option("--unjudged", is_flag=True, help="Show the range of each score over all grades of unjudged documents.")
+@click.option(
+    "--unjudged", is_flag=True, help="Show the range of each score over all possible grades of unjudged documents."
+)
 @shared("documents", "rel", "ci", "level", "draws", "seed")
 @click.option(
     "--processes",
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Number of runs to judge in parallel processes. The scores do not change.",
+    help="Number of parallel processes that read runs and match them with QRELS. The scores do not change.",
 )
 @shared(*TOPIC_OPTIONS)
 @answer_options()
@@ -54,8 +56,9 @@ def evaluate_command(
     """Score RUNs against QRELS, with confidence intervals over topics.
 
     QRELS and RUN are files in the format TREC, CSV, TSV, JSON, JSONL, Parquet, BEIR, or MS MARCO, possibly compressed.
-    The format is detected. Use - for standard input, and NAME=FILE to name a run. A folder or a pattern contains one
-    run per file. A folder that Spark or DuckDB wrote is one run. FILE.duckdb/TABLE is a table of a database.
+    The format is detected. Use - for standard input, and NAME=FILE to name a run. A folder or a file pattern is
+    read as one run per file. A folder that Spark or DuckDB wrote is one run. FILE.duckdb/TABLE is a table of a
+    database.
     """
     from judged.scoring.evaluation import evaluate
 
@@ -86,7 +89,7 @@ def evaluate_command(
 @click.option(
     "--grades",
     metavar="LIST",
-    help="Grades of one ranking, instead of QRELS and RUN, such as '3 0 - 1'. An unjudged document is -.",
+    help="Grades of one ranking, instead of QRELS and RUN, such as '3 0 - 1'. Write - for an unjudged document.",
 )
 @click.option(
     "--missing",
@@ -94,18 +97,17 @@ def evaluate_command(
     default="",
     help="Grades of judged documents that were not returned, with --grades.",
 )
-@shared("topic", help="Topic. Optional if the qrels have only one topic.")
+@shared("topic", help="Topic to explain. Optional if the qrels have only one topic.")
 @shared("measures", default=(DEFAULT_MEASURE,), help="Measure. Can be repeated.", show_default=True)
 @click.option(
     "--as",
     "tools",
     metavar="TOOLS",
-    help="Show the scores of these tools, and the rules that cause differences:"
-    " trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ... Separate tools with"
-    " commas, or use all.",
+    help="Show the scores of other tools, and the rules that cause differences. Separate tools with commas, or use"
+    " all. Tools: trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...",
 )
 @shared("rel", help="Lowest relevant grade. With --as, it is passed to the tools, like -l of trec_eval.")
-@shared("depth", help="Maximum number of documents.")
+@shared("depth", help="Use only the top N documents.")
 @shared("order", "documents", "texts")
 @shared("queries", help="Query texts.")
 @answer_options()

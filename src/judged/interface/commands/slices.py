@@ -44,7 +44,7 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     type=Choice("judged.comparison.choices:Family"),
     default="all",
     show_default=True,
-    help="Family of tests for the correction: all slices, pairs, and measures together, or each measure separately.",
+    help="Tests that are corrected together: those by one measure, or all tests (slices, pairs, and measures).",
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()

@@ -70,7 +70,9 @@ def _evenly_spaced(page: ComparePage, order: Ints, max_topics: int) -> tuple[Tab
     table = page.topics.take(rows).showing(*names[: 1 + (page.workspace.topics is not None)], *names[2:])
     is_crowded = Column("many", [len(rows) > MAX_BARS for _ in rows], only="data")
     columns = (*table.columns, Column("ahead", ahead, only="data"), is_crowded)
-    omitted = f" The chart shows {max_topics:,} of {len(order):,} topics, evenly spaced by rank of difference."
+    omitted = (
+        f" The chart shows {max_topics:,} of {len(order):,} topics, evenly spaced in the order of their differences."
+    )
     table = replace(table, name=f"in_chart_{max_topics}", columns=columns, only="people")
     return table, omitted if len(rows) < len(order) else ""
 
@@ -141,17 +143,19 @@ class ComparisonQuery(ScoredQuery):
     first: str = Field(
         "", max_length=LONGEST, description="Baseline run. Default: a run with baseline in its name, or the best run."
     )
-    second: str = Field("", max_length=LONGEST, description="Other run. Default: the best other run.")
-    measure: Trimmed = Field(DEFAULT_MEASURE, max_length=300, description="Measure of the scores of topics.")
+    second: str = Field(
+        "", max_length=LONGEST, description="Run to compare with the baseline. Default: the best other run."
+    )
+    measure: Trimmed = Field(DEFAULT_MEASURE, max_length=300, description="Measure used to score each topic.")
     measures: str = Field(
         MEASURES, max_length=500, description=f"Measures that are tested together, separated by commas; at most {MOST}."
     )
     where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     outcome: Outcome = Field(
-        "all", description="Topics to list: topics on which the second run is better, worse, or equal."
+        "all", description="Topics to list: all topics, or those on which the second run is better, worse, or equal."
     )
-    q: str = Field("", max_length=500, description="Words that the ID or the query must contain.")
-    sort: Sort = Field("", description="Sort column of the topics; descending with - in front.")
+    q: str = Field("", max_length=500, description="Words that the topic ID or the query must contain.")
+    sort: Sort = Field("", description="Sort column of the topics; - in front means descending order.")
     page: int = Field(1, ge=0, le=1_000_000, description="Page number of the list of topics, or 0 for all topics.")
     by: Trimmed = Field(
         "", max_length=300, description="Topic attribute to slice by: the runs are compared on each slice."
@@ -263,7 +267,7 @@ class ComparePage(Answer):
         ratio_rows = [row for row in rows if row[1] and row[1].is_ratio]
         groups = [group for group in ([row for row in rows if row not in ratio_rows], ratio_rows) if group]
         family = describe_intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
-        note = f"The name of a measure links to its topics{f'; {family}' if family else ''}"
+        note = f"The name of a measure links to its scores by topic{f'; {family}' if family else ''}"
         tables = [self._by_measure(group) for group in groups]
         return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
 
@@ -330,8 +334,10 @@ class ComparePage(Answer):
                 "Change",
             ),
         )
-        note = f"Same test and correction as above. Over all topics, p {p_text(result.p, result.alpha)}"
-        return Table("deciding", columns, "Results without single topics", note, only="" if topics else "data")
+        note = (
+            f"Same test and correction as in the table by measure. Over all topics, p {p_text(result.p, result.alpha)}"
+        )
+        return Table("deciding", columns, "Results if one topic is left out", note, only="" if topics else "data")
 
     def _sensitivity_sentence(self) -> str:
         if self.leave_one_out:

@@ -61,20 +61,20 @@ class LeaderboardQuery(ScoredQuery):
     measures: list[Name] = Field(
         [],
         max_length=100,
-        description="Measures, separated by commas or repeated. Rows are sorted by the first one.",
+        description="Measures, separated by commas or repeated. Rows are sorted by the first measure.",
     )
     baseline: str = Field(
         "",
         max_length=LONGEST,
         description="Baseline run. Default: a run with baseline in its name, or the best run.",
     )
-    measure: Name = Field("", description="Additional measure, placed before `measures`.")
+    measure: Name = Field("", description="Additional measure, shown before those in `measures`.")
     run: str = Field("", max_length=LONGEST, description="Run that is highlighted in the charts, like the baseline.")
     sort: Trimmed = Field(
         "",
         max_length=300,
-        description="Sort column: run, judged, or a measure; descending with - in front. Default: the first measure,"
-        " best run first.",
+        description="Sort column: run, judged, or a measure; - in front means descending order. Default: the first"
+        " measure, best run first.",
     )
     where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     test: Trimmed = Field(
@@ -86,7 +86,7 @@ class LeaderboardQuery(ScoredQuery):
         CORRECTION, max_length=40, description="Correction for multiple tests, as in judged compare."
     )
     details: Literal["", "difference"] = Field(
-        "", description="With difference, the page also shows the difference of each score from the baseline."
+        "", description="With `difference`, the page also shows the difference of each score from the baseline."
     )
     curve: Trimmed = Field(
         "", max_length=300, description="Measure to plot against its cutoff, such as nDCG. Default: no plot."
@@ -292,9 +292,8 @@ class LeaderboardPage(Answer):
         charts = [replace(dots, name="dots", table=replace(dots.table, only="people"))] if len(dots.table) > 1 else []
         if curves := self.curves():
             chart, n_in_chart, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
-            selection = (
-                f" The chart shows {n_in_chart} of {counted(runs, 'run')}: the baseline and the best by {self.lead}."
-            )
+            shown = "the baseline" if len(self._highlighted_runs) < 2 else "the highlighted runs"
+            selection = f" The chart shows {n_in_chart} of {counted(runs, 'run')}: {shown} and the best by {self.lead}."
             names = dict.fromkeys((self._ranked_estimates()[0].run, *self._highlighted_runs))
             highlighted = tuple(names) if n_in_chart > SERIES else ()
             sentence = chart.sentence + selection * (n_in_chart < runs)
@@ -437,7 +436,7 @@ def _parse_sort(sort: str, measures: tuple[Measure, ...]) -> str:
     except MeasureError:
         names = ", ".join(["run", "judged", *map(str, measures)])
         raise InputError(
-            f"there is no column {name!r}", fix=f"sort by one of {names}; prefix - for descending order"
+            f"there is no column {name!r}", fix=f"sort by one of {names}; put - in front for descending order"
         ) from None
     return f"{sign}{measure}" if measure in measures else ""
 

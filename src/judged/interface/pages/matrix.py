@@ -54,21 +54,21 @@ Box: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 class MatrixQuery(SlicedQuery, ScoredQuery):
     """Parameters of the matrix: measures, slices, and which topics are selected."""
 
-    run: str = Field("", max_length=LONGEST, description="Run. Default: the best run.")
+    run: str = Field("", max_length=LONGEST, description="Run whose topics are classified. Default: the best run.")
     baseline: str = Field(
-        "", max_length=LONGEST, description="Run whose means are the thresholds. Default: the means of the run itself."
+        "", max_length=LONGEST, description="Run whose means are the thresholds. Default: the run itself."
     )
     cuts: Trimmed = Field(
         "", max_length=100, description="Fixed thresholds of x and y instead of means, such as 0.8,0.5."
     )
     x: str = Field(X, max_length=200, description="Measure of the candidates, on the horizontal axis.")
     y: str = Field(Y, max_length=200, description="Measure of the final ranking, on the vertical axis.")
-    x0: Number = Field(None, description="Lower limit of x of the selected topics.")
-    x1: Number = Field(None, description="Upper limit of x of the selected topics.")
-    y0: Number = Field(None, description="Lower limit of y of the selected topics.")
-    y1: Number = Field(None, description="Upper limit of y of the selected topics.")
+    x0: Number = Field(None, description="Smallest x of the topics to select.")
+    x1: Number = Field(None, description="Largest x of the topics to select.")
+    y0: Number = Field(None, description="Smallest y of the topics to select.")
+    y1: Number = Field(None, description="Largest y of the topics to select.")
     quadrant: Quadrant = Field("", description="Select only topics of this quadrant.")
-    sort: SortKey = Field("y", description="Sort column of the topics; descending with - in front.")
+    sort: SortKey = Field("y", description="Sort column of the topics; - in front means descending order.")
     page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(lambda page: 1 if page == "" else page)] = Field(
         1, description="Page number of the list of topics, or 0 for all topics."
     )

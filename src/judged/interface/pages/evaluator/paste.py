@@ -102,7 +102,7 @@ def read_pasted(text: str) -> PastedList:
     grades = [(field, line.location) for line in lines for field in line.fields]
     documents = [ListDocument(f"d{rank}", _grade(*grade)) for rank, grade in enumerate(grades[:MAX_DOCUMENTS], 1)]
     has_words = any(_is_word(field) for field, _ in grades[:MAX_DOCUMENTS])
-    layout_name = "relevant (R, 1) or not (N, 0)" if has_words else "grades"
+    layout_name = "relevant (R, 1) or not relevant (N, 0)" if has_words else "grades"
     return _pasted_list(documents, f"{layout_name} in rank order", len(grades))
 
 

@@ -63,11 +63,11 @@ class EvaluationQuery(Parameters):
     other: _ListText = Field(
         None,
         description="Second list, in the same format. A row without a name is matched with a document of the first list"
-        " that has the same grade, or is a new document.",
+        " that has the same grade. If there is none, it is a new document.",
     )
-    before: _ListText = Field(None, description="List before the last change, for the change of each measure.")
+    before: _ListText = Field(None, description="List before the last change, to show how each score changed.")
     missing: _ListText = Field(
-        None, description="Grades of judged documents that are in no list. 0*30 is thirty documents of grade 0."
+        None, description="Grades of judged documents that are in neither list. 0*30 means thirty documents of grade 0."
     )
     before_missing: _ListText = Field(
         None, description="Value of `missing` before the last change. Default: `missing`."
@@ -76,7 +76,7 @@ class EvaluationQuery(Parameters):
         None,
         ge=0,
         le=10_000,
-        description="Number of relevant documents in the collection. Default: those in the lists and in `missing`.",
+        description="Number of relevant documents in the collection. Default: their number in the lists and `missing`.",
     )
     cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
     gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")
@@ -87,7 +87,8 @@ class EvaluationQuery(Parameters):
         None,
         gt=0,
         le=1e9,
-        description="Highest grade of the scale, for measures that use it. Default: the highest grade, at least 1.",
+        description="Highest grade of the scale, for measures that use it. Default: the maximum of 1, `rel`, and the"
+        " grades.",
     )
     n: int | None = Field(
         None,
@@ -127,7 +128,7 @@ class ExportQuery(EvaluationQuery):
 class PasteQuery(EvaluationQuery):
     """State of the evaluator, and the list to replace."""
 
-    into: Literal["list", "other"] = Field("list", description="List to replace by the pasted list.")
+    into: Literal["list", "other"] = Field("list", description="List that the pasted list replaces.")
 
 
 class Pasted(BaseModel):
@@ -136,7 +137,7 @@ class Pasted(BaseModel):
     text: str = Field(
         max_length=1_000_000,
         description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. Documents of a run"
-        " get the judgments of its topic if the topic is open.",
+        " get their judgments from the open data, if its topic is there.",
     )
 
 

@@ -109,7 +109,7 @@ def example_of(entry: Entry) -> Example | None:
         relevant = bool(text.strip("0, "))
         rows.append({"rank": rank, "doc": f"d{rank}", "grade": text, "facts": fact_texts, "relevant": relevant})
     explanation = explain_list(judge_list(grades, facts=facts or None), measure)
-    return Example(explanation, rows, fixed=fixed or "requires more than grades")
+    return Example(explanation, rows, fixed=fixed or "requires more data than grades")
 
 
 def typed_example(measure: Measure, typed: str, missing: str = "", *, fixed: str = "") -> Example:
@@ -150,7 +150,7 @@ ANSWERS = {
     "judged": {
         "deep": "nearly all of the top-100 documents",
         "top": "about the top-10 documents of each system",
-        "holes": "not even all of the top-10 documents",
+        "holes": "only some of the top-10 documents",
         "positives": "only relevant documents",
     },
     "length": {"10": "10", "100": "100", "1000": "1000 or more"},

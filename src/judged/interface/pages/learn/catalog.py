@@ -47,19 +47,21 @@ class CatalogQuery(Parameters):
     """Parameters of a search in the catalog."""
 
     q: str = Field(
-        "", max_length=200, description="Name of a measure, here or in another tool (ndcg_cut_10), or words."
+        "",
+        max_length=200,
+        description="Name of a measure in judged or in another tool (ndcg_cut_10), or words to find.",
     )
     grades: Literal["", "graded", "binary"] = Field(
         "", description="Whether the measure uses grades, or only whether documents are relevant."
     )
     order: Literal["", "ranking", "set"] = Field(
-        "", description="Whether the measure requires a ranking, or only a set."
+        "", description="Whether the measure requires a ranking, or only a set of documents."
     )
     unjudged: Literal["", "ignored", "counted"] = Field(
         "", description="Whether the measure ignores unjudged documents at the end of the list."
     )
     needs: Literal["", "grades", "more"] = Field(
-        "", description="Whether the measure requires one grade per document, or more data."
+        "", description="Whether the measure requires only one grade per document, or more data."
     )
 
 

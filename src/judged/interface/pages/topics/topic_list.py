@@ -32,16 +32,19 @@ if TYPE_CHECKING:
 class TopicOrderQuery(ScoredQuery):
     """Which topics a list has, and their order. Pages of single topics keep these parameters, for next and previous."""
 
-    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="Measure of the scores.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="Measure used to score each topic.")
     sort: str = Field(
         "query_id",
         max_length=1000,
-        description="query_id, query, relevant, judged, mean, spread, or run:NAME; descending with - in front.",
+        description="Sort column: query_id, query, relevant, judged, mean, spread, or run:NAME; - in front means"
+        " descending order.",
     )
-    q: str = Field("", max_length=500, description="Words that the ID or the query must contain.")
+    q: str = Field("", max_length=500, description="Words that the topic ID or the query must contain.")
     where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     runs: list[str] = Field(
-        [], max_length=200, description="Runs whose scores are shown, with their mean and spread. Default: the best 12."
+        [],
+        max_length=200,
+        description="Runs whose scores are shown. Mean and spread are over these runs. Default: the best 12.",
     )
 
     @property
@@ -153,19 +156,20 @@ def _means_chart(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple
     order = scored[
         best_first_order(means[scored].tolist(), lower_is_better=measure.properties.higher_is_better is False)
     ]
-    subject = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
+    subject = runs[0] if len(runs) == 1 else f"{len(runs)} runs"
     sentence = f"None of {counted(len(table), 'topic')} has a score by {measure}."
     if len(order):
         top, low = (f"{decimal(float(means[row]), 3)} on {query_ids[row]}" for row in order[[0, -1]])
         zero_topics = int((means[scored] == 0).sum())
         zero_note = f" It is 0 on {counted(zero_topics, 'topic')}." if zero_topics else ""
-        sentence = f"{measure} of {subject} ranges from {top} to {low}, over {counted(len(order), 'topic')}.{zero_note}"
+        scores = f"{measure} of {subject}" if len(runs) == 1 else f"The mean {measure} of {subject}"
+        sentence = f"{scores} ranges from {top} to {low}, over {counted(len(order), 'topic')}.{zero_note}"
     bar_rows = order[np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).round().astype(np.int64)]
     table = replace(table.changed("mean", only="").take(bar_rows.tolist()), only="people")
     ids = table.column("query_id").values
     links = [f"/topic{query_string({'topic': name, 'measure': str(measure)})}" for name in ids]
     table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
-    note = f"Each bar is the score of {subject} on one topic."
+    note = f"Each bar is the {'score' if len(runs) == 1 else 'mean score'} of {subject} on one topic."
     note += f" The chart shows {MAX_BARS} of {len(order):,} topics." * (len(order) > MAX_BARS)
     title, x_title = f"{measure} by topic, best first", "topics, best first"
     chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=x_title, y_title=str(measure))

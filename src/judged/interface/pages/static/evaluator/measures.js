@@ -92,7 +92,7 @@ export class MeasuresView {
       const otherFamilies = [...families].filter((name) => !shownElements.some((element) => familyOf(element.dataset.key) === name));
       const first = [...matches].find((element) => familyOf(element.dataset.key) === best) ?? [...matches][0];
       const alias = best && best.toLowerCase() !== query.toLowerCase() ? `${query} is called ${best} here. ` : "";
-      const suffix = otherFamilies.length ? `; ${otherFamilies.join(", ")} require${otherFamilies.length > 1 ? "" : "s"} more than this list` : "";
+      const suffix = otherFamilies.length ? `; ${otherFamilies.join(", ")} require${otherFamilies.length > 1 ? "" : "s"} more data than this list` : "";
       done(`${alias}${matches.size} ${matches.size === 1 ? "match" : "matches"}${suffix}.`, first?.dataset.key);
     });
   }

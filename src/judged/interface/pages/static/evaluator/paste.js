@@ -24,7 +24,7 @@ export const connectPasteDialog = (query, onRead) => {
       let answer = await send(query(), into, isPair ? parts[0] : field.value);
       if (isPair) answer = await send(answer.query, "other", parts[1]);
       dialog.close();
-      onRead(answer.query, answer.n_omitted ? `${answer.read_as} ${answer.n_omitted} more were omitted.` : answer.read_as, into);
+      onRead(answer.query, answer.n_omitted ? `${answer.read_as} ${answer.n_omitted} more documents were omitted.` : answer.read_as, into);
     } catch (error) {
       showError(problem, error);
       field.focus();
