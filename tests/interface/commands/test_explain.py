@@ -130,7 +130,6 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades cannot be combined with --topic"),
         (["--grades", "1", "-m", "AP", "-o", "x.doc"], "the format of a result is unknown for .doc"),
         (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "a table name is required for 2 answers"),
-        (["--grades", "1"], "Missing option '-m' / '--measure'. Fix: see 'judged explain --help'."),
         (["--grades", "1", "-m", "Nothing"], "no measure"),
         (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: use one of trec_eval-10"),
     ],
@@ -173,3 +172,7 @@ def test_documents_that_no_measure_asks_for_are_said_to_be_unused(
     assert "--texts FILE" in run(*asked, "-m", "RR").err
     assert "--texts" not in run(*asked, "-m", "TBG").err
     assert run(*asked, "-m", "TBG").code == 0
+
+
+def test_the_default_measure(run: Callable[..., Ended]) -> None:
+    assert run("explain", "--grades", "0 1").out == run("explain", "--grades", "0 1", "-m", "nDCG@10").out

@@ -58,6 +58,26 @@ def test_a_page_a_row_with_lists_in_texts(tmp_path, separator, sign, name):
     assert log.findings == ()
 
 
+@pytest.mark.parametrize("name", ["clicked", "clicked_document", "click_sku", "clicked product id", "chosen"])
+@pytest.mark.parametrize("separator", [";", ", ", " ", "json"])
+def test_a_column_with_the_clicked_result(tmp_path, name, separator):
+    lines = [f"query\ttime\tshown\t{name}\tposition"]
+    for number, (_, query, hits, _, clicked) in enumerate(PAGES):
+        shown = json.dumps(hits) if separator == "json" else separator.join(hits)
+        lines.append(f"{query}\t{1767607200 + number}\t{shown}\t{clicked or ''}\t{1 if clicked else ''}")
+    _, text, log = drafted(tmp_path, write_log(tmp_path, "log.tsv", "\n".join(lines) + "\n"))
+    assert select(rows(log.queries), "hit_ids") == [(hits,) for _, _, hits, _, _ in PAGES]
+    assert select(rows(log.events), "row", "object_id", "action") == [(2, "d9", "click"), (4, "d1", "click")]
+    assert "no column has clicks" not in text
+
+
+@pytest.mark.parametrize("queries", [["red shoes, size 43", "socks, size 39"], ["type 2 diabetes", "covid 19"]])
+def test_texts_with_numbers_are_no_lists(tmp_path, queries):
+    records = [{"q": query, "results": ["d1", "d2"], "clicks": ["d1"]} for query in queries]
+    _, _, log = drafted(tmp_path, write_log(tmp_path, "log.jsonl", records))
+    assert select(rows(log.queries), "query", "hit_ids") == [(query, ["d1", "d2"]) for query in queries]
+
+
 @pytest.mark.parametrize(
     ("clicks", "position"),
     [
