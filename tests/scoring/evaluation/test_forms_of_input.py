@@ -73,7 +73,7 @@ def test_another_collection_is_suspected() -> None:
     qrels = {q: {f"d{at}": 1 for at in range(20)} for q in ("a", "b")}
     run = {q: {f"x{at}": 1.0 - at / 100 for at in range(30)} | {"d0": 0.01} for q in ("a", "b")}
     warning = evaluate(qrels, run, "RR").warnings[1]
-    assert "run: only 5.0% of the judged documents that fit in the lists were returned" in warning
+    assert "run: the run returned only 5.0% of the judged documents that its lists could contain" in warning
 
 
 def test_means_over_different_topics_are_not_compared_in_silence() -> None:
@@ -81,7 +81,7 @@ def test_means_over_different_topics_are_not_compared_in_silence() -> None:
     runs = {"one": {"a": {"d1": 1.0}}, "two": {"a": {"d1": 1.0}, "b": {"d1": 1.0}}}
     with pytest.warns(judged.JudgedWarning):
         notes = evaluate(qrels, runs, "RR", topics="both").warnings
-    assert "the means are over different topics and cannot be compared: one 1, two 2" in notes
+    assert "the means are over different topics and cannot be compared; number of topics: one 1, two 2" in notes
 
 
 def test_scores_cannot_be_changed() -> None:

@@ -274,11 +274,11 @@ def describe_properties(entry: Entry) -> list[str]:
     low = "-inf" if declared.low is None else f"{declared.low:g}"
     high = "inf" if declared.high is None else f"{declared.high:g}"
     better = {True: "higher is better", False: "lower is better", None: "neither higher nor lower is better"}
+    can_change = "cannot" if declared.ignores_unjudged_tail else "can"
     facts = [
         "grades count" if declared.graded else _describe_binary(entry),
         "requires a ranking" if declared.needs_ranking else "requires no ranking: a set is enough",
-        f"unjudged documents at the end of a ranking {'do not' if declared.ignores_unjudged_tail else 'may'}"
-        " change the score",
+        f"unjudged documents at the end of a ranking {can_change} change the score",
     ]
     if declared.reads_answers:
         facts = ["reads answers, not rankings", "missing verdicts are excluded; the score bounds account for them"]
