@@ -122,7 +122,12 @@ CASES: dict[str, Case] = {
         "many-relevant", (MANY_RELEVANT,), "would reach a mean of 1.00 and 1.00", (FEW_RELEVANT,)
     ),
     "page-with-recall": Case(
-        "graded", (FOUR_GRADES,), "may improve one and harm", (HUNDREDS_RELEVANT,), None, ("nDCG@10", "R(rel=2)@100")
+        "graded",
+        (FOUR_GRADES,),
+        "may raise one measure and lower the other",
+        (HUNDREDS_RELEVANT,),
+        None,
+        ("nDCG@10", "R(rel=2)@100"),
     ),
     "page-with-capped-recall": Case("graded", (HUNDREDS_RELEVANT,), "2 of 2 topics have more than 100", (FOUR_GRADES,)),
     "candidates": Case("first-stage", (FEW_RELEVANT,), "cannot recover", (HUNDREDS_RELEVANT,), None, ("R@100",)),
@@ -148,7 +153,7 @@ CASES: dict[str, Case] = {
     "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW_RELEVANT,)),
     "diversity-without-subtopics": Case("diversity", (FEW_RELEVANT,), "do not identify subtopics", (SUBTOPICS,)),
     "recommendation-page": Case(
-        "recommendation", (FEW_RELEVANT,), "robust to missing and popular", (FEW_RELEVANT,), "rag"
+        "recommendation", (FEW_RELEVANT,), "robust to sparsity bias and popularity", (FEW_RELEVANT,), "rag"
     ),
     "recommendation-pair": Case(
         "recommendation", (FEW_RELEVANT,), "limited by users", (ONE_RELEVANT,), None, ("nDCG@10", "P@10")
@@ -175,7 +180,10 @@ CASES: dict[str, Case] = {
     ),
     "set-that-is-ranked": Case("set", (FEW_RELEVANT, ranking(2)), "is ignored", (FEW_RELEVANT, [set_run()])),
     "holes-as-range": Case(
-        "graded", (FEW_RELEVANT, ranking(10)), "40% of the first 10 of run are judged", (FEW_RELEVANT, ranking(4))
+        "graded",
+        (FEW_RELEVANT, ranking(10)),
+        "40% of the first 10 documents of run are judged",
+        (FEW_RELEVANT, ranking(4)),
     ),
     "holes-left-out": Case(
         "graded",
@@ -256,7 +264,7 @@ CASES: dict[str, Case] = {
     "uneven-holes": Case(
         "graded",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
-        "100% of a, 50% of b",
+        "100% for a, 50% for b",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(4)}),
     ),
     "ties": Case(

@@ -186,8 +186,8 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
     [
         pytest.param(
             TWO, GOOD, ["AP", "RR@5", "nDCG"],
-            ["AP, RR@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
-             " for example AP(rel=2)"],
+            [("AP, RR@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
+             " for example AP(rel=2)")],
             id="grades made binary",
         ),
         pytest.param(TWO, GOOD, ["P(judged_only=true)@5"],

@@ -52,7 +52,7 @@ def test_scores_under_another_name_are_not_taken_for_a_set() -> None:
 def test_a_level_that_no_grade_reaches_is_said() -> None:
     scores = evaluate({"a": {"d1": 0.6, "d2": 0.3}}, {"a": {"d1": 1.0}}, ["AP", "P@1"])
     assert scores.warnings == (
-        "AP, P@1: every topic scores 0: no grade reaches 1 (highest grade: 0.6); set the level with rel=",
+        "AP, P@1: every topic scores 0: no grade reaches 1 (highest grade: 0.6); set the lowest relevant grade with rel=",
     )
 
 
@@ -64,7 +64,7 @@ def test_topics_without_a_document_at_the_level_are_said() -> None:
 
 def test_ranks_in_the_place_of_scores_are_suspected() -> None:
     upside_down = {"a": {f"d{rank}": rank for rank in range(1, 13)}}
-    assert "ranks in the wrong direction" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
+    assert "they are ranks" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
     right_way = {"a": {f"d{rank}": 1 / rank for rank in range(1, 13)}}
     assert evaluate({"a": {"d1": 1}}, right_way, "RR").warnings == ()
 
