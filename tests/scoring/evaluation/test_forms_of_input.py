@@ -52,7 +52,10 @@ def test_scores_under_another_name_are_not_taken_for_a_set() -> None:
 def test_a_level_that_no_grade_reaches_is_said() -> None:
     scores = evaluate({"a": {"d1": 0.6, "d2": 0.3}}, {"a": {"d1": 1.0}}, ["AP", "P@1"])
     assert scores.warnings == (
-        "AP, P@1: every topic scores 0: no grade reaches 1 (highest grade: 0.6); set the lowest relevant grade with rel=",
+        (
+            "AP, P@1: every topic scores 0: no grade reaches 1 (highest grade: 0.6);"
+            " set the lowest relevant grade with rel="
+        ),
     )
 
 
