@@ -31,7 +31,7 @@ class IntervalMethod:
     """Method of confidence intervals, which is reported with the results.
 
     >>> IntervalMethod().words, IntervalMethod("bootstrap", 0.9).words
-    ('95% CI: adjusted t', '90% CI: bootstrap, 2000 resamples, seed 0')
+    ('95% CI: t interval adjusted for skewness and score range', '90% CI: bootstrap, 2000 resamples, seed 0')
     """
 
     # `adjusted`: Student's t with half a pseudo-topic, split equally between the lowest and the highest possible score
@@ -56,7 +56,7 @@ class IntervalMethod:
     def words(self) -> str:
         """Description of the method for captions; empty for `none`."""
         method = {
-            "adjusted": "adjusted t",
+            "adjusted": "t interval adjusted for skewness and score range",
             "t": "Student's t",
             "bootstrap": f"bootstrap, {self.resamples} resamples, seed {self.seed}",
         }

@@ -273,7 +273,7 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
     )
     best = (2 + 2 * gain_b + 1 / 2) / (2 + 2 * gain_b + 1 / 2 + 1 / math.log2(5))  # x has grade 2
     assert (unjudged["low"], unjudged["high"]) == pytest.approx((first, best))
-    by = "depending on the grades of its 1 unjudged document; both limits are attained."
+    by = "depending on the grades of its 1 unjudged document; both limits are possible scores."
     assert unjudged["sentence"] == f"The score is between {first:.4f} and {best:.4f}, {by}"
 
 

@@ -407,7 +407,7 @@ def test_web_with_junk_and_holes():
         "nDCG@10", "R@100", "RBP(p=0.8)", "RBPResidual(p=0.8)", "nDCG(judged_only=true)@10", "Bpref", "Judged@10",
     ]  # fmt: skip
     uneven = next(recommendation for recommendation in advice.recommendations if recommendation.rule == "uneven-holes")
-    assert "77% of indri_ql_catb-filtered, 44% of indri_ql_cata." in uneven.reason
+    assert "77% for indri_ql_catb-filtered, 44% for indri_ql_cata." in uneven.reason
 
 
 @needs_shared

@@ -122,7 +122,12 @@ CASES: dict[str, Case] = {
         "many-relevant", (MANY_RELEVANT,), "would reach a mean of 1.00 and 1.00", (FEW_RELEVANT,)
     ),
     "page-with-recall": Case(
-        "graded", (FOUR_GRADES,), "may improve one and harm", (HUNDREDS_RELEVANT,), None, ("nDCG@10", "R(rel=2)@100")
+        "graded",
+        (FOUR_GRADES,),
+        "may raise one measure and lower the other",
+        (HUNDREDS_RELEVANT,),
+        None,
+        ("nDCG@10", "R(rel=2)@100"),
     ),
     "page-with-capped-recall": Case("graded", (HUNDREDS_RELEVANT,), "2 of 2 topics have more than 100", (FOUR_GRADES,)),
     "candidates": Case("first-stage", (FEW_RELEVANT,), "cannot recover", (HUNDREDS_RELEVANT,), None, ("R@100",)),
@@ -139,18 +144,23 @@ CASES: dict[str, Case] = {
         "first-stage", (FOUR_GRADES,), "Grades above 0: 1, 2, 3.", (FEW_RELEVANT,), None, ("NCG@100",)
     ),
     "coverage-average-precision": Case("coverage", (MANY_RELEVANT,), "always 60", (FEW_RELEVANT,), None, ("AP",)),
-    "diversity-page": Case("diversity", (SUBTOPICS,), "2 different iterations; 1 pair with judgments", (FEW_RELEVANT,)),
+    "diversity-page": Case(
+        "diversity",
+        (SUBTOPICS,),
+        "Different iterations in the qrels: 2; judged under several iterations: 1 pair",
+        (FEW_RELEVANT,),
+    ),
     "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW_RELEVANT,)),
     "diversity-without-subtopics": Case("diversity", (FEW_RELEVANT,), "do not identify subtopics", (SUBTOPICS,)),
     "recommendation-page": Case(
-        "recommendation", (FEW_RELEVANT,), "robust to missing and popular", (FEW_RELEVANT,), "rag"
+        "recommendation", (FEW_RELEVANT,), "robust to sparsity bias and popularity", (FEW_RELEVANT,), "rag"
     ),
     "recommendation-pair": Case(
         "recommendation", (FEW_RELEVANT,), "limited by users", (ONE_RELEVANT,), None, ("nDCG@10", "P@10")
     ),
     "recommendation-one": Case("recommendation", (ONE_RELEVANT,), "2 of 2 users have exactly one", (FEW_RELEVANT,)),
     "assessors-separate": Case(
-        "assessors", (ASSESSORS,), "2 assessors; 1 pair with judgments of several", (FEW_RELEVANT,)
+        "assessors", (ASSESSORS,), "2 assessors; judged by several assessors: 1 pair", (FEW_RELEVANT,)
     ),
     "assessors-not-identified": Case("assessors", (FEW_RELEVANT,), "do not identify assessors", (ASSESSORS,)),
     "preferences": Case(
@@ -170,7 +180,10 @@ CASES: dict[str, Case] = {
     ),
     "set-that-is-ranked": Case("set", (FEW_RELEVANT, ranking(2)), "is ignored", (FEW_RELEVANT, [set_run()])),
     "holes-as-range": Case(
-        "graded", (FEW_RELEVANT, ranking(10)), "40% of the first 10 of run are judged", (FEW_RELEVANT, ranking(4))
+        "graded",
+        (FEW_RELEVANT, ranking(10)),
+        "40% of the first 10 documents of run are judged",
+        (FEW_RELEVANT, ranking(4)),
     ),
     "holes-left-out": Case(
         "graded",
@@ -183,7 +196,7 @@ CASES: dict[str, Case] = {
     "judged-share": Case(
         "graded",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
-        "Judged share of the first 10: from 50% (b) to 100% (a).",
+        "Share of judged documents in the first 10: from 50% (b) to 100% (a).",
         (FEW_RELEVANT,),
         None,
         ("Judged@8",),
@@ -242,7 +255,7 @@ CASES: dict[str, Case] = {
     "holes": Case(
         "graded",
         (FEW_RELEVANT, ranking(10)),
-        "At least 80% of the documents of every run are judged to rank 5.",
+        "Down to rank 5, at least 80% of the documents of every run are judged.",
         (FEW_RELEVANT, ranking(4)),
     ),
     "judged-without-nonrelevant": Case(
@@ -251,7 +264,7 @@ CASES: dict[str, Case] = {
     "uneven-holes": Case(
         "graded",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
-        "100% of a, 50% of b",
+        "100% for a, 50% for b",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(4)}),
     ),
     "ties": Case(
@@ -274,7 +287,7 @@ CASES: dict[str, Case] = {
     ),
     "negative-grades": Case("graded", (topics([1, -2]),), "Judgments with a negative grade: 1 pair.", (FEW_RELEVANT,)),
     "several-labels": Case(
-        "graded", (SUBTOPICS,), "1 pair, under 2 different iterations, which look like subtopics", (FEW_RELEVANT,)
+        "graded", (SUBTOPICS,), "judgments: 1. The 2 different iterations look like subtopics", (FEW_RELEVANT,)
     ),
     "few-topics": Case("graded", (FEW_RELEVANT,), "only 2 topics", (topics(*[[1]] * 25),)),
     "mean-hides": Case("graded", (FEW_RELEVANT,), "2 topics, relevant documents per topic: median 2.5", (topics([1]),)),

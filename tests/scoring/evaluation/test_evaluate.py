@@ -186,11 +186,12 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
     [
         pytest.param(
             TWO, GOOD, ["AP", "RR@5", "nDCG"],
-            ["AP, RR@5: grades 1, 2 all count as relevant; set the level with rel=, for example AP(rel=2)"],
+            [("AP, RR@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
+             " for example AP(rel=2)")],
             id="grades made binary",
         ),
         pytest.param(TWO, GOOD, ["P(judged_only=true)@5"],
-            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; set the level with rel=,"
+            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
               " for example P(rel=2,judged_only=true)@5")],
             id="grades made binary, with a parameter"),
         pytest.param(TWO, GOOD, ["nDCG", "NumRel"], [], id="grades that count"),
@@ -237,7 +238,7 @@ def test_a_different_share_of_judged_documents_is_warned_of() -> None:
     known = {"q1": {f"d{at}": -float(at) for at in range(10)}}
     half = {"q1": {f"{'d' if at % 2 else 'x'}{at}": -float(at) for at in range(10)}}
     assert (
-        "the judged share differs between runs: 100% of the first 10 of known, but 50% of half;"
+        "the share of judged documents differs between runs: 100% of the first 10 of known, but 50% of half;"
         " unjudged documents count as not relevant"
     ) in notes(qrels, {"known": known, "half": half}, "AP")
     assert notes(qrels, {"half": half, "again": half}, "AP") == ()

@@ -52,7 +52,10 @@ def test_scores_under_another_name_are_not_taken_for_a_set() -> None:
 def test_a_level_that_no_grade_reaches_is_said() -> None:
     scores = evaluate({"a": {"d1": 0.6, "d2": 0.3}}, {"a": {"d1": 1.0}}, ["AP", "P@1"])
     assert scores.warnings == (
-        "AP, P@1: every topic scores 0: no grade reaches 1 (highest grade: 0.6); set the level with rel=",
+        (
+            "AP, P@1: every topic scores 0: no grade reaches 1 (highest grade: 0.6);"
+            " set the lowest relevant grade with rel="
+        ),
     )
 
 
@@ -64,7 +67,7 @@ def test_topics_without_a_document_at_the_level_are_said() -> None:
 
 def test_ranks_in_the_place_of_scores_are_suspected() -> None:
     upside_down = {"a": {f"d{rank}": rank for rank in range(1, 13)}}
-    assert "ranks in the wrong direction" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
+    assert "they are ranks" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
     right_way = {"a": {f"d{rank}": 1 / rank for rank in range(1, 13)}}
     assert evaluate({"a": {"d1": 1}}, right_way, "RR").warnings == ()
 
@@ -73,7 +76,7 @@ def test_another_collection_is_suspected() -> None:
     qrels = {q: {f"d{at}": 1 for at in range(20)} for q in ("a", "b")}
     run = {q: {f"x{at}": 1.0 - at / 100 for at in range(30)} | {"d0": 0.01} for q in ("a", "b")}
     warning = evaluate(qrels, run, "RR").warnings[1]
-    assert "run: only 5.0% of the judged documents that fit in the lists were returned" in warning
+    assert "run: the run returned only 5.0% of the judged documents that its lists could contain" in warning
 
 
 def test_means_over_different_topics_are_not_compared_in_silence() -> None:
@@ -81,7 +84,7 @@ def test_means_over_different_topics_are_not_compared_in_silence() -> None:
     runs = {"one": {"a": {"d1": 1.0}}, "two": {"a": {"d1": 1.0}, "b": {"d1": 1.0}}}
     with pytest.warns(judged.JudgedWarning):
         notes = evaluate(qrels, runs, "RR", topics="both").warnings
-    assert "the means are over different topics and cannot be compared: one 1, two 2" in notes
+    assert "the means are over different topics and cannot be compared; number of topics: one 1, two 2" in notes
 
 
 def test_scores_cannot_be_changed() -> None:

@@ -54,7 +54,10 @@ def test_the_warning_about_levels_names_only_what_has_one() -> None:
     qrels = {"q": {"a": 1, "b": 2}}
     scores = judged.evaluate(qrels, {"q": {"a": 1.0}}, ["RBP(p=0.8,gain=graded,max=2)", "RBP(p=0.8)@5", "nDCG"])
     assert scores.warnings == (
-        "RBP(p=0.8)@5: grades 1, 2 all count as relevant; set the level with rel=, for example RBP(p=0.8,rel=2)@5",
+        (
+            "RBP(p=0.8)@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
+            " for example RBP(p=0.8,rel=2)@5"
+        ),
     )
 
 

@@ -250,9 +250,9 @@ def test_alpha_ndcg_of_two_subtopics() -> None:
         2     d2            1      0.5000           0  0.5000              0.3155  1.3155
         3     d3            -
         4     d4            1           0           1       1              0.4307  1.7461
-        G = sum over its subtopics of 0.5^(documents above with the same subtopic)
+        G = sum over its subtopics of 0.5^(documents above that cover the subtopic)
         gains = sum of G / log2(rank + 1) = 1.7461
-        possible = gains of documents that all cover every subtopic down to rank 4 = 2.9886
+        possible = gains down to rank 4 if all documents cover every subtopic = 2.9886
         AlphaDCG@4 = gains / possible = 1.7461 / 2.9886 = 0.5843
 
         greedy ideal ranking
@@ -261,9 +261,9 @@ def test_alpha_ndcg_of_two_subtopics() -> None:
         2     d4            1           0      0.5000  0.5000              0.3155  2.3155
         3     d2            1      0.5000           0  0.5000              0.2500  2.5655
         4     d1            1      0.2500           0  0.2500              0.1077  2.6731
-        G = sum over its subtopics of 0.5^(documents above with the same subtopic)
+        G = sum over its subtopics of 0.5^(documents above that cover the subtopic)
         gains = sum of G / log2(rank + 1) = 2.6731
-        possible = gains of documents that all cover every subtopic down to rank 4 = 2.9886
+        possible = gains down to rank 4 if all documents cover every subtopic = 2.9886
         AlphaDCG@4 = gains / possible = 2.6731 / 2.9886 = 0.8944
         AlphanDCG@4 = AlphaDCG / ideal AlphaDCG = 0.5843 / 0.8944 = 0.6532
         """

@@ -309,7 +309,7 @@ def test_a_residual_is_the_difference_of_two_workings() -> None:
     best = "ranking, with the highest gain for documents without a judgment"
     assert [sheet.title for sheet in explanation.sheets] == ["ranking", "ranking", best, best]
     assert explanation.sheets[1].lines[-1].name == "EU with gain 0"
-    assert explanation.sheets[3].formulas["gain"] == "grade, 1 without a judgment"
+    assert explanation.sheets[3].formulas["gain"] == "grade, 1 for documents without a judgment"
     assert explanation.text().splitlines()[-1] == (
         "INSQ(max=1,depth=2,residual=true) = EU with highest gain - EU with gain 0 = 1 - 0.6923 = 0.3077"
     )

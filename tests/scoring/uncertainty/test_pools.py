@@ -79,7 +79,7 @@ def test_what_makes_it_mean_little_is_said() -> None:
     assert (none.rule, outside.rule, shallow.rule) == (
         "no-unique-judgments", "judgments-outside-pool", "shallow-pool",
     )  # fmt: skip
-    assert outside.text.startswith("2 of 3 judgments are for documents outside the first 2 of all runs")
+    assert outside.text.startswith("2 of 3 judgments are for documents that no run has in its top 2")
     assert found.judged_share == pytest.approx(2 / 3)
 
 

@@ -170,7 +170,7 @@ def _run(source: Any) -> Run:
 def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:
     """Yield notes on one system, whose rankings are the candidates and, optionally, the final ranking."""
     if len(rankings) == 1 and not np.array_equal(measure(rankings[0]), trace.score, equal_nan=True):
-        text = f"{measure} uses ranks below {cutoff}, but only the top {cutoff} documents are scored here"
+        text = f"{measure} uses ranks deeper than {cutoff}, but only the top {cutoff} documents are scored here"
         yield Note("below-cutoff", f"{text}. To include more documents, set --cutoff (cutoff= in Python)", trace.name)
     if trace.non_candidates.any():
         documents, measure_cutoff = trace.documents, getattr(measure, "cutoff", None)

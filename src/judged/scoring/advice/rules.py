@@ -137,10 +137,10 @@ CONDITIONS: dict[str, Predicate] = {
     "runs": Predicate("there are runs", lambda p: bool(p.runs), ("runs",), "there are no runs"),
     "sets": Predicate("a run has no scores", lambda p: bool(p.set_runs), ("scores",), "every run has scores"),
     "one_answer": Predicate(
-        "nearly every topic has one relevant document",
+        "most topics have exactly one relevant document",
         lambda p: p.with_relevant > 0 and p.one_relevant >= MOST * p.with_relevant,
         ("single",),
-        "topics have several relevant documents",
+        "many topics have several relevant documents",
     ),
     "only_one": Predicate(
         "no topic has more than one relevant document",
@@ -176,7 +176,7 @@ CONDITIONS: dict[str, Predicate] = {
         "the number of relevant documents differs by a factor of 10 or more between topics",
         lambda p: p.relevant.most >= 10 * max(p.relevant.least, 1),
         ("relevant",),
-        "topics have similar numbers of relevant documents",
+        "the number of relevant documents differs by less than a factor of 10 between topics",
     ),
     "few_topics": Predicate("there are fewer than 25 topics", lambda p: p.n < _MIN_TOPICS, ("n",)),
     "several_topics": Predicate("there are several topics", lambda p: p.n > 1, ("n", "relevant")),
@@ -207,10 +207,10 @@ CONDITIONS: dict[str, Predicate] = {
         "some topics have only documents below the lowest relevant grade",
         lambda p: p.below_rel > 0,
         ("rel", "below_rel"),
-        "every topic with a grade above 0 has a relevant document",
+        "every topic with a document above grade 0 has a relevant document",
     ),
     "weak": Predicate(
-        "many of the documents above grade 0 have the lowest such grade",
+        "many documents above grade 0 have the lowest of these grades",
         lambda p: len(p.positive) > 1 and p.lowest_grade_share >= 0.4,
         ("lowest_grade_share",),
     ),
@@ -221,19 +221,19 @@ CONDITIONS: dict[str, Predicate] = {
     ),
     "negative": Predicate("there are negative grades", lambda p: p.negative > 0, ("negative",)),
     "without_nonrelevant": Predicate(
-        "no document is judged not relevant",
+        "in nearly all topics, no document is judged not relevant",
         lambda p: p.with_relevant > 0 and p.without_nonrelevant >= NEARLY_ALL * p.with_relevant,
         ("not_relevant",),
-        "some documents are judged not relevant",
+        "some topics have documents that are judged not relevant",
     ),
     "holes": Predicate(
         "the first 10 documents are not fully judged",
         lambda p: bool(p.runs) and not p.set_runs and p.min_run["judged_10"].judged_10 < MIN_JUDGED_10,
         ("judged_10", "judged_depth"),
-        "the first 10 documents are judged",
+        "nearly all of the first 10 documents are judged",
     ),
     "uneven_holes": Predicate(
-        "the runs are judged to different degrees",
+        "the share of judged documents differs between runs",
         lambda p: (
             len(p.runs) > 1
             and not p.set_runs
@@ -271,29 +271,32 @@ CONDITIONS: dict[str, Predicate] = {
         ("lengths",),
     ),
     "past_100": Predicate(
-        "lists have more than 100 documents",
+        "some lists have more than 100 documents",
         lambda p: p.max_list_length is None or p.max_list_length > 100,
         ("lengths",),
-        "lists have at most 100 documents",
+        "all lists have at most 100 documents",
     ),
     "missing": Predicate(
         "some topics have no results", lambda p: bool(p.runs) and p.max_run["missing"].missing > 0, ("missing",)
     ),
     "subtopics": Predicate(
-        "pairs are judged for several subtopics",
+        "documents are judged for several subtopics",
         lambda p: p.labels == "subtopics",
         ("labels",),
-        "subtopics are not identified",
+        "the qrels do not identify subtopics",
     ),
     "assessors": Predicate(
-        "pairs are judged by several assessors",
+        "documents are judged by several assessors",
         lambda p: p.labels == "assessors",
         ("labels",),
-        "assessors are not identified",
+        "the qrels do not identify assessors",
     ),
     "preferences": Predicate("users stated preferences", lambda p: p.labels == "preferences", ("labels",)),
     "several_labels": Predicate(
-        "pairs have several judgments", lambda p: p.repeated > 0, ("labels",), "every pair has one judgment"
+        "some pairs of topic and document have several judgments",
+        lambda p: p.repeated > 0,
+        ("labels",),
+        "every pair of topic and document has one judgment",
     ),
 }
 CONDITIONS["several"] = ~CONDITIONS["one_answer"]

@@ -228,7 +228,10 @@ class RankedBatch:
     def relevant(self, rel: float) -> Any:
         """Mark with 1 the documents with at least grade `rel`, which must be above 0, so that padding never counts."""
         if rel <= 0:
-            raise InputError(f"rel={rel:g}: a document without a judgment has grade 0", fix="rel above 0, such as 1")
+            raise InputError(
+                f"`rel` must be above 0, because documents without a judgment have grade 0, got {rel:g}",
+                fix="use rel=1",
+            )
         # In the type of the grades: 0.7 in float32 is less than 0.7 in float64, and was meant to be relevant.
         floating = self.xp.isdtype(self._levels.dtype, "real floating")
         return self.xp.astype((self._levels if floating else self.grades) >= rel, self.grades.dtype)

@@ -219,7 +219,7 @@ def _check_same_topics(qrels: Mapping[Any, Any], run: Mapping[Any, Any]) -> None
         raise InputError(
             f"qrels and run have different topics: {len(judged - returned)} are only in the qrels,"
             f" {len(returned - judged)} only in the run",
-            fix="use make_comparable=True, or correct one of them",
+            fix="use make_comparable=True, or correct the qrels or the run",
         )
 
 

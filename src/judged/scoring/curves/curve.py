@@ -250,7 +250,11 @@ def _parse_measure(
     else:
         raise MeasureError(f"`measure` must be one measure or its name, got {measure!r:.80}. Fix: use 'nDCG'")
     if entry.cutoff is None or entry.cutoff_name != parameter:
-        fix = "use precision_recall" if entry.cutoff_name == "recall" else "use nDCG, DCG, R, P, Success or another"
+        fix = (
+            "use precision_recall"
+            if entry.cutoff_name == "recall"
+            else "use a measure such as nDCG, DCG, R, P, or Success"
+        )
         raise MeasureError(f"{entry.name} takes no cutoff, so it has no curve by cutoff. Fix: {fix}")
     if isinstance(measure, type):
         return (measure @ 1 if entry.cutoff.required else measure()), ()

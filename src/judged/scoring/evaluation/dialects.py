@@ -198,7 +198,7 @@ _ALL = (
     ),
     Dialect(
         "gdeval",
-        "gdeval.pl of the TREC Web tracks: exponential gain, and ERR on a scale up to 4. Topics"
+        "gdeval.pl of the TREC Web tracks: exponential gain, and 4 as the highest grade of ERR. Topics"
         " without a positive grade and topics missing from the run do not count.",
         topics="both",
         digits=5,
@@ -238,8 +238,8 @@ _ALL = (
     ),
     Dialect(
         "ranx",
-        "ranx with make_comparable: a level (-l2) also sets the gain of lower grades to 0, and a document with a"
-        " negative grade counts as judged not relevant.",
+        "ranx with make_comparable: a lowest relevant grade (-l2) also sets the gain of lower grades to 0, and a"
+        " document with a negative grade counts as judged not relevant.",
         read=names.parse_ranx_name,
         regrades="negative grades count as 0",
         prepare_qrels=no_negative,

@@ -83,7 +83,8 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], with_level: Collectio
     if fractions and len(positive) and positive[-1] >= 1 and binary:
         texts["grades-below-1"] = (
             f"{name_measures(binary)}: {counted(fractions, 'judgment')} with a grade between 0 and 1"
-            f" count as not relevant; set the level with rel=, for example {binary[0].replace(rel=positive[0])}"
+            f" count as not relevant; set the lowest relevant grade with rel=, for example"
+            f" {binary[0].replace(rel=positive[0])}"
         )
     return (*origin_notes(qrels.origin), *_notes(texts), *_no_relevant_notes(qrels, measures))
 
@@ -94,7 +95,7 @@ def origin_notes(origin: Origin | None) -> tuple[Note, ...]:
         return ()
     by_kind = {"model": (origin.model, "language models"), "click": (origin.click, "clicks")}
     total = origin.human + origin.model + origin.click
-    labels = f"the {counted(total, 'label')} behind the qrels"
+    labels = f"the {counted(total, 'label')} that the qrels are based on"
     texts = {
         f"{kind}-judgments": f"{part:,} of {labels} are from {source} instead of people"
         for kind, (part, source) in by_kind.items()
@@ -174,7 +175,7 @@ def _no_relevant_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[Note]:
         without_relevant = [topic for code, topic in enumerate(qrels.topics) if code not in codes]
         names = name_measures(level_measures)
         if not codes:
-            choice = "; set the level with rel=" if highest > 0 else ""
+            choice = "; set the lowest relevant grade with rel=" if highest > 0 else ""
             reason = f"no grade reaches {level:g}" if level >= 1 else "no grade is high enough"
             text = f"{names}: every topic scores 0: {reason} (highest grade: {highest:.15g}){choice}"
             notes.append(Note("no-relevant", text))
@@ -215,7 +216,10 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         add("nothing-judged", text, severity="error")
         return notes
     if (share := _returned_share(judged)) < _MIN_JUDGED_RETURNED:
-        text = f"only {share:.1%} of the judged documents that fit in the lists were returned; check the document ids"
+        text = (
+            f"the run returned only {share:.1%} of the judged documents that its lists could contain;"
+            " check the document ids"
+        )
         add("few-judged", text, -share)
     if judged.n_self_top * 2 >= np.count_nonzero(judged.present) and judged.n_self_top >= _MIN_SELF_TOPICS:
         text = (
@@ -228,7 +232,10 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
             text = f"in {counted(topic_count, 'topic')}, all documents have the same score, so they are ordered by id"
             add("constant-scores", text, topic_count)
         if _scores_are_ranks(judged):
-            text = "the scores are the integers from 1 to n: if 1 is the best, they are ranks in the wrong direction"
+            text = (
+                "the scores of each topic are the integers from 1 to n: if the best document has 1, they are ranks, and"
+                " the documents are in reverse order"
+            )
             add("ranks-as-scores", text)
     return notes
 
@@ -286,7 +293,7 @@ def _topic_note(lists: Sequence[Judged], topics: TopicPolicy) -> str:
     if topics == "qrels" or len({(judged.present.tobytes(), judged.extra) for judged in lists}) == 1:
         return ""
     counts = first_few([f"{judged.run.name} {len(judged.over(topics))}" for judged in lists])
-    return f"the means are over different topics and cannot be compared: {counts}"
+    return f"the means are over different topics and cannot be compared; number of topics: {counts}"
 
 
 def _tie_note(lists: Sequence[Judged], policies: Policies, measures: Sequence[Measure]) -> str:
@@ -333,8 +340,8 @@ def _share_note(lists: Sequence[Judged]) -> str:
         return ""
     most, least = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
     return (
-        f"the judged share differs between runs: {percent(shares[most])} of the first {_SHARE_DEPTH} of {most},"
-        f" but {percent(shares[least])} of {least}; unjudged documents count as not relevant"
+        f"the share of judged documents differs between runs: {percent(shares[most])} of the first {_SHARE_DEPTH} of"
+        f" {most}, but {percent(shares[least])} of {least}; unjudged documents count as not relevant"
     )
 
 
@@ -363,5 +370,5 @@ def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
         return ""
     levels = first_few([f"{grade:g}" for grade in relevant])
     example = binary[0].replace(rel=relevant[1])
-    effect = f"grades {levels} all count as relevant; set the level with rel=, for example {example}"
+    effect = f"grades {levels} all count as relevant; set the lowest relevant grade with rel=, for example {example}"
     return f"{name_measures(binary)}: {effect}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
     from judged.scoring.peers.tool_measures import Alias, Tool
 
-_TIE_CAVEAT = "its actual score may differ, because it orders the equal scores of this topic differently"
+_TIE_CAVEAT = "the tool's actual score may differ, because the tool orders documents with equal scores differently"
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,6 @@ class Calculation:
         self.column(judged, title, running, "", {}, where)
         self.summed(judged, name, total, summand)
 
-    def summed(self, judged: JudgedHits, name: str, total: Floats, column: str) -> None:
+    def summed(self, judged: JudgedHits, name: str, total: Floats, column: str, how: str = "") -> None:
         """Record one number per topic that is the sum of a recorded column."""
-        self.entries.append(CalculationStep(name, total, f"sum of {column}", {}, judged, column))
+        self.entries.append(CalculationStep(name, total, how or f"sum of {column}", {}, judged, column))

@@ -296,10 +296,13 @@ class Judged(JudgedHits):
             self.calculation.step(self, str(name), np.asarray(values, dtype=np.float64), how, parts)
         return values
 
-    def summed(self, name: object, values: Values, column: str) -> Values:
-        """Record one number per topic that is the sum of a recorded column, and return `values`: (T,)."""
+    def summed(self, name: object, values: Values, column: str, how: str = "") -> Values:
+        """Record one number per topic that is the sum of a recorded column, and return `values`: (T,).
+
+        `how` replaces the default description of the sum.
+        """
         if self.calculation is not None:
-            self.calculation.summed(self, str(name), np.asarray(values, dtype=np.float64), column)
+            self.calculation.summed(self, str(name), np.asarray(values, dtype=np.float64), column, how)
         return values
 
     def column(

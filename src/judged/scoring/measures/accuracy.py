@@ -38,7 +38,7 @@ def check_size(measure: Measure, n: int, documents: Floats | Ints) -> None:
 @measure(
     category="set",
     cite="Manning, Raghavan and Schütze 2008, section 8.3",
-    use="To show why it is not used in search.",
+    use="To show why accuracy is not used in search.",
     misleads="Almost no document is relevant, so an empty result scores almost 1. It reflects the collection size.",
     properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, additive=True, better_first=True),
 )
@@ -222,9 +222,11 @@ _BLOCK = 256  # topics per block; each needs a row of length `DEPTH`
 
 _MAX_SHOWN = 20  # depths that an explanation shows one by one
 
-PERSISTENCE = Parameter("The ratio of the weight of each depth to the weight of the depth before it.", 0.95, real(0, 1))
+PERSISTENCE = Parameter("The weight of each depth, divided by the weight of the depth above.", 0.95, real(0, 1))
 NORMALIZE = Parameter(
-    "Whether to divide by the overlap of the ideal ranking with itself, which is below 1 if it is short.", True, boolean
+    "Whether to divide by the overlap of the ideal ranking with itself, which is below 1 if that ranking is short.",
+    True,
+    boolean,
 )
 
 
@@ -232,8 +234,8 @@ NORMALIZE = Parameter(
     category="graded",
     cite="Clarke, Vtyurina and Smucker 2021 (normalized); Clarke, Smucker and Vtyurina 2020",
     use="For preferences or many fine grades, if only the order of the documents is known and no gain can be assigned.",
-    misleads="The ideal ranking is the one nearest to the ranking itself, so two runs are compared with different"
-    " ideals. Only the order of the grades counts, not their differences.",
+    misleads="The ideal ranking orders documents of equal grade as the run does, so two runs are compared with"
+    " different ideals. Only the order of the grades counts, not their differences.",
     properties=Properties(graded=True, monotone=False, better_first=True),
     tools={"compatibility.py": "compatibility", "ir_measures": "Compat (smaller depth; see the definition)"},
 )

@@ -89,7 +89,8 @@ def count_relevant_returned(judged: Judged, rel: float, cutoff: int | None = Non
 def count_relevant_among(judged: Judged, rel: float, counted: Bools) -> Floats:
     """Count the relevant documents among the selected hits: (H,) to (T,)."""
     is_relevant = judged.column("relevant", judged.relevant(rel), where=counted)
-    return judged.summed("relevant returned", judged.sum(is_relevant & counted), "relevant")
+    total = judged.sum(is_relevant & counted)
+    return judged.summed("relevant returned", total, "relevant", "sum of the column relevant")
 
 
 def count_relevant(judged: Judged, rel: float) -> Floats:

@@ -76,7 +76,7 @@ class NuggetRecall(AnswerMeasure):
     category="answers",
     cite="Pradeep et al. 2025, for the nuggets",
     use="Whether readers of the answer need no further source.",
-    misleads="If the list contains one vital nugget too many, no answer is complete.",
+    misleads="One unnecessary vital nugget in the list makes every answer without it incomplete.",
     properties=OF_ANSWERS,
 )
 class Completeness(AnswerMeasure):
@@ -287,7 +287,7 @@ class ContextUtility(_DocumentMeasure):
     category="answers",
     cite="Liu et al. 2024 (Lost in the middle)",
     use="The position of the evidence in a long context, for models that overlook its middle.",
-    misleads="A mean of 0.5 can be evidence in the middle, or at both ends.",
+    misleads="A mean of 0.5 can result from evidence in the middle, or from evidence at both ends.",
     properties=replace(OF_ANSWERS, higher_is_better=None, monotone=False),
 )
 class EvidencePosition(_DocumentMeasure):

@@ -132,7 +132,7 @@ class GMAP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="For results that have no order, instead of AP for a ranking.",
+    use="A replacement for AP if results have no order.",
     misleads="It is precision times recall, so it decreases quickly. SetF penalizes an unbalanced result less.",
     aliases={"set_map": {}},
     properties=Properties(
@@ -211,9 +211,9 @@ class InfAP(Measure):
         # the smoothed share of relevant documents among the judged ones above.
         relevant_share = (relevant_above + _EPSILON) / (relevant_above + nonrelevant_above + 2 * _EPSILON)
         expected = 1.0 / judged.rank + above / judged.rank * divide(pooled_above, above) * relevant_share
-        judged.column("r", relevant_above, "relevant above", where=is_relevant)
-        judged.column("n", nonrelevant_above, "judged not relevant above", where=is_relevant)
-        judged.column("p", pooled_above, "r, n, and the other pooled documents above", where=is_relevant)
+        judged.column("r", relevant_above, "relevant documents above", where=is_relevant)
+        judged.column("n", nonrelevant_above, "documents above that are judged not relevant", where=is_relevant)
+        judged.column("p", pooled_above, "r + n + unjudged pooled documents above", where=is_relevant)
         share_formula = f"(r + {_EPSILON:.5f}) / (r + n + {2 * _EPSILON:.5f})"
         how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * {share_formula}"
         parts = {"r": relevant_above, "n": nonrelevant_above, "p": pooled_above}

@@ -57,8 +57,9 @@ TARGET = Parameter(
 )
 
 UNDEFINED_TARGET = Parameter(
-    "With target=relevant, the score of a topic without relevant documents, which may be outside the range. skip"
-    " excludes the topic from the mean. Not allowed with another target, which defines a score for every topic.",
+    "With target=relevant, the score of a topic without relevant documents: any number, even outside the range of the"
+    " measure, or skip to exclude the topic from the mean. Not allowed with another target, which defines a score for"
+    " every topic.",
     UNDEFINED.default,
     UNDEFINED.accept,
     values=UNDEFINED.values,

@@ -140,7 +140,7 @@ class NumNonrelRet(Measure):
     def score(self, judged: Judged) -> Floats:
         """Count the returned documents with a grade from 0 to below `rel`."""
         counted = judged.column("judged not relevant", (judged.grade >= 0) & ~judged.relevant(self.rel))
-        return judged.summed(self, judged.sum(counted), "judged not relevant")
+        return judged.summed(self, judged.sum(counted), "judged not relevant", "sum of the column judged not relevant")
 
 
 @measure(
@@ -198,7 +198,7 @@ class JudgedShare(Measure):
         counted = judged.within(self.cutoff)
         # Every hit has a judgment: documents without one are not among the hits.
         judged.column("judged", counted, where=counted)
-        judged_count = judged.summed("judged returned", judged.sum(counted), "judged")
+        judged_count = judged.summed("judged returned", judged.sum(counted), "judged", "sum of the column judged")
         returned = count_returned(judged, self.cutoff)
         return explained_ratio(judged, self, judged_returned=judged_count, returned=returned)
 
@@ -234,7 +234,9 @@ class UnjudgedShare(Measure):
         """Divide the number of unjudged documents among the first k by k."""
         within = judged.within(self.cutoff)
         is_judged = judged.column("judged", judged.grade >= 0, where=within)
-        judged_count = judged.summed("judged returned", judged.sum(is_judged & within), "judged")
+        judged_count = judged.summed(
+            "judged returned", judged.sum(is_judged & within), "judged", "sum of the column judged"
+        )
         returned = count_returned(judged, self.cutoff)
         unjudged = judged.step(
             "unjudged",
@@ -295,9 +297,9 @@ class Hole(Measure):
         top = is_hole[:_MAX_SHOWN]
         judged.by_rank("hole", top, "judged for no topic")
         if len(is_hole) <= _MAX_SHOWN:
-            judged.summed("holes", holes, "hole")
+            judged.summed("holes", holes, "hole", "sum of the column hole")
         else:
-            judged.summed(f"holes to rank {_MAX_SHOWN}", top.sum(keepdims=True), "hole")
+            judged.summed(f"holes to rank {_MAX_SHOWN}", top.sum(keepdims=True), "hole", "sum of the column hole")
             judged.step("holes", holes, f"the same sum to rank {self.cutoff}")
 
 

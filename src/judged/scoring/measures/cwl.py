@@ -136,7 +136,7 @@ class UserModelSheet:
             judged = replace(
                 judged, title=title, stored_docs=judged.stored_docs if judged.reordered else judged.returned_docs
             )
-            how_gain += ", 1 without a judgment"
+            how_gain += ", 1 for documents without a judgment"
         return cls(TopRanks(judged, count), last_rank, matrices, gain, how_gain)
 
     def by_hit(self) -> UserModelSheet:
@@ -200,14 +200,14 @@ class UserModelSheet:
 
 
 OF = Parameter(
-    "The expectation that is the score: EU, the gain per document read; ETU, the total gain; EC and ETC, the same for"
-    " costs; ED, the number of documents read.",
+    "The expected value that is the score: EU, the gain per document read; ETU, the total gain; EC, the cost per"
+    " document read; ETC, the total cost; ED, the number of documents read.",
     "EU",
     choice("EU", "ETU", "EC", "ETC", "ED"),
 )
 COSTS = Parameter(
-    "The cost of reading a document: unit is 1 for each; column is the column cost of the table of documents, and 1 for"
-    " each rank below the end of the ranking.",
+    "The cost of reading a document: unit is 1 for each document; column is the value in the column cost of the table"
+    " of documents, and 1 for each rank below the end of the ranking.",
     "unit",
     choice("unit", "column"),
 )
@@ -215,8 +215,8 @@ DEPTH = Parameter(
     "The length to which the ranking is truncated, or extended by documents without gain.", 1000, integer(1, 10**6)
 )
 RESIDUAL = Parameter(
-    "Whether the score is the residual: the score if every unjudged document, and every rank below the end of the"
-    " ranking, had the highest gain, minus the usual score.",
+    "Whether the score is the residual: the increase of the usual score if every unjudged document, and every rank"
+    " below the end of the ranking, had the highest gain.",
     False,
     boolean,
 )

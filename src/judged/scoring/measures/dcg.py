@@ -309,8 +309,9 @@ class nDCGrel(GainMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="Mean nDCG at cutoffs that depend on the topic: the numbers of documents of each grade.",
-    misleads="Rarely reported. The number of ranks varies: one or two for a topic with one grade, up to 5 with four.",
+    use="nDCG at cutoffs that depend on the topic: the ranks where the grades in the ideal ranking decrease.",
+    misleads="Rarely reported. The number of cutoffs varies: one or two for a topic with one grade, up to 5"
+    " with four grades.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
 )

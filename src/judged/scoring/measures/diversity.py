@@ -147,7 +147,7 @@ def novelty(judged: Judged, rel: float, alpha: float, cutoff: int | None = None)
     counted = shown_hits(judged, gain, cutoff)
     if judged.calculation is not None:
         _explain_subtopics(judged, hit, aspect, label_gain, counted)
-        how = f"sum over its subtopics of {1.0 - alpha:g}^(documents above with the same subtopic)"
+        how = f"sum over its subtopics of {1.0 - alpha:g}^(documents above that cover the subtopic)"
         judged.column("G", gain, how, where=counted)
     return gain, counted
 
@@ -190,7 +190,9 @@ def _best_possible(judged: Judged, measure: NoveltyMeasure, weighting: RankWeigh
             title = _POSSIBLE + (f", the first {_MAX_ROWS}" if measure.cutoff > _MAX_ROWS else "")
             judged.rows(title, top, G=f"{distinct_count} * {1.0 - measure.alpha:g}^(rank - 1)")
     possible = np.array(sums)[inverse]
-    return judged.step("possible", possible, f"gains of {_POSSIBLE} down to rank {measure.cutoff}")
+    return judged.step(
+        "possible", possible, f"gains down to rank {measure.cutoff} if all documents cover every subtopic"
+    )
 
 
 def greedy_ideal(judged: Judged, rel: float, alpha: float, depth: int | None = None) -> Judged:

@@ -145,7 +145,7 @@ class ERRIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Chapelle et al. 2009; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="Like ERR-IA, if topics should have the same weight although their documents allow different scores.",
+    use="Like ERR-IA, if topics should have the same weight although their highest possible scores differ.",
     misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1.",
     aliases={"nERR_IA": {}},
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
@@ -215,7 +215,8 @@ class NERR8(CutoffUserModel):
 @measure(
     category="user model",
     cite=_CITE,
-    use="Users stop at a document that satisfies them, at rank k, and with the discount of ERR on the way.",
+    use="Users stop at a document that satisfies them and at rank k. From rank r, others read on with"
+    " probability r / (r+1).",
     misleads=f"{_MISLEADS} document read.",
     aliases={"NERR-EQ9": {}, "NERReq9CWLMetric": {}},
     properties=EXPECTED,
@@ -370,7 +371,7 @@ class NRBP(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; the ideal as in ndeval",
-    use="Like NRBP, if topics should have the same weight although their documents allow different scores.",
+    use="Like NRBP, if topics should have the same weight although their highest possible scores differ.",
     misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1.",
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "nNRBP"},

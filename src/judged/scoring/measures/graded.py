@@ -150,7 +150,8 @@ def _agreed(judged: Judged, values: Floats) -> Floats:
 @measure(
     category="ranked, binary",
     cite="trec_eval (Buckley 2008)",
-    use="Between AP and nDCG: a relevant document is not penalized for other relevant documents above it.",
+    use="A compromise between AP and nDCG: a relevant document is discounted only for the documents above it that are"
+    " not relevant.",
     misleads="Unjudged documents count as not relevant. Rarely reported, so there are few scores to compare with.",
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "binG"},
@@ -242,7 +243,8 @@ def _add_ranks_beyond_ideal(values: Floats, counts: Ints) -> Floats:
 
 
 BETA = Parameter(
-    "The weight of gains relative to the number of hits. With 0 it is AP; a large beta penalizes low ranks less.",
+    "The weight of gains relative to the number of relevant documents. With 0, the measure is AP. A large beta"
+    " penalizes deep ranks less.",
     1.0,
     real(0),
 )

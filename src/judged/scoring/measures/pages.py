@@ -22,13 +22,14 @@ FAMILIES = {
     "set": "All returned documents count and their order is ignored: for Boolean searches and filters.",
     "ranked, binary": "A document is relevant or not, and the ranks of the relevant documents matter.",
     "graded": "Documents are relevant to different degrees, and the best should be ranked first.",
-    "user model": "A user reads from the top and stops at some rank. The score is the gain on the way.",
+    "user model": "A user reads from the top and stops at some rank. The score depends on the gains of"
+    " the documents read.",
     "incomplete judgments": "Not every document is judged. These measures estimate the score or show the uncertainty.",
     "diversity": "A query has several meanings, and the page should cover all of them. The qrels must have subtopics.",
     "preferences and assessors": "Users stated which document is better, or several assessors judged a topic.",
     "facts about documents": "These measures also use facts about documents, such as their length or their group.",
-    "answers": "Answers, their citations, and their context, judged piece by piece: `judged rag evaluate`. A piece"
-    " without a verdict is excluded, and the score bounds include it.",
+    "answers": "Answers, their citations, and their context, with a verdict on each nugget, sentence, or citation:"
+    " `judged rag evaluate`. Missing verdicts are excluded from the score, but the score bounds account for them.",
     "count": "Counts of topics and documents, which show how much data the means are based on.",
 }
 """Description of each family of measures, in the order of the catalog."""
@@ -189,7 +190,8 @@ def _describe_lists(text: str, family: str) -> str:
     if "[(" in text:
         label = "subtopic" if family == "diversity" else "user"
         facts.append(
-            f"a tuple is one document, with a grade for each {label}: (1, 0) is 1 for the first, 0 for the second"
+            f"a tuple is one document, with a grade for each {label}: (1, 0) is grade 1 for the first"
+            f" {label} and 0 for the second"
         )
     return "; ".join(facts) + ".\n\n"
 
@@ -256,7 +258,10 @@ def _properties_note(entry: Entry) -> str:
     if not names:
         return ""
     listed = " and ".join(filter(None, [", ".join(f"`{name}`" for name in names[:-1]), f"`{names[-1]}`"]))
-    return f"With the default parameters; {listed} can change them (see `judged.measures.parse(NAME).properties`):\n\n"
+    return (
+        f"These properties are for the default parameters; {listed} can change them"
+        " (see `judged.measures.parse(NAME).properties`):\n\n"
+    )
 
 
 def describe_properties(entry: Entry) -> list[str]:
@@ -269,13 +274,14 @@ def describe_properties(entry: Entry) -> list[str]:
     low = "-inf" if declared.low is None else f"{declared.low:g}"
     high = "inf" if declared.high is None else f"{declared.high:g}"
     better = {True: "higher is better", False: "lower is better", None: "neither higher nor lower is better"}
+    can_change = "cannot" if declared.ignores_unjudged_tail else "can"
     facts = [
         "grades count" if declared.graded else _describe_binary(entry),
         "requires a ranking" if declared.needs_ranking else "requires no ranking: a set is enough",
-        f"unjudged documents at the end {'do not' if declared.ignores_unjudged_tail else 'may'} change the score",
+        f"unjudged documents at the end of a ranking {can_change} change the score",
     ]
     if declared.reads_answers:
-        facts = ["reads answers, not rankings", "a missing verdict is excluded; the score bounds include it"]
+        facts = ["reads answers, not rankings", "missing verdicts are excluded; the score bounds account for them"]
     return [f"range {low} to {high}", *facts, better[declared.higher_is_better], f"over topics: {entry.aggregate}"]
 
 

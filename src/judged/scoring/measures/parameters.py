@@ -230,7 +230,8 @@ JUDGED_ONLY = Parameter(
     "Whether documents without a judgment, or with a negative grade, are removed first.", False, boolean
 )
 UNDEFINED = Parameter(
-    "The score of a topic without relevant documents, even outside the range. skip excludes it from the mean.",
+    "The score of a topic without relevant documents: any number, even outside the range of the measure, or skip to"
+    " exclude the topic from the mean.",
     0.0,
     parse_undefined,
     values="number or skip",

@@ -280,7 +280,13 @@ class Success(RelevanceMeasure):
         return judged.step(self, value, "min(relevant_returned, 1)", relevant_returned=returned)
 
 
-FACTOR = Parameter("The cutoff divided by R.", None, real(0), required=True, values="number from 0, such as 0.5")
+FACTOR = Parameter(
+    "The cutoff divided by R, the number of relevant documents.",
+    None,
+    real(0),
+    required=True,
+    values="number from 0, such as 0.5",
+)
 
 
 @measure(

@@ -39,8 +39,8 @@ OF = Parameter(
     choice("satisfied", "possible"),
 )
 MEAN = Parameter(
-    "The units with equal weight: preferences; pairs of documents, each with the share of its users who agree with the"
-    " ranking; or users, each with the share of their preferences that the ranking satisfies.",
+    "What has equal weight in the score: preferences; pairs of documents, with the share of users who agree with the"
+    " ranking; or users, with the share of their preferences that the ranking satisfies.",
     "preferences",
     choice("preferences", "pairs", "users"),
 )
@@ -305,7 +305,7 @@ def _balanced_shares(judgments: Preferences, over: str) -> Floats:
         judgments,
         columns,
         R="documents with a grade above 0",
-        N="documents of grade 0 or below",
+        N="documents that count as not relevant",
         r="returned documents with a grade above 0",
         added="max(0, R - N)" + ("" if over == "all" else " of returned documents"),
         satisfied="stated_satisfied + r * added + among_zeros_satisfied",
@@ -383,7 +383,7 @@ class Bpref(Measure):
         judged.step("N", nonrelevant, "documents judged not relevant in the qrels")
         hit_r, hit_n = expand_to_hits(judged, relevant), expand_to_hits(judged, nonrelevant)
         above = judged.count_so_far(is_nonrelevant)
-        judged.column("n", above, "judged not relevant above", where=is_relevant)
+        judged.column("n", above, "documents above that are judged not relevant", where=is_relevant)
         # The divisor min(N, R) is the correction of trec_eval 8; with R alone, a topic with few judged nonrelevant
         # documents could not score 0.
         share = 1.0 - divide(np.minimum(above, hit_r), np.minimum(hit_n, hit_r))

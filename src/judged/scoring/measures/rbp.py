@@ -82,8 +82,8 @@ RBP_GAIN = Parameter(
     values="binary, graded, or a table such as {1:1,2:3,3:10}",
 )
 HIGHEST = Parameter(
-    "The divisor of graded gains, so that the best document has a gain of 1: the highest gain of the scale. topic uses"
-    " the highest gain in each topic's qrels, but at least 1.",
+    "The highest gain of the scale. Graded gains are divided by it, so that the best document has a gain of 1. topic"
+    " uses the highest gain in each topic's qrels, but at least 1.",
     None,
     _parse_max,
     values="number above 0, or topic",
@@ -294,7 +294,7 @@ def _block_unjudged_weight(judged: Judged, topics: Ints, reached: Floats) -> Flo
     return np.cumsum(weight, axis=1)[:, -1]
 
 
-GOAL = Parameter("The gain that the user wants, in documents of the highest grade.", 1.0, real(0))
+GOAL = Parameter("The total gain that the user wants, measured in documents of the highest grade.", 1.0, real(0))
 _MIN_GOAL = 0.5  # below it, x = rank + 2T - gained can be less than 1, where more gain would make the user more patient
 
 
@@ -311,7 +311,8 @@ CONTINUATION_FORMULA = "((x - 1) / x)^2"
     category="user model",
     cite="Moffat, Bailey, Scholer and Thomas 2015; cwl_eval",
     use="Users have a goal of T useful documents, and stop earlier when they find them.",
-    misleads="T is the user's goal, not a cutoff. It must be known from the task, and it changes the order of systems.",
+    misleads="T is the user's goal, not a cutoff. It must be known from the task, and it can change the order of"
+    " systems.",
     aliases={"INSTCWLMetric": {}},
     properties=EXPECTED,
     tools={"ir_measures": "INST(T=1.0,max_rel=3)", "cwl_eval": "INST-T=1"},

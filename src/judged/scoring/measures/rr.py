@@ -26,8 +26,8 @@ WHICH = Parameter("Which of the relevant documents that were returned counts.", 
     category="ranked, binary",
     cite="Voorhees 1999 (TREC-8 question answering)",
     use="Users want one answer and stop there: navigation, known items, questions.",
-    misleads="Only the first relevant document counts, so it ignores coverage. Moving that document from rank 1 to 2"
-    " costs as much as from rank 2 to infinity.",
+    misleads="Only the first relevant document counts, so it ignores coverage. If this document moves from rank"
+    " 1 to 2, RR decreases by 0.5, as much as if a document at rank 2 is lost.",
     aliases={"MRR": {}, "recip_rank": {}},
     properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},
@@ -83,7 +83,7 @@ class RR(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Robertson 2012 (On smoothing average precision)",
-    use="AP with a mean that easy topics do not dominate: on an unbounded scale, improvements count equally.",
+    use="AP on the unbounded scale of log odds, so that easy topics do not dominate the mean.",
     misleads="It is not a share: an empty ranking scores -ln(1 + R), which decreases with the number of relevant"
     " documents, and a score of 0 corresponds to an AP of one half.",
     properties=Properties(low=None, high=None, better_first=True),
@@ -120,10 +120,10 @@ def _utility_parameter(description: str, default: float) -> Parameter:
 
 
 A = _utility_parameter("relevant and returned", 1.0)
-B = _utility_parameter("returned and not relevant, or not judged", -1.0)
+B = _utility_parameter("returned and either not relevant or not judged", -1.0)
 C = _utility_parameter("relevant and not returned", 0.0)
 D = _utility_parameter("neither relevant nor returned", 0.0)
-N = Parameter("Number of documents in the collection. Only d needs it.", 0, integer(0))
+N = Parameter("Number of documents in the collection. Needed only if d is not 0.", 0, integer(0))
 
 
 @measure(

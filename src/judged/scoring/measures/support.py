@@ -25,7 +25,7 @@ UNCITED = Parameter("Whether sentences without a citation count as not supported
     category="answers",
     cite="Thakur et al. 2025 (support evaluation of TREC RAG 2024, arXiv 2504.15205)",
     use="Whether the documents that an answer cites support the sentences that cite them.",
-    misleads="An answer with one correct citation scores 1, even if its other sentences have no support.",
+    misleads="An answer whose only citation is correct scores 1, even if its other sentences have no support.",
     properties=OF_ANSWERS,
 )
 class SupportP(AnswerMeasure):
@@ -92,7 +92,7 @@ class SupportR(AnswerMeasure):
     category="answers",
     cite="Mayfield et al. 2024 (ARGUE); Walden et al. 2025 (Auto-ARGUE, arXiv 2509.26184)",
     use="If one citation without support makes a sentence unacceptable, as in reports.",
-    misleads="Fewer citations raise it: each additional citation can lower the score of its sentence.",
+    misleads="Fewer citations can raise the score: each additional citation can lower the score of its sentence.",
     properties=OF_ANSWERS,
 )
 class SentencePrecision(AnswerMeasure):
@@ -125,7 +125,7 @@ class SentencePrecision(AnswerMeasure):
     category="answers",
     cite="Walden et al. 2025 (Auto-ARGUE, arXiv 2509.26184)",
     use="A single score for reports that should contain the important facts and cite evidence for them.",
-    misleads="It hides which of the two is low. Report SentencePrecision and NuggetRecall too.",
+    misleads="It hides whether facts or evidence are missing. Report SentencePrecision and NuggetRecall too.",
     properties=OF_ANSWERS,
     aliases={"ArgueF1": {}},
 )
@@ -191,7 +191,7 @@ class Groundedness(AnswerMeasure):
 @measure(
     category="answers",
     cite="Thakur et al. 2025, for the verdicts",
-    use="The worst kind of error: a citation or the context states the opposite.",
+    use="The worst kind of error: a citation or the context contradicts the answer.",
     misleads="It is low if no sentence is supported either. Report Groundedness too.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )

@@ -33,18 +33,18 @@ CLICK = Parameter("The probability that the summary of a relevant document is cl
 CLICK_OTHER = Parameter("The probability that the summary of any other document is clicked.", 0.39, real(0, 1))
 SAVE = Parameter("The probability that a relevant document, once read, is recognized as relevant.", 0.77, real(0, 1))
 SUMMARY = Parameter("Seconds to read a summary.", 4.4, real(0))
-WORD = Parameter("Seconds to read one unit of length, a word.", 0.018, real(0))
-DOCUMENT = Parameter("Seconds to read a document in addition to those for its length.", 7.8, real(0))
+WORD = Parameter("Seconds to read one word, the unit of length.", 0.018, real(0))
+DOCUMENT = Parameter("Seconds to read a document, in addition to the seconds for its words.", 7.8, real(0))
 
 
 @measure(
     category="facts about documents",
     cite="Smucker and Clarke 2012",
-    use="Effort matters and documents differ in length. Ranks are converted to seconds of a measured user population.",
+    use="Effort matters and documents differ in length. Ranks are converted to seconds, as measured in a user study.",
     misleads="Its constants come from one study of newspaper search in 2012, and length must be counted in words, as in"
     " that study. In the paper, documents that were read before take no time; here every document is new.",
     properties=Properties(high=None, monotone=False, depends_on_missing=False),
-    tools={"cwl_eval": "TBG-H@224 (another number: see CwlTBG)"},
+    tools={"cwl_eval": "TBG-H@224 (a different score: see CwlTBG)"},
 )
 class TBG(Measure):
     r"""Time-biased gain: the gain of each relevant document, times the share of users who still search at that time.
@@ -101,7 +101,7 @@ class TBG(Measure):
 
 
 MAX_LENGTH = Parameter(
-    "The length of text, in the unit of the lengths, at which the discount reaches 0.",
+    "The amount of text at which the discount reaches 0, in the same unit as the lengths of documents.",
     None,
     real(1e-6),
     required=True,
@@ -112,12 +112,12 @@ MAX_LENGTH = Parameter(
 @measure(
     category="facts about documents",
     cite="Sakai and Dou 2013",
-    use="The text that users read can be concatenated: snippets, summaries, answers, documents of different lengths.",
+    use="Users read texts of different lengths one after the other: snippets, summaries, answers, documents.",
     misleads="L determines the score: it is 132000 characters in the paper and 1000 in cwl_eval. Gains are not"
     " normalized, so scores are comparable only on the same scale of grades.",
     aliases={"U-measure": {}},
     properties=Properties(high=None, graded=True, depends_on_missing=False),
-    tools={"cwl_eval": "U-L@1000 (another number: see CwlU)"},
+    tools={"cwl_eval": "U-L@1000 (a different score: see CwlU)"},
 )
 class UMeasure(Measure):
     r"""U-measure: the sum of the gains, each discounted by the amount of text read at the end of its document.

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 _BPM_CITE = "Zhang, Liu, Li, Zhang, Xu and Ma 2017; cwl_eval"
-TARGET_GAIN = Parameter("The gain at which the user stops, in documents of the highest grade.", 1.0, real(0))
+TARGET_GAIN = Parameter(
+    "The total gain at which the user stops, measured in documents of the highest grade.", 1.0, real(0)
+)
 BUDGET = Parameter(
     "The cost at which the user stops: the number of documents, if each costs 1.", None, integer(1), required=True
 )
@@ -34,7 +36,7 @@ MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, 
     category="user model",
     cite=_BPM_CITE,
     use="Users want a certain gain and accept a certain cost, and stop when they reach either.",
-    misleads="It is a step function: with slightly more gain, or one more rank, the user stops elsewhere.",
+    misleads="It is a step function: a small change of the gain can change the rank at which the user stops.",
     aliases={"BPM-Static": {}, "BPMCWLMetric": {}},
     properties=ADAPTIVE,
     tools={"ir_measures": "BPM(T=1.0,max_rel=3)@10", "cwl_eval": "BPM-Static-T=1-K=10"},
@@ -221,8 +223,14 @@ _MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
 GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)
 RATE = Parameter("The gain per unit of cost that the user expects.", None, real(0), required=True)
-B1 = Parameter("Sets C to b1/(1+b1) when the gain equals the goal, or if R1 is 0.", 0.9, real(0))
-B2 = Parameter("Sets C to 1/(1+b2) when the rate equals the expected rate, or if R2 is 0.", 0.9, real(0))
+B1 = Parameter(
+    "Sets C, the probability of reading on, to b1/(1+b1) when the gain equals the goal, or if R1 is 0.", 0.9, real(0)
+)
+B2 = Parameter(
+    "Sets C, the probability of reading on, to 1/(1+b2) when the rate equals the expected rate, or if R2 is 0.",
+    0.9,
+    real(0),
+)
 R1 = Parameter("The steepness with which C decreases as the gain passes the goal.", 10.0, real(0))
 R2 = Parameter("The steepness with which C decreases as the rate falls below the expected rate.", 10.0, real(0))
 

@@ -74,7 +74,7 @@ class LeaveOneOut(Answer):
     @property
     def title(self) -> str:
         """Title of the result."""
-        return f"Scores without the judgments that only this run contributed, pool depth {self.pool_depth}"
+        return f"Scores of each run without the judgments that only this run contributed, pool depth {self.pool_depth}"
 
     def blocks(self) -> tuple[Block, ...]:
         """Return a table with one row per run and measure."""
@@ -253,14 +253,15 @@ def _rank(values: Mapping[str, float], run: str, measure: Measure) -> int | None
 def _notes(rows: Sequence[LeaveOneOutRow], outside: int, judgments: int, share: float, depth: int) -> Iterator[Note]:
     if unchanged := list(dict.fromkeys(row.run for row in rows if not row.lost)):
         text = (
-            f"{len(unchanged)} runs contributed no judged document alone, so they cannot change: {first_few(unchanged)}"
+            f"{len(unchanged)} runs contributed no judged document alone, so their scores cannot change:"
+            f" {first_few(unchanged)}"
         )
         yield Note("no-unique-judgments", text)
     if outside:
         yield Note(
             "judgments-outside-pool",
-            f"{outside} of {judgments} judgments are for documents outside the first {depth} of all runs. They are"
-            " kept, so a new run may lose more than this result shows",
+            f"{outside} of {judgments} judgments are for documents that no run has in its top {depth}. These judgments"
+            " are kept, so a new run may lose more than this result shows",
         )
     if share < _MIN_JUDGED_SHARE:
         yield Note(

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
 _KIND_TEXTS = {
-    "exact": "both limits are attained",
-    "outer": "no score is outside, but the limits may not be attained",
+    "exact": "both limits are possible scores",
+    "outer": "no possible score is outside, but the limits may not be possible scores",
     "sampled": "estimated by search: the true range may be wider",
 }
 
@@ -55,7 +55,7 @@ class ScoreRange(ReadOnly):
 
         >>> import numpy as np
         >>> ScoreRange(np.array([0.25]), np.array([1.0]), np.array(["exact"])).sentence(0, 0.5, "order of ties")
-        'The score is between 0.2500 and 1.0000, depending on the order of ties; both limits are attained.'
+        'The score is between 0.2500 and 1.0000, depending on the order of ties; both limits are possible scores.'
         """
         low, high = float(self.low[topic]), float(self.high[topic])
         if math.isnan(low) or math.isnan(high):

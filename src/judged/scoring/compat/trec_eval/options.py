@@ -175,7 +175,7 @@ _OPTIONS_HELP = """\
 Evaluate the ranking in RUN against the judgments in QRELS, and print the same lines as trec_eval.
 RUN may be - for standard input; both may be compressed.
 
-  -h, --help                           show this text, and the pages of the measures of -m
+  -h, --help                           show this text; with -m, also the pages of these measures
   -v, --version                        show the version
   -q, --query_eval_wanted              print lines for each topic too
   -n, --nosummary                      print no summary
@@ -183,12 +183,12 @@ RUN may be - for standard input; both may be compressed.
   -l, --level_for_rel LEVEL            lowest relevant grade; default 1
   -m, --measure MEASURE[.PARAMETERS]   a measure or nickname; can be repeated; default official
   -M, --Max_retrieved_per_topic COUNT  number of documents to use per topic
-  -J, --Judged_docs_only               remove unjudged documents from the rankings first
+  -J, --Judged_docs_only               remove unjudged documents from the rankings
   -N, --Number_docs_in_coll COUNT      size of the collection, for utility
   -D, --Debug_level LEVEL[.TOPIC]      evaluate only this topic; there is no debug output
   -R, --Rel_info_format FORMAT         format of QRELS: qrels, qrels_jg, prefs, qrels_prefs
   -T, --Results_format FORMAT          format of RUN: trec_results
-  -Z, --Zscore FILE                    print deviations from the means in FILE
+  -Z, --Zscore FILE                    print z-scores, with the means and deviations in FILE
       --dialect NAME                   trec_eval-10 (default) or trec_eval-9
   -o                                   no effect
 
