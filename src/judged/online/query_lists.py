@@ -99,7 +99,7 @@ class QueryLists(LogAnswer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the lists and the block about the method."""
-        unit = "Each user counts once per query, with the first session that contains it."
+        unit = "For each query, a user counts once, with the first session that contains the query."
         if self.unit == "session":
             unit = "The log has no user IDs: each session counts as a user."
         sentences = [

@@ -91,7 +91,7 @@ def test_many_numbers_are_cut_into_equal_parts():
     slices, values, note = sliced(log, "price")
     assert values == ("<1.25", "1.25 to <2.5", "2.5 to <3.75", ">=3.75")
     assert [slices.count(value) for value in values] == [10, 10, 10, 10]
-    assert note == "price has 40 distinct values: split into parts of equal size"
+    assert note == "price has 40 distinct values: split into groups of equal size"
     assert sliced(log, "price/2")[1:] == (("<2.5", ">=2.5"), "")
 
 
@@ -101,7 +101,7 @@ def test_pages_with_the_same_number_stay_together():
     slices, values, note = sliced(log, "price/4")
     assert slices == ["<1"] * 8 + [">=1"] * 2
     assert values == ("<1", ">=1")
-    assert note == "many pages have the same price: 2 parts instead of 4"
+    assert note == "many pages have the same price: 2 groups instead of 4"
     constant = logs([{"price": 3}, {"price": 3}, {}], attributes={"price": pa.int64()})
     assert sliced(constant, "price/2")[0] == ["all", "all", "unknown"]
     assert sliced(log, "price/10")[1] == ("<1", "1 to <2", ">=2")

@@ -135,7 +135,7 @@ class _Draft:
 
     def rank_base(self) -> list[str]:
         if self.clicks_by_index:
-            return ["rank_base = 0  # positions are those in the lists"]
+            return ["rank_base = 0  # positions in the lists begin with 0"]
         minimum = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
         doubt = [f"# CHECK: no value of {self.ranks.path} is 0 or 1"] if self.ranks and (minimum or 0) > 1 else []
         return [] if minimum is None else [*doubt, f"rank_base = {int(minimum > 0)}"]
@@ -149,7 +149,7 @@ class _Draft:
     def sections(self) -> None:
         roles, action = self.roles.keys(), self.roles.get("action")
         if "time" not in roles:
-            self.doubt("no column has valid times: the rows are read in their order")
+            self.doubt("no column has valid times: rows keep the order of the file")
         if "hit_ids" in roles:
             condition = self._action_condition("search")
             results = self.roles["hit_ids"]
@@ -163,7 +163,7 @@ class _Draft:
             self._clicks(page_id_line, action)
         elif {"click", "object_id"} <= roles:
             if "position" not in roles:
-                self.doubt("no column has ranks: only clicks are read")
+                self.doubt("no column has ranks, so only clicked results are read")
             row_kind = {"rows": "results" if "position" in roles else "clicks"}
             result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
             page_id_line = self._queries(row_kind, result_roles, is_page_per_row=False)
@@ -235,7 +235,7 @@ class _Draft:
             self.doubt(f"{query_id.path} is not unique, so it does not identify a page")
         if is_page_per_row or not {"session_id", "user_id", "query"} & self.roles.keys():
             if not is_page_per_row:
-                self.doubt("no column identifies the rows of a page: each row becomes a page")
+                self.doubt("no column shows which rows belong to one page: each row becomes a page")
             return 'query_id = "#row"  # each row is a page'
         self.doubt("no column identifies the page: rows with the same values of these columns become one page")
         # A query text in a session is nearly as good as an id of a page. Without one of them all keys are needed.

@@ -38,7 +38,7 @@ FIRST_CLICK = Bands((2, 4, 11), ("1", "2-3", "4-10", "11+"))
 NONE = "none"
 """Slice of pages without a click."""
 
-_OUTCOME = "slices depend on clicks: do not use them to explain click metrics or to compare variants"
+_OUTCOME = "these slices depend on clicks, so they cannot explain click metrics or compare variants"
 _DAY = 86_400_000  # milliseconds
 
 
