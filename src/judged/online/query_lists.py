@@ -38,7 +38,7 @@ LISTS = {
     "zero": "with zero results",
     "abandoned": "that users abandon more often than other queries",
     "reformulated": "that users reformulate",
-    "low-ctr": "with fewer clicks than expected at their ranks",
+    "low-ctr": "with fewer clicks than expected at the ranks of their results",
     "slow": "that are slow more often than other queries",
     "new": "that are new in the later period",
     "rising": "that are more frequent than before",

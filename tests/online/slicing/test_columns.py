@@ -51,7 +51,7 @@ def test_of_many_values_the_largest_are_kept():
     assert [slice_name for slice_name, page in zip(slices, pages, strict=False) if page["shop"] in {"v04", "v05"}] == [
         "other"
     ] * 2
-    assert note == "shop has 31 values: a slice for each of the 29 most frequent, and other"
+    assert note == "shop has 31 values: the 29 most frequent have a slice each, and the rest is other"
     fewer = [page for page in pages if page["shop"] != "v04"]
     assert len(sliced(logs([*fewer, {}], attributes={"shop": pa.string()}), "shop")[1]) == 31  # 30, and unknown
 

@@ -194,7 +194,7 @@ pages = click.option(
 """Option that selects the pages of a result list."""
 
 dwell = click.option(
-    "--dwell", type=float, default=30.0, show_default=True, help="Minimum seconds of a satisfied click."
+    "--dwell", type=float, default=30.0, show_default=True, help="Minimum dwell time of a satisfied click in seconds."
 )
 """Option for the threshold of a satisfied click."""
 

@@ -76,8 +76,8 @@ def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 _SETTINGS = {
     "winsorize": "Limit page revenue to this quantile of pages with revenue (winsorization); 1 or off: no limit.",
     "reformulation_gap": "Maximum seconds from a query to its reformulation.",
-    "attribution_window": "Maximum seconds from the last page of a session to a cart or purchase without a page.",
-    "success": "Minimum seconds of a satisfied click, for metrics without the parameter t.",
+    "attribution_window": "A cart or purchase without a page counts for the last page within this number of seconds.",
+    "success": "Minimum dwell time of a satisfied click in seconds, for metrics without the parameter t.",
 }
 """Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
 
@@ -257,7 +257,7 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     "lists",
     multiple=True,
     metavar="NAME",
-    help="zero, abandoned, reformulated, low-ctr, slow, new, rising, or falling.  [default: all]",
+    help="List to show: zero, abandoned, reformulated, low-ctr, slow, new, rising, or falling.  [default: all]",
 )
 @_query_option
 @_since_option

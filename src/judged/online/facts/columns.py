@@ -138,7 +138,8 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
     "abandoned": ("1 if nothing on the page was opened, added to the cart, or bought", flag(_ABANDONED)),
     "abandoned_bad_{look}": ("1 if abandoned, and either empty, reformulated, or not read and without a later success",
         lambda look: flag(f"{_ABANDONED} AND ({_FAILED} OR (NOT {_was_read(look)} AND {_NO_SUCCESS_LATER}))")),
-    "abandoned_good_{look}": ("1 if abandoned, not empty, not reformulated, and read: text copied, or later activity",
+    "abandoned_good_{look}": (
+        "1 if abandoned, not empty, not reformulated, and read: text copied, or activity `look` seconds or more later",
         lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND {_was_read(look)}")),
     "abandoned_unknown_{look}": ("1 if abandoned, and neither bad nor good",
         lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND NOT {_was_read(look)} AND NOT {_NO_SUCCESS_LATER}")),

@@ -72,7 +72,7 @@ def draft_mapping(path: str | Path) -> str:
     ...     log = Path(folder) / "shop.csv"
     ...     _ = log.write_text("sid,ts,search_term,urls\n7,2026-01-05T10:00:00Z,red shoes,d7|d9\n")
     ...     print(draft_mapping(log))
-    # Drafted from 1 record of shop.csv. Review it: CHECK marks what the data do not show.
+    # Drafted from 1 record of shop.csv. Review it: CHECK marks guesses.
     note = "shop.csv"
     <BLANKLINE>
     [file]
@@ -108,7 +108,7 @@ def draft_mapping(path: str | Path) -> str:
     draft.sections()
     count = f"{len(records):,} record{'s' if len(records) > 1 else ''}"
     lines = [
-        f"# Drafted from {count} of {name}. Review it: CHECK marks what the data do not show.",
+        f"# Drafted from {count} of {name}. Review it: CHECK marks guesses.",
         f"note = {_toml(name)}",
         *draft.rank_base(),
         *draft.convention(),

@@ -389,7 +389,10 @@ class _MappingParser:
         source = self._parse_source({"path": value} if isinstance(value, str) else value, where, is_list=is_list)
         uses_list = is_list or source.between is not None or source.index_path is not None
         if not (uses_list and not source.is_join) and any(map(is_list_path, source.paths)):
-            raise self._error(f"{where} must be one value, but the path leads to a list", "use a[0], or between = ' '")
+            raise self._error(
+                f"{where} must be one value, but the path leads to a list",
+                "use one item, as in a[0], or join all with between = ' '",
+            )
         return source
 
     def _parse_source(self, value: Any, where: str, *, is_list: bool) -> ValueSource:
