@@ -173,7 +173,7 @@ def test_what_lies_beside_a_log_in_its_folder_is_left_out_and_counted(tmp_path: 
     for name, text in STRANGERS.items() | dict.fromkeys(HIDDEN, "x").items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="latin-1")
-    with pytest.raises(InputError, match=r"not the name of a log|no known log layout"):
+    with pytest.raises(InputError, match=r"not read as logs|no known log layout"):
         read(folder)
     write_lines(folder / "log.ndjson", QUERIES)
     source = folder
