@@ -282,7 +282,7 @@ def test_metrics_of_written_files(run: Callable[..., Ended], tmp_path: Path, mon
     done = run("report", "qrels.txt", "a.run", "-m", "RR", "--log", "log", "-o", "report.md")
     assert done.code == 0
     report = Path("report.md").read_text()
-    assert "## What users did" in report
+    assert "## User behavior" in report
     assert (
         f"In {dict(scores_in_python.counts)['pages']} pages of 25 users, share of pages with a satisfied click"
         in report
