@@ -221,5 +221,5 @@ def test_invalid_options() -> None:
         funnel(typed_log(*pages_and_events(), has=frozenset({"shown"})))
     result = difference(log, ["PageCTR", "Latency(q=0.5)"], by="device")
     assert {str(metric): reason for metric, reason in result.refused} == {
-        "Latency(q=0.5)": "it is not a ratio of two sums"
+        "Latency(q=0.5)": "this metric is not a ratio of two sums"
     }

@@ -38,8 +38,9 @@ def catalog() -> TextTable:
 def text(*, width: int | None = None) -> str:
     """Format the list for a terminal."""
     legend = (
-        "* depends on rank: read it together with CTR by rank. Parameters with their defaults are in parentheses, a"
-        " cutoff follows @: SatisfiedClicks(t=20), PageCTR@5. 'judged online list NAME' shows the full definition."
+        "* The metric depends on rank: read it together with CTR by rank. Parameters and their defaults are in"
+        " parentheses; a cutoff follows @: SatisfiedClicks(t=20), PageCTR@5. 'judged online list NAME' shows the full"
+        " definition."
     )
     return f"{_fit_width(width)}\n\n{textwrap.fill(legend, min(width or _WIDTH, _WIDTH))}"
 

@@ -194,7 +194,7 @@ class LogDifference(LogAnswer):
     by
         Slicing attribute; None: time.
     baseline
-        Slice that the others are compared with.
+        Slice with which the other slices are compared.
     differences
         Differences, ordered by slice, then metric.
     refused
@@ -351,7 +351,7 @@ def comparable_metrics(
         return headline_metrics(log, unit), {}
     names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
     supported, refused = split_supported(online_metrics_named(names), log, unit)
-    not_ratios = {metric: "it is not a ratio of two sums" for metric in supported if metric.kind not in kinds}
+    not_ratios = {metric: "this metric is not a ratio of two sums" for metric in supported if metric.kind not in kinds}
     return tuple(metric for metric in supported if metric not in not_ratios), dict(refused) | not_ratios
 
 

@@ -115,7 +115,7 @@ class DwellTimes(Answer):
         """Build the table of the survival curve, one row per time."""
         limits = [None if math.isnan(point.low) else (point.low, point.high) for point in self.curve]
         share = unit_show("share")
-        survival = Column("value", [point.value for point in self.curve], share, "as long or longer", limits)
+        survival = Column("value", [point.value for point in self.curve], share, "visits this long or longer", limits)
         return Table(
             "survival",
             (
@@ -176,7 +176,7 @@ def dwell_times(
     names = [f"SatisfiedClicks(t={t})" for t in THRESHOLDS]
     scores = online_metrics(log, names, where=where, unit=unit, level=level, settings=settings)
     if not scores.estimates:
-        reason = scores.refused[0][1] if scores.refused else "it has no clicks"
+        reason = scores.refused[0][1] if scores.refused else "no clicks are logged"
         raise InputError(f"the log has no dwell times: {reason}", fix="see 'judged online list SatisfiedClicks'")
     with log.engine.scratch():
         selection = None if where is None else pages_where(log, where)[0]

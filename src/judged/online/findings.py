@@ -149,7 +149,7 @@ def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -
     ('6 of 100 query rows (6.0%) are excluded or lost, more than 5%: bot 6',)
     >>> unjoined = LogFinding("unknown-query-id", "event", 30, 100, "kept", "events on pages that were not logged", "")
     >>> unfit_reasons([], [unjoined])
-    ('only 70.0% of the events with a query_id are on a page, less than 95%: unknown-query-id 30',)
+    ('only 70.0% of the events with a query_id belong to a valid page, less than 95%: unknown-query-id 30',)
     """
     reasons: list[str] = []
     findings = tuple(findings)
@@ -182,7 +182,9 @@ def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -
     joined = 1 - sum(row.share for row in unjoined)
     if joined < JOINED_LIMIT:
         counts = ", ".join(f"{row.rule} {row.rows:,}" for row in unjoined)
-        reasons.append(f"only {100 * joined:.1f}% of the events with a query_id are on a page, less than 95%: {counts}")
+        reasons.append(
+            f"only {100 * joined:.1f}% of the events with a query_id belong to a valid page, less than 95%: {counts}"
+        )
     return tuple(reasons)
 
 
@@ -291,9 +293,9 @@ def unequal_activity_notes(estimates: Iterable[OnlineEstimate], unit: str) -> tu
     names = listed(list(dict.fromkeys(str(row.metric) for row in rows)))
     text = (
         f"Confidence intervals of {names} are too narrow if more active {unit}s have higher values: the effective"
-        f" number of {unit}s is {worst.effective_units:,.0f} of {worst.units:,}. With clicks per page proportional to"
-        " activity^0.3 and ^0.6, 95% intervals over 20 to 200 simulated users covered the true value in 80-87% and"
-        " 55-65% of the simulations."
+        f" number of {unit}s is {worst.effective_units:,.0f} of {worst.units:,}. In simulations with 20 to 200"
+        " users, 95% intervals covered the true value in 80-87% of the runs if clicks per page were proportional to"
+        " activity^0.3, and in 55-65% of the runs for activity^0.6."
     )
     return (Note("unequal-users", text, weight=worst.units / worst.effective_units, of="metrics"),)
 

@@ -219,7 +219,7 @@ def _flat(text: str) -> str:
 
 MARK = "*"
 """Mark of metrics that depend on rank."""
-RANK_NOTE = "depends on rank: read it together with CTR by rank"
+RANK_NOTE = "the metric depends on rank: read it together with CTR by rank"
 """Explanation of the mark."""
 _MAX_SLICE_COLUMNS = 30  # with more slices, the slices are the rows of the table
 _OTHERS = "Others"

@@ -130,7 +130,7 @@ class Overview(LogAnswer):
                 ),
             ),
             "Decomposition of the differences",
-            note="both parts add up to the difference (Kitagawa 1955)",
+            note="the two components add up to the difference (Kitagawa 1955)",
         )
         rows = [(row.change, query, value) for row in decomposed for query, value in row.queries]
         queries = Table(
@@ -145,7 +145,7 @@ class Overview(LogAnswer):
                 ),
             ),
             "Queries with the largest contributions to the change within queries",
-            note="selected by size; not tested for significance",
+            note="queries are selected by the size of the contribution, and not tested for significance",
             labels=2,
             folded=True,
         )
@@ -177,7 +177,11 @@ def _cause(change: MetricChange) -> str:
     parts = {"the query mix": change.mix, "changes within queries": change.within}
     causes = [cause for cause, part in parts.items() if part.low > 0 or part.high < 0]
     neither = " Neither the query mix nor the changes within queries are significant on their own."
-    return f" Significant {'parts' if causes[1:] else 'part'}: {' and '.join(causes)}." if causes else neither
+    return (
+        f" Significant {'components' if causes[1:] else 'component'} of the difference: {' and '.join(causes)}."
+        if causes
+        else neither
+    )
 
 
 def overview(

@@ -38,7 +38,7 @@ LISTS = {
     "zero": "with zero results",
     "abandoned": "that users abandon more often than other queries",
     "reformulated": "that users reformulate",
-    "low-ctr": "with fewer clicks than expected at their ranks",
+    "low-ctr": "with fewer clicks than expected at the ranks of their results",
     "slow": "that are slow more often than other queries",
     "new": "that are new in the later period",
     "rising": "that are more frequent than before",
@@ -99,7 +99,7 @@ class QueryLists(LogAnswer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the lists and the block about the method."""
-        unit = "Each user counts once per query, with the first session that contains it."
+        unit = "For each query, a user counts once, with the first session that contains the query."
         if self.unit == "session":
             unit = "The log has no user IDs: each session counts as a user."
         sentences = [

@@ -91,7 +91,11 @@ class Funnel(LogAnswer):
         if not losses:
             return ()
         loss, previous, step = max(losses, key=lambda row: row[0])
-        largest = f" The largest loss is between {previous.step} and {step.step}: {loss:,}." if len(losses) > 1 else ""
+        largest = (
+            f" The largest loss is between {previous.step} and {step.step}: {counted(loss, self.row)}."
+            if len(losses) > 1
+            else ""
+        )
         last = steps[-1]
         share = f"{format_estimate(last.of_all)}, {percent(self.level)} CI {format_interval(last.of_all)}"
         return (f"{last.reached:,} of {counted(steps[0].reached, self.row)} reached a {last.step}: {share}.{largest}",)

@@ -304,7 +304,7 @@ def sentences_of(series: Series, over: str) -> tuple[str, ...]:
     starts = [format_start(point.start_ms, period) for point in series.points]
     unusual = sorted({signal.point for signal in series.signals})
     more = f" and {len(unusual) - 5} more" if len(unusual) > 5 else ""
-    center = f"The center of {series.metric} is {write(series.center)}, the mean of {series.base} {period}s."
+    center = f"The center line of {series.metric} is {write(series.center)}, the mean of {series.base} {period}s."
     ratio = f"{series.sigma_z:.1f} times as much as expected from the sample of {over}s"
     return (
         f"{center} The {period}s vary {ratio}; the control limits include this variation.",

@@ -39,7 +39,7 @@ def test_the_table() -> None:
     assert [line.split() for line in text.split("\n\n")[1].splitlines()] == [
         line.split() for line in TABLE.split("\n\n")[1].splitlines()
     ]
-    note = "* depends on rank: read it together with CTR by rank; 95% confidence intervals over users (delta method)"
+    note = "* the metric depends on rank: read it together with CTR by rank; 95% confidence intervals over users (delta"
     assert note in " ".join(text.split())
     assert "session gap: 30 min; rank base: 1 (found)" in " ".join(text.split())
     assert "DeepestClickRank: the denominator is 0\n" in text
@@ -225,7 +225,7 @@ def test_the_catalog_lists_all_metrics_with_their_definitions() -> None:
     ]  # fmt: skip
     assert "`satisfied_events_20`" in page
     assert max(map(len, page.splitlines())) <= 80
-    assert "position bias: depends on rank" in catalog.page("PageCTR")
+    assert "position bias: the metric depends on rank" in catalog.page("PageCTR")
     with pytest.raises(MeasureError, match="did you mean SatisfiedClicks"):
         catalog.page("SatisfyedClicks")
 

@@ -32,7 +32,7 @@ def test_the_table_and_the_sentences() -> None:
         "incomplete"
     ]
     sentences = series().sentences
-    assert sentences[0].startswith("The center of PageCTR is 40.0%, the mean of 9 days. The days vary ")
+    assert sentences[0].startswith("The center line of PageCTR is 40.0%, the mean of 9 days. The days vary ")
     assert sentences[1] == "Signals on: 2024-10-13, 2024-10-26, 2024-10-27, 2024-10-28, 2024-10-29 and 3 more."
     assert sentences[2].startswith("Change at 2024-10-26: 39.1% to 30.0%, p = 0.0")
     lines = series().text().splitlines()

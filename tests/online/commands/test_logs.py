@@ -204,8 +204,8 @@ def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
     assert "At astray.ndjson:5" in done.out
     assert " ".join(done.out.split()).endswith(
         "The log is not fit for metrics: 1 of 3 query rows (33.3%) are excluded or lost, more than 5%: facet-request 1."
-        " The log is not fit for metrics: only 66.7% of the events with a query_id are on a page, less than 95%:"
-        " unknown-query-id 1."
+        " The log is not fit for metrics: only 66.7% of the events with a query_id belong to a valid page, less than"
+        " 95%: unknown-query-id 1."
     )
 
 
@@ -351,7 +351,7 @@ def test_the_official_sample_with_its_seven_defects() -> None:
     # 41 of the 287 clicks have no impression, nor have the 11 of item_click; 12 more are not in the list of their page
     assert counts["click-without-impression"] == (41 + 11 + 12, 287 + 11)
     (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
-    assert "(84 query_ids are in several rows, up to 6" in repeated.problem
+    assert "(84 query_ids have several rows, up to 6" in repeated.problem
     pages = log.serp.where("zero_results IS NOT NULL").to_arrow().num_rows
     empty = log.serp.where("zero_results").to_arrow().num_rows
     assert (empty, pages) == (6, 84)  # 7.1 %, and not the 70.3 % of all 273 rows with a list

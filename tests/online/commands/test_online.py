@@ -206,7 +206,7 @@ def test_all_commands_have_the_same_reading_options(run: Callable[..., Ended]) -
         help_text = run("online", command, "--help").out
         for name in READING_OPTIONS.keys() - ({"tables"} if command == "offline" else set()):  # the option for Spark
             assert f"--{name.replace('_', '-')}" in help_text
-        assert "or clickmodels, which is not detected" in " ".join(help_text.split())
+        assert "or clickmodels (never detected)" in " ".join(help_text.split())
 
 
 def test_no_ctr_by_rank(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,7 @@ def test_metrics_of_written_files(run: Callable[..., Ended], tmp_path: Path, mon
     done = run("report", "qrels.txt", "a.run", "-m", "RR", "--log", "log", "-o", "report.md")
     assert done.code == 0
     report = Path("report.md").read_text()
-    assert "## What users did" in report
+    assert "## User behavior" in report
     assert (
         f"In {dict(scores_in_python.counts)['pages']} pages of 25 users, share of pages with a satisfied click"
         in report

@@ -126,7 +126,9 @@ def test_layouts_are_not_mixed(tmp_path: Path) -> None:
     lines = write_lines(tmp_path / "log.ndjson", QUERIES)
     clicks = tmp_path / "clicks.txt"
     clicks.write_text(HEADS["wscd"][0])
-    with pytest.raises(InputError, match=r"clicks\.txt: it looks like wscd, but .*log\.ndjson looks like ubi"):
+    with pytest.raises(
+        InputError, match=r"clicks\.txt: the layout of this file is wscd, but the layout of .*log\.ndjson is ubi"
+    ):
         read(lines, clicks)
 
 
@@ -171,7 +173,7 @@ def test_what_lies_beside_a_log_in_its_folder_is_left_out_and_counted(tmp_path: 
     for name, text in STRANGERS.items() | dict.fromkeys(HIDDEN, "x").items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="latin-1")
-    with pytest.raises(InputError, match=r"not the name of a log|no known log layout"):
+    with pytest.raises(InputError, match=r"not read as logs|no known log layout"):
         read(folder)
     write_lines(folder / "log.ndjson", QUERIES)
     source = folder
@@ -188,7 +190,7 @@ def test_what_lies_beside_a_log_in_its_folder_is_left_out_and_counted(tmp_path: 
         "skipped-file": (7, False),
     }
     assert len(skipped["skipped-file"].places) == 5
-    assert "logo.png: the file name is not the name of a log" in skipped["skipped-file"].problem
+    assert "logo.png: files with this name are not read as logs" in skipped["skipped-file"].problem
     for name in ("README", "notes.txt", "products.csv", "schema.json"):
         with pytest.raises(InputError, match="no known log layout"):
             read(folder / name)

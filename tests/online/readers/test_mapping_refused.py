@@ -46,7 +46,7 @@ GOOD = '[queries.columns]\nquery_id = "id"\n'
         ("[file]\nformat = 'xml'\n" + GOOD, "format is 'xml'"),
         ("[file]\nseparator = '||'\n" + GOOD, "write one character"),
         ("[file]\ncolumns = ['a', 'a']\n" + GOOD, "duplicate name"),
-        (GOOD + "[queries.attributes]\nquery = 'a'", "has the name of a column"),
+        (GOOD + "[queries.attributes]\nquery = 'a'", "has the same name as a column"),
         (GOOD + "[queries.attributes]\nA = 'a'\na = 'b'", "differ only in case"),
         (
             GOOD + "[queries.attributes]\n" + "\n".join(f"a{n} = 'id'" for n in range(51)),

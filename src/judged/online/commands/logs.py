@@ -44,7 +44,7 @@ interval = with_options(
 """Options of confidence intervals."""
 
 
-where = shared("where", help="Condition for pages, such as \"device == 'mobile' and page == 1\".")
+where = shared("where", help="Condition that selects pages, such as \"device == 'mobile' and page == 1\".")
 """Option that filters pages."""
 
 tables = click.option(
@@ -59,7 +59,7 @@ log_options = with_options(
     click.option(
         "--layout",
         metavar="NAME",
-        help="ubi, wscd, trec-session, open-bandit, or clickmodels, which is not detected."
+        help="Layout of the log: ubi, wscd, trec-session, open-bandit, or clickmodels (never detected)."
         "  [default: detected from the first bytes]",
     ),
     click.option("--mapping", metavar="FILE", help="TOML file that maps the columns of a log with another layout."),
@@ -83,7 +83,7 @@ log_options = with_options(
         type=click.IntRange(1),
         default=100,
         show_default=True,
-        help="Maximum pages of a person in one session, or in --bot-minutes.",
+        help="Users with more pages in one session, or within --bot-minutes, are bots.",
     ),
     click.option(
         "--bot-minutes",
@@ -95,7 +95,7 @@ log_options = with_options(
     click.option(
         "--rank-base",
         type=Choice(("0", "1")),
-        help="Number of the first position.  [default: detected for each application]",
+        help="Position of the first result in the log.  [default: detected for each application]",
     ),
     click.option(
         "--memory",
@@ -191,11 +191,13 @@ pages = click.option(
     type=Choice("judged.online.offline.page_topics:PageSelection"),
     default="first",
     show_default=True,
-    help="Only the first page of each result list, or all pages.",
+    help="Use only the first page of each result list, or all pages.",
 )
 """Option that selects the pages of a result list."""
 
-dwell = click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds of a satisfied click.")
+dwell = click.option(
+    "--dwell", type=float, default=30.0, show_default=True, help="Minimum dwell time of a satisfied click in seconds."
+)
 """Option for the threshold of a satisfied click."""
 
 
@@ -213,8 +215,8 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
     """Check a LOG: its problems, the actions taken, and the data that it has for metrics.
 
     Exit code 0: the log is fit for metrics. 1: metrics would be wrong, because more than 5% of the queries or events
-    are excluded or lost, a rule repairs more than 5% of its rows, or less than 95% of the events with a query_id are on
-    a page. 2: the log cannot be read, or is empty.
+    are excluded or lost, a rule repairs more than 5% of the rows it applies to, or less than 95% of the events with a
+    query_id belong to a valid page. 2: the log cannot be read, or is empty.
     Records that are not pages by design (current-query, withheld-clicks) do not count.
     """
     from judged.online.check import check_log

@@ -74,10 +74,10 @@ def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 _SETTINGS = {
-    "winsorize": "Winsorize the revenue of a page at this quantile of pages with revenue; 1 or off: no winsorization.",
+    "winsorize": "Limit page revenue to this quantile of pages with revenue (winsorization); 1 or off: no limit.",
     "reformulation_gap": "Maximum seconds from a query to its reformulation.",
-    "attribution_window": "Maximum seconds from the last page to a cart or purchase without a page that counts for it.",
-    "success": "Dwell time in seconds of a successful session, for metrics without the parameter t.",
+    "attribution_window": "A cart or purchase without a page counts for the last page within this number of seconds.",
+    "success": "Minimum dwell time of a satisfied click in seconds, for metrics without the parameter t.",
 }
 """Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
 
@@ -161,7 +161,9 @@ def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> Non
 
 
 @online.command("time", short_help="Metrics over time: control limits, signals, changes.")
-@click.option("-m", "--metric", required=True, multiple=True, metavar="NAME", help="Metric. Repeat for more.")
+@click.option(
+    "-m", "--metric", required=True, multiple=True, metavar="NAME", help="Metric. Repeat the option for more metrics."
+)
 @click.option(
     "--every",
     type=Choice(("hour", "day", "week")),
@@ -238,8 +240,8 @@ def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str 
 def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare five headline metrics of LOG with the previous period, and decompose each difference.
 
-    A metric over pages changes because the mix of queries changes, or because it changes within queries. Both parts
-    have confidence intervals.
+    A metric over pages changes because the mix of queries changes, or because the metric changes within queries.
+    Both components of the difference have confidence intervals.
     """
     from judged.online.log_overview import overview
 
@@ -255,7 +257,7 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     "lists",
     multiple=True,
     metavar="NAME",
-    help="zero, abandoned, reformulated, low-ctr, slow, new, rising, or falling.  [default: all]",
+    help="List to show: zero, abandoned, reformulated, low-ctr, slow, new, rising, or falling.  [default: all]",
 )
 @_query_option
 @_since_option
@@ -264,7 +266,7 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Minimum users of a query.",
+    help="Minimum number of users who issued a listed query.",
 )
 @shared("limit", type=click.IntRange(0), default=20, help="Maximum number of rows of each list; 0: all.")
 @shared("confidence")
@@ -275,8 +277,8 @@ def queries_command(
 ) -> None:
     """List queries of LOG with zero results, abandonment, reformulations, few clicks, slow pages, or changed frequency.
 
-    Each query has its number of users, and a share with a confidence interval. Most lists have only significant
-    queries. CSV and Parquet files contain one list: select it with --list.
+    Each query has its number of users, and a share with a confidence interval. All lists but zero and reformulated
+    contain only significant queries. CSV and Parquet files contain one list: select it with --list.
     """
     from judged.online.query_lists import queries
 
@@ -292,7 +294,7 @@ def queries_command(
     type=Choice("judged.online.search_funnel:Row"),
     default="session",
     show_default=True,
-    help="Unit of the funnel.",
+    help="Unit that the funnel counts.",
 )
 @logs.by("Slicing attribute: device, variant, ...")
 @interval
@@ -309,15 +311,18 @@ def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any
 @online.command("difference", short_help="Differences between slices or periods, with significance tests.")
 @_comparison_arguments
 @logs.by("Slicing attribute: variant, device, ...")
-@click.option("--baseline", metavar="NAME", help="Slice that the others are compared with.  [default: the first]")
-@click.option("--since", metavar="DATE", help="Start of the later period, without --by.")
+@click.option(
+    "--baseline", metavar="NAME", help="Slice with which the other slices are compared.  [default: the first]"
+)
+@click.option("--since", metavar="DATE", help="Start of the later period, if --by is not used.")
 @interval
 @shared("correction")
 @_reading_options
 def difference_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare slices of LOG with a baseline slice or, without --by, the later period with the earlier one.
 
-    The same users may be in both. Differences between slices are not causal effects: slices are not an experiment.
+    The same users may be in both slices or periods. Differences between slices are not causal effects: slices are not
+    an experiment.
     """
     from judged.online.differences import difference
 

@@ -62,7 +62,10 @@ class FactSettings:
         """Return names and values for results."""
         return (
             ("reformulation gap", f"{self.reformulation_gap:g} s"),
-            ("attribution", f"same page, or else the last page of the session within {self.attribution_window:g} s"),
+            (
+                "attribution",
+                f"page of the event, or else the last page of the session within {self.attribution_window:g} s",
+            ),
             ("winsorization", f"revenue at the {100 * self.winsorize:g}% quantile of pages with revenue"),
         )
 

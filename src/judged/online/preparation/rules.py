@@ -93,18 +93,20 @@ def _query_details(work: Work, rule: str) -> str:
         counts = work.row("""
             SELECT count(*) FILTER (size = 0) AS explicit, count(*) FILTER (size IS DISTINCT FROM 0) AS implicit
             FROM $page WHERE rule_no = 4""")  # fmt: skip
-        empty = f"{counts['implicit']:,} with an empty list under a query_id with results"
-        return f" ({counts['explicit']:,} of size 0, {empty})"
+        empty = f"{counts['implicit']:,} with an empty list and a query_id that has results"
+        return f" ({counts['explicit']:,} with size 0, {empty})"
     if rule == "repeated-query-id":
         repeats = work.row("""SELECT count(*) AS ids, max(n) AS most FROM (
             SELECT count(*) AS n FROM $page WHERE query_id <> '' GROUP BY named HAVING count(*) > 1)""")  # fmt: skip
-        return f" ({repeats['ids']:,} query_ids are in several rows, up to {repeats['most']}, including facet requests)"
+        return (
+            f" ({repeats['ids']:,} query_ids have several rows, up to {repeats['most']}; rows of facet requests count)"
+        )
     if rule == "bot":
         users = work.row("SELECT count(*) AS n FROM $robot")["n"]
         options = work.choices
         return (
-            f" ({counted(users, 'user')}: by a flag, by the user agent, or by more than {options.bot_pages} pages in"
-            f" {options.bot_minutes:g} minutes or in one session)"
+            f" ({counted(users, 'user')}: detected by a flag, by the user agent, or by more than {options.bot_pages}"
+            f" pages in {options.bot_minutes:g} minutes or in one session)"
         )
     return ""
 
@@ -177,7 +179,7 @@ def _clicks_without_impression(work: Work, counts: dict[str, int]) -> LogFinding
     count, absent = counts_row["n"], counts_row["absent"]
     if not count:
         return None
-    details = f" ({absent:,} not in the list of their page, {count - absent:,} without an impression)"
+    details = f" ({absent:,} not in the result list of the page, {count - absent:,} without an impression)"
     where = "event IN (SELECT event FROM $without_impression)"
     return _finding(work, "event", "click-without-impression", count, counts["clicks"], where, details)
 

@@ -183,5 +183,5 @@ def _omission_findings(names: Sequence[str], counts: Counter[str]) -> tuple[Read
     if not names:
         return ()
     examples = ", ".join(repr(name)[:40] for name in names[:5])
-    more, rows = f"{len(names)} query attributes are no columns: {examples}", sum(counts[name] for name in names)
+    more, rows = f"{len(names)} query attributes do not become columns: {examples}", sum(counts[name] for name in names)
     return (ReadFinding.from_rule("mapping", "attributes-left-out", "query", rows=rows, more=more),)

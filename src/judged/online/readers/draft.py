@@ -72,7 +72,7 @@ def draft_mapping(path: str | Path) -> str:
     ...     log = Path(folder) / "shop.csv"
     ...     _ = log.write_text("sid,ts,search_term,urls\n7,2026-01-05T10:00:00Z,red shoes,d7|d9\n")
     ...     print(draft_mapping(log))
-    # Drafted from 1 record of shop.csv. Review it: CHECK marks what the data do not show.
+    # Drafted from 1 record of shop.csv. Review it: CHECK marks guesses.
     note = "shop.csv"
     <BLANKLINE>
     [file]
@@ -108,7 +108,7 @@ def draft_mapping(path: str | Path) -> str:
     draft.sections()
     count = f"{len(records):,} record{'s' if len(records) > 1 else ''}"
     lines = [
-        f"# Drafted from {count} of {name}. Review it: CHECK marks what the data do not show.",
+        f"# Drafted from {count} of {name}. Review it: CHECK marks guesses.",
         f"note = {_toml(name)}",
         *draft.rank_base(),
         *draft.convention(),
@@ -135,7 +135,7 @@ class _Draft:
 
     def rank_base(self) -> list[str]:
         if self.clicks_by_index:
-            return ["rank_base = 0  # positions are those in the lists"]
+            return ["rank_base = 0  # positions in the lists begin with 0"]
         minimum = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
         doubt = [f"# CHECK: no value of {self.ranks.path} is 0 or 1"] if self.ranks and (minimum or 0) > 1 else []
         return [] if minimum is None else [*doubt, f"rank_base = {int(minimum > 0)}"]
@@ -149,7 +149,7 @@ class _Draft:
     def sections(self) -> None:
         roles, action = self.roles.keys(), self.roles.get("action")
         if "time" not in roles:
-            self.doubt("no column has valid times: the rows are read in their order")
+            self.doubt("no column has valid times: rows keep the order of the file")
         if "hit_ids" in roles:
             condition = self._action_condition("search")
             results = self.roles["hit_ids"]
@@ -163,7 +163,7 @@ class _Draft:
             self._clicks(page_id_line, action)
         elif {"click", "object_id"} <= roles:
             if "position" not in roles:
-                self.doubt("no column has ranks: only clicks are read")
+                self.doubt("no column has ranks, so only clicked results are read")
             row_kind = {"rows": "results" if "position" in roles else "clicks"}
             result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
             page_id_line = self._queries(row_kind, result_roles, is_page_per_row=False)
@@ -235,7 +235,7 @@ class _Draft:
             self.doubt(f"{query_id.path} is not unique, so it does not identify a page")
         if is_page_per_row or not {"session_id", "user_id", "query"} & self.roles.keys():
             if not is_page_per_row:
-                self.doubt("no column identifies the rows of a page: each row becomes a page")
+                self.doubt("no column shows which rows belong to one page: each row becomes a page")
             return 'query_id = "#row"  # each row is a page'
         self.doubt("no column identifies the page: rows with the same values of these columns become one page")
         # A query text in a session is nearly as good as an id of a page. Without one of them all keys are needed.

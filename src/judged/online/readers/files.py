@@ -30,7 +30,7 @@ LAYOUTS = {
     "wscd": "Yandex challenges: tab-separated numbers",
     "trec-session": "the TREC Session track: XML that begins with <sessiontrack",
     "open-bandit": "the Open Bandit Dataset: CSV with item_id, position, click, propensity_score",
-    "clickmodels": "tab-separated lines of one page each, with lists of URLs and clicks; only if selected with layout",
+    "clickmodels": "tab-separated, one page per line, with lists of URLs and clicks; never detected: select it by name",
     "mapping": "any CSV, JSON lines or Parquet, with a mapping file that names the columns",
 }
 """Description of each layout that can be read."""
@@ -197,7 +197,7 @@ def detect_layout(log_files: Sequence[LogFile]) -> str:
             first_files.setdefault(layout, log_file)
     if len(first_files) > 1:
         (layout, log_file), (other_layout, other_file) = list(first_files.items())[:2]
-        problem = f"it looks like {other_layout}, but {log_file.name} looks like {layout}"
+        problem = f"the layout of this file is {other_layout}, but the layout of {log_file.name} is {layout}"
         raise InputError(problem, fix="read logs of one layout at a time", path=other_file.name)
     return next(iter(first_files), "ubi")
 
@@ -218,7 +218,7 @@ def detect_file_layout(log_file: LogFile) -> str:
     if head.lstrip().startswith(b"<"):
         if b"<sessiontrack" in head or b"<session " in head:
             return "trec-session"
-        raise _unknown_layout(log_file, "XML of another kind than TREC Session logs")
+        raise _unknown_layout(log_file, "XML that is not a TREC Session log")
     # Layouts with an unmistakable first line come first. UBI has the most varied formats, so it is last.
     if _WSCD.match(head):
         return "wscd"
@@ -231,7 +231,7 @@ def detect_file_layout(log_file: LogFile) -> str:
     if head.startswith(b"PAR1") or _has_ubi_records(head) or "action_name" in header or has_query_names:
         return "ubi"
     if _RECORD.match(head):
-        raise _unknown_layout(log_file, "JSON without the members of UBI (action_name, user_query, query_id)")
+        raise _unknown_layout(log_file, "JSON without the fields of UBI (action_name, user_query, query_id)")
     line = head.lstrip().split(b"\n", 1)[0][:80].decode(errors="replace").strip()
     raise _unknown_layout(log_file, f"a file that begins with {line!r}")
 
@@ -278,9 +278,9 @@ def _unsupported_format(head: bytes) -> tuple[str, str] | None:
         return reason
     # Old Mac OS line ends.
     if b"\n" not in head and b"\r" in head.strip():
-        return "its lines end with carriage returns, so it would be read as a single line", "use newlines"
+        return "the lines end with carriage returns, so the file would be read as a single line", "use newlines"
     if _JSON_LIST.match(head):
-        return "this is one JSON list", "write one record per line, without brackets"
+        return "the file is one JSON list", "write one record per line, without brackets"
     return None
 
 
@@ -354,11 +354,11 @@ def skip_non_logs(log_files: Sequence[LogFile], *, has_layout: bool) -> tuple[li
 def _non_log_error(log_file: LogFile, *, has_layout: bool) -> UnknownLayoutError | None:
     name = PurePath(log_file.member or log_file.path).name
     if NON_LOG_NAME.fullmatch(name):
-        return UnknownLayoutError("the file name is not the name of a log", fix="name a log", path=log_file.name)
+        return UnknownLayoutError("files with this name are not read as logs", fix="name a log", path=log_file.name)
     if has_layout:
         is_binary = b"\0" in (head := read_head(log_file)) and not head.startswith(b"PAR1")
         return (
-            UnknownLayoutError("it has zero bytes, so it is not text", fix="name a log", path=log_file.name)
+            UnknownLayoutError("it contains NUL characters, so it is not text", fix="name a log", path=log_file.name)
             if is_binary
             else None
         )

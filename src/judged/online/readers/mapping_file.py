@@ -283,7 +283,7 @@ class _MappingParser:
             for section in sections
         )
         if rank_base is None and has_positions:
-            problem = "rows = 'results', ranks and at = ... need rank_base"
+            problem = "rank_base is required with rows = 'results', ranks, or at = ..."
             raise self._error(problem, "write rank_base = 0 or rank_base = 1")
         times = [section.columns.get("time") for section in sections]
         uses_order = {time and time.format == "order" for time in times}
@@ -312,7 +312,7 @@ class _MappingParser:
                 raise self._error(f"{key} must be one character, got {file[key]!r}", "write one character")
         names = file.pop("columns", [])
         if len(set(names)) < len(names):
-            raise self._error("columns has a duplicate name", "use each name once")
+            raise self._error("[file] columns has a duplicate name", "use each name once")
         self._check_encoding(file.get("encoding", "utf-8"))
         conditions = self._parse_conditions(file.pop("must", {}), "must")
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in file.items()}
@@ -351,7 +351,9 @@ class _MappingParser:
         attribute_object = self._check_type(attribute_table.pop("*", ""), str, f"[{kind}.attributes] '*'")
         attributes = self._parse_values(attribute_table, f"[{kind}.attributes]", None)
         if reserved := {column.name for column in RAW_QUERY} & set(attributes):
-            raise self._error(f"the attribute {min(reserved)!r} has the name of a column", "use another name")
+            raise self._error(
+                f"the attribute {min(reserved)!r} has the same name as a column of judged", "use another name"
+            )
         if len({name.lower() for name in attributes}) < len(attributes):
             raise self._error("two attributes differ only in case", "rename one of them")
         each = table.get("each")
@@ -387,7 +389,10 @@ class _MappingParser:
         source = self._parse_source({"path": value} if isinstance(value, str) else value, where, is_list=is_list)
         uses_list = is_list or source.between is not None or source.index_path is not None
         if not (uses_list and not source.is_join) and any(map(is_list_path, source.paths)):
-            raise self._error(f"{where} must be one value, but the path leads to a list", "use a[0], or between = ' '")
+            raise self._error(
+                f"{where} must be one value, but the path leads to a list",
+                "use one item, as in a[0], or join all with between = ' '",
+            )
         return source
 
     def _parse_source(self, value: Any, where: str, *, is_list: bool) -> ValueSource:

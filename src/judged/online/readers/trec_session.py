@@ -132,7 +132,7 @@ def _elements(log_file: LogFile) -> Iterator[tuple[str, _Element]]:  # noqa: C90
         root = re.fullmatch(r"sessiontrack(\d*)\w*", tag)
         if not open_elements and root is None:
             problem = f"not a log of the TREC Session Track: the XML begins with <{tag[:40]}>"
-            raise parse_error(problem, "use sessiontrack2012.xml or that of another year")
+            raise parse_error(problem, "use a log such as sessiontrack2012.xml")
         if len(open_elements) > _MAX_DEPTH:
             raise parse_error("the XML is damaged: its elements are nested too deeply", "download the file again")
         year = root[1] if root else year

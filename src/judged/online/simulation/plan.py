@@ -390,7 +390,7 @@ class SimulationPlan:
             raise InputError("two arms have the same name", fix="use unique names")
         models.check_shares("arms", (arm.probability for arm in self.arms))
         if self.interleaving is not None and (len(self.arms) != 2 or self.visits.next_page > 0):
-            raise InputError("interleaving requires two arms, and first pages only", fix="use two arms and next_page=0")
+            raise InputError("interleaving requires two arms and no later pages", fix="use two arms and next_page=0")
         models.check_shares("applications", self.applications.values())
         models.check_positive(self, "days")
         if self.collection.documents < self.depth:

@@ -146,9 +146,9 @@ def by_column(serp: Relation, name: str, cuts_text: str = "") -> SliceQuery:
         return _slice_by_values(numbers, values)
     parts = _parse_parts(name, cuts_text[1:]) if cuts_text else _DEFAULT_PARTS
     bounds = equal_parts(values, counts, parts)
-    notes = [f"{name} has {len(values):,} distinct values: split into parts of equal size"] if not cuts_text else []
+    notes = [f"{name} has {len(values):,} distinct values: split into groups of equal size"] if not cuts_text else []
     if len(bounds) + 1 < parts and len(values):
-        parts_text = f"{len(bounds) + 1} parts" if bounds else "one part"
+        parts_text = f"{len(bounds) + 1} groups" if bounds else "one group"
         notes.append(f"many pages have the same {name}: {parts_text} instead of {parts}")
     return replace(_slice_by_ranges(numbers, bounds, round_labels=True), note="; ".join(notes))
 
@@ -193,14 +193,14 @@ def _parse_bounds(name: str, text: str) -> tuple[float, ...]:
         bounds = ()
     increasing = list(bounds) == sorted(set(bounds)) and all(map(math.isfinite, bounds))
     if not increasing or not 1 <= len(bounds) < MAX_VALUES:
-        problem = f"range starts must be fewer than {MAX_VALUES} increasing numbers, got {text!r}"
+        problem = f"the starts of ranges must be 1 to {MAX_VALUES - 1} increasing numbers, got {text!r}"
         raise InputError(problem, fix=f"use {name}:10,100, for example")
     return bounds
 
 
 def _parse_parts(name: str, text: str) -> int:
     if not text.strip().isdecimal() or not 2 <= int(text) <= MAX_VALUES:
-        problem = f"the number of parts must be from 2 to {MAX_VALUES}, got {text!r}"
+        problem = f"the number of groups must be from 2 to {MAX_VALUES}, got {text!r}"
         raise InputError(problem, fix=f"use {name}/4, for example")
     return int(text)
 

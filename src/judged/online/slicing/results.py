@@ -38,7 +38,7 @@ FIRST_CLICK = Bands((2, 4, 11), ("1", "2-3", "4-10", "11+"))
 NONE = "none"
 """Slice of pages without a click."""
 
-_OUTCOME = "slices depend on clicks: do not use them to explain click metrics or to compare variants"
+_OUTCOME = "these slices depend on clicks, so they cannot explain click metrics or compare variants"
 _DAY = 86_400_000  # milliseconds
 
 
@@ -446,7 +446,8 @@ def _run(log: InteractionLog, query: SliceQuery, name: str) -> SlicedPages:
         name_sql = f"CASE WHEN slice IN {frequent} THEN slice ELSE {literal(OTHER)} END"
         table = engine.keep(f"SELECT serp, {name_sql} AS slice FROM {table}", "sliced")
         notes.append(
-            f"{name} has {len(values):,} values: a slice for each of the {MAX_VALUES - 1} most frequent, and {OTHER}"
+            f"{name} has {len(values):,} values: the {MAX_VALUES - 1} most frequent have a slice each,"
+            f" and the rest is {OTHER}"
         )
         slices = {*values[: MAX_VALUES - 1], OTHER} | (slices & {UNKNOWN})
     if slices == {UNKNOWN}:

@@ -309,7 +309,7 @@ class nDCGrel(GainMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="nDCG at cutoffs that depend on the topic: the ranks where the grades in the ideal ranking decrease.",
+    use="Mean nDCG at cutoffs that depend on the topic: the ranks where the grades in the ideal ranking decrease.",
     misleads="Rarely reported. The number of cutoffs varies: one or two for a topic with one grade, up to 5"
     " with four grades.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
