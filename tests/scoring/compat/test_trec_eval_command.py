@@ -259,7 +259,7 @@ def test_messages_name_the_line(command: Folder) -> None:
     short = command("-c", run=RUN + "1 Q0 z 5 -1.5e-3\n")
     assert short.code == 2
     assert f"{command.path / 'run'}:5: the run tag is missing: 5 fields, expected at least 6" in short.message
-    assert short.message.endswith("Fix: add a sixth column, any word; 'judged evaluate' reads runs without it.")
+    assert short.message.endswith("Fix: add a sixth column, any word; 'judged evaluate' reads runs without a tag.")
     assert "Fix: write topic, Q0, document, rank, score, tag." in command("-c", run=RUN + "1 Q0 z 1 t\n").message
     assert "the run tag is missing" in command("-c", run="1\tQ0\ta\t1\t3\n").message
     missing = trec_eval(["nowhere", str(command.path / "run")])
@@ -351,7 +351,7 @@ def test_help_and_version() -> None:
     assert "topic, user, group, document, level" in page
     version = trec_eval(["-qv", "q"])
     assert (version.output, version.code) == ("", 0)
-    assert "by the rules of trec_eval-10" in version.message
+    assert "with the rules of trec_eval-10" in version.message
 
 
 def test_pages_are_about_what_was_asked() -> None:
@@ -385,7 +385,7 @@ def test_pages_keep_all_but_parameters(name: str) -> None:
 
 def test_preferences_without_measures(command: Folder) -> None:
     outcome = command("-R", "prefs", qrels="1 u g a 1\n")
-    problem = "num_ret cannot be computed from judgments in the form prefs"
+    problem = "num_ret cannot be computed from judgments in the format prefs"
     assert (outcome.code, outcome.message) == (4, f"error: {problem}. Fix: -m prefs")
     assert command("-R", "qrels_jg", "-m", "map").message.endswith("qrels_jg. Fix: -m qrels_jg, or -R qrels")
     assert command("-m", "map_avgjg").message.endswith("the form qrels. Fix: -R qrels_jg")

@@ -94,7 +94,7 @@ def test_precision_by_recall() -> None:
 @pytest.mark.usefixtures("files")
 def test_one_topic_is_named_below() -> None:
     done = run("-t", "cat in a box", "-m", "P", "--ties", "stable")
-    assert done.stdout.splitlines()[-1] == "Over topic cat in a box; ties as the run lists them"
+    assert done.stdout.splitlines()[-1] == "Over topic cat in a box; ties in the order of the run"
 
 
 @pytest.mark.usefixtures("files")

@@ -55,8 +55,8 @@ def test_rbp_with_grades() -> None:
     topic_highest = 0.1 * (1 + 0.9**2 / 3)  # by hand: gains 3/3, 0, 1/3
     assert values == pytest.approx([0.328, 0.328, 0.7279999999999999, topic_highest, topic_highest], rel=1e-14)
     assert decisive_rules(compare_on_list("RBP(p=0.8)", [3, 0, 1], "ranx"), "ranx") == [
-        "RBP(p=0.8,gain=graded,max=3) in place of RBP(p=0.8)",
-        "the grades are not scaled: times 3",
+        "RBP(p=0.8,gain=graded,max=3) instead of RBP(p=0.8)",
+        "grades are not scaled: the score is multiplied by 3",
     ]
 
 
@@ -79,7 +79,7 @@ def test_the_ideal_of_ndcg() -> None:
     assert comparison.score == 0.38685280723454163
     assert comparison.tool_scores[0].score == 0.38685280723454163
     assert [score.score for score in comparison.tool_scores[1:]] == pytest.approx([0.6309297535714573] * 2, rel=1e-14)
-    assert decisive_rules(comparison, "scikit-learn") == ["judgments of documents that were not returned are not seen"]
+    assert decisive_rules(comparison, "scikit-learn") == ["judgments of documents that were not returned are ignored"]
     max_dcg = sum(1 / math.log2(rank + 1) for rank in range(1, 11))
     assert scores("nDCG@10", [0, 4], "cwl_eval", missing=[4])[1] == pytest.approx((1 / math.log2(3)) / max_dcg)
 
@@ -110,7 +110,7 @@ def test_recall_at_k() -> None:
 def test_judged_at_k() -> None:
     comparison = compare_on_list("Judged@10", [1, None, 0], "ir_measures,trec_eval-10,beir")
     assert [score.score for score in comparison.tool_scores] == pytest.approx([2 / 3, 0.1, 0.1])
-    assert decisive_rules(comparison, "beir") == ["it is another measure: Hole@10"]
+    assert decisive_rules(comparison, "beir") == ["the tool computes another measure: Hole@10"]
 
 
 def test_precision_of_short_lists() -> None:
@@ -149,7 +149,7 @@ def test_tools_with_their_own_order_of_ties_are_marked() -> None:
         {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}}, "q", "nDCG", "scikit-learn,pytrec_eval"
     )
     assert [bool(score.caveat) for score in comparison.tool_scores] == [True, False]
-    assert "its own way, and this topic has some" in comparison.text()
+    assert comparison.tool_scores[0].caveat[-40:] in " ".join(comparison.text().split())
     untied = compare_tools({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "q", "nDCG", "scikit-learn")
     assert not untied.tool_scores[0].caveat
 
@@ -173,7 +173,7 @@ def test_missing_topics() -> None:
     qrels, run = {"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}}
     comparison = compare_tools(qrels, run, "2", "AP", "trec_eval-9,pytrec_eval,trectools,ir_measures,trec_eval-10")
     assert [score.printed for score in comparison.tool_scores] == ["does not count"] * 3 + ["0.0", "0.0000"]
-    assert decisive_rules(comparison, "trec_eval-9") == ["a topic that the run lacks does not count"]
+    assert decisive_rules(comparison, "trec_eval-9") == ["topics missing from the run do not count"]
     printed = [compare_tools(qrels, run, "2", name, "beir").tool_scores[0].printed for name in ("RR@10", "nDCG@10")]
     assert printed == ["0.00000", "does not count"]
 
@@ -251,11 +251,11 @@ def test_rules_about_order_and_judgments() -> None:
         1.0,
     ]  # beir: q is left out, b and a are equal in 32 bits
     assert [score.rule for score in comparison.tool_scores[1].rules] == [
-        "a document with the id of the topic is left out",
+        "a document with the id of the topic is removed",
         "scores are compared as 32-bit numbers",
     ]
     assert [rule.score for rule in comparison.tool_scores[1].rules] == [0.5, 0.5]
-    assert comparison.tool_scores[2].rules[0].rule == "every judged document counts as relevant, whatever its grade"
+    assert comparison.tool_scores[2].rules[0].rule == "every judged document counts as relevant, regardless of its grade"
 
 
 def test_forms() -> None:
