@@ -276,7 +276,7 @@ class StudyPlan(Answer):
                 ),
             ),
             title=f"Participants for a power of {percent(self.power)}",
-            note=f"Numbers of participants are multiples of {self.step}. A dash: more than {_MAX_PEOPLE:,}.",
+            note=f"Numbers of participants are multiples of {self.step}. A dash: {_MAX_PEOPLE:,} are too few.",
         )
         # Fewer people than two per condition, or than one balanced block, are no useful plan.
         multiples = {max(2 * n, self.step, round(self.people * factor)) for factor in _FACTORS}
