@@ -258,8 +258,8 @@ def test_numbers_of_people_that_are_not_balanced(people: int, order: Any, combin
     for note in notes:
         assert combinations in note.text
         assert note.text.endswith(fix)
-        subject = "1 participant does" if people == 1 else f"{people} participants do"
-        assert note.text.startswith(f"{subject} not balance ")
+        subject = "1 participant" if people == 1 else f"{people} participants"
+        assert note.text.startswith(f"with {subject}, some counts are unequal: ")
 
 
 def test_topics_that_no_person_has_equally_often() -> None:

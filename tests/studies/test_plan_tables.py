@@ -127,8 +127,8 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     assert 0.9 < most < 0.99
     needed = Contrast(2).people_needed(0.5, SPREADS, 12, step=2, alpha=0.1, power=0.6)
     assert limited.sentences[1] == (
-        f"With these topics, a power of 60% requires {needed} participants. The maximum for any number of participants"
-        f" is {most:.0%}."
+        f"With these topics, a power of 60% requires {needed} participants. The maximum power for any number of"
+        f" participants is {most:.0%}."
     )
     assert "(alpha = 0.1, " in limited.sentences[0]
     assert f"difference of 0.5 is {Contrast(2).power(0.5, SPREADS, 24, 12, 0.1):.0%}" in limited.sentences[0]

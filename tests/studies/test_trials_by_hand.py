@@ -260,7 +260,7 @@ def rated(people: int = 4, trials: int = 4) -> tuple[Outcome, dict[tuple[str, in
 def test_trials_that_have_a_measure() -> None:
     outcome, measured = rated()
     two = dict(list(measured.items())[:2])
-    with pytest.raises(InputError, match="at least 3 trials must have m and o, got 2"):
+    with pytest.raises(InputError, match="at least 3 trials must have both m and o, got 2"):
         measure_agreement(outcome, two, "m")
     three = dict(list(measured.items())[:3])
     agreement = measure_agreement(outcome, three, "m")

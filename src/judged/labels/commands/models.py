@@ -28,7 +28,7 @@ asking_options = with_options(
         "--endpoint",
         required=True,
         metavar="FILE",
-        help="Endpoint file (TOML): base_url, model, key_variable, prices, ...",
+        help="TOML file of the endpoint: base_url, model, key_variable, prices (docs/endpoints.md).",
     ),
     click.option("--budget-calls", type=click.IntRange(0), metavar="N", help="Maximum number of requests."),
     click.option(
