@@ -205,7 +205,7 @@ def quality_command(
     output(quality(store, run_list, gold=gold_qrels, slicing=arguments.slicing_by(by, attributes), **options))
 
 
-@click.command("next", short_help="List documents to label next, to decide which of two runs is better.")
+@click.command("next", short_help="List documents to label next for a comparison of two runs.")
 @click.argument("qrels")
 @click.argument("first")
 @click.argument("second")
