@@ -63,7 +63,7 @@ def test_saved_grades_change_all_runs(store: LabelStore, client: TestClient) -> 
         {run: values["AP"] for run, values in after.items()}
     )
     page = client.get("/topic?topic=q1&measure=AP").text
-    assert "With 1 saved grade" in page
+    assert "Scores with 1 saved grade" in page
     assert "Save as a label" not in page
 
 
