@@ -57,7 +57,7 @@ def test_sentences_of_a_calibration() -> None:
         "m gave 2 grades outside the scale, treated as unjudged.",
         (
             "Rankings of systems by m and by people: Kendall's tau is 0.667, the correlation of scores within topics is"
-            " 0.875, and the largest error of a mean is 0.012."
+            " 0.875, and the largest error of a system's mean is 0.012."
         ),
         (
             "For nDCG@10, the labels of m are equivalent to 12 more human-judged topics, 90% CI [4, 20], in addition to"

@@ -15,5 +15,5 @@ def test_the_section_says_what_the_waterfall_says() -> None:
     answer = waterfall(planted_data.responses, planted_data.qrels, runs={"old": planted_data.runs["last"]})
     assert answer.sentences[0] in report.sentences
     assert report.to_dict()["results"]["waterfall"] == answer.to_dict()
-    assert {"answers_lead", "answers_chains"} <= {block.name for block in section.blocks}
+    assert {"answers_main_steps", "answers_chains"} <= {block.name for block in section.blocks}
     assert answer.sentences[0] in report.markdown()

@@ -63,10 +63,10 @@ def test_what_must_be_there_to_compare() -> None:
         make_design(1, 2)
     assert make_design(1, 2, interfaces=2).conditions == (Condition("s0", "v0"), Condition("s0", "v1"))
     assert make_design(1, 1, interfaces=2, variants="between").conditions == (Condition("s0"),)
-    with pytest.raises(SettingError, match="as many topics, got 1") as plain:
+    with pytest.raises(SettingError, match="systems and variants, 2, got 1") as plain:
         make_design(2, 1)
     assert "between" not in str(plain.value.fix)
-    with pytest.raises(SettingError, match="4 systems and variants need as many topics, got 3") as crossed:
+    with pytest.raises(SettingError, match="systems and variants, 4, got 3") as crossed:
         make_design(2, 3, interfaces=2)
     assert "use 4 topics or more, or write" in str(crossed.value.fix)
 
@@ -179,11 +179,11 @@ def test_sentences_of_a_check() -> None:
     check = check_design(replace(design, tasks=tasks))
     # three tasks and one for practice of 5 minutes
     work, balanced, ready = check.sentences
-    assert work.startswith("Each of 8 participants does 4 tasks with 2 systems, after 1 task for practice:")
-    assert work.endswith(": at most 20 minutes, and 1 task without a limit.")
+    assert work.startswith("Each of 8 participants does 4 tasks with 2 systems, after 1 practice task:")
+    assert work.endswith(": at most 20 minutes, plus 1 task without a time limit.")
     assert balanced == (
-        "Systems are balanced if the number of participants is a multiple of 2, and positions of topics if it is a"
-        " multiple of 8."
+        "Systems are balanced if the number of participants is a multiple of 2. Positions of topics are balanced if it"
+        " is a multiple of 8."
     )
     assert ready == "The study cannot run yet, because data is missing."
     assert check.facts() == {"ready": False, "minutes": 20.0, "block_systems": 2, "block": 8}
@@ -210,8 +210,8 @@ def test_a_check_of_variants_and_groups() -> None:
     assert check.sentences[0].startswith("Each of 4 participants does 4 tasks with 4 variants of systems: at most 20 ")
     assert check.sentences[0].endswith("20 minutes.")
     balanced = (
-        "Systems are balanced if the number of participants in each group is a multiple of 4, and positions of topics"
-        " if it is a multiple of 16."
+        "Systems are balanced if the number of participants in each group is a multiple of 4. Positions of topics are"
+        " balanced if it is a multiple of 16."
     )
     assert check.sentences[1] == balanced
     table = check.blocks()[1]
@@ -222,7 +222,7 @@ def test_a_check_of_variants_and_groups() -> None:
     } == {True}
     uneven = [(note.subject, note.text) for note in check.notes if note.rule == "uneven-participants"]
     assert [subject for subject, _ in uneven] == ["x", "y"]
-    assert uneven[0][1].startswith("1 participant does not balance ")
+    assert uneven[0][1].startswith("with 1 participant, some counts are unequal: ")
     assert uneven[0][1].endswith("use 4 participants")
     assert uneven[1][1].endswith("use 4 participants")
     assert {note.of for note in check.notes if note.rule == "uneven-participants"} == {"groups"}
@@ -258,8 +258,8 @@ def test_numbers_of_people_that_are_not_balanced(people: int, order: Any, combin
     for note in notes:
         assert combinations in note.text
         assert note.text.endswith(fix)
-        subject = "1 participant does" if people == 1 else f"{people} participants do"
-        assert note.text.startswith(f"{subject} not balance ")
+        subject = "1 participant" if people == 1 else f"{people} participants"
+        assert note.text.startswith(f"with {subject}, some counts are unequal: ")
 
 
 def test_topics_that_no_person_has_equally_often() -> None:
@@ -286,12 +286,13 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
     assert "docs.jsonl has no text for 2 of 3 documents, such as b." in texts.text
     (tmp_path / "qrels.txt").write_text("t1 0 a 1\n")
     lacking = [note for note in check_design(design).notes if note.rule == "missing-judgments"]
-    assert [note.text.partition(", so ")[0] for note in lacking] == ["no judgments for t0, t2, t3, t4 and t9"]
+    assert [note.text.partition(", so ")[0] for note in lacking] == ["5 topics have no judgments"]
+    assert lacking[0].text.endswith(": t0, t2, t3, t4, t9")
     (tmp_path / "s0.run").write_text("t0 Q0 a 1 2 x\n")
     (tmp_path / "qrels.txt").write_text("t8 0 a 1\n")
     notes = check_design(design).notes
     assert "s0.run has no results for t1, t2, t3, t4 and t9." in notes[-2].text
-    assert notes[-1].text.startswith("no judgments for t0, t1, t2, t3 and t4, so ")  # five are named
+    assert ": t0, t1, t2, t3, t4" in notes[-1].text
 
 
 @pytest.mark.parametrize(("topics", "tables"), [('use = ["x"]', ""), ("", '[[task]]\ntopic = "x"\n')])

@@ -33,7 +33,7 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert all(people is not None and people % 6 == 0 for people in needed[2:])
     assert (table.name, table.labels, len(table.columns)) == ("people_needed", 1, 4)
     assert table.title == "Participants for a power of 80%"
-    assert table.note == "Numbers of participants are multiples of 6. A dash: 10,000 are not enough."
+    assert table.note == "Numbers of participants are multiples of 6. A dash: 10,000 are too few."
     rows = table.records()
     assert [row["n"] for row in rows] == topics
     assert [row["people"] for row in rows] == needed
@@ -127,8 +127,8 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     assert 0.9 < most < 0.99
     needed = Contrast(2).people_needed(0.5, SPREADS, 12, step=2, alpha=0.1, power=0.6)
     assert limited.sentences[1] == (
-        f"With these topics, a power of 60% requires {needed} participants. The maximum for any number of participants"
-        f" is {most:.0%}."
+        f"With these topics, a power of 60% requires {needed} participants. The maximum power for any number of"
+        f" participants is {most:.0%}."
     )
     assert "(alpha = 0.1, " in limited.sentences[0]
     assert f"difference of 0.5 is {Contrast(2).power(0.5, SPREADS, 24, 12, 0.1):.0%}" in limited.sentences[0]

@@ -260,7 +260,7 @@ def rated(people: int = 4, trials: int = 4) -> tuple[Outcome, dict[tuple[str, in
 def test_trials_that_have_a_measure() -> None:
     outcome, measured = rated()
     two = dict(list(measured.items())[:2])
-    with pytest.raises(InputError, match="at least 3 trials must have m and o, got 2"):
+    with pytest.raises(InputError, match="at least 3 trials must have both m and o, got 2"):
         measure_agreement(outcome, two, "m")
     three = dict(list(measured.items())[:3])
     agreement = measure_agreement(outcome, three, "m")
@@ -409,7 +409,7 @@ def test_a_pilot_of_fewer_than_eight_people_or_topics_is_small(people: int, topi
     texts = {note.text for note in notes}
     zero = [name for name, sd in vars(spreads).items() if sd == 0.0]
     assert {
-        f"the standard deviation of {name.replace('_', ' ')} is not above chance, so 0 is used" for name in zero
+        f"the standard deviation of {name.replace('_', ' ')} is estimated near 0, so 0 is used" for name in zero
     } == {text for text in texts if "chance" in text}
     if small:
         assert f"a pilot with {people} participants and {topics} topics" in notes[0].text

@@ -143,7 +143,7 @@ class Calibration(Answer):
             yield (
                 f"Rankings of systems by {judge.judge} and by people: Kendall's tau is {decimal(judge.tau, 3)}, the"
                 f" correlation of scores within topics is {decimal(judge.within_topics, 3)}, and the largest error of a"
-                f" mean is {decimal(judge.largest_error, 3)}."
+                f" system's mean is {decimal(judge.largest_error, 3)}."
             )
         if judge.added_topics_ci is not None:
             low, high = judge.added_topics_ci
@@ -197,7 +197,7 @@ class Calibration(Answer):
                     "families",
                     columns_of(self.families, *head),
                     labels=2,
-                    title="Bias by family of systems",
+                    title="Bias of judges by family of systems",
                     folded=len(self.families) > _MAX_UNFOLDED,
                 )
             )
@@ -211,7 +211,7 @@ class Calibration(Answer):
                 columns_of(self.contested, *names, *numbers),
                 labels=3,
                 folded=True,
-                title="Documents with different grades",
+                title="Documents that people and models grade differently",
             ),
         )
 
@@ -341,7 +341,7 @@ def calibrate(
 def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterator[Note]:
     """Yield warnings about the data; `labeled` is 0 if there are no family biases."""
     if not means:
-        text = "no corrected means, which need at least 3 topics judged by people and 2 topics judged only by the model"
+        text = "means are not corrected: this needs 3 topics judged by people and 2 topics judged only by the model"
         yield Note("no-correction", text)
     if fewest < MIN_N:
         text = f"people judged {fewest} topics, fewer than {MIN_N}: intervals of differences may be too narrow"
@@ -349,8 +349,8 @@ def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterato
     if labeled:
         # 95% of samples of this size contain an error that affects a larger share of topics
         text = (
-            "intervals of families and of differences ignore errors that do not occur on the labeled topics. With"
-            f" {counted(labeled, 'labeled topic')}, such errors can affect up to {1 - 0.05 ** (1 / labeled):.0%} of all"
+            "intervals of bias and difference ignore model errors that do not occur on the human-judged topics. With"
+            f" {counted(labeled, 'such topic')}, these errors can affect up to {1 - 0.05 ** (1 / labeled):.0%} of all"
             " topics"
         )
         yield Note("rare-errors", text)

@@ -101,7 +101,7 @@ class Collection(Answer):
             sentences.append(f"{topics} no relevant document, so {self.measure} cannot distinguish runs there.")
         if self.pool and not any(row.lost for row in self.pool.rows):
             sentences.append(
-                "No judgment depends on one run or group alone, so the loss of a run that was not pooled is unknown."
+                "No judged document comes from only one run or group: the loss of a run outside the pool is unknown."
             )
         elif self.largest_loss and self.pool:
             largest, most_fallen = self.largest_loss
@@ -111,8 +111,8 @@ class Collection(Answer):
             sentences.append(
                 f"Without the judgments that only its own {unit} contributed, a run loses up to"
                 f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}) and up to"
-                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run that was not pooled may be"
-                " undervalued by as much, and a run of another kind by more."
+                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run outside the pool may be"
+                " undervalued by as much, and a very different run by more."
             )
         if self.plans:
             sentences += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]
@@ -120,7 +120,8 @@ class Collection(Answer):
             sentences += [self.agreement.alpha.sentence, *(effect.sentence for effect in self.agreement.systems)]
         if self.seconds is not None and self.hours is not None:
             sentences.append(
-                f"The median time per label is {self.seconds:.0f} seconds; the total is {self.hours:.1f} hours."
+                f"The median time per label is {self.seconds:.0f} seconds. The labels with a recorded time took"
+                f" {self.hours:.1f} hours in total."
             )
         return tuple(sentences)
 

@@ -88,7 +88,7 @@ def qrels_of(
     store_topics = getattr(labels, "topics", tuple)()
     synthetic = {row["query_id"] for row in store_topics if row["synthetic"]}
     if kinds is not None and (unknown := sorted({*kinds} - {*KINDS})):
-        raise InputError(f"unknown kind of label {unknown[0]!r}", fix=f"use {', '.join(KINDS)}")
+        raise InputError(f"unknown type of judge {unknown[0]!r}", fix=f"use {', '.join(KINDS)}")
     selected = Labels.of(labels)
     # Human labels are the default reference: models count only if requested or without human labels.
     if kinds is None and by in RULES and "human" in selected.table["kind"].unique().to_pylist():
@@ -96,7 +96,7 @@ def qrels_of(
     selected = selected if kinds is None else selected.of_kind(*kinds)
     if by not in RULES and by not in selected.judges:
         fix = f"use {', '.join(RULES)}, or a judge: {', '.join(selected.judges)}"
-        raise InputError(f"`by` must be a rule or a judge, got {by!r}", fix=fix, path=selected.where)
+        raise InputError(f"`by` must be an aggregation rule or a judge, got {by!r}", fix=fix, path=selected.where)
     selected = selected if by in RULES else selected.of_judges([by])
     no_final = np.full(selected.pairs.num_rows, np.nan)
     votes, final = _votes_and_final(selected) if by in RULES else (selected.grades, no_final)

@@ -105,8 +105,10 @@ def _prepare(engine: Engine, layout: StoreLayout, begin: Callable[[Connection], 
             connection.execute(insert(about), {"name": "version", "value": str(layout.version)})
             begin(connection)
         elif int(version) > layout.version:
-            fix = "update judged to the version that wrote it"
-            problem = f"the layout of the store must have version {layout.version} or lower, got {version}"
+            fix = "update judged"
+            problem = (
+                f"a newer version of judged wrote this store (layout {version}, expected {layout.version} or lower)"
+            )
             raise InputError(problem, fix=fix, path=address)
 
 

@@ -81,8 +81,8 @@ class Estimates(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Scope of the estimates and of their intervals."""
         scope = (
-            "The scores are estimates for judgments of the whole pool of these topics. Documents outside the pool count"
-            f" as not relevant. The {self.level:.0%} CI is over samples of documents, not over topics."
+            "The scores are estimates for the case that the whole pool of these topics is judged. Documents outside the"
+            f" pool count as not relevant. The {self.level:.0%} CI covers the sampling of documents, not of topics."
         )
         if any(row.estimator == "ratio" for row in self.rows):
             bias = "Ratio estimates are biased in small samples, so they have no interval (docs/pooling.md)."
@@ -194,7 +194,7 @@ def estimate(
 
 
 _TOO_FEW_RELEVANT = "no interval, because the sample has too few relevant documents"
-_NO_VARIATION = "no interval, because the sampled documents do not vary; documents outside the sample may differ"
+_NO_VARIATION = "no interval, because the sampled documents do not differ; documents outside the sample may differ"
 
 
 def estimator_of(measure: Measure) -> Estimator:
@@ -204,7 +204,7 @@ def estimator_of(measure: Measure) -> Estimator:
     parameters = {parameter.name: parameter.default for parameter in measure.entry.all_parameters}
     changed = {key for key, value in parameters.items() if getattr(measure, key) != value}
     if measure.where:
-        reason = "it has a condition on topics: use a pool of these topics"
+        reason = "it has a condition on topics; use a pool of these topics instead"
     # Other parameters (for example `cutoff` of AP) change the denominator, which the linearization does not cover.
     elif name in _RATIOS and changed <= _RATIOS[name]:
         return "ratio"
@@ -263,7 +263,9 @@ def match_sample(pool: Pool, judged: Judged) -> StratifiedSample:
     rounded_sizes = np.rint(expected_sizes).astype(np.int64)
     # Probabilities in a file are rounded, so sizes are recovered up to rounding errors.
     if (np.abs(expected_sizes - rounded_sizes) > 1e-6 * expected_sizes + 1e-6).any():
-        raise InputError("a probability must be the sampled share of its stratum", fix="use the pool as it was saved")
+        raise InputError(
+            "each probability must be the sampled share of its stratum", fix="use the pool as it was saved"
+        )
     return StratifiedSample(label_stratum, rounded_sizes, stratum_topic, len(judged))
 
 

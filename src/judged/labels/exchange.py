@@ -54,9 +54,9 @@ def read_labels(path: str | Path, *, judge: str = "", kind: Kind = "human", topi
         and a column per judge) or JSON; Quepid ratings (``query``, ``docid``, ``rating``); or a judgment list of
         OpenSearch Search Relevance Workbench as JSON.
     judge
-        Judge of labels without a judge in the file.
+        Name of the judge, if the file has none.
     kind
-        Kind of labels without a kind in the file.
+        Type of the judge, if the file has none.
     topics
         Texts of topics, as `Topics.of` accepts them, for formats that identify queries by text. Without them, the text
         is the topic ID.
@@ -131,7 +131,7 @@ def label_rows(
             row |= {"text": text, "query_id": topic}
             if not topic:
                 problem = f"the query {text!r:.80} must be the text of exactly one topic"
-                raise InputError(problem, fix="use unique texts of topics", path=where, line=line)
+                raise InputError(problem, fix="use a different text for each topic", path=where, line=line)
         elif ids and topic not in {"", row["query_id"]}:
             problem = f"the row has query_id {row['query_id']}, but its text {text!r:.60} is that of topic {topic}"
             raise InputError(problem, fix="remove or correct the column text", path=where, line=line)
@@ -285,7 +285,7 @@ def _complete_label(record: Mapping[str, Any], judge: str, kind: str, where: str
     if row["grade"] is not None and not math.isfinite(row["grade"]):
         raise InputError("grades must be finite", fix="leave missing grades empty", path=where, line=line)
     if not row["judge"].strip() or row["kind"] not in KINDS:
-        problem = f"unknown kind of judge {row['kind']!r}" if row["judge"].strip() else "the label has no judge"
+        problem = f"unknown type of judge {row['kind']!r}" if row["judge"].strip() else "the label has no judge"
         fix = f"use {', '.join(KINDS)}" if row["judge"].strip() else "name the judge: --judge NAME"
         raise InputError(problem, fix=fix, path=where, line=line)
     return row
@@ -315,7 +315,9 @@ def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> lis
         query_id = query if not topics or query in topics else ids.get(_normalize(query)) or query
         pairs.append((query_id, id_text(row["doc_id"], "document id", path=where, line=line)))
     if not pairs:
-        raise InputError("the file has no pairs", fix="use the columns query_id and doc_id", path=where)
+        raise InputError(
+            "the file has no pairs of topic and document", fix="use the columns query_id and doc_id", path=where
+        )
     return pairs
 
 
@@ -359,7 +361,7 @@ def _rows_with_columns(path: str | Path, required: set[str]) -> Iterator[Row]:
             raise InputError(problem, fix="correct the row", path=where, line=line)
         row = dict(zip(_column_names(list(record)), record.values(), strict=True))
         if missing := required - row.keys():
-            fix = "use query_id and doc_id; 'judged pool' selects documents for queries from runs"
+            fix = f"add {min(missing)}; 'judged pool' selects documents of runs to judge"
             raise InputError(f"the column {min(missing)} is missing", fix=fix, path=where, line=line)
         yield line, row
 
@@ -426,5 +428,5 @@ def _ratings_by_text(qrels: Qrels, topics: Mapping[str, str]) -> dict[str, list[
     texts = [topics.get(topic) or topic for topic in ratings]
     if duplicates := [text for text, count in Counter(texts).items() if count > 1]:
         problem = f"this format identifies queries by text, and two topics have the text {duplicates[0]!r:.80}"
-        raise InputError(problem, fix="write qrels or labels", path=qrels.where)
+        raise InputError(problem, fix="export qrels or labels instead", path=qrels.where)
     return dict(zip(texts, ratings.values(), strict=True))

@@ -84,7 +84,7 @@ class Labels:
                 raise InputError(f"each label must have a {column}", fix=f"add the missing {column}", path=self.where)
         if unknown := sorted(set(table["kind"].unique().to_pylist()) - set(KINDS)):
             fix = f"use {', '.join(KINDS)}"
-            raise InputError(f"unknown kind of label {unknown[0]!r}", fix=fix, path=self.where)
+            raise InputError(f"unknown type of judge {unknown[0]!r}", fix=fix, path=self.where)
         grades = table["grade"].drop_null().to_numpy()
         if not np.isfinite(grades).all():
             raise InputError("grades must be finite", fix="leave missing grades empty", path=self.where)
@@ -292,5 +292,5 @@ def resolve_scale(scale: str | tuple[Grade, ...] | list[tuple[float, str, str]])
         return SCALES[scale]
     grades = tuple(sorted(Grade(float(grade), word, definition) for grade, word, definition in scale))
     if len(grades) < 2 or len({grade.grade for grade in grades}) < len(grades) or grades[0].grade < 0:
-        raise InputError("a scale must have at least two different grades, from 0", fix="use (grade, word, definition)")
+        raise InputError("a scale must have two or more different grades >= 0", fix="use (grade, word, definition)")
     return grades

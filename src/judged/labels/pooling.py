@@ -240,7 +240,9 @@ def pool(
         raise InputError(problem, fix="use a larger budget")
     turns = [iter(unlabeled_rows(bandit, labels, batch)) for bandit in topic_bandits(documents.lists, retention, seed)]
     rows = np.array([row for topic_rows in _take_turns(turns, remaining) for row in topic_rows], dtype=np.int64)
-    method = f"MaxMean (retention {retention:g}) selected them from the top {depth} documents of each run"
+    method = (
+        f"The bandit method MaxMean (retention {retention:g}) selected the documents from the top {depth} of each run"
+    )
     pairs = documents.table(rows, [f"1-{depth}"] * len(rows), None)
     return Pool(pairs, f"{method}; {counted(len(labels), 'document')} already had a label.")
 
@@ -319,7 +321,7 @@ def _draw_sample(
     ends = (*(end for end in ends if end < depth), depth)
     rates = tuple(2.0 ** np.arange(len(ends))[::-1]) if rates is None else tuple(rates)
     if len(rates) != len(ends) or not 0 < min(rates) <= max(rates) < _MAX_RATE_RATIO * min(rates):
-        fix = f"use one rate for each stratum, with ratios below {_MAX_RATE_RATIO:g}"
+        fix = f"use one rate per stratum; the largest must be below {_MAX_RATE_RATIO:g} times the smallest"
         got = ", ".join(map(str, rates))
         raise InputError(f"`rates` must have one positive number per stratum ({len(ends)}), got {got}", fix=fix)
     bands, stratum, sizes = assign_strata(documents, ends)
@@ -328,7 +330,7 @@ def _draw_sample(
     names = [f"{low + 1}-{high}" for low, high in zip((0, *ends), ends, strict=False)]
     labels = [names[band] for band in bands[stratum[rows]].tolist()]
     table = documents.table(rows, labels, (sample_sizes / sizes)[stratum[rows]])
-    method = f"They are a random sample, stratified by best rank, of {counted(len(stratum), 'document')}"
+    method = f"The documents are a random sample, stratified by best rank, of {counted(len(stratum), 'document')}"
     return Pool(table, f"{method} from the top {depth} of each run (seed {seed}).")
 
 

@@ -440,7 +440,7 @@ def _check_judge(judge: str, kind: str) -> None:
     if not judge.strip():
         raise InputError("each judge must have a name", fix="use a name that is not empty")
     if kind not in KINDS:
-        raise InputError(f"unknown kind of judge {kind!r}", fix=f"use one of {', '.join(KINDS)}")
+        raise InputError(f"unknown type of judge {kind!r}", fix=f"use one of {', '.join(KINDS)}")
 
 
 def _shuffle_key(*parts: str) -> bytes:

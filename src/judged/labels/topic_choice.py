@@ -63,7 +63,7 @@ class ChosenTopics(Answer):
         share = float(self.topics["count"].to_numpy().sum()) / self.searches
         return (
             f"{self.title}. They account for {share:.1%} of the searches. {_DESCRIPTIONS[self.scheme]}",
-            "Means weighted by `weight` estimate means over searches; by `query_weight`, means over distinct queries.",
+            "For means over searches, weight topics by `weight`; for means over distinct queries, by `query_weight`.",
         )
 
     def facts(self) -> dict[str, Any]:
@@ -209,10 +209,10 @@ def _read(queries: Any, column: str) -> tuple[list[str], list[str], Floats]:
     check_unique_ids(table, "query_id", where)
     if column not in table.column_names or not pa.types.is_floating(table[column].type):
         fix = "use --column to name the column with the number of searches"
-        raise InputError(f"no numeric column {column}", fix=fix, path=where)
+        raise InputError(f"the table has no numeric column {column}", fix=fix, path=where)
     counts = table[column].to_numpy()
     if not (counts > 0).all() or not np.isfinite(counts).all():
-        raise InputError("counts of searches must be positive", fix="remove queries without searches", path=where)
+        raise InputError("numbers of searches must be positive", fix="remove queries without searches", path=where)
     ids = table["query_id"].to_pylist()
     text_column = next((name for name in ("text", "query") if name in table.column_names), "query_id")
     return ids, table[text_column].to_pylist(), counts

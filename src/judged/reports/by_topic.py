@@ -73,7 +73,7 @@ def matrix(data: ReportData) -> ReportPart:
     rows = result.topics_table(run)
     note = f"the first {_MAX_TABLE_TOPICS} of {len(rows):,} topics" if len(rows) > _MAX_TABLE_TOPICS else ""
     first_rows = rows.take(range(min(_MAX_TABLE_TOPICS, len(rows))))
-    topics = embed_block(first_rows, "matrix_topics", title=f"All topics of {run}", note=note)
+    topics = embed_block(first_rows, "matrix_topics", title=f"Topics of {run}", note=note)
     of_baseline = () if data.baseline is None else tuple(result.describe_run(data.baseline))
     of_candidate = tuple(sentence for sentence in result.sentences if sentence not in of_baseline)
     folded = Sentences(of_baseline, "matrix_baseline", f"Performance matrix of {data.baseline}", folded=True)
@@ -101,8 +101,8 @@ def by_stage(data: ReportData) -> ReportPart:
     result, slicing = data.stages, data.slicing
     bar_subject = "each slice and run" if slicing is not None else join_names(data.compared_names[::-1])
     caption = (
-        f"The bars of {bar_subject} show the mean {result.measure}, followed by the losses by ranking and by candidates"
-        f" (top {DEPTH}), up to the best possible score."
+        f"For {bar_subject}, the bar shows the mean {result.measure}, followed by the losses due to ranking and to"
+        f" missing candidates (top {DEPTH}), up to the best possible score."
     )
     chart = embed_block(
         result.charts()["slices"], "stages", title=f"Loss of {result.measure} by stage", sentence=caption
@@ -149,7 +149,7 @@ def slices(data: ReportData) -> ReportPart | None:
     # Slices by the outcome of a run on the same topics are selected by the dependent variable.
     if OUTCOME in data.by:
         run = data.compared_names[0]
-        bias = "other runs score higher by chance alone (regression to the mean)"
+        bias = "other runs tend to score higher by chance (regression to the mean)"
         warnings.append(f"{OUTCOME} depends on the results of {run}: on topics where {run} scored low, {bias}")
     new = tuple(text for text in dict.fromkeys(warnings) if text not in scores.warnings)
     unique_sentences = tuple(dict.fromkeys(filter(None, sentences)))

@@ -35,16 +35,20 @@ def change() -> None:
 @shared("measures", help="Measures. The first one decides which run is better.")
 @shared("queries", "attributes")
 @shared("by", metavar="NAME", help="Attributes to slice by.  [default: attributes with few values]")
-@click.option("--traces", nargs=2, metavar="BASELINE CANDIDATE", help="Traces of both systems, for kinds of failure.")
+@click.option(
+    "--traces", nargs=2, metavar="BASELINE CANDIDATE", help="Traces of both systems, to compare their kinds of failure."
+)
 @click.option("--target-failure", metavar="KIND", help="Kind of failure that the change should fix.")
-@click.option("--documents", metavar="FILE", help="Documents with dates, for the failure freshness.")
+@click.option("--documents", metavar="FILE", help="Documents with dates, to detect the failure 'freshness'.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
-@click.option("--today", metavar="DAY", help="Ignore documents with a later date.  [default: the newest date]")
+@click.option(
+    "--today", metavar="DAY", help="Ignore documents with a later date.  [default: the newest date in --documents]"
+)
 @click.option(
     "--clicks",
     multiple=True,
     metavar="FILE",
-    help="Clicks, for the failure feedback: one file for both systems, or one for BASELINE and one for CANDIDATE.",
+    help="Clicks, to detect the failure 'feedback': one file for both systems, or one for each (baseline first).",
 )
 @click.option(
     "--reviewed",
@@ -56,9 +60,11 @@ def change() -> None:
     "--costs",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Table with a column run and a column for each --cost.",
+    help="Table with the column run and a column for each --cost.",
 )
-@click.option("--cost", "columns", multiple=True, metavar="COLUMN", help="Column of --costs. Repeat for more.")
+@click.option(
+    "--cost", "columns", multiple=True, metavar="COLUMN", help="Column of --costs to compare. Repeat for more."
+)
 @click.option("--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Configuration of the gate.")
 @click.option("--log", multiple=True, metavar="FILE", help="Log of an A/B test, as for 'judged online abtest'.")
 @click.option(
@@ -84,7 +90,11 @@ def change() -> None:
 )
 @click.option("--topics", metavar="FILE", help="Mapping from logged pages to topics, as for 'judged clicks'.")
 @click.option(
-    "--watch", "watched", type=click.Path(path_type=Path), metavar="FILE", help="Configuration of 'judged watch'."
+    "--watch",
+    "watched",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Configuration of 'judged watch', with the deployment.",
 )
 @shared("seed", type=click.IntRange(0))
 @answer_options()
@@ -203,8 +213,8 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
 @click.option(
     "--log",
     metavar="FILE",
-    help="Log of user behavior, for a section about it: a log whose layout is detected, or a"
-    " folder written by 'judged logs convert ... --to FOLDER'.",
+    help="Log for a section about user behavior: a log with a known layout, or a folder written by"
+    " 'judged logs convert ... --to FOLDER'.",
 )
 @click.option(
     "--traces",
@@ -213,7 +223,10 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
     help="Traces for a section about pipeline stages, as for 'judged traces'. Repeat for more.",
 )
 @click.option(
-    "--rag", "responses", metavar="RESPONSES", help="Answers for a section about their evidence, as for 'judged rag'."
+    "--rag",
+    "responses",
+    metavar="RESPONSES",
+    help="Generated answers, for a section about their evidence, as for 'judged rag'.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @shared("seed", type=click.IntRange(0))

@@ -179,7 +179,7 @@ class Column:
     def __post_init__(self) -> None:
         parts = (self.ci or (), self.details, self.mark, self.best, self.links, self.kinds, self.each)
         if any(len(part) not in {0, len(self.values)} for part in parts):
-            raise JudgedError(f"column {self.name!r}: all parts must have one entry per row")
+            raise JudgedError(f"column {self.name!r}: all its lists must have one entry per row")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, in which formats are replaced by the texts that they produced."""

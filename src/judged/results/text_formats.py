@@ -119,7 +119,7 @@ _MIN_LIST_WIDTH = 28  # minimum width of a list next to another one
 _COLORS = {"↑": "32", "+": "36", "↓": "31", "x": "35"}
 _TERMINAL_SIGNS = (
     "columns: rank, change of rank, grade (-: unjudged), document; ↑n: up n ranks, ↓n: down n ranks, +: new, x: gone,"
-    " =: same rank; the left list marks only documents that the right list does not show"
+    " =: same rank; in the left list, only documents that are not in the right list are marked"
 )
 
 

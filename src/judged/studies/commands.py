@@ -63,13 +63,17 @@ def check_command(design: str, output: OutputOptions) -> None:
 @study.command("plan", short_help="Compute the required numbers of participants and topics.")
 @click.argument("design")
 @click.option(
-    "--difference", type=float, required=True, metavar="D", help="Smallest relevant difference between two systems."
+    "--difference",
+    type=float,
+    required=True,
+    metavar="D",
+    help="Smallest relevant difference between two systems, in the unit of the outcome.",
 )
 @click.option("--pilot", metavar="FOLDER", help="Records of a pilot study, to estimate the standard deviations.")
 @click.option(
     "--outcome", metavar="NAME", help="Outcome of the pilot: minutes, saved, or a questionnaire after each task."
 )
-@click.option("--trials", type=float, metavar="S", help="Standard deviation of single trials.  [default: 1]")
+@click.option("--trials", type=float, metavar="S", help="Residual standard deviation of single trials.  [default: 1]")
 @click.option(
     "--people-by-system",
     type=float,
@@ -86,7 +90,7 @@ def check_command(design: str, output: OutputOptions) -> None:
     "--people",
     type=float,
     metavar="S",
-    help="Standard deviation of participants, if each uses one variant.  [default: 0]",
+    help="Standard deviation between participants, if each uses only one variant.  [default: 0]",
 )
 @shared("alpha", help="Significance level of the test.")
 @shared("power")
@@ -104,8 +108,8 @@ def plan_command(
 ) -> None:
     """Compute how many participants and topics are needed to detect a true difference between systems of DESIGN.
 
-    Participants and topics are both samples. If there are few topics, more participants are not enough. Options with S
-    are standard deviations in the unit of the difference, and override the estimates from the pilot.
+    The test treats participants and topics as random samples. With few topics, more participants are not enough.
+    Options with S are standard deviations in the unit of the outcome, and override the estimates from the pilot.
     """
     from judged.studies import Spreads, StudyRecords, pilot_spreads, plan_study, read_design
 
@@ -234,7 +238,7 @@ def export_command(store: str, folder: str, personal: bool) -> None:
     click.echo(f"{folder}: {people}, {counted(len(started), 'task')} started, {len(ended)} finished")
 
 
-@study.command("report", short_help="Report the differences between systems, and their limits.")
+@study.command("report", short_help="Report differences between systems, and limits of the conclusions.")
 @click.argument("records", type=click.Path(path_type=Path))
 @click.option(
     "--design", type=click.Path(path_type=Path), metavar="FILE", help="Design of the study, with its questionnaires."
@@ -243,12 +247,12 @@ def export_command(store: str, folder: str, personal: bool) -> None:
     "--outcome", metavar="NAME", help="Primary outcome. All other outcomes are exploratory.  [default: the first]"
 )
 @click.option("--qrels", metavar="FILE", help="Judgments of documents.  [default: qrels of the design]")
-@shared("measure", help="Measure to correlate with the outcomes.")
+@shared("measure", help="Offline measure to correlate with the outcomes.")
 @shared("confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @shared("seed", type=click.IntRange(0))
 @answer_options()
 def report_command(records: Path, output: OutputOptions, *, design: Path | None, **options: Any) -> None:
-    """Report the results of a user study from the folder RECORDS."""
+    """Report the results of a user study. RECORDS is the folder that 'judged study export' writes."""
     from judged.studies.design import read_design
     from judged.studies.records import StudyRecords
     from judged.studies.study_report import report

@@ -214,7 +214,8 @@ class Design:
             fix = "add a [[system]], or a second [[variant]] of the interface"
             raise InputError("the design must have at least two systems or variants", fix=fix, path=self.path)
         if len(self.tasks) < len(self.conditions):
-            problem = f"{len(self.conditions)} systems and variants need as many topics, got {len(self.tasks)}"
+            least = len(self.conditions)
+            problem = f"topics must be at least as many as systems and variants, {least}, got {len(self.tasks)}"
             fix = f"use {len(self.conditions)} topics or more" + (
                 ', or write variants = "between"' if len(self.conditions) > len(self.systems) else ""
             )

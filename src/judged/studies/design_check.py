@@ -13,7 +13,7 @@ from judged.data.texts import Texts
 from judged.errors import InputError
 from judged.pipelines.experiments.engines.external import Http
 from judged.results import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, columns_of, counted, listed
-from judged.results.blocks import Note
+from judged.results.blocks import Note, first_few
 from judged.studies.assignment import Balance, assignments, balance, block_sizes
 from judged.studies.design import Design
 
@@ -74,14 +74,14 @@ class DesignCheck(Answer):
         unlimited = sum(not task.minutes for task in (*design.practice, *design.tasks))
         people = sum(group.participants for group in design.groups)
         several = " in each group" if len(design.groups) > 1 else ""
-        practice = f", after {counted(len(design.practice), 'task')} for practice" if design.practice else ""
-        no_limit = f", and {counted(unlimited, 'task')} without a limit" if unlimited else ""
+        practice = f", after {counted(len(design.practice), 'practice task')}" if design.practice else ""
+        no_limit = f", plus {counted(unlimited, 'task')} without a time limit" if unlimited else ""
         nouns = ("system",) if len(design.conditions) == len(design.systems) else ("variant", "variants of systems")
         work = f"{counted(len(design.tasks), 'task')} with {counted(len(design.conditions), *nouns)}{practice}"
         systems = f"Systems are balanced if the number of participants{several} is a multiple of {for_systems}"
         return (
             f"Each of {counted(people, 'participant')} does {work}: at most {self.minutes:.0f} minutes{no_limit}.",
-            f"{systems}, and positions of topics if it is a multiple of {for_topics}.",
+            f"{systems}. Positions of topics are balanced if it is a multiple of {for_topics}.",
             "The study can run." if self.ready else "The study cannot run yet, because data is missing.",
         )
 
@@ -152,8 +152,7 @@ def _balance_notes(design: Design, balances: dict[str, tuple[Balance, ...]]) -> 
             less, more = planned - planned % step, planned - planned % step + step
             fix = f"use {less} or {more} participants" if less else f"use {more} participants"
             combinations = listed([_DESCRIPTIONS[kind] for kind in sorted(unbalanced)])
-            subject = counted(planned, "participant does", "participants do")
-            text = f"{subject} not balance {combinations}. Fix: {fix}"
+            text = f"with {counted(planned, 'participant')}, some counts are unequal: {combinations}. Fix: {fix}"
             yield Note("uneven-participants", text, group, of="groups")
 
 
@@ -172,7 +171,8 @@ def _missing_data_notes(design: Design) -> Iterator[Note]:
             yield Note("unreadable", str(error), severity="error")
         else:
             if unjudged := sorted(topics - judged):
-                text = f"no judgments for {listed(unjudged[:5])}, so effectiveness is unknown there"
+                count = counted(len(unjudged), "topic has", "topics have")
+                text = f"{count} no judgments, so their effectiveness is unknown: {first_few(unjudged)}"
                 yield Note("missing-judgments", text)
 
 

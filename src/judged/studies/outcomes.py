@@ -39,11 +39,11 @@ BEHAVIOR: Mapping[str, Better] = {
     "clicks": "",
     "deepest click": "",
 }
-"""Outcomes of people's actions, and whether more or less of each is better."""
+"""Outcomes of participants' actions, and whether higher (more) or lower (less) values are better."""
 
 
 class TrialValue(NamedTuple):
-    """TrialValue of one trial; position 0 and an empty topic if it concerns a system and no single trial."""
+    """Value of one trial; position 0 and an empty topic if the value concerns a system, not a single trial."""
 
     participant: str
     position: int
@@ -180,7 +180,7 @@ def _answer_outcomes(scores: Table, trials: dict[tuple[str, int], Any], lower_is
 
 _ROUNDING = 1e-12
 MIN_CORRELATED = 3
-"""Minimum number of trials, of all people or of one, for a correlation."""
+"""Minimum number of trials for a correlation, over all participants or within one."""
 
 
 class MeasureAgreement(NamedTuple):
@@ -226,7 +226,7 @@ def measure_agreement(
     rows = [(trial, measured[trial.participant, trial.position]) for trial in outcome.values
             if (trial.participant, trial.position) in measured]  # fmt: skip
     if len(rows) < MIN_CORRELATED:
-        problem = f"at least {MIN_CORRELATED} trials must have {measure} and {outcome.name}, got {len(rows)}"
+        problem = f"at least {MIN_CORRELATED} trials must have both {measure} and {outcome.name}, got {len(rows)}"
         raise InputError(problem, fix="pass scores of the lists that participants saw")
     x, y = np.array([score for _, score in rows]), np.array([trial.value for trial, _ in rows])
     names, person = np.unique([trial.participant for trial, _ in rows], return_inverse=True)

@@ -242,7 +242,9 @@ class StudyPlan(Answer):
             )
         else:
             limit = (
-                "" if max_power == _NEARLY_CERTAIN else f" The maximum for any number of participants is {max_power}."
+                ""
+                if max_power == _NEARLY_CERTAIN
+                else f" The maximum power for any number of participants is {max_power}."
             )
             people = counted(people_needed, "participant")
             sentences.append(f"With these topics, a power of {percent(self.power)} requires {people}.{limit}")
@@ -251,8 +253,8 @@ class StudyPlan(Answer):
             people, topics, trials = (percent(share / total) for share in shares)
             sentences.append(
                 f"The variance of the difference comes from participants ({people}), topics ({topics}), and single"
-                f" trials ({trials}). More participants reduce the parts of participants and trials. More topics reduce"
-                " the parts of topics and trials."
+                f" trials ({trials}). More participants reduce the variance from participants and trials. More topics"
+                " reduce the variance from topics and trials."
             )
         return tuple(sentences)
 
@@ -274,7 +276,7 @@ class StudyPlan(Answer):
                 ),
             ),
             title=f"Participants for a power of {percent(self.power)}",
-            note=f"Numbers of participants are multiples of {self.step}. A dash: {_MAX_PEOPLE:,} are not enough.",
+            note=f"Numbers of participants are multiples of {self.step}. A dash: {_MAX_PEOPLE:,} are too few.",
         )
         # Fewer people than two per condition, or than one balanced block, are no useful plan.
         multiples = {max(2 * n, self.step, round(self.people * factor)) for factor in _FACTORS}
@@ -389,7 +391,7 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
     components = variance_components(pilot, by="system" if len(design.systems) > 1 else "variant")
     if components is None:
         problem = f"the pilot has too few trials, or no residual variance, to fit a mixed model of {outcome}"
-        fix = "use more people and topics, or pass expected standard deviations"
+        fix = "use more participants and topics, or pass expected standard deviations"
         raise InputError(problem, fix=fix, path=records.where)
     people, topics = (len({getattr(trial, name) for trial in pilot.values}) for name in ("participant", "query_id"))
     notes: list[Note] = []
@@ -407,7 +409,7 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
             sds[name] = 0.0
             notes.append(
                 Note(
-                    "no-spread", f"the standard deviation of {name.replace('_', ' ')} is not above chance, so 0 is used"
+                    "no-spread", f"the standard deviation of {name.replace('_', ' ')} is estimated near 0, so 0 is used"
                 )
             )
     # If each person used one system, people_by_system is NaN, and "people" includes it.

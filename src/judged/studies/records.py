@@ -102,7 +102,7 @@ class StudyRecords:
         _TABLE_SET.check(self.tables, self.where, [(name, ("participant",), "participants") for name in TABLES])
         for row in self["trials"].to_pylist():
             if row["position"] < 1 or not (row["query_id"] and row["system"]):
-                problem = "trials: each trial must have a position from 1, a query_id, and a system"
+                problem = "trials: each trial must have a position of at least 1, a query_id, and a system"
                 raise InputError(problem, fix="add the missing value", path=self.where)
         trials = set(zip(*(self["trials"][name].to_pylist() for name in _TRIAL), strict=True))
         for name in (name for name in TABLES if "position" in TABLES[name].names and name != "trials"):

@@ -164,11 +164,11 @@ class StudyReport(Answer):
     def _strengths(self) -> Table:
         rows = self.strengths
         strength = Column("strength", [row.strength for row in rows], CHANGE, ci=[row.ci for row in rows])
-        note = "Bradley-Terry strengths: the difference between two systems is the log odds of being preferred."
+        note = "Bradley-Terry strengths: a difference of strengths is the log odds that the first system is preferred."
         return Table("strengths", (*columns_of(rows, ("system", TEXT)), strength), "Strengths of systems", note=note)
 
     def _components(self) -> Table:
-        note = "Standard deviations from a mixed model; x marks an interaction."
+        note = "Standard deviations from a mixed model. x marks an interaction."
         columns = columns_of(self.components, *_COMPONENTS)
         return Table("components", columns, "Variance components", note=note, folded=True)
 
@@ -186,7 +186,7 @@ class StudyReport(Answer):
                 "people_difference",
                 differences,
                 _SIGNED,
-                "difference, these topics",
+                "difference for these topics",
                 ci=[row.people_ci for row in rows],
             ),
             Column("verdict", [effect_verdict(row, self.level) for row in rows], TEXT),
@@ -196,8 +196,9 @@ class StudyReport(Answer):
             *(replace(column, only="data") for column in columns_of(rows, *_EFFECT_DATA)),
         )
         note = (
-            f"Differences are second minus first, with {percent(self.level)} CI for other participants and topics, and"
-            " for other participants with these topics. p is Holm-corrected. Only the primary outcome is confirmatory."
+            f"Differences are second minus first. The first {percent(self.level)} CI is for other participants and"
+            " topics, the second for other participants with these topics. p is Holm-corrected. Only the primary"
+            " outcome is confirmatory."
         )
         return Table("effects", columns, "Differences between systems", labels=3, note=note)
 
@@ -235,7 +236,7 @@ class StudyReport(Answer):
             Column("positive", [_positive_share(row.persons) for row in rows], SHARE, "participants with r > 0"),
         )
         note = (
-            "Pearson's correlation over trials: pooled, and within participants (deviations from the means of each)."
+            "Pearson's correlation over trials: pooled, and within participants (deviations from their means)."
             " Intervals are over participants."
         )
         return Table("agreements", columns, "Correlation of the measure with outcomes", note=note)
@@ -251,7 +252,8 @@ class StudyReport(Answer):
             ),
             "Learning effects",
             labels=2,
-            note="The model includes participants, topics, and systems. No system: all systems. CI over participants.",
+            note="The model includes participants, topics, and systems. Without a system: all systems. The CI is over"
+            " participants.",
             folded=True,
         )
 
@@ -269,14 +271,15 @@ class StudyReport(Answer):
             (*columns_of(rows, *_SEARCHING), strategies_per_person, *shares),
             "Search behavior by system",
             labels=2,
-            note="Strategy: combination of the features on the right. Effective strategies: exponential of entropy.",
+            note="A strategy is a combination of the features on the right. Effective strategies: exponential of"
+            " their entropy.",
             folded=True,
         )
 
     def _caveats(self) -> tuple[str, ...]:
         rows, topics, people = self.primary_effects, counted(self.n, "topic"), counted(self.people, "participant")
         conditions = {
-            "No significant difference does not mean equality. The data is compatible with the whole interval.":
+            "No significant difference does not mean equality. The data is compatible with all values in the interval.":
                 any(effect_verdict(row, self.level) == "undecided" for row in rows),
             "A difference without a verdict is not evidence of equality.":
                 not all(row.has_verdict for row in rows),
@@ -288,7 +291,7 @@ class StudyReport(Answer):
             "Each participant used one system or variant. Differences between participants widen the interval.":
                 any(row.design == "between" for row in rows),
         }  # fmt: skip
-        exploratory = f"All outcomes except {self.outcome} are exploratory. Some of many outcomes differ by chance."
+        exploratory = f"All outcomes except {self.outcome} are exploratory. With many outcomes, some differ by chance."
         return ("Limits of the conclusions:", *(caveat for caveat, holds in conditions.items() if holds), exploratory)
 
 

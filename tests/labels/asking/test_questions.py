@@ -54,7 +54,7 @@ def test_queries_are_checked() -> None:
     rejections = {question.doc_id: question.rejected for question in result.questions}
     assert sorted(rejections.pop(doc) for doc in ("good", "twice")) == ["", "duplicate"]
     assert rejections == {
-        "copied": "copied", "none": "no query", "lines": "other format", "far": "not answered by its document",
+        "copied": "copied", "none": "no query", "lines": "other format", "far": "not answered by the document",
     }  # fmt: skip
     assert result.add_to(store) == 1
     (topic,) = store.topics()

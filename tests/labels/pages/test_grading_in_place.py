@@ -52,7 +52,7 @@ def test_saved_grades_change_all_runs(store: LabelStore, client: TestClient) -> 
     store.add("ann", "q1", "d1", 2.0)  # equal to the judgment
     store.add("ann", "q1", "d5", None)  # skipped
     result = client.get(url).json()
-    assert result["kept_grades"] == {"d2": 3.0}
+    assert result["saved_grades"] == {"d2": 3.0}
     after = evaluate({**QRELS, "q1": {"d1": 2.0, "d2": 3.0}}, RUNS, "AP").aggregate()
     assert {row["run"]: row["after"] for row in result["regraded_runs"]} == pytest.approx(
         {run: values["AP"] for run, values in after.items()}
@@ -63,7 +63,7 @@ def test_saved_grades_change_all_runs(store: LabelStore, client: TestClient) -> 
         {run: values["AP"] for run, values in after.items()}
     )
     page = client.get("/topic?topic=q1&measure=AP").text
-    assert "With 1 saved grade" in page
+    assert "Scores with 1 saved grade" in page
     assert "Save as a label" not in page
 
 
@@ -81,7 +81,7 @@ def test_a_grade_that_changes_the_order_of_the_runs(store: LabelStore) -> None:
         ("b", 0.5, 2, 1),
         ("a", 0, 1, 2),
     ]
-    assert "beside 1 saved grade" in client.get(f"/{url}&doc_id=d1&grade=0").text
+    assert "with 1 saved grade" in client.get(f"/{url}&doc_id=d1&grade=0").text
 
 
 def score(scores: Any, run: str) -> float:
@@ -96,7 +96,7 @@ def test_a_saved_grade_is_a_label(store: LabelStore, client: TestClient) -> None
     form = {"topic": "q1", "doc_id": "d2", "grade": "3", "judge": "ann", "back": back[1].replace("&amp;", "&")}
     location = client.post("/judging/label", data=form).headers["location"]
     assert location.startswith("/topic?")
-    assert "Saved as a label" in client.get(location).text
+    assert "The grade is saved as a label" in client.get(location).text
     assert counted(store, "ann") == {"d2": 3.0}
     assert "data-grade" not in client.get("/topic?topic=q2").text  # the store does not know this topic
 

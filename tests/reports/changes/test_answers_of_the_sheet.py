@@ -145,7 +145,7 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
     question = answer_agreement(evidence)
     assert (question.state, question.finding) == (
         "good",
-        "All conclusive results agree: better (A/B test, interleaving, off-policy and offline).",
+        "All conclusive results agree: the candidate is better (A/B test, interleaving, off-policy and offline).",
     )
     (table,) = question.blocks
     rows = table.records()  # type: ignore[attr-defined]
@@ -159,11 +159,15 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
     ("says", "state", "finding"),
     [
         ("uuu", "undecided", "No method has a conclusive result."),
-        ("ubu", "undecided", "Only m1 has a conclusive result: better."),
-        ("wuu", "undecided", "Only m0 has a conclusive result: worse."),
-        ("wuw", "good", "All conclusive results agree: worse (m0 and m2)."),
-        ("ubw", "inspect", "Better by m1, worse by m2. m1 measures users most directly."),
-        ("wbb", "inspect", "Better by m1 and m2, worse by m0. m0 measures users most directly."),
+        ("ubu", "undecided", "Only m1 has a conclusive result: the candidate is better."),
+        ("wuu", "undecided", "Only m0 has a conclusive result: the candidate is worse."),
+        ("wuw", "good", "All conclusive results agree: the candidate is worse (m0 and m2)."),
+        ("ubw", "inspect", "The candidate is better by m1, worse by m2. Of these, m1 measures users most directly."),
+        (
+            "wbb",
+            "inspect",
+            "The candidate is better by m1 and m2, worse by m0. Of these, m0 measures users most directly.",
+        ),
     ],
 )
 def test_two_methods_that_decide_agree_or_not(says: str, state: str, finding: str) -> None:
@@ -283,7 +287,9 @@ def test_wrong_results_in_review(tmp_path: Path, old: tuple[int, int], new: tupl
     (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
     question = answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
     assert question.state == state
-    assert question.finding.startswith(f"Wrong results: {new[0]} of {new[1]}; baseline: {old[0]} of {old[1]}.")
+    assert question.finding.startswith(
+        f"Wrong results of the candidate: {new[0]} of {new[1]}; of the baseline: {old[0]} of {old[1]}."
+    )
     assert question.finding.endswith("5 reviewed results, at least 6 are required.") == (state == "not tested")
     table = question.blocks[0].records()  # type: ignore[attr-defined]
     for row, name, (wrong, of) in zip(table, ("old", "new"), (old, new), strict=True):
@@ -344,15 +350,15 @@ def change(*states: str) -> Change:
     ("states", "decision", "finding"),
     [
         (("good", "good", "bad", "good", "bad"), "do not ship",
-         "Do not ship new. Unfavorable: Should the deployment be rolled back?"),
+         "Do not ship new. Unfavorable answers: Should the deployment be rolled back?"),
         (("bad", "bad", "no data", "good", "not tested"), "do not ship",
-         ("Do not ship new. Unfavorable: Does the gate pass? Is the candidate better in the A/B test?"
-         " 1 of 5 questions have no data. 1 could not be tested.")),
+         ("Do not ship new. Unfavorable answers: Does the gate pass? Is the candidate better in the A/B test?"
+         " 1 of 5 questions have no data. 1 question could not be tested.")),
         (("good", "undecided", "no data", "bad", "bad"), "ship",
          "new may ship: no decisive result is unfavorable. 1 of 5 questions have no data."),
         (("no data", "no data", "no data", "bad", "not tested"), "undecided",
          ("Undecided: neither the gate, the A/B test, nor the watch is decisive. 3 of 5 questions"
-          " have no data. 1 could not be tested.")),
+          " have no data. 1 question could not be tested.")),
         (("undecided", "undecided", "undecided", "good", "good"), "undecided",
          "Undecided: neither the gate, the A/B test, nor the watch is decisive."),
     ],

@@ -41,7 +41,7 @@ def fresh(system_traces: Traces) -> Failures:
 
 
 def reasons(result: Failures) -> dict[tuple[str, str], str]:
-    return {(row.failure, row.what): row.code for row in result.untested}
+    return {(row.failure, row.where): row.code for row in result.untested}
 
 
 def test_freshness_is_mended_by_hand() -> None:
@@ -73,7 +73,7 @@ def test_less_of_a_failure_that_is_still_shown_is_something_to_look_at() -> None
     assert question.state == "inspect"
     unclear = failures(qrels, traces(lambda i: "on" if i < 23 else "no", topics), "R@2", documents=DATES)
     slight = failures(qrels, traces(lambda i: "on" if i < 27 else "no", topics), "R@2", documents=DATES)
-    assert (slight.tests[0].found, unclear.tests[0].found) == (True, False)
+    assert (slight.tests[0].significant, unclear.tests[0].significant) == (True, False)
     assert answer_fixed(slight, unclear, "freshness").state == "undecided"  # 4 topics: p 1/8, though "not shown" after
 
 
@@ -162,7 +162,7 @@ def classes(broken: bool) -> tuple[Failures, Failures]:
 
 def test_a_class_of_queries_is_intent_only_if_other_reasons_were_looked_for() -> None:
     alone, with_causes = classes(broken=True)
-    findings = {test.where: (test.failure, test.found) for test in alone.tests}
+    findings = {test.where: (test.failure, test.significant) for test in alone.tests}
     assert findings == {"class=a": (SLICE_TEST, True), "class=b": (SLICE_TEST, False)}
     assert alone.alternatives == ("missing content", "freshness", "feedback")
     # dates and clicks were given, but no two relevant documents of a topic could be compared: still untested

@@ -136,7 +136,9 @@ class Endpoint:
         amounts = (*nonnegative, self.price_in or 0, self.price_out or 0, self.timeout, self.temperature)
         is_too_small = min(self.workers, self.max_tokens) < 1 or self.timeout <= 0
         if not self.model or is_too_small or not all(map(math.isfinite, amounts)) or min(amounts) < 0:
-            fix = "set `model`; use workers and max_tokens from 1, timeout above 0, and other finite numbers from 0"
+            fix = (
+                "set `model`; workers and max_tokens must be at least 1, timeout above 0, other numbers finite and >= 0"
+            )
             raise InputError("a setting of the endpoint is missing or out of range", fix=fix)
         if reserved := sorted(_RESERVED_FIELDS & set(self.body)):
             fix = "remove them: judged sets these fields itself"
@@ -194,8 +196,8 @@ class Endpoint:
         """
         key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
         if self.key_variable and not (key and key.isascii() and key.isprintable()):
-            fix = "export the key in this variable"
-            raise InputError("the variable that `key_variable` names must contain the API key", fix=fix)
+            fix = "export the variable with the key"
+            raise InputError("the environment variable in `key_variable` must contain the API key", fix=fix)
         return key
 
 
@@ -389,8 +391,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.max_money is not None and not self.endpoint.priced:
-            fix = "set price_in and price_out, per million tokens, in the endpoint's file"
-            raise InputError("a budget in money requires the prices of the endpoint", fix=fix)
+            fix = "set price_in and price_out, per million tokens, in the endpoint file"
+            raise InputError("a maximum cost requires the prices of the endpoint", fix=fix)
         if min(self.max_calls or 0, self.max_money or 0) < 0 or math.isnan(self.max_money or 0):
             raise InputError("budgets must be 0 or more", fix="use --budget-calls 100, for example")
 
@@ -419,7 +421,7 @@ class Budget:
             If money is limited but the tokens of a reply are not.
         """
         if tokens_out is None and self.max_money is not None:
-            raise InputError("a budget in money requires a token limit", fix="set max_tokens in the endpoint's file")
+            raise InputError("a maximum cost requires a token limit", fix="set max_tokens in the endpoint file")
         reserved = tokens_in, tokens_out or 0
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:

@@ -96,7 +96,7 @@ class Prepared(Answer):
             f"{counted(self.calls, 'request')} will be sent to {self.endpoint.host} for model {self.endpoint.model}.",
             f"{self.cached:,} of {len(self.requests):,} requests have a reply in the store and are not sent again.",
             f"The requests contain {self.sends}, and the fields {listed(fields)}.",
-            "They do not contain ids, names of judges, or labels of any judge.",
+            "The requests do not contain ids, names of judges, or labels of any judge.",
         ]
         if self.cost is None:
             sentences.append("The cost is unknown: the endpoint file has no prices or no token limit.")

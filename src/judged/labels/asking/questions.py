@@ -86,7 +86,7 @@ class Questions(AskResult):
         sentences = [f"{len(self.used):,} of {counted(len(self.questions), 'query', 'queries')} passed all checks."]
         if reasons:
             sentences.append(f"Rejected queries: {listed([f'{count:,} {reason}' for reason, count in reasons])}.")
-        sentences.append("These queries are synthetic. Results on synthetic queries do not hold for queries of users.")
+        sentences.append("These queries are synthetic. Results may differ for real user queries.")
         names = (("query_id", TEXT), ("doc_id", TEXT), ("text", TEXT), ("overlap", SHARE), ("rejected", TEXT))
         table = Table("questions", columns_of(self.questions, *names), labels=2)
         return Sentences(tuple(sentences), "checks"), table, *self._compare_with_real()
@@ -103,7 +103,7 @@ class Questions(AskResult):
             Column("synthetic", [synthetic.get(row, 0.0) for row in rows], SHARE),
             Column("real", [real.get(row, 0.0) for row in rows], SHARE),
         )
-        return (Table("comparison", columns, "Synthetic and real queries by length (words) and kind", labels=2),)
+        return (Table("comparison", columns, "Length in words, and kind, of synthetic and real queries", labels=2),)
 
 
 def prepare_questions(
@@ -125,7 +125,9 @@ def prepare_questions(
     order = sorted(documents.documents, key=lambda doc: sha256(f"{seed}\0{doc}".encode()).digest())
     sampled = [doc for doc in order if documents.text(doc).strip()][:limit]
     if not sampled:
-        raise InputError("the sample has no document with a text", fix="use documents with texts, and `limit` from 1")
+        raise InputError(
+            "the sample has no document with a text", fix="use documents with texts, and a `limit` of at least 1"
+        )
     store.add_documents({doc: documents.documents[doc]._asdict() for doc in sampled})
     source, prompt = RequestTexts(store, documents, characters), Prompt.read("question", tokens=_TOKENS)
     requests, rows = dict[str, RequestBuilder](), dict[str, list[tuple[Any, ...]]]()
@@ -180,11 +182,11 @@ def ask_questions(
     for received in get_replies(prepared.store, prepared.endpoint, to_check, tally, progress):
         parsed, query_id = parse_reply(received.reply, _ANSWERABLE.allowed_answers), question_ids[received.request]
         tally.invalid[parsed.invalid or ""] += bool(parsed.invalid)
-        rejected = "" if parsed.answer == "yes" else "not answered by its document"
+        rejected = "" if parsed.answer == "yes" else "not answered by the document"
         questions[query_id] = questions[query_id]._replace(rejected=rejected)
     tally.invalid += Counter()  # removes zero counts
     real = () if queries is None else tuple(Topics.of(queries).table["text"].to_pylist())
-    note = Note("synthetic", "a model generated these queries from documents; they are not queries of users")
+    note = Note("synthetic", "a model generated these queries from documents; they are not real user queries")
     return Questions(prepared, tally, (*request_notes(prepared, tally), note), tuple(questions.values()), real)
 
 

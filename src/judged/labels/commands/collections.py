@@ -34,7 +34,7 @@ def collection() -> None:
 def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Check the judgments QRELS as a test collection for systems similar to the pooled RUNs.
 
-    The check reports the share of judged documents, the loss of a run that was not pooled, and the detectable
+    The check reports the share of judged documents, the loss of a run outside the pool, and the detectable
     difference. With --labels, it also reports the agreement of the judges and the time per label.
     """
     from judged.labels.collection import check_collection
@@ -53,7 +53,7 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     "--budget",
     type=click.IntRange(1),
     metavar="N",
-    help="Total number of labels, including those of --qrels. MaxMean selects the documents.",
+    help="Total number of labels, including those of --qrels. The bandit method MaxMean selects the documents.",
 )
 @click.option(
     "--sample",
@@ -61,7 +61,7 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     metavar="N",
     help="Number of documents in a stratified random sample, for 'judged labels estimate'.",
 )
-@click.option("--qrels", metavar="QRELS", help="With --budget: existing labels.")
+@click.option("--qrels", metavar="QRELS", help="With --budget: file with the existing judgments.")
 @shared("queries", help="File of topics to pool.  [default: all topics of the runs]")
 @click.option(
     "--batch",
@@ -69,7 +69,7 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     default=1,
     show_default=True,
     metavar="N",
-    help="With --budget: number of documents to select per topic.",
+    help="With --budget: number of documents to select per topic before their labels are known.",
 )
 @click.option(
     "--retention",
@@ -84,12 +84,12 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     default="10,30",
     show_default=True,
     metavar="K,...",
-    help="With --sample: last rank of each stratum, by the best rank of a document over the runs.",
+    help="With --sample: last rank of each stratum. A document belongs to the stratum of its best rank in any run.",
 )
 @click.option(
     "--rates",
     metavar="R,...",
-    help="With --sample: relative sampling rate of each stratum.  [default: each twice the next]",
+    help="With --sample: relative sampling rate of each stratum.  [default: each rate is twice the next]",
 )
 @shared("seed", "run_format")
 @answer_options()
@@ -98,8 +98,9 @@ def pool_command(
 ) -> None:
     """Select documents of the RUNs to judge.
 
-    By default, these are the first K documents of each run. --budget selects the most promising documents, and --sample
-    draws a random sample. The CSV output ('-o pool.csv') lists each pair with its stratum and sampling probability.
+    By default, these are the first K documents of each run. --budget selects the documents that are most likely
+    relevant, and --sample draws a random sample. The CSV output ('-o pool.csv') lists each pair of topic and document
+    with its stratum and sampling probability.
     """
     from judged.data.qrels import Qrels
     from judged.labels import pool

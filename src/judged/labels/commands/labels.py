@@ -97,7 +97,9 @@ _KIND = Choice("judged.labels.labels:Kind")
 @labels.command("judges", short_help="Add judges, or list them.")
 @click.argument("store")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--kind", type=_KIND, default="human", show_default=True, help="Kind of the new judges.")
+@click.option(
+    "--kind", type=_KIND, default="human", show_default=True, help="Type of the new judges: people, models, or clicks."
+)
 def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
     """Add judges to STORE, and print the token of each for the judging page. Without names, list all judges.
 
@@ -119,7 +121,7 @@ _SHARE = click.FloatRange(0, 1)
 @click.argument("store")
 @click.argument("paths", nargs=-1, metavar="FILE...")
 @click.option(
-    "--judges", metavar="NAMES", help="Names of judges, separated by commas.  [default: all judges do all tasks]"
+    "--judges", metavar="NAMES", help="Judges to assign, separated by commas.  [default: all judges do all tasks]"
 )
 @click.option("--each", type=click.IntRange(1), default=1, show_default=True, help="Number of judges per pair.")
 @click.option("--overlap", type=_SHARE, default=0.0, metavar="SHARE", help="Share of pairs that all judges grade.")
@@ -128,11 +130,13 @@ _SHARE = click.FloatRange(0, 1)
     type=_SHARE,
     default=0.0,
     metavar="SHARE",
-    help="Share of pairs that a judge grades twice without notice.",
+    help="Share of pairs that a judge grades twice without being told.",
 )
-@click.option("--gold", metavar="QRELS", help="Pairs with known correct grades, which all judges grade.")
+@click.option("--gold", metavar="QRELS", help="Known correct grades. All judges grade these pairs, for comparison.")
 @click.option(
-    "--queries", metavar="FILE", help="Only topics with these queries: a list of 'judged online queries', or a table."
+    "--queries",
+    metavar="FILE",
+    help="Create tasks only for these topics: output of 'judged online queries', or a table with query_id.",
 )
 @shared("seed")
 def tasks_command(
@@ -148,8 +152,8 @@ def tasks_command(
 ) -> None:
     """Create tasks from pairs of topic and document, and assign them evenly to judges.
 
-    FILEs are pools ('judged pool'), lists of 'judged review' as CSV, TSV or JSON, runs, qrels, or any table with the
-    columns query_id and doc_id. Existing tasks do not change.
+    Each FILE is a pool ('judged pool'), output of 'judged review' as CSV, TSV or JSON, a run, qrels, or any table with
+    the columns query_id and doc_id. Existing tasks do not change.
     """
     from judged.data.qrels import Qrels
     from judged.labels.assignment import assign_tasks
@@ -193,10 +197,8 @@ def status_command(store: str, output: OutputOptions) -> None:
 @labels.command("import", short_help="Import labels from files.")
 @click.argument("store")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
-@click.option("--judge", default="", metavar="NAME", help="Judge of labels without a judge in the file.")
-@click.option(
-    "--kind", type=_KIND, default="human", show_default=True, help="Kind of labels without a kind in the file."
-)
+@click.option("--judge", default="", metavar="NAME", help="Name of the judge, if the file has none.")
+@click.option("--kind", type=_KIND, default="human", show_default=True, help="Type of the judge, if the file has none.")
 def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
     """Import labels into STORE: tables of labels, qrels, Quepid books and ratings, and OpenSearch judgment lists.
 
@@ -230,7 +232,8 @@ consensus_options = with_options(
         "kinds",
         type=_KIND,
         multiple=True,
-        help="Kind of labels to use. Repeat for more.  [default: human labels if there are any, else all labels]",
+        help="Type of judges whose labels are used. Repeat for more.  [default: human if there are human labels, else"
+        " all]",
     ),
     click.option(
         "--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of judges per pair."
@@ -322,10 +325,10 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
 @shared("seed")
 @answer_options()
 def topics_command(queries: str, n: int, output: OutputOptions, **options: Any) -> None:
-    """Sample topics with known probabilities from QUERIES, a table of queries and their numbers of searches.
+    """Sample topics with known sampling probabilities from QUERIES, a table of queries and their numbers of searches.
 
-    The CSV output ('-o topics.csv') is a topics file. Use 'judged slices --queries topics.csv --weights weight' for
-    the mean over searches.
+    The CSV output ('-o topics.csv') is a topics file. Use 'judged slices --queries topics.csv --weights weight' to
+    estimate means over searches.
     """
     from judged.labels import choose_topics
 

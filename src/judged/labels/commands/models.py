@@ -28,14 +28,14 @@ asking_options = with_options(
         "--endpoint",
         required=True,
         metavar="FILE",
-        help="Endpoint file (TOML): base_url, model, key_variable, prices, ...",
+        help="TOML file of the endpoint: base_url, model, key_variable, prices (docs/endpoints.md).",
     ),
     click.option("--budget-calls", type=click.IntRange(0), metavar="N", help="Maximum number of requests."),
     click.option(
         "--budget-money", type=click.FloatRange(0), metavar="X", help="Maximum cost, in the currency of the prices."
     ),
     click.option(
-        "--characters", type=click.IntRange(1), metavar="N", help="Maximum length of a document in characters."
+        "--characters", type=click.IntRange(1), metavar="N", help="Maximum number of characters to send per document."
     ),
     click.option("--yes", is_flag=True, help="Send without confirmation."),
 )
@@ -45,7 +45,10 @@ asking_options = with_options(
 @click.command("ask", short_help="Grade open tasks with a language model.")
 @click.argument("store")
 @click.option(
-    "--judge", default="", metavar="NAME", help="Judge name of the model.  [default: name of the model at the endpoint]"
+    "--judge",
+    default="",
+    metavar="NAME",
+    help="Name of the judge in STORE.  [default: name of the model at the endpoint]",
 )
 @click.option(
     "--repeats",
@@ -53,7 +56,7 @@ asking_options = with_options(
     default=0.0,
     show_default=True,
     metavar="SHARE",
-    help="Share of pairs to grade twice, with another seed.",
+    help="Share of pairs that the model grades again, with another seed.",
 )
 @click.option("--examples", metavar="FILE", help="Few-shot examples as JSON Lines: query, document, grade.")
 @shared("texts")
@@ -130,7 +133,7 @@ def print_ask_result(context: click.Context, output: OutputOptions, result: AskR
 @click.argument("texts")
 @shared("limit", default=50, help="Number of documents to sample.")
 @shared("seed")
-@shared("queries", help="Queries of users, for comparison with the synthetic queries.")
+@shared("queries", help="Real user queries, for comparison with the synthetic queries.")
 @asking_options
 @answer_options()
 @click.pass_context
@@ -146,10 +149,10 @@ def questions_command(
     yes: bool,
     **options: Any,
 ) -> None:
-    """Generate a query for each of some documents in TEXTS with a language model, and add valid queries to STORE.
+    """Generate a query for each sampled document of TEXTS with a language model, and add valid queries to STORE.
 
-    The queries are marked as synthetic. Each has one task, for its document, and no label. The exit code is 1 while
-    requests remain (docs/model-judges.md).
+    The queries are marked as synthetic. Each query has one judging task, for its document, and no label yet. The exit
+    code is 1 while requests remain (docs/model-judges.md).
     """
     from judged.labels import LabelStore
     from judged.labels.asking import Endpoint, ask_questions, prepare_questions
@@ -173,7 +176,7 @@ def questions_command(
     "--gold", metavar="QRELS", help="Judgments known to be correct.  [default: gold grades of the tasks in STORE]"
 )
 @shared("scale", "confidence", "attributes")
-@click.option("--by", metavar="NAME", help="With --attributes: topic attribute for agreement by slice.")
+@click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
 @answer_options()
 @shared(*FORMATS)
 def quality_command(
@@ -202,12 +205,12 @@ def quality_command(
     output(quality(store, run_list, gold=gold_qrels, slicing=arguments.slicing_by(by, attributes), **options))
 
 
-@click.command("next", short_help="List the next labels to decide between two runs.")
+@click.command("next", short_help="List documents to label next for a comparison of two runs.")
 @click.argument("qrels")
 @click.argument("first")
 @click.argument("second")
 @shared("measure", help="Measure with a cutoff: P, CG, DCG, RBP, nDCG or NCG.")
-@shared("limit", type=click.IntRange(0), default=20, metavar="N", help="Maximum number of labels to list.")
+@shared("limit", type=click.IntRange(0), default=20, metavar="N", help="Maximum number of documents to list.")
 @click.option(
     "--highest", type=float, metavar="GRADE", help="Highest grade of the scale.  [default: highest grade in the qrels]"
 )
@@ -215,13 +218,13 @@ def quality_command(
     "topics",
     default="qrels",
     show_default=True,
-    help="Topics that count: all topics of the qrels, of the runs, or of both.",
+    help="Topics that are averaged: those in the qrels, those in a run, or those in the qrels and a run (both).",
 )
 @shared("order")
 @answer_options()
 @shared(*FORMATS)
 def next_command(qrels: str, first: str, second: str, output: OutputOptions, **options: Any) -> None:
-    """Check whether the labels in QRELS decide which of the runs FIRST and SECOND is better, and list the next labels.
+    """Check whether QRELS decide which of the runs FIRST and SECOND is better, and list documents to label next.
 
     The comparison is decided if no possible grades of the unjudged top documents could change the winner.
     """
@@ -242,10 +245,10 @@ def next_command(qrels: str, first: str, second: str, output: OutputOptions, **o
 def estimate_command(
     pool: str, qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], output: OutputOptions, **options: Any
 ) -> None:
-    """Estimate the scores of RUNs under judgments of the whole pool, from judgments QRELS of the sample POOL.
+    """Estimate the scores that RUNs would have if the whole pool were judged, from judgments of a sample.
 
-    POOL is a CSV file of 'judged pool --sample'. Estimates of sums over documents, such as P@10, are unbiased.
-    Estimates of R and AP are biased in small samples.
+    QRELS has the judgments. POOL is the sample, a CSV file of 'judged pool --sample'. Estimates of sums over documents,
+    such as P@10, are unbiased. Estimates of R and AP are biased in small samples.
     """
     from judged.labels import Pool, estimate
 
@@ -276,7 +279,7 @@ def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, st
 @click.option(
     "--labeled",
     metavar="FILE",
-    help="File of completely judged topics, one per line.  [default: all topics with human labels]",
+    help="File with the IDs of completely judged topics, one per line.  [default: all topics with human labels]",
 )
 @shared("rel", default=1.0, show_default=True, help="Lowest relevant grade.")
 @click.option("--highest", type=float, metavar="N", help="Highest grade of the scale.  [default: highest human grade]")
@@ -288,7 +291,7 @@ def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, st
     help="Model family of a run, to test whether a judge favors a family. Repeat for more.",
 )
 @shared("attributes")
-@click.option("--by", metavar="NAME", help="With --attributes: topic attribute for agreement by slice.")
+@click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
 @shared("level")
 @answer_options()
 @shared(*FORMATS)
@@ -307,9 +310,9 @@ def calibrate_command(
 ) -> None:
     """Compare labels of language models with human labels.
 
-    With RUNs, also compare the scores of systems under both, and correct the means by a model with the human labels.
-    The correction assumes that the human-judged topics are a random sample and completely judged. A model that does not
-    predict human scores gets a weight near 0.
+    With RUNs, also compare the scores of systems under model and human labels, and use the human labels to correct the
+    mean scores under model labels. The correction assumes that the human-judged topics are a random sample and
+    completely judged. A model that does not predict human scores gets a weight near 0.
     """
     from judged.data import files
     from judged.data.qrels import Qrels

@@ -108,8 +108,8 @@ class JudgingParams(Parameters):
     """Query parameters of the judging page."""
 
     token: str | None = Field(None, alias="as", max_length=200, description="Token of a judge.")
-    task: int | None = Field(None, ge=0, le=2**53, description="Task to show first.")
-    switch: bool = Field(default=False, description="Whether to ask for another name.")
+    task: int | None = Field(None, ge=0, le=2**53, description="Id of the task to show first.")
+    switch: bool = Field(default=False, description="Whether to ask for a name again.")
 
 
 class TaskParams(Parameters):
@@ -315,7 +315,7 @@ def _store_of_adjudicator(request: Request, workspace: Workspace) -> LabelStore:
     """Return the store; raise InputError if the user may not see the labels of others."""
     if not _is_adjudicator(request):
         fix = f"log in as {ADJUDICATOR!r}, or open the workbench on the machine that runs it"
-        raise InputError("judges may not see the labels of others", fix=fix)
+        raise InputError("judges may not see the labels of other judges", fix=fix)
     return _store(workspace)
 
 

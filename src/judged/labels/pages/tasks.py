@@ -36,7 +36,7 @@ class NewLabels(BaseModel):
 
     judge: Text = Field(max_length=200, description="Name of the judge.")
     labels: list[NewLabel] = Field(
-        max_length=100, description="Labels in their order. The store saves all of them or none."
+        max_length=100, description="Labels in the order of judging. The store saves all of them or none."
     )
 
 

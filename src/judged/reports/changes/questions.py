@@ -185,7 +185,9 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
     )
     note = "95% CI of each share; shares differ if their CIs do not overlap, which is a conservative test"
     table = Table("false_positives", columns, "False positives in the manual review", note=note)
-    finding = f"Wrong results: {wrong[1]} of {reviewed[1]}; baseline: {wrong[0]} of {reviewed[0]}."
+    finding = (
+        f"Wrong results of the candidate: {wrong[1]} of {reviewed[1]}; of the baseline: {wrong[0]} of {reviewed[0]}."
+    )
     finding += f" {missing.sentence('reviewed result')}" if missing else ""
     return ReviewQuestion("Are fewer results wrong in the manual review?", state, finding, (table,))
 
@@ -251,7 +253,8 @@ def answer_fixed(before: Failures, after: Failures, target: str | None) -> Revie
             *columns_of(rows, ("p", P_VALUE)),
         ),
         f"Loss of {before.funnel.measure} by kind of failure",
-        note="means over topics with a known loss before and after; p-values of paired tests, not corrected",
+        note="means over topics with a known loss before and after; p-values of paired tests, not corrected for"
+        " multiple tests",
     )
     blocks: tuple[Block, ...] = (table, _shifts_table(shifts)) if shifts else (table,)
     question = "Is the target failure fixed?"
@@ -369,8 +372,8 @@ def _shifts_table(shifts: Sequence[_Shift]) -> Table:
         ),
         "Failures detected by tests over topics",
         labels=2,
-        note="detected: by the tests of 'judged traces failures'; difference: after minus before on the same topics,"
-        " for classes compared with all other topics; p-values corrected by Holm",
+        note="detected: whether a test of 'judged traces failures' is significant; difference: after minus before on"
+        " the same topics (of a class of topics: relative to all other topics); p-values are Holm-corrected",
     )
 
 
@@ -481,11 +484,11 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
     better, worse = (listed([row.method for row in decided if row.verdict == side]) for side in ("better", "worse"))
     if len(decided) < 2:
         subject = f"Only {decided[0].method} has" if decided else "No method has"
-        verdict = f": {decided[0].verdict}" if decided else ""
+        verdict = f": the candidate is {decided[0].verdict}" if decided else ""
         return ReviewQuestion(question, "undecided", f"{subject} a conclusive result{verdict}.", (table,))
     if better and worse:
-        most_direct = f"{decided[0].method} measures users most directly"  # the rows are sorted by that
-        finding = f"Better by {better}, worse by {worse}. {most_direct}."
+        most_direct = f"Of these, {decided[0].method} measures users most directly"  # the rows are sorted by that
+        finding = f"The candidate is better by {better}, worse by {worse}. {most_direct}."
         return ReviewQuestion(question, "inspect", finding, (table,))
-    finding = f"All conclusive results agree: {decided[0].verdict} ({better or worse})."
+    finding = f"All conclusive results agree: the candidate is {decided[0].verdict} ({better or worse})."
     return ReviewQuestion(question, "good", finding, (table,))

@@ -32,7 +32,7 @@ from judged.reports.changes.questions import (
     answer_worst_topics,
     collect_evidence,
 )
-from judged.results import TEXT, Answer, Sentences, Table, columns_of
+from judged.results import TEXT, Answer, Sentences, Table, columns_of, counted
 from judged.results.spelling import one_of
 from judged.scoring.evaluation import runs_of
 
@@ -61,7 +61,7 @@ _INPUT_OPTIONS = {
     "Does the gate pass?": "Create a configuration with `judged gate init`, and add `--gate FILE`.",
     "Do users prefer the candidate in interleaved lists?": "Add a log of interleaved lists: `--interleaved FILE`.",
     "Is the candidate better in the A/B test?": "Add the log of an A/B test: `--log FILE --arm NAME`.",
-    "Should the deployment be rolled back?": "Add a watch with the deployment: `--watch FILE`.",
+    "Should the deployment be rolled back?": "Add a 'judged watch' configuration with the deployment: `--watch FILE`.",
 }
 
 
@@ -123,9 +123,9 @@ class Change(Answer):
         failed = [row.question for row in self.questions if row.question in _DECISIVE and row.state == "bad"]
         no_data, untested = (sum(row.state == state for row in self.questions) for state in ("no data", "not tested"))
         unanswered = f" {no_data} of {len(self.questions)} questions have no data." if no_data else ""
-        unanswered += f" {untested} could not be tested." if untested else ""
+        unanswered += f" {counted(untested, 'question')} could not be tested." if untested else ""
         if self.decision == "do not ship":
-            return f"Do not ship {self.candidate}. Unfavorable: {' '.join(failed)}{unanswered}"
+            return f"Do not ship {self.candidate}. Unfavorable answers: {' '.join(failed)}{unanswered}"
         if self.decision == "ship":
             return f"{self.candidate} may ship: no decisive result is unfavorable.{unanswered}"
         return f"Undecided: neither the gate, the A/B test, nor the watch is decisive.{unanswered}"
