@@ -388,7 +388,7 @@ def test_preferences_without_measures(command: Folder) -> None:
     problem = "num_ret cannot be computed from judgments in the format prefs"
     assert (outcome.code, outcome.message) == (4, f"error: {problem}. Fix: -m prefs")
     assert command("-R", "qrels_jg", "-m", "map").message.endswith("qrels_jg. Fix: -m qrels_jg, or -R qrels")
-    assert command("-m", "map_avgjg").message.endswith("the form qrels. Fix: -R qrels_jg")
+    assert command("-m", "map_avgjg").message.endswith("the format qrels. Fix: -R qrels_jg")
 
 
 def test_every_measure_has_a_page() -> None:
