@@ -412,7 +412,7 @@ def describe_test(choices: Choices, pairs: Sequence[Pair]) -> str:
     elif replaced_count:
         name = f"{name} (paired randomization test for {replaced_count} of {len(pairs)} pairs)"
     if choices.test != "ratio" and any(pair.is_ratio for pair in pairs):
-        name += " (of ratios for geometric means)"
+        name += " (geometric means are compared by their ratio)"
     if not resamplings:
         return name
     if all(exact for _, exact in resamplings):

@@ -121,7 +121,7 @@ def opened(path: str | Path, progress: Callable[[int], None] | None = None) -> G
     except FileNotFoundError:
         raise InputError("there is no such file", fix="check the path", path=str(path), rule=NO_CONTENT) from None
     except IsADirectoryError:
-        raise InputError("this is a folder", fix="name a file in it", path=str(path), rule=NO_CONTENT) from None
+        raise InputError("this is a folder", fix="use a file in this folder", path=str(path), rule=NO_CONTENT) from None
     except PermissionError:
         raise InputError(
             "permission to read this file is denied", fix="check its permissions", path=str(path), rule=NO_CONTENT

@@ -31,7 +31,7 @@ class IntervalMethod:
     """Method of confidence intervals, which is reported with the results.
 
     >>> IntervalMethod().words, IntervalMethod("bootstrap", 0.9).words
-    ('95% CI: adjusted t', '90% CI: bootstrap, 2000 resamples, seed 0')
+    ('95% CI: t interval adjusted for skewness', '90% CI: bootstrap, 2000 resamples, seed 0')
     """
 
     # `adjusted`: Student's t with half a pseudo-topic, split equally between the lowest and the highest possible score
@@ -48,7 +48,7 @@ class IntervalMethod:
                 f"unknown interval method {self.name!r}", fix=f"use one of {', '.join(get_args(IntervalName))}"
             )
         if not 0 < self.level < 1:
-            fix = "use 0.95; the lowest relevant grade is `rel` (--rel)"
+            fix = "use 0.95, for example; to set the lowest relevant grade, use `rel` (--rel)"
             raise InputError(f"the confidence level must be between 0 and 1, got {self.level}", fix=fix)
         check_resampling(self.resamples, self.seed)
 
@@ -56,7 +56,7 @@ class IntervalMethod:
     def words(self) -> str:
         """Description of the method for captions; empty for `none`."""
         method = {
-            "adjusted": "adjusted t",
+            "adjusted": "t interval adjusted for skewness",
             "t": "Student's t",
             "bootstrap": f"bootstrap, {self.resamples} resamples, seed {self.seed}",
         }

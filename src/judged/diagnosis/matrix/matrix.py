@@ -119,7 +119,7 @@ def matrix_of_scores(
         if axis.entry.aggregate != "mean":
             raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
         if not axis.properties.higher_is_better:
-            raise MeasureError(f"higher is not better for {axis}. {_FIX}")
+            raise MeasureError(f"higher values of {axis} are not better. {_FIX}")
     if axes[0] == axes[1]:
         raise InputError(f"both axes are {axes[0]}", fix="use two different measures")
     resamples = resamples or default_resamples(len(scores.query_ids))
