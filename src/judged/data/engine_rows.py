@@ -204,7 +204,7 @@ class EngineRows(UnnumberedRows):
         del progress
         if not self.table.engine.fetches:
             raise NotFetchedError(
-                "this calculation requires every returned document, but only judged documents are fetched from a cluster",
+                "the calculation requires all returned documents, but only judged documents are fetched from a cluster",
                 fix="leave the calculation out, or fetch the rows of the run and use them as a data frame",
                 path=self.where,
             )

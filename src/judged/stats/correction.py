@@ -28,8 +28,8 @@ _ROUNDING = 1e-12
 CORRECTIONS = {
     "none": "p-values without correction",
     "bonferroni": "p-values times the number of comparisons: controls the family-wise error rate",
-    "holm": "step-down Bonferroni (Holm 1979): controls the family-wise error rate, never less powerful than Bonferroni",
-    "hochberg": "step-up Bonferroni (Hochberg 1988): controls the family-wise error rate of independent or positively dependent tests",
+    "holm": "step-down Bonferroni (Holm 1979): controls the same error rate, at least as powerful as Bonferroni",
+    "hochberg": "step-up Bonferroni (Hochberg 1988): controls the family-wise error rate under positive dependence",
     "bh": "Benjamini and Hochberg (1995): controls the false discovery rate under positive dependence",
     "by": "Benjamini and Yekutieli (2001): controls the false discovery rate under any dependence",
 }

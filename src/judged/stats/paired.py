@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from judged.stats.results import Alternative
 
 TESTS = {
-    "randomization": "Fisher's randomization test: signs of differences flipped at random; interval by inverting the test",
+    "randomization": "Fisher's randomization test: random signs of the differences; interval by inverting the test",
     "t": "Student's paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test: zero differences dropped; exact up to 100 topics, with ties too",
     "sign": "the sign test: wins against losses, ties dropped",
-    "bootstrap": "bootstrap test: differences of topics resampled and shifted to a mean of 0; interval by inverting the test",
+    "bootstrap": "bootstrap test: topics resampled, mean difference shifted to 0; interval by inverting the test",
     "bca": "BCa bootstrap of topics: bias-corrected and accelerated interval; p by inverting the interval",
     "studentized": "studentized bootstrap of topics: interval and p from the resampled t statistic",
     "bounded": "test by betting on a bounded measure: valid for every distribution and number of topics",

@@ -319,7 +319,9 @@ def read_topic_attributes(
             table = Attributes.of(extra)
             if not set(table.query_ids) & set(result.query_ids):
                 example = repr(table.query_ids[0]) if len(table) else "none"
-                problem = f"no topic in common with the qrels: the first is {example} here, {result.query_ids[0]!r} in the qrels"
+                problem = (
+                    f"no topic in common with the qrels: the first is {example}, in the qrels {result.query_ids[0]!r}"
+                )
                 raise InputError(problem, fix="use the same query ids", path=table.where)
             result = result.joined(table.over(result.query_ids))
     needed_names = {result.spelled(name) for name in needed} - {"query_id"}
