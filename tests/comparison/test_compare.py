@@ -231,7 +231,7 @@ def test_geometric_means_are_compared_by_their_ratio() -> None:
     assert np.isnan(pair.detectable)
     assert "second / first = 0.63" in pair.sentence
     assert result.pair("first", "second", "AP").result.test == "randomization"  # 4 of 6 topics differ: not t
-    assert "(of ratios for geometric means)" in result.caption
+    assert "(geometric means are compared by their ratio)" in result.caption
     tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs
     assert "GMAP requires a comparison by ratios, which tukey does not support, and was not tested" in tukey.warnings

@@ -50,7 +50,7 @@ def test_what_is_wrong_is_said() -> None:
         documents.column("length", pa.array(["x", "7", "y"]))
     with pytest.raises(InputError, match="document 7 appears twice"):
         Documents.of([{"doc_id": "7", "length": 1}, {"doc_id": "7", "length": 2}])
-    with pytest.raises(InputError, match="no doc_id among its columns length"):
+    with pytest.raises(InputError, match="no doc_id among the columns length"):
         Documents.of(pa.table({"length": [1]}))
     with pytest.raises(InputError, match="a int cannot be read as attributes of documents"):
         Documents.of(3)

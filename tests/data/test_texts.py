@@ -144,7 +144,7 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
         ("a.jsonl", b'{"id": 1.5, "text": "x"}\n', "use texts or integers as ids"),
         ("a.json", b"[1]", "not a document"),
         ("a.json", b'{\n"a": 3}', "must be text or an object"),
-        ("a.csv", b"id,year\na,1999\n", "no text among its columns id, year"),
+        ("a.csv", b"id,year\na,1999\n", "no text among the columns id, year"),
         ("a.csv", b"name of it\nx\n", "no document id"),
         ("a.tsv", b"a\tb\tc\td\te\n", "no document id"),
         ("a.tsv", b"a\tb\nc\n", r"a.tsv:2: each line must have 2 fields like the first, got 1"),

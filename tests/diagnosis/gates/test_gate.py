@@ -67,7 +67,7 @@ def test_statuses_and_exit_codes() -> None:
     assert [run_gate(*unclear, strict=True).status, run_gate(*unclear, strict=True).exit_code] == ["fail", 1]
     assert "which fails in strict mode" in run_gate(*unclear, strict=True).sentences[0]
     assert [run_gate(ranks()).status, run_gate(ranks()).exit_code] == ["pass", 0]
-    assert run_gate(ranks()).sentences[0] == "PASS: new against old: its check passed."
+    assert run_gate(ranks()).sentences[0] == "PASS: new against old: the only check passed."
 
 
 def test_the_inconclusive_sentence_says_what_is_open_and_what_would_have_been_seen() -> None:
@@ -237,7 +237,7 @@ def test_a_quantile_of_many_rows(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("run,latency\nnew,1\n", r"no column 'ms'. Fix: use one of latency"),
-        ("system_,ms\nnew,1\n", r"no column run among system_, ms"),
+        ("system_,ms\nnew,1\n", r"no column 'run' among system_, ms"),
         ("run,ms\nold,1\n", r"no number for the candidate 'new'.*the table has old"),
         ("run,ms\nnew,fast\n", r"t.csv:2: ms: 'fast' is not a number"),
         ("run,ms\nnew,nan\n", r"t.csv:2: ms: 'nan' is not a number"),

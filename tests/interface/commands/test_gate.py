@@ -263,7 +263,8 @@ MISTAKES = {
         "gate.toml:7: [[slice]] 1: the slice 's' depends on first_relevant, an outcome of a run"
     ),
     CONFIG + TABLE.format("none.csv"): "gate.toml:6: [[guardrail]] 1: none.csv: there is no such file",
-    CONFIG + TABLE.format("topics.csv"): "gate.toml:6: [[guardrail]] 1: topics.csv: no column run among query_id, kind",
+    CONFIG
+    + TABLE.format("topics.csv"): "gate.toml:6: [[guardrail]] 1: topics.csv: no column 'run' among query_id, kind",
 }
 
 
