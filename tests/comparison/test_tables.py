@@ -212,11 +212,11 @@ def test_long_lists_are_collapsed() -> None:
     text = many.text(width=100)
     assert "numbers: systems that" in many.caption
     assert [row[0] for row in many.leaderboard().grid().rows] == [str(i) for i in range(1, 29)]
-    assert "368 more pairs (--pairs)" in text  # 28 * 27 / 2 - 10
+    assert "368 more pairs: use --pairs" in text  # 28 * 27 / 2 - 10
     assert "above the diagonal" not in text
     assert "above the diagonal" in many.text(width=100, unfold=["pairs"])
     eight = scores(**{f"s{i}": rng.integers(1, 15, 6).tolist() for i in range(8)}).compare(test="t").text(width=100)
-    assert "21 more pairs (--pairs)" in " ".join(eight.split())  # the best against seven are shown
+    assert "21 more pairs: use --pairs" in " ".join(eight.split())  # the best against seven are shown
     assert "above the diagonal" in eight
 
 

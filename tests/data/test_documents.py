@@ -44,7 +44,7 @@ def test_dicts_frames_and_records_are_understood() -> None:
 
 def test_what_is_wrong_is_said() -> None:
     documents = Documents.of(FACTS)
-    with pytest.raises(InputError, match=r"no column 'cost' \(there is length, group\). Fix: add a column cost"):
+    with pytest.raises(InputError, match=r"no column 'cost': the columns are length, group. Fix: add a column cost"):
         documents.column("cost", pa.array(["7"]))
     with pytest.raises(InputError, match="2 returned documents have no length: x, y"):
         documents.column("length", pa.array(["x", "7", "y"]))

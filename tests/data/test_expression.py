@@ -136,7 +136,7 @@ def test_what_python_cannot_parse_is_no_expression(text: str) -> None:
 
 
 def test_long_and_deep_expressions_end_in_an_answer_or_a_refusal() -> None:
-    with pytest.raises(InputError, match="may have 2000 characters, got 2001"):
+    with pytest.raises(InputError, match="may have at most 2000 characters, got 2001"):
         Expression("a" * 2001)
     assert chosen("not " * 480 + "flag") == "1"
     assert chosen(" and ".join(["flag"] * 200)) == "1"

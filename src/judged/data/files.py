@@ -187,7 +187,7 @@ def _long_line_error(path: str | Path, longest: int, offset: int) -> InputError:
         while offset > 0 and (chunk := file.read(min(offset, BLOCK))):
             line += chunk.count(b"\n")
             offset -= len(chunk)
-    problem = f"a line of more than {longest:,} bytes"
+    problem = f"this line has more than {longest:,} bytes"
     return InputError(problem, fix="check that this is the right file and has line ends", path=str(path), line=line)
 
 

@@ -104,7 +104,7 @@ def trec_documents(file: Path, where: str) -> Iterator[tuple[str, str, str]]:
             yield _parse_document(document, where, line)
             line += document.count(b"\n")
         if len(buffer) > _MAX_DOCUMENT_BYTES:
-            problem = f"a document of more than {_MAX_DOCUMENT_BYTES:,} bytes"
+            problem = f"this document has more than {_MAX_DOCUMENT_BYTES:,} bytes"
             raise InputError(problem, fix="close every <DOC>", path=where, line=line)
     if start := _START.search(buffer):
         line += buffer.count(b"\n", 0, start.start())

@@ -451,7 +451,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
     """Nine topics have a least p of 2^-8, five one of 2^-4 and six one of 2^-5, which Holm doubles at first."""
     for few, words in (
         (5, "p cannot be below 0.062: no difference"),
-        (6, "below 0.031, or below 0.062 after holm for 2"),
+        (6, "below 0.031, or below 0.062 after Holm for 2"),
     ):
         old = np.full(9 + few, 0.2)
         new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])

@@ -47,7 +47,7 @@ MEANINGS = {
     "length": (_TEXTS, "text", f"number of words in bands: {', '.join(LENGTH.names)}"),
     "kind": (_TEXTS, "text", "form of the query: address, quoted, question, identifier, keywords"),
     "script": (_TEXTS, "text", "writing system of the query"),
-    "language": (_TEXTS, "text", "language of the query, detected from its few words"),
+    "language": (_TEXTS, "text", "language of the query, detected from its words"),
     "traffic_share": (_SEARCHES, "number", "share of the topic in all traffic"),
     "frequency": (_SEARCHES, "text", "head, torso, or tail by traffic"),
     OUTCOME: (

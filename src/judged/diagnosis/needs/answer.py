@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
+from judged.comparison.choices import correction_name
 from judged.comparison.pair import describe_winner
 from judged.errors import InputError
 from judged.results import Chart, Column, Sentences, Table
@@ -295,7 +296,7 @@ def _pair_sentence(pair: Pair) -> str:
     if pair.better is not None:
         verdict = describe_winner(test.test, pair.better, pair.other(pair.better), pair.measure)
     difference = _format_with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
-    correction = f" after {test.correction}" if test.correction not in {"", "none"} else ""
+    correction = f" after {correction_name(test.correction)}" if test.correction not in {"", "none"} else ""
     p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{correction}"
     sentence = f"{verdict}: {pair.second} - {pair.first} = {difference} over {counted(test.n, 'need')}{p}."
     if pair.insufficiency:

@@ -246,8 +246,8 @@ class Tradeoff(Answer):
 
     def _equivalent_sentences(self) -> list[str]:
         groups = dict.fromkeys(frozenset((row.run, *row.equivalent)) for row in self.rows if row.equivalent)
-        return [f"Equivalent within the noise: {join_names([row.run for row in self.rows if row.run in group])}."
-                for group in groups]  # fmt: skip
+        names = [join_names([row.run for row in self.rows if row.run in group]) for group in groups]
+        return [f"Same scores on every topic, and same costs within the noise: {text}." for text in names]
 
     def _empty_score_sentences(self) -> list[str]:
         names = [row.run for row in self.rows if row.scores_as_empty]
