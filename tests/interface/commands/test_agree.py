@@ -45,7 +45,7 @@ ann \\ bob  0  1  2  all
 2          0  0  1    1
 all        1  2  1    4
 
-over documents that both judges graded; [95% CI: jackknife over topics, t interval adjusted for skewness]
+over documents that both judges graded; [95% CI: jackknife over topics, adjusted for skewness]
 """
     )
 
@@ -58,7 +58,7 @@ def test_runs_and_topics(run: Callable[..., Ended]) -> None:
     assert "query_id  shared   same  distance    bias\nq1             3  0.667     0.333  +0.333\n" in done.out
     assert (
         done.lines[-1]
-        == "over documents that both judges graded; [95% CI: jackknife over topics, t interval adjusted for skewness]"
+        == "over documents that both judges graded; [95% CI: jackknife over topics, adjusted for skewness]"
     )
 
 
