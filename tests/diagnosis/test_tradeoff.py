@@ -380,7 +380,7 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         ("run,ms,gb\na,1_000,2\n", "1_000"),
         ("run;ms;gb\na;1,5;2\nb;2,5;3\n", "1,5"),
         ('[{"run": "a", "ms": 1e999}]', "1e999"),
-        ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields where 2"),
+        ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields, expected 2"),
         ('{"a": 3}', "run a: 3 is not a record"),
         ("[3]", "record 1: 3 is not a record"),
     ],
@@ -392,7 +392,7 @@ def test_refused_costs(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_other_costs_are_refused() -> None:
-    with pytest.raises(InputError, match="holds no costs"):
+    with pytest.raises(InputError, match="contains no costs"):
         Costs.of(3)
     assert SCORES.tradeoff({**COSTS, "other": {"ms": 1}}).warnings[-1] == "costs of runs that were not scored: other"
 

@@ -175,7 +175,7 @@ def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
         "NumRet is a sum over topics, and was not tested",
         "NumQ is a count over topics, and was not tested",
     ]
-    assert data["sentences"][2].startswith("No significance test; [95% interval")
+    assert data["sentences"][2].startswith("No significance test; [95% CI")
     assert " twin compare twin with bad · use twin as baseline · topics of twin 8 " in text_of(
         small, measures="NumRelRet,NumRet"
     )

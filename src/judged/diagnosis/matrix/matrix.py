@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.stats.correction import Discoveries
 
 _JUDGED = "Judged@10"
-_FIX = "Fix: use one such as R@100, nDCG@10, AP, RR@10"
+_FIX = "Fix: use a measure such as R@100, nDCG@10, AP, RR@10"
 
 
 def parse_cuts(text: str) -> tuple[float, float] | None:
