@@ -231,7 +231,7 @@ def test_geometric_means_are_compared_by_their_ratio() -> None:
     assert np.isnan(pair.detectable)
     assert "second / first = 0.63" in pair.sentence
     assert result.pair("first", "second", "AP").result.test == "randomization"  # 4 of 6 topics differ: not t
-    assert "(of ratios for geometric means)" in result.caption
+    assert "(geometric means are compared by their ratio)" in result.caption
     tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs
     assert "GMAP requires a comparison by ratios, which tukey does not support, and was not tested" in tukey.warnings
@@ -436,7 +436,7 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
     assert not any(pair.significant for pair in three.pairs)
     assert all(np.isnan(pair.detectable) for pair in three.pairs)
     assert "would often be missed" not in three.pairs[0].sentence
-    note = "with 6 topics, p cannot be below 0.031, or below 0.094 after holm for 3 comparisons: no difference can be"
+    note = "with 6 topics, p cannot be below 0.031, or below 0.094 after Holm for 3 comparisons: no difference can be"
     assert f"{note} significant at alpha = 0.05" in three.warnings
     late = scores(**runs).compare(correction="hochberg")  # rejects all: all p-values are below alpha
     assert all(pair.significant for pair in late.pairs)

@@ -27,7 +27,7 @@ def test_a_verdict_that_one_topic_could_undo_is_labeled() -> None:
     assert pair.sensitivity == alone
     assert alone.bounded_p > 0.05
     assert "Sensitive to a few topics (q47)" in pair.sentence
-    assert "The bounded test does not confirm it" in pair.sentence
+    assert "The bounded test does not confirm the result" in pair.sentence
 
 
 def test_what_the_sample_may_have_missed_is_stated_below_100_topics() -> None:

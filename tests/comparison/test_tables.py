@@ -66,17 +66,17 @@ power if rare topics cause the difference)
 
 a_b is better than 50%|x in RR: a_b - 50%|x = +0.2417 (98.3% CI [0.021, 0.500]) over 10 topics, p =
 0.016 after Holm. Effect size dz = +1.05; a_b is higher on 7 topics, equal on 3, lower on 0. Up to
-25.9% of all topics may belong to a kind that is missing from these 10: a mean difference below
--0.69 on them would reverse the result. Largest differences in favor of a_b: q00 0.500, q01 0.500,
-q05 0.500.
+25.9% of all topics may belong to a kind that is missing from these 10 topics: a mean difference
+below -0.69 on such topics would reverse the result. Largest differences in favor of a_b: q00 0.500,
+q01 0.500, q05 0.500.
 a_b is better than old in RR: a_b - old = +0.5554 (98.3% CI [0.308, 0.789]) over 10 topics, p =
 0.0059 after Holm. Effect size dz = +2.36; a_b is higher on 10 topics, equal on 0, lower on 0.
 Largest differences in favor of a_b: q08 0.857, q05 0.800, q00 0.750.
 50%|x is better than old in RR: 50%|x - old = +0.3138 (98.3% CI [0.188, 0.483]) over 10 topics, p =
 0.0059 after Holm. Effect size dz = +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Up
-to 25.9% of all topics may belong to a kind that is missing from these 10: a mean difference below
--0.90 on them would reverse the result. Largest differences in favor of 50%|x: q06 0.667, q09 0.500,
-q08 0.357.
+to 25.9% of all topics may belong to a kind that is missing from these 10 topics: a mean difference
+below -0.90 on such topics would reverse the result. Largest differences in favor of 50%|x: q06
+0.667, q09 0.500, q08 0.357.
 
 Over the 10 topics of the qrels; ties by descending document id"""
     )
@@ -212,11 +212,11 @@ def test_long_lists_are_collapsed() -> None:
     text = many.text(width=100)
     assert "numbers: systems that" in many.caption
     assert [row[0] for row in many.leaderboard().grid().rows] == [str(i) for i in range(1, 29)]
-    assert "368 more pairs (--pairs)" in text  # 28 * 27 / 2 - 10
+    assert "368 more pairs: use --pairs" in text  # 28 * 27 / 2 - 10
     assert "above the diagonal" not in text
     assert "above the diagonal" in many.text(width=100, unfold=["pairs"])
     eight = scores(**{f"s{i}": rng.integers(1, 15, 6).tolist() for i in range(8)}).compare(test="t").text(width=100)
-    assert "21 more pairs (--pairs)" in " ".join(eight.split())  # the best against seven are shown
+    assert "21 more pairs: use --pairs" in " ".join(eight.split())  # the best against seven are shown
     assert "above the diagonal" in eight
 
 

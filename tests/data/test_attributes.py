@@ -155,7 +155,7 @@ def test_typed_arrays_keep_their_meaning() -> None:
         (
             "a.csv",
             "x,y\n1,2\n",
-            "a.csv: no query_id among its columns x, y. Fix: name the columns in the first line, including query_id.",
+            "a.csv: no query_id among the columns x, y. Fix: name the columns in the first line, including query_id.",
         ),
         ("a.csv", "qid,x,x\n1,2,3\n", "a.csv: two columns are called 'x'. Fix: use a different name for each column."),
         ("a.csv", "qid,,x\n1,2,3\n", "a.csv:1: a column has no name"),

@@ -134,7 +134,7 @@ def test_a_line_of_many_fields_is_soon_refused(tmp_path: Path, read: Callable[[P
 def test_a_line_without_an_end_is_refused_before_it_is_read_to_its_end(tmp_path: Path) -> None:
     """In memory it would take eighty times its size."""
     path = written(tmp_path / "a.txt", b"q1 0 d1 1\n" * 9 + b"word " * 2_000_000)
-    with pytest.raises(InputError, match=r"a\.txt:10: a line of more than 2,097,152 bytes"):
+    with pytest.raises(InputError, match=r"a\.txt:10: this line has more than 2,097,152 bytes"):
         Qrels.read(path)
     returns = written(
         tmp_path / "b.txt", b"".join(b"q%d 0 d1 1\r" % number for number in range(300_000))

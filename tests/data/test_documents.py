@@ -44,13 +44,13 @@ def test_dicts_frames_and_records_are_understood() -> None:
 
 def test_what_is_wrong_is_said() -> None:
     documents = Documents.of(FACTS)
-    with pytest.raises(InputError, match=r"no column 'cost' \(there is length, group\). Fix: add a column cost"):
+    with pytest.raises(InputError, match=r"no column 'cost': the columns are length, group. Fix: add a column cost"):
         documents.column("cost", pa.array(["7"]))
     with pytest.raises(InputError, match="2 returned documents have no length: x, y"):
         documents.column("length", pa.array(["x", "7", "y"]))
     with pytest.raises(InputError, match="document 7 appears twice"):
         Documents.of([{"doc_id": "7", "length": 1}, {"doc_id": "7", "length": 2}])
-    with pytest.raises(InputError, match="no doc_id among its columns length"):
+    with pytest.raises(InputError, match="no doc_id among the columns length"):
         Documents.of(pa.table({"length": [1]}))
     with pytest.raises(InputError, match="a int cannot be read as attributes of documents"):
         Documents.of(3)

@@ -136,7 +136,7 @@ def test_what_python_cannot_parse_is_no_expression(text: str) -> None:
 
 
 def test_long_and_deep_expressions_end_in_an_answer_or_a_refusal() -> None:
-    with pytest.raises(InputError, match="may have 2000 characters, got 2001"):
+    with pytest.raises(InputError, match="may have at most 2000 characters, got 2001"):
         Expression("a" * 2001)
     assert chosen("not " * 480 + "flag") == "1"
     assert chosen(" and ".join(["flag"] * 200)) == "1"
@@ -146,11 +146,11 @@ def test_long_and_deep_expressions_end_in_an_answer_or_a_refusal() -> None:
 
 def test_types_must_fit_and_the_message_names_the_attribute() -> None:
     for text, problem in {
-        "kind == 3": "the attribute kind is a text, and is compared with 3. Fix: write kind == 'a text in quotes'",
-        "words == '3'": "the attribute words is a number, and is compared with '3'. Fix: write words == 3",
-        "words in (3, 'b')": "the attribute words is a number, and is compared with 'b'",
-        "words == True": "the attribute words is a number, and is compared with True",
-        "flag == 1": "the attribute flag is true or false, and is compared with 1. Fix: write flag == True",
+        "kind == 3": "the attribute kind is a text, but is compared with 3. Fix: write kind == 'a text in quotes'",
+        "words == '3'": "the attribute words is a number, but is compared with '3'. Fix: write words == 3",
+        "words in (3, 'b')": "the attribute words is a number, but is compared with 'b'",
+        "words == True": "the attribute words is a number, but is compared with True",
+        "flag == 1": "the attribute flag is true or false, but is compared with 1. Fix: write flag == True",
         "flag < True": "flag is compared with true or false by order",
         "kind == words": "the attributes kind and words are of different types",
         "kind": "the attribute kind is not true or false",

@@ -27,7 +27,7 @@ def test_ratings_with_times_are_no_grades(delimiter: str, tmp_path: Path) -> Non
     path.write_text("".join(delimiter.join(map(str, row)) + "\n" for row in RATINGS))
     with pytest.raises(InputError, match="user item rating time") as caught:
         Qrels.read(path)
-    _, _, command = caught.value.fix.partition("keep the first three: ")
+    _, _, command = caught.value.fix.partition("keep the first three fields: ")
     command, _, _ = command.partition("; or ")
     subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=True)
     qrels = Qrels.read(tmp_path / "qrels.txt")

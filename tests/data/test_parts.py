@@ -158,7 +158,7 @@ def test_a_table_of_a_database_file_is_named_or_named_wrongly(tmp_path: Path) ->
         con.sql('CREATE SCHEMA s; CREATE VIEW s."odd "" name" AS SELECT 1; CREATE TABLE bm25 AS FROM given')
         con.sql("CREATE TABLE s.qrels AS SELECT query_id, doc_id, 1 AS relevance FROM given")
     for given_path in (path, path / "bm26", path / "s.bm25"):
-        with pytest.raises(InputError, match=r"name a table: .*/bm25, .*/s\.odd"):
+        with pytest.raises(InputError, match=r"use the name of a table: .*/bm25, .*/s\.odd"):
             runs_of(given_path)
     (run,) = runs_of(path / "bm25")
     assert (run.name, run.where) == ("bm25", f"{path}/bm25")

@@ -144,7 +144,7 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
         ("a.jsonl", b'{"id": 1.5, "text": "x"}\n', "use texts or integers as ids"),
         ("a.json", b"[1]", "not a document"),
         ("a.json", b'{\n"a": 3}', "must be text or an object"),
-        ("a.csv", b"id,year\na,1999\n", "no text among its columns id, year"),
+        ("a.csv", b"id,year\na,1999\n", "no text among the columns id, year"),
         ("a.csv", b"name of it\nx\n", "no document id"),
         ("a.tsv", b"a\tb\tc\td\te\n", "no document id"),
         ("a.tsv", b"a\tb\nc\n", r"a.tsv:2: each line must have 2 fields like the first, got 1"),
@@ -155,7 +155,7 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
         ("a.trec", b"<DOC><DOCNO>1</DOCNO>\n<DOC><DOCNO>2</DOCNO></DOC>\n", r"a.trec:1: a <DOC> without </DOC>"),
         ("a.trec", b"<DOC><DOCNO>1</DOCNO></DOC>\n</DOC>\n", r"a.trec:1: a </DOC> without <DOC>"),
         ("a.trec", b"<DOCS>\n<DOC>\n<DOCNO> </DOCNO></DOC>\n", r"a.trec:2: a document has no id"),
-        ("a.trec", b"<DOC>" + b"x\n" * (9 << 20), r"a document of more than 16,777,216 bytes"),
+        ("a.trec", b"<DOC>" + b"x\n" * (9 << 20), r"this document has more than 16,777,216 bytes"),
         ("a.jsonl.gz", gzip.compress(b'{"id": "1", "text": "x"}\n' * 100)[:-20], "truncated"),
     ],
 )

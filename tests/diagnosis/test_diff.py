@@ -270,5 +270,5 @@ def test_texts_of_files(tmp_path: Path, name: str, content: str) -> None:
 
 def test_a_file_without_texts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("docid,length\na,3\n")
-    with pytest.raises(InputError, match="no text among its columns"):
+    with pytest.raises(InputError, match="no text among the columns"):
         diff({"q": {"a": 1}}, {"q": ["a"]}, {"q": ["b", "a"]}, texts=tmp_path / "d.csv")

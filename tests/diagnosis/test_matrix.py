@@ -174,7 +174,7 @@ def test_given_scores_baseline_and_cuts() -> None:
         ({"y": "R@20"}, "both axes are R@20"),
         ({"y": "NumRelRet"}, "has no mean over topics"),
         ({"y": "GMAP"}, "has no mean over topics"),
-        ({"y": "Unjudged@10"}, "higher is not better"),
+        ({"y": "Unjudged@10"}, "higher values of .* are not better"),
     ],
 )
 def test_invalid_input(options: dict[str, object], reason: str) -> None:
@@ -270,7 +270,7 @@ def test_many_runs_are_summed_up() -> None:
     assert rows["new"][4].mark == "*"
     assert (rows["old"][4], rows["run1"][6]) == ("-", "+0.0000")
     assert rows["new"][-4:] == ("0", "1", "0", "2")  # healthy, ranking (low), coverage, both (gone, few=false)
-    assert "summary of 6 runs without CIs" in text
+    assert "summary of 6 runs; for CIs, use --per-run" in text
     assert (
         "nDCG@10: of the other 5 runs, 1 are significantly lower than old, and 0 significantly"
         " higher (Holm over 10 tests)."

@@ -279,7 +279,7 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
         ({"rel": math.nan}, "above 0, got nan"),
         ({"rel": 9}, "grade 9 or higher: the highest grade is 2"),
         ({"limit": -1}, "limit must be an integer of at least 0"),
-        ({"kinds": "wrong"}, "no kind 'wrong'"),
+        ({"kinds": "wrong"}, "unknown kind of label: 'wrong'"),
         ({"kinds": ()}, "`kinds` is empty"),
         ({"ties": "rank"}, "the run has no rank column"),
     ],
@@ -435,7 +435,7 @@ def test_more_that_does_not_fit(tmp_path: Any) -> None:
     several = judged.Qrels.of([{"query_id": "q1", "doc_id": "a", "iteration": i, "relevance": 1} for i in "12"])
     with pytest.raises(InputError, match="several labels"):
         apply_review(several, [row])
-    with pytest.raises(InputError, match="no reviewed labels"):
+    with pytest.raises(InputError, match="contains no reviewed labels"):
         apply_review(QRELS, 3)
     path = tmp_path / "form.tsv"
     path.write_bytes(b"query_id\tdoc_id\tnew_grade\nq1\ta\t\xff\n")

@@ -291,7 +291,7 @@ def test_measures_that_cannot_be_split_are_refused(name: str, reason: str) -> No
 def test_which_topics_count() -> None:
     assert sample_stages(topics="both").query_ids == ("a", "b", "d")
     assert sample_stages(topics="both", baseline={"a": ["d1"], "q": ["x"]}).query_ids == ("a",)
-    with pytest.raises(InputError, match="must be qrels or both, got 'run'"):
+    with pytest.raises(InputError, match="must be 'qrels' or 'both', got 'run'"):
         sample_stages(topics="run")
     with pytest.raises(InputError, match="no topic in common"):
         stages(QRELS, {"z": ["d"]})

@@ -119,8 +119,8 @@ def test_what_is_not_known_is_no_zero() -> None:
         assert (row.front, row.costs["ms"], row.cost_change["ms"]) == (None, None, None)
     rows = {row[0]: row for row in result.table().grid().rows}
     assert rows["mid"][3:] == ("-", "-", "-")
-    assert "runs without all costs, which are not placed on the front: luck, mid, bad" in result.warnings
-    assert "Not placed, because ms is unknown: luck, mid, bad." in result.sentences
+    assert "runs not compared with the front, because a cost or the score is unknown: luck, mid, bad" in result.warnings
+    assert "Not compared with the front, because ms is unknown: luck, mid, bad." in result.sentences
 
 
 def test_more_of_some_costs_is_better() -> None:
@@ -259,10 +259,10 @@ def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
     """Against slow, mid loses a half of RR: for 80 requests a second more, and for 40 ms less."""
     costs = {"slow": {"ms": 50, "qps": 20}, "mid": {"ms": 10, "qps": 100}}
     from_slow = " ".join(SCORES.tradeoff(costs, baseline="slow", higher_is_better="qps").sentences)
-    assert "mid against slow: RR -0.5000 (95% CI [-0.500, -0.500]); ms -40 (0.0125 for one unit of ms);" in from_slow
-    assert "qps +80 (0.00625 for one unit of qps)." in from_slow
+    assert "mid against slow: RR -0.5000 (95% CI [-0.500, -0.500]); ms -40 (0.0125 RR per unit of ms);" in from_slow
+    assert "qps +80 (0.00625 RR per unit of qps)." in from_slow
     from_mid = " ".join(SCORES.tradeoff(costs, baseline="mid", higher_is_better="qps").sentences)
-    assert "ms +40 (0.0125 for one unit of ms); qps -80 (0.00625 for one unit of qps)." in from_mid
+    assert "ms +40 (0.0125 RR per unit of ms); qps -80 (0.00625 RR per unit of qps)." in from_mid
     table = SCORES.tradeoff(costs, baseline="slow", higher_is_better="qps").table().grid()
     assert table.header == ("run", "RR", "gain", "ms", "per ms", "qps", "per qps", "front")
     row = next(row for row in table.rows if row[0] == "mid")
@@ -372,7 +372,7 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         ("run,ms\na,fast\nb,2\n", r"the ms of run a, 'fast'"),
         ("run,ms\na,inf\n", "the ms of run a, 'inf'"),
         ("run,ms\na,1\na,2\n", "run a has two rows"),
-        ("ms,gb\n1,2\n", "no column run among ms, gb"),
+        ("ms,gb\n1,2\n", "no column 'run' among ms, gb"),
         ("run,cpu\na,fast\n", "no column has numbers"),
         ("run,ms,ms\na,1,2\n", "two columns are called 'ms'"),
         ('[{"run": "a", "ms": 1, "ms": 2}]', "the key 'ms' appears twice"),
@@ -380,7 +380,7 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         ("run,ms,gb\na,1_000,2\n", "1_000"),
         ("run;ms;gb\na;1,5;2\nb;2,5;3\n", "1,5"),
         ('[{"run": "a", "ms": 1e999}]', "1e999"),
-        ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields where 2"),
+        ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields, expected 2"),
         ('{"a": 3}', "run a: 3 is not a record"),
         ("[3]", "record 1: 3 is not a record"),
     ],
@@ -392,7 +392,7 @@ def test_refused_costs(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_other_costs_are_refused() -> None:
-    with pytest.raises(InputError, match="holds no costs"):
+    with pytest.raises(InputError, match="contains no costs"):
         Costs.of(3)
     assert SCORES.tradeoff({**COSTS, "other": {"ms": 1}}).warnings[-1] == "costs of runs that were not scored: other"
 

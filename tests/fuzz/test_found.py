@@ -118,7 +118,7 @@ def test_what_was_found_stays_fixed(
 def test_a_long_line_is_refused_in_the_middle_of_reading(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_bytes(b"short\n" + b"x" * 5000 + b"\nend\n")
-    with pytest.raises(InputError, match=r"long.txt:2: a line of more than 1,000 bytes"):
+    with pytest.raises(InputError, match=r"long.txt:2: this line has more than 1,000 bytes"):
         list(files.blocks(path, size=64, longest=1000))
     assert b"".join(files.blocks(path, size=64, longest=6000)) == path.read_bytes()
 

@@ -57,7 +57,7 @@ def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        (("--where", "size == 'x'"), "the attribute size is a number, and is compared with 'x'"),
+        (("--where", "size == 'x'"), "the attribute size is a number, but is compared with 'x'"),
         (("--where", "color == 'x'"), "no attribute 'color'"),
         (("--where", "size > 100"), "no topic satisfies 'size > 100'"),
         (("--where", "__import__('os')"), "is not supported in an expression"),

@@ -101,7 +101,7 @@ def test_a_plan_leaves_out_what_is_missing() -> None:
     assert [(pair.n, pair.left_out) for pair in found.pairs] == [(5, 0), (4, 1), (4, 1)]
     variances = [pair.sd**2 for pair in found.pairs]
     assert found.sd**2 == pytest.approx((4 * variances[0] + 3 * variances[1] + 3 * variances[2]) / 10)
-    assert f"from {found.range[0]:.3f} to {found.range[1]:.3f}." in found.sentence
+    assert f"detectable difference is {found.range[0]:.3f} to {found.range[1]:.3f}." in found.sentence
 
 
 def test_the_pooled_deviation_is_that_of_the_two_way_anova() -> None:

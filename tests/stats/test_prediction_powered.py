@@ -112,9 +112,12 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
 @pytest.mark.parametrize(
     ("worth", "said"),
     [
-        (None, "too little data to estimate the value of the predictions in addition to 25 known values"),
-        ((0.0, 7.4), "the predictions are worth none of the 25 known values (up to 7 are not ruled out)"),
-        ((0.1, 7.4), "the predictions are worth 3 known values more [0, 7], beside 25"),
+        (None, "there are too few data to estimate what the predictions add to the 25 known values"),
+        ((0.0, 7.4), "the predictions add no significant information to the 25 known values (upper limit: 7)"),
+        (
+            (0.1, 7.4),
+            "the predictions add as much information as 3 more known values [0, 7] would add to the 25 known values",
+        ),
     ],
 )
 def test_sentences_of_what_predictions_are_worth(worth: tuple[float, float] | None, said: str) -> None:

@@ -125,7 +125,7 @@ def test_what_is_missing_is_left_out() -> None:
     for function in (kendall_tau, tau_ap, spearman):
         for size in (0, 1):
             nothing = function(np.zeros(size), np.zeros(size))
-            assert nothing.sentence.endswith("is undefined: fewer than two items are ranked by both.")
+            assert nothing.sentence.endswith("is undefined: the rankings have fewer than two items in common.")
 
 
 def test_many_things_are_counted_in_parts() -> None:

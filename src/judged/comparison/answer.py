@@ -294,7 +294,7 @@ class Comparison(AnswerOfScores):
         if system_count > 2:
             visible_rows = len(pairs) if len(pairs) <= _MAX_PAIRS else min(_MAX_PAIRS, system_count - 1)
             table, hidden_rows = self.pair_table(compared.name), range(visible_rows, len(pairs))
-            more_text = f"; {counted(len(hidden_rows), 'more pair')} (--pairs)" if hidden_rows else ""
+            more_text = f"; {counted(len(hidden_rows), 'more pair')}: use --pairs" if hidden_rows else ""
             blocks.append(replace(table.take(range(visible_rows)), note=table.note + more_text))
             # collapsed instead of omitted: `--pairs` and pages show all rows
             blocks += [replace(table.take(hidden_rows), folded=True)] if hidden_rows else []

@@ -35,6 +35,13 @@ JOINT_TESTS = {
 """Joint tests of all systems. Each corrects for its own comparisons; no correction is applied."""
 
 AGAINST_BASELINE = ("dunnett", "randomized-dunnett")
+_CORRECTIONS = {
+    "bonferroni": "Bonferroni",
+    "holm": "Holm",
+    "hochberg": "Hochberg",
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+}
 _FAMILY_WISE = ("bonferroni", "holm", "hochberg")
 _MAX_TOPICS_FOR_MANY_RESAMPLES = 300  # with more topics, 100,000 resamples of many runs take seconds
 _ANALYTIC_TESTS = ("t", "wilcoxon", "sign", "bounded", "bayes", "tukey", "nemenyi", "dunnett")
@@ -195,6 +202,11 @@ def _sensitivity_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
         yield Note("sensitive", f"sensitive to a few topics ({len(names)} of {count}): {first_few(names)}")
 
 
+def correction_name(correction: str) -> str:
+    """Return the name of a correction as written in text."""
+    return _CORRECTIONS.get(correction, correction)
+
+
 def has_too_few_topics(pair: Pair, family: int, choices: Choices) -> bool:
     """Return whether a pair has too few topics for any difference to pass the strictest step of its correction."""
     difference = pair.result
@@ -211,7 +223,8 @@ def describe_least_p(difference: Difference, family: int, choices: Choices, *, a
     least = smallest_p(difference.n, difference.test, resamples=_UNLIMITED, differing=difference.differing)
     corrected = exception = ""
     if least <= choices.alpha * (1 + ROUNDING):  # significant before the correction, not after it
-        corrected = f", or below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
+        correction = correction_name(choices.correction)
+        corrected = f", or below {min(least * family, 1.0):.2g} after {correction} for {family} comparisons"
         is_strict = choices.correction == "bonferroni" or (all_pairs and choices.correction == "holm")
         exception = "" if is_strict else ", unless other comparisons are significant"
     differing = f"differences on only {difference.differing} of " if difference.differing < difference.n else ""
@@ -228,6 +241,6 @@ def _resamples_note(measures: Sequence[MeasureComparison], choices: Choices) -> 
     if is_sampled and is_divided and not choices.is_joint_test and least > choices.alpha:
         text = (
             f"with {choices.resamples} resamples and {family} comparisons, p cannot be below {least:.2g} after"
-            f" {choices.correction}; use at least {math.ceil(family / choices.alpha)} resamples"
+            f" {correction_name(choices.correction)}; use at least {math.ceil(family / choices.alpha)} resamples"
         )
         yield Note("too-few-resamples", text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from judged.comparison.choices import JOINT_TESTS
+from judged.comparison.choices import JOINT_TESTS, correction_name
 from judged.results import NUMBER, TEXT, Column, Show, Table, columns_of, number
 from judged.results.decimals import counted, decimal, format_distinct, p_text
 from judged.stats.inputs import ROUNDING, topics_text
@@ -36,13 +36,6 @@ def _ratio(digits: int = 3) -> Show:
 
 
 DIFFERENCE, RATIO = _difference(), _ratio()
-_CORRECTIONS = {
-    "bonferroni": "Bonferroni",
-    "holm": "Holm",
-    "hochberg": "Hochberg",
-    "bh": "Benjamini-Hochberg",
-    "by": "Benjamini-Yekutieli",
-}
 
 
 class ClaimWording(NamedTuple):
@@ -118,11 +111,6 @@ def format_level(level: float) -> str:
     digits = max(0, 1 - math.floor(math.log10(miss_percent) + 1e-9))
     text = f"{100 - miss_percent:.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if digits else text}%"
-
-
-def correction_name(correction: str) -> str:
-    """Return the name of a correction as written in text."""
-    return _CORRECTIONS.get(correction, correction)
 
 
 @dataclass(frozen=True)
@@ -412,7 +400,7 @@ def describe_test(choices: Choices, pairs: Sequence[Pair]) -> str:
     elif replaced_count:
         name = f"{name} (paired randomization test for {replaced_count} of {len(pairs)} pairs)"
     if choices.test != "ratio" and any(pair.is_ratio for pair in pairs):
-        name += " (of ratios for geometric means)"
+        name += " (geometric means are compared by their ratio)"
     if not resamplings:
         return name
     if all(exact for _, exact in resamplings):

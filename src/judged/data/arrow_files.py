@@ -160,7 +160,7 @@ class ParquetRows(UnnumberedRows):
         try:
             table = canonical_table(pa.Table.from_batches([batch]), "run", self.where)
         except InputError as error:
-            problem = f"counted from row {first_row:,}: {error.problem}" if first_row else error.problem
+            problem = f"in the block that starts at row {first_row:,}: {error.problem}" if first_row else error.problem
             raise InputError(problem, fix=error.fix, path=self.where, rule=error.rule) from None
         return to_record_batch(table.select([name for name in columns if name in table.column_names]))
 

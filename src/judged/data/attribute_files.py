@@ -80,7 +80,7 @@ def typed_attributes(table: Table, id_name: str, where: str) -> Table:
     id_position = find_id_column(names, id_name)
     if id_position is None:
         raise InputError(
-            f"no {id_name} among its columns {', '.join(names)[:80]}",
+            f"no {id_name} among the columns {', '.join(names)[:80]}",
             fix=f"name the columns in the first line, including {id_name}",
             path=where,
         )
@@ -234,7 +234,7 @@ def _table_of_records(
         prefix = f"record {count + 1}: " if line is None else ""
         if not key:
             problem = f"{prefix}no {id_name} among the fields {', '.join(record)[:80]}"
-            raise InputError(problem, fix=f"name a field {id_name}", path=where, line=line)
+            raise InputError(problem, fix=f"use a field named {id_name}", path=where, line=line)
         for name, value in record.items():
             if name == key:
                 continue

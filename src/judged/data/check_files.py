@@ -345,7 +345,7 @@ def text_format_findings(rows: TextRows) -> list[Finding]:
         findings.append(Finding("info", rows.where, None, "crlf", problem, "", crlf_count))
     if apostrophe_count:
         problem = "an apostrophe before = + - @ or ' marks text for spreadsheets; the apostrophe is removed"
-        fix = "write two apostrophes where an id begins with one"
+        fix = "if an id begins with an apostrophe, write two apostrophes"
         findings.append(Finding("info", rows.where, None, "apostrophe", problem, fix, apostrophe_count))
     if last_byte and last_byte not in b"\r\n":
         problem = "the last line has no line end; this has no effect if the line is complete"

@@ -76,7 +76,7 @@ def check_grades(rows: CheckedRows) -> Iterator[Finding]:
         problem = (
             f"{counted(len(small_rows), 'grade')} between 0 and 1 count as not relevant in binary measures such as AP"
         )
-        fix = f"set a lower level with --rel, such as {values[small_rows].min():g}"
+        fix = f"set a lower relevance threshold with --rel, such as {values[small_rows].min():g}"
         yield rows.finding("warning", "grades-below-1", problem, fix, count=len(small_rows), row=int(small_rows[0]))
     huge_rows = np.flatnonzero(np.isfinite(values) & (values > _HUGE_GRADE))
     if len(huge_rows):
@@ -410,8 +410,8 @@ def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterato
             np.unique(groups.topic[mask]) for mask in (is_mixed, is_mixed & (groups.rank <= _TOP_RANKS))
         )
         problem = (
-            f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}, in"
-            f" {len(top_topics)} of them among the first {_TOP_RANKS}, where the order of ties changes scores"
+            f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}, and in"
+            f" {len(top_topics)} of these topics within the top {_TOP_RANKS}, where their order changes the measures"
         )
         fix, first_row = "use judged evaluate --ties bounds to see the effect", int(groups.order[is_mixed].min())
         yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

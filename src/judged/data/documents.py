@@ -32,8 +32,8 @@ class AttributeTable:
 
     def __post_init__(self) -> None:
         if self.id_name not in self.table.column_names:
-            problem = f"no {self.id_name} among its columns {', '.join(self.table.column_names)}"
-            raise InputError(problem, fix=f"name a column {self.id_name}", path=self.where)
+            problem = f"no {self.id_name} among the columns {', '.join(self.table.column_names)}"
+            raise InputError(problem, fix=f"use a column named {self.id_name}", path=self.where)
         check_unique_ids(self.table, self.id_name, self.where)
 
     @classmethod
@@ -162,8 +162,10 @@ class Documents(AttributeTable):
             If there is no such column, or a document has no value in it.
         """
         if name not in self.names:
-            names = ", ".join(self.names) or "nothing"
-            raise InputError(f"no column {name!r} (there is {names})", fix=f"add a column {name}", path=self.where)
+            names = ", ".join(self.names) or "none"
+            raise InputError(
+                f"no column {name!r}: the columns are {names}", fix=f"add a column {name}", path=self.where
+            )
         values = self.table[name].take(pc.index_in(docs, value_set=self.table["doc_id"].combine_chunks()))
         if values.null_count:
             missing = docs.filter(pc.is_null(values).combine_chunks())

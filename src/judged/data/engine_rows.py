@@ -204,8 +204,8 @@ class EngineRows(UnnumberedRows):
         del progress
         if not self.table.engine.fetches:
             raise NotFetchedError(
-                "this requires every returned document, but only judged documents are fetched from a cluster",
-                fix="leave it out; or fetch the rows of the run and use them as a data frame",
+                "the calculation requires all returned documents, but only judged documents are fetched from a cluster",
+                fix="leave the calculation out, or fetch the rows of the run and use them as a data frame",
                 path=self.where,
             )
         columns_sql = ", ".join(
@@ -269,8 +269,8 @@ class TableInFile(DuckdbTable):
         qualified_name = (schema or "main", table)
         if qualified_name not in tables:
             names = [f"{path}/{table if schema == 'main' else f'{schema}.{table}'}" for schema, table in tables]
-            fix = f"name a table: {', '.join(sorted(names)[:20])}" if names else "create a table in it"
-            problem = f"the database has no table {name!r}" if name else "this is a database of DuckDB"
+            fix = f"use the name of a table: {', '.join(sorted(names)[:20])}" if names else "create a table in it"
+            problem = f"the database has no table {name!r}" if name else "this is a DuckDB database, not a table"
             raise InputError(problem, fix=fix, path=str(path))
         self._restrict()
         try:
@@ -278,7 +278,7 @@ class TableInFile(DuckdbTable):
         except duckdb.Error as error:
             summary = str(error).split("\n", 1)[0]
             raise InputError(
-                f"DuckDB: {summary}", fix="name a table, or a view that reads no files", path=self.where
+                f"DuckDB: {summary}", fix="use a table, or a view that reads no files", path=self.where
             ) from None
         super().__init__(relation)
 

@@ -85,7 +85,7 @@ class Expression:
         if not self.text.strip():
             return [], lambda attributes: np.ones(len(attributes), dtype=np.bool_)
         if len(self.text) > _MAX_LENGTH:
-            problem = f"an expression may have {_MAX_LENGTH} characters, got {len(self.text)}"
+            problem = f"an expression may have at most {_MAX_LENGTH} characters, got {len(self.text)}"
             raise InputError(problem, fix="write a shorter expression, or store the result as an attribute")
         try:
             tree = _parse(self.text.strip())
@@ -288,7 +288,7 @@ def _value_predicate(name: str, kind: str, test: Callable[[Any], Any], constants
             return np.asarray(test(values), dtype=np.bool_) & is_present
         except TypeError:
             problem = f"the attribute {name} contains several texts, which have no order"
-            raise InputError(problem, fix=f"write {name} == 'one of them'") from None
+            raise InputError(problem, fix=f"compare it with one text: {name} == 'text'") from None
 
     return [name], mask
 
@@ -306,14 +306,16 @@ def _check_comparable(name: str, kind: str, constant: Constant) -> None:
     if kind != ("b" if isinstance(constant, bool) else "O" if isinstance(constant, str) else "f"):
         literal = repr(constant) if isinstance(constant, (str, bool)) else f"{constant:g}"
         raise InputError(
-            f"the attribute {name} is {_KINDS[kind]}, and is compared with {literal}",
+            f"the attribute {name} is {_KINDS[kind]}, but is compared with {literal}",
             fix=f"write {name} == " + {"b": "True", "O": "'a text in quotes'", "f": "3"}[kind],
         )
 
 
 def _check_kind(name: str, kind: str, required: str) -> None:
     if required and kind != required:
-        raise InputError(f"the attribute {name} is not {_KINDS[required]}", fix=f"compare it: {name} == ...")
+        raise InputError(
+            f"the attribute {name} is not {_KINDS[required]}", fix=f"compare it with a value: {name} == ..."
+        )
 
 
 def _to_sql(node: ast.expr, kinds: Mapping[str, str]) -> str:

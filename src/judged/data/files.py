@@ -121,7 +121,7 @@ def opened(path: str | Path, progress: Callable[[int], None] | None = None) -> G
     except FileNotFoundError:
         raise InputError("there is no such file", fix="check the path", path=str(path), rule=NO_CONTENT) from None
     except IsADirectoryError:
-        raise InputError("this is a folder", fix="name a file in it", path=str(path), rule=NO_CONTENT) from None
+        raise InputError("this is a folder", fix="use a file in this folder", path=str(path), rule=NO_CONTENT) from None
     except PermissionError:
         raise InputError(
             "permission to read this file is denied", fix="check its permissions", path=str(path), rule=NO_CONTENT
@@ -187,7 +187,7 @@ def _long_line_error(path: str | Path, longest: int, offset: int) -> InputError:
         while offset > 0 and (chunk := file.read(min(offset, BLOCK))):
             line += chunk.count(b"\n")
             offset -= len(chunk)
-    problem = f"a line of more than {longest:,} bytes"
+    problem = f"this line has more than {longest:,} bytes"
     return InputError(problem, fix="check that this is the right file and has line ends", path=str(path), line=line)
 
 

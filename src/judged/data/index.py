@@ -54,12 +54,12 @@ def format_value(value: Any) -> str:
     """Format a value for an error message, shortened to 60 characters.
 
     >>> format_value("a" * 99)[-5:], format_value(10**5000)
-    ('aa...', 'a number of thousands of digits')
+    ('aa...', 'a number with thousands of digits')
     """
     try:
         text = repr(value)
     except ValueError:
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
 
 
@@ -79,7 +79,7 @@ def id_column(column: Any, name: str) -> Any:
     if not any(is_type(kind) for is_type in _ID_TYPES):
         raise InputError(
             f"the column {name} must contain texts or integers, got {kind}",
-            fix=f"use texts or integers as ids: cast {name} before ids such as 007 are converted to numbers",
+            fix=f"use texts or integers as ids: cast {name} to text before ids such as 007 are converted to numbers",
         )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()

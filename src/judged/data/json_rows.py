@@ -276,7 +276,7 @@ def _find_columns(
         raise location.error(f"no {' or '.join(sorted(missing))} among the fields {', '.join(keys)[:80]}", fix)
     if previous and set(key_by_name) != set(previous):
         differences = ", ".join(sorted(set(key_by_name) ^ set(previous)))
-        raise location.error(f"this record differs from the previous records in {differences}", fix)
+        raise location.error(f"this record has other fields than the previous records: {differences}", fix)
     return key_by_name
 
 

@@ -286,7 +286,7 @@ def looks_like_qrels(rows: Sequence[Sequence[str]]) -> str:
         if iteration in _ITERATIONS:
             return f"4 fields, the second of them {iteration!r}"
         if not any(_is_whole(row[2]) for row in rows) and all(is_number(row[3]) for row in rows):
-            return "4 fields, the third of them no rank and the last a number"
+            return "4 fields, the third of them not a rank and the last a number"
         if _has_repeated_pairs(rows) and all(row[3] in _GRADES for row in rows):
             return "4 fields, the last of them a small whole number"
     if width == 3 and all(row[2] in _GRADES for row in rows) and not ranks_count_up(rows) and _has_ties(rows):

@@ -85,7 +85,7 @@ def check_score_column(names: tuple[str, ...], columns: tuple[str, ...], kind: K
     if kind == "run" and unknown and not {"score", "rank", "relevance"} & set(names):
         raise InputError(
             f"no column score or rank among {', '.join(columns)}",
-            fix=f"rename the column with the scores to score; for a set, remove {', '.join(unknown)}",
+            fix=f"rename the column with the scores to 'score'; for a set without ranking, remove {', '.join(unknown)}",
             path=where,
             rule="unknown-header",
         )
@@ -99,7 +99,7 @@ def with_scores(table: Table, kind: Kind, where: str) -> Table:
             return table.append_column("score", pc.negate(table["rank"].cast(pa.float64())))
         if "relevance" in columns:
             raise InputError(
-                "this looks like qrels, not like a run: a relevance and no score",
+                "this looks like qrels, not like a run: it has a relevance, but no score",
                 fix="swap the two inputs, or name the column of scores 'score'",
                 path=where,
                 rule="looks-like-qrels",

@@ -102,7 +102,7 @@ def _delimited(text: str, where: str) -> Iterator[Record]:
             continue
         if len(row) > len(header):
             problem = f"{len(row)} fields, expected {len(header)}"
-            fix = "write the columns of the header in all rows"
+            fix = "write as many fields as the header in all rows"
             raise InputError(problem, fix=fix, path=where, line=reader.line_num)
         cells = [*map(csv_text, row), *[""] * (len(header) - len(row))]  # spreadsheets omit trailing empty cells
         yield reader.line_num, dict(zip(header, cells, strict=True))

@@ -72,7 +72,7 @@ _UNSUPPORTED = {
     b"PK\x03\x04": ("this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV", "not-text"),
     b"SQLite format 3": (
         "this is an SQLite database",
-        "export the table as CSV or Parquet; of a store of labels, make qrels: judged labels qrels",
+        "export the table as CSV or Parquet; if it is a store of labels, create qrels with 'judged labels qrels'",
         "not-text",
     ),
 }
@@ -220,7 +220,7 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
 def _check_columns(sample: _Sample, layout: Layout) -> Layout:
     if missing := missing_columns(layout.names, sample.kind):
         raise sample.error(
-            f"the header names no column {' or '.join(sorted(missing))}",
+            f"the header has no column {' or '.join(sorted(missing))}",
             "name the columns query_id, doc_id, relevance; if the file is a run, use it as a run",
             "unknown-header",
         )
@@ -333,7 +333,7 @@ def _check_rank_field(sample: _Sample, rows: list[list[str]], layout: Layout) ->
     if text := next((text for text in texts if text.strip("-._*?/") and text.lower() not in _MISSING_NUMBERS), ""):
         raise sample.error(
             f"the rank {text!r:.60} is not a number: ids may contain spaces, or the fields may be in another order",
-            "write tabs between the fields and --run-format tsv, or a first line that names the columns",
+            "separate the fields by tabs and use --run-format tsv, or write the column names in the first line",
             "bad-rank",
         )
 
@@ -366,7 +366,7 @@ def _check_kind(sample: _Sample, rows: list[list[str]], delimiter: str) -> None:
         command = {"\t": "cut -f 1-3", ",": "cut -d , -f 1-3"}.get(delimiter, "awk '{print $1, $2, $3}'")
         raise sample.error(
             "the fields look like 'user item rating time', and would be read as 'query iteration doc grade'",
-            f"keep the first three: {command} {shlex.quote(sample.where)} > qrels.txt; or add a header line",
+            f"keep the first three fields: {command} {shlex.quote(sample.where)} > qrels.txt; or add a header line",
             "looks-like-ratings",
         )
 

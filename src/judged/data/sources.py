@@ -161,7 +161,7 @@ def expand_path(path: str | Path) -> list[str]:
         problem = "there is no file in this folder" if is_folder else "no file matches this pattern"
         raise InputError(problem, fix="check the path", path=text, rule=NO_CONTENT)
     if len(runs) > 1 and all(run.name.startswith("part-") for run in runs):
-        problem = "these are the parts of one table, and each would be a run"
+        problem = "these files are parts of one table, but each would be read as a run"
         raise InputError(problem, fix="use the folder with the parts", path=text)
     return list(map(str, runs))
 
@@ -189,9 +189,9 @@ def _find_qrels(folder: Path, kind: Kind) -> Path:
         if candidates:
             names = ", ".join(file.name for file in candidates[:8])
             raise InputError(
-                f"several files in qrels/: {names}", fix="name one of them", path=str(folder), rule=NO_CONTENT
+                f"several files in qrels/: {names}", fix="use one of these files", path=str(folder), rule=NO_CONTENT
             )
-    raise InputError("this is a folder", fix="name a file in it", path=str(folder), rule=NO_CONTENT)
+    raise InputError("this is a folder", fix="use a file in this folder", path=str(folder), rule=NO_CONTENT)
 
 
 def _parquet(path: Path, kind: Kind, where: str, max_rows: int | None = None) -> Table:

@@ -78,7 +78,7 @@ def translate_errors(where: str) -> Generator[None]:
             problem = f"the connection to Spark was lost: {lost[1]:.300}".rstrip(".")
             raise InputError(problem, fix="check that Spark Connect is running, and try again", path=where) from None
         summary = next((line.strip() for line in message.splitlines() if line.strip()), "the connection was lost")
-        fix = "name the table with its catalog and schema, or check the log of the server"
+        fix = "write the name of the table with its catalog and schema, or check the log of the server"
         raise InputError(f"Spark says: {summary:.300}".rstrip("."), fix=fix, path=where) from None
 
 

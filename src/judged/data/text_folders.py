@@ -37,7 +37,9 @@ def folder_texts(folder: Path, doc_ids: frozenset[str] | None) -> Iterator[tuple
     ]
     paths = [path for path in paths if path.is_file()]
     if not paths:
-        raise InputError("there is no file in this folder", fix="name a folder of documents", path=str(folder))
+        raise InputError(
+            "there is no file in this folder", fix="use a folder that contains documents", path=str(folder)
+        )
     path_by_id: dict[str, Path] = {}
     not_text: list[str] = []
     for path in paths:
@@ -50,7 +52,7 @@ def folder_texts(folder: Path, doc_ids: frozenset[str] | None) -> Iterator[tuple
         doc = name.with_suffix("").as_posix()
         if doc in path_by_id:
             problem = f"two files have the id {doc!r}: {path_by_id[doc].name} and {path.name}"
-            raise InputError(problem, fix="use names that differ without their extensions", path=str(folder))
+            raise InputError(problem, fix="use file names that differ not only in the extension", path=str(folder))
         path_by_id[doc] = path
         if b"\0" in head:
             not_text.append(path.name)
@@ -63,7 +65,9 @@ def folder_texts(folder: Path, doc_ids: frozenset[str] | None) -> Iterator[tuple
                 not_text.append(path.name)
     if not_text:
         problem = f"{len(not_text)} of {len(paths)} files are not UTF-8 text: {', '.join(not_text)[:80]}"
-        raise InputError(problem, fix="convert them, or move them to another folder", path=str(folder))
+        raise InputError(
+            problem, fix="convert these files to UTF-8 text, or move them to another folder", path=str(folder)
+        )
 
 
 _START = re.compile(rb"<DOC(?:\s[^<>]*)?>", re.IGNORECASE)
@@ -100,11 +104,13 @@ def trec_documents(file: Path, where: str) -> Iterator[tuple[str, str, str]]:
             yield _parse_document(document, where, line)
             line += document.count(b"\n")
         if len(buffer) > _MAX_DOCUMENT_BYTES:
-            problem = f"a document of more than {_MAX_DOCUMENT_BYTES:,} bytes"
+            problem = f"this document has more than {_MAX_DOCUMENT_BYTES:,} bytes"
             raise InputError(problem, fix="close every <DOC>", path=where, line=line)
     if start := _START.search(buffer):
         line += buffer.count(b"\n", 0, start.start())
-        raise InputError("a <DOC> without </DOC>", fix="close it, or fetch the file again", path=where, line=line)
+        raise InputError(
+            "a <DOC> without </DOC>", fix="close the element, or download the file again", path=where, line=line
+        )
 
 
 def _parse_document(document: bytes, where: str, line: int) -> tuple[str, str, str]:

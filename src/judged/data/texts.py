@@ -32,7 +32,7 @@ _ID_FIELD = re.compile(
 _COLUMNS_WITHOUT_HEADER = {2: (0, None, 1), 3: (0, 1, 2), 4: (0, 2, 3)}
 _MAX_ROW_BYTES = 1 << 26
 _MAX_CAPTION = 500  # characters
-_FIX = "name columns doc_id, title and text"
+_FIX = "use columns named doc_id, title and text"
 
 
 class Text(NamedTuple):
@@ -305,7 +305,7 @@ def _text_columns(names: list[str], where: str) -> tuple[str, str | None, str | 
     doc, title, text = (_first_known(names, known_names) for known_names in (_IDS, _TITLES, _TEXTS))
     if doc is None or (title is None and text is None):
         missing = "document id" if doc is None else "text"
-        raise InputError(f"no {missing} among its columns {', '.join(names)[:80]}", fix=_FIX, path=where)
+        raise InputError(f"no {missing} among the columns {', '.join(names)[:80]}", fix=_FIX, path=where)
     return doc, title, text
 
 

@@ -47,7 +47,7 @@ def parse_toml(text: str, path: str = "", tables: str = "[name] or [[name]]") ->
     """
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > _MAX_LINE_LENGTH:
-            problem = f"a line of more than {_MAX_LINE_LENGTH:,} characters"
+            problem = f"this line has more than {_MAX_LINE_LENGTH:,} characters"
             raise InputError(problem, fix="split or remove the line", path=path, line=number)
     try:
         document = tomllib.loads(text)

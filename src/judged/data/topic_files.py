@@ -55,7 +55,7 @@ def read_topic_records(path: Path, where: str, format: str | None = None) -> Top
 def _check_line_lengths(text: str, where: str) -> None:
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > _MAX_LINE_LENGTH:
-            problem = f"a line of more than {_MAX_LINE_LENGTH:,} characters"
+            problem = f"this line has more than {_MAX_LINE_LENGTH:,} characters"
             raise InputError(problem, fix="check that this is the right file", path=where, line=number)
 
 

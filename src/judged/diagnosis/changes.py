@@ -196,7 +196,7 @@ def regraded_runs_table(
     >>> scores = {"a": np.array([0.5, 1.0]), "b": np.array([1.0, 0.25])}
     >>> moved = regraded_runs_table(parse("AP"), scores, 0, {"a": 0.0, "b": 1.0})
     >>> moved.records()[0]["difference"], moved.note
-    (-0.25, 'Over all 2 topics, the AP of 1 of 2 runs changes. The largest change is that of a, from 0.7500 to 0.5000. \
+    (-0.25, 'The AP over all 2 topics changes for 1 of 2 runs. The largest change is that of a, from 0.7500 to 0.5000. \
 Runs that move up: b from rank 2 to 1.')
     """
     rows: list[dict[str, Any]] = []
@@ -227,7 +227,7 @@ Runs that move up: b from rank 2 to 1.')
         ("rank_after", COUNT, "Rank after"),
     )
     topics = len(next(iter(scores.values())))
-    note = f"Over all {counted(topics, 'topic')}, the {measure} of {len(moved)} of {counted(len(rows), 'run')} changes"
+    note = f"The {measure} over all {counted(topics, 'topic')} changes for {len(moved)} of {counted(len(rows), 'run')}"
     if moved:
         most = max(moved, key=lambda row: abs(row["difference"]))
         note += (

@@ -54,7 +54,7 @@ class Agreement:
         if self.interval is not None:
             within = f", {self.level:.0%} CI [{decimal(self.interval[0], 3)}, {decimal(self.interval[1], 3)}]"
         if self.interval is None or insufficiency(self.groups, "verdict"):
-            share = "there are too few data to compare this with chance agreement"
+            share = "there are too few data to compare the agreement with chance"
         elif self.interval[0] <= 0 <= self.interval[1]:
             share = "the data do not show agreement beyond chance"
         elif self.value < 0:
@@ -214,7 +214,7 @@ def _agreement(
         elif (n_varied := _varied_groups(included, group_codes)) < MIN_UNITS["verdict"]:
             note = (
                 f"only {n_varied} groups have a grade other than the most frequent grade, so there is no interval:"
-                f" with fewer than {MIN_UNITS['verdict']} such groups, its coverage is too low"
+                f" with fewer than {MIN_UNITS['verdict']} such groups, its coverage would be too low"
             )
         else:
             leave_one_out = leave_one_group_out(counts, n_groups, model)

@@ -57,7 +57,7 @@ class Simultaneous(ReadOnly):
             requirement = "no difference can be significant with so few permutations"
         return (
             f"{name} over {topics_text(self.n)}: {findings} with p <= {significance(self.level):g} for all {family}"
-            f" together ({requirement}). For the others, the data show neither a difference nor its absence."
+            f" together ({requirement}). For the other comparisons, the data show neither a difference nor its absence."
             f"{_note_text(self.note)}"
         )
 
@@ -206,7 +206,7 @@ class Anova(ReadOnly):
             f"Two-way ANOVA over {topics_text(self.n)}: systems explain {systems.eta_squared:.1%} of the variance of"
             f" scores, topics {self.topics.eta_squared:.1%}; test of equal system means:"
             f" F({systems.df}, {self.residual_df}) = {systems.f:.4g}, p {p_text(systems.p, None)}."
-            f" This does not show which systems differ.{_note_text(self.note)}"
+            f" The test does not show which systems differ.{_note_text(self.note)}"
         )
 
 
@@ -251,7 +251,7 @@ class Friedman(ReadOnly):
             f"Friedman's test over {topics_text(self.n)}: the concordance of topics on the order of systems is W = "
             f"{self.concordance:.3g} (0: no agreement, 1: complete agreement); test of equal ranks: "
             f"F({self.f_df[0]}, {self.f_df[1]}) = {self.f:.4g}, p {p_text(self.f_p, None)}. "
-            f"This does not show which systems differ.{_note_text(self.note)}"
+            f"The test does not show which systems differ.{_note_text(self.note)}"
         )
 
 
@@ -265,7 +265,7 @@ def _note_text(note: str) -> str:
 
 NO_VARIATION = "no p-value: at least two topics are required"
 NO_RESIDUAL = (
-    "every topic has the same differences: without residual variance, p is 0 for any difference; "
+    "the differences between systems are equal on all topics: without residual variance, p is 0 for any difference; "
     "use the randomized test instead"
 )
 UNEVEN = 1.2
@@ -330,8 +330,8 @@ class CompleteScores:
             return ""
         return (
             f"the differences of one system vary {self.unevenness:.1f} times as much as those of all systems; the test"
-            " assumes equal variances, and with unequal variances it has a false positive in 10% to 25% of families"
-            " instead of 5%; the randomization test with Holm's correction does not have this problem"
+            " assumes equal variances, and unequal variances cause a false positive in 10% to 25% of families of"
+            " comparisons instead of 5%; the randomization test with Holm's correction does not have this problem"
         )
 
 

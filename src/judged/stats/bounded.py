@@ -114,7 +114,9 @@ def bounded_mean(
     if x.ndim != 1 or not len(x) or np.isnan(x).any():
         raise InputError(f"`values` must be a list of numbers without NaN, got shape {x.shape}", fix="remove NaN")
     if not (math.isfinite(low) and math.isfinite(high) and low < high and low <= null <= high):
-        raise InputError(f"the bounds {low:g} and {high:g} must enclose {null:g}", fix="use low <= null <= high")
+        raise InputError(
+            f"the bounds {low:g} and {high:g} must enclose the null value {null:g}", fix="use low <= null <= high"
+        )
     tolerance = ROUNDING * max(abs(low), abs(high))
     if x.min() < low - tolerance or x.max() > high + tolerance:
         worst = x[np.argmax(np.maximum(low - x, x - high))]

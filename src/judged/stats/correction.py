@@ -28,10 +28,10 @@ _ROUNDING = 1e-12
 CORRECTIONS = {
     "none": "p-values without correction",
     "bonferroni": "p-values times the number of comparisons: controls the family-wise error rate",
-    "holm": "step-down Bonferroni (Holm 1979): the same guarantee, never less powerful",
-    "hochberg": "step-up Bonferroni (Hochberg 1988): for independent or positively dependent tests",
+    "holm": "step-down Bonferroni (Holm 1979): controls the same error rate, at least as powerful as Bonferroni",
+    "hochberg": "step-up Bonferroni (Hochberg 1988): controls the family-wise error rate under positive dependence",
     "bh": "Benjamini and Hochberg (1995): controls the false discovery rate under positive dependence",
-    "by": "Benjamini and Yekutieli (2001): the same under any dependence",
+    "by": "Benjamini and Yekutieli (2001): controls the false discovery rate under any dependence",
 }
 
 
@@ -290,7 +290,8 @@ class Discoveries(ReadOnly):
             )
         return (
             f"No topic has a significant loss at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
-            f" {self.n} lost and {self.gains} gained, and gains are too frequent at every size."
+            f" {topics_text(self.n)} lost and {self.gains} gained; for every size of loss, gains of this size are"
+            " too frequent."
         )
 
 

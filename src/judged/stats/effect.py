@@ -250,8 +250,8 @@ class Equivalence:
         if size > 1:
             return ""
         return (
-            f" This assumes that these {topics_text(self.n)} represent all topics: a difference of {size:.2g} or more"
-            f" on up to {share:.1%} of all topics may be missing from them."
+            f" This assumes that these {topics_text(self.n)} represent all topics: they may miss topics with a"
+            f" difference of {size:.2g} or more (up to {share:.1%} of all topics)."
         )
 
 

@@ -48,7 +48,7 @@ class IntervalMethod:
                 f"unknown interval method {self.name!r}", fix=f"use one of {', '.join(get_args(IntervalName))}"
             )
         if not 0 < self.level < 1:
-            fix = "use 0.95; the lowest relevant grade is `rel` (--rel)"
+            fix = "use 0.95, for example; to set the lowest relevant grade, use `rel` (--rel)"
             raise InputError(f"the confidence level must be between 0 and 1, got {self.level}", fix=fix)
         check_resampling(self.resamples, self.seed)
 

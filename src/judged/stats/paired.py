@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from judged.stats.results import Alternative
 
 TESTS = {
-    "randomization": "Fisher's randomization test: signs of differences flipped at random; interval by inverting it",
+    "randomization": "Fisher's randomization test: random signs of the differences; interval by inverting the test",
     "t": "Student's paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test: zero differences dropped; exact up to 100 topics, with ties too",
     "sign": "the sign test: wins against losses, ties dropped",
-    "bootstrap": "topics resampled, and shifted to a mean of 0; interval by inverting it",
-    "bca": "topics resampled: bias-corrected and accelerated interval, p by inverting it",
-    "studentized": "topics resampled: interval and p from the bootstrapped t statistic",
+    "bootstrap": "bootstrap test: topics resampled, mean difference shifted to 0; interval by inverting the test",
+    "bca": "BCa bootstrap of topics: bias-corrected and accelerated interval; p by inverting the interval",
+    "studentized": "studentized bootstrap of topics: interval and p from the resampled t statistic",
     "bounded": "test by betting on a bounded measure: valid for every distribution and number of topics",
     "ratio": "randomization test of the ratio of geometric means, as for GMAP",
     "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
@@ -258,10 +258,12 @@ def _replacement_note(name: str, n: int, differing: int, effective: float, is_co
     if holds_error_rate(name, n, differing):
         if effective >= (minimum := MIN_EFFECTIVE_DIFFERING.get(name, 0)):
             return ""
-        uneven = f"a few large differences dominate, as if {effective:.2g} topics had equal differences"
+        uneven = (
+            f"a few large differences dominate, as if only {effective:.2g} topics had differences, all of equal size"
+        )
         return f"{uneven}, and with fewer than {minimum}, {error}"
     observed = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
-    return f"{observed}, and with fewer than {MIN_DIFFERING[name]} that differ, {error}"
+    return f"{observed}, and with fewer than {MIN_DIFFERING[name]} such topics, {error}"
 
 
 def _constant_result(value: float, name: str, options: Options) -> PairedResult:

@@ -47,16 +47,15 @@ class PredictionPoweredMean:
     def sentence(self) -> str:
         """Value of the predictions in one sentence."""
         if self.worth_interval is None:
-            return (
-                f"there are too few data to estimate the value of the predictions in addition to {self.n} known values"
-            )
+            return f"there are too few data to estimate what the predictions add to the {self.n} known values"
         low, high = self.worth_interval
         if low <= 0:
             return (
                 f"the predictions add no significant information to the {self.n} known values (upper limit: {high:.0f})"
             )
         return (
-            f"the predictions are worth {self.worth:.0f} known values [{low:.0f}, {high:.0f}] in addition to {self.n}"
+            f"the predictions add as much information as {self.worth:.0f} more known values [{low:.0f}, {high:.0f}]"
+            f" would add to the {self.n} known values"
         )
 
 

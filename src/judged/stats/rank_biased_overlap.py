@@ -50,8 +50,8 @@ class Overlap:
             return "RBO is undefined: a ranking is empty."
         return (
             f"RBO (p = {self.p:g}) is {decimal(self.value, 3)}, with bounds {decimal(self.low, 3)} and"
-            f" {decimal(self.high, 3)}: rankings of {self.lengths[0]} and {self.lengths[1]} documents"
-            f" share {self.shared}."
+            f" {decimal(self.high, 3)}: the rankings of {self.lengths[0]} and {self.lengths[1]}"
+            f" documents have {self.shared} in common."
         )
 
 

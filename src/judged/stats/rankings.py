@@ -46,7 +46,7 @@ class Correlation:
         if math.isnan(self.value):
             return f"{self.name} is undefined: {self.note}."
         pairs = self.concordant + self.discordant + self.tied
-        ties = f", {self.tied} are tied in one ranking or both" if self.tied else ""
+        ties = f", {self.tied} are tied in at least one ranking" if self.tied else ""
         return (
             f"{self.name} is {decimal(self.value, 3)} over {self.n} ranked items: {self.discordant} of {pairs} pairs"
             f" {'is' if self.discordant == 1 else 'are'} in the opposite order{ties}."
@@ -178,7 +178,11 @@ def _correlation(name: str, value: float, n: int, left_out: int, pairs: tuple[in
     tied = n * (n - 1) // 2 - concordant - discordant
     note = ""
     if math.isnan(value):
-        note = "all items are tied in one of the two rankings" if n > 1 else "fewer than two items are ranked by both"
+        note = (
+            "all items are tied in one of the two rankings"
+            if n > 1
+            else "the rankings have fewer than two items in common"
+        )
     return Correlation(name, value, n, left_out, concordant, discordant, tied, note)
 
 
@@ -325,7 +329,7 @@ def _paired(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
         raise InputError(
-            f"both must have one score per topic, got shapes {x.shape} and {y.shape}", fix="pass equal lengths"
+            f"both systems must have one score per topic, got shapes {x.shape} and {y.shape}", fix="pass equal lengths"
         )
     in_both = ~(np.isnan(x) | np.isnan(y))
     return x[in_both], y[in_both]

@@ -212,7 +212,7 @@ class PowerPlan:
         )
         if self.systems > 2:
             low, high = (format_difference(limit) for limit in self.range)
-            text += f" Between two of the {self.systems} systems this difference is from {low} to {high}."
+            text += f" For pairs of the {self.systems} systems, the detectable difference is {low} to {high}."
         if self.topics_needed is not None:
             text += f" To detect {self.difference:g}, you need {topics_text(self.topics_needed)}."
         return text

@@ -94,30 +94,30 @@ def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
     """Return the sentence on the few topics that a verdict is sensitive to, given the names of `few_topics`.
 
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
-    >>> sensitive_sentence(sensitivity(old, new), ["t48"])
-    'Sensitive to a few topics (t48): the result may not hold for all values in the 95% CI of their share of topics.'
+    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:75]
+    'Sensitive to a few topics (t48): the result may not hold if such topics are'
     """
     names = ", ".join([*topics[:_MAX_NAMES], *["..."] * (len(topics) > _MAX_NAMES)])
     bounded_text = ""
     if not math.isnan(result.bounded_p):
-        bounded_text = f" The bounded test does not confirm it (p {p_text(result.bounded_p, None)})."
+        bounded_text = f" The bounded test does not confirm the result (p {p_text(result.bounded_p, None)})."
     return (
-        f"Sensitive to a few topics ({names}): the result may not hold for all values in the 95% CI of their share of"
-        f" topics.{bounded_text}"
+        f"Sensitive to a few topics ({names}): the result may not hold if such topics are more or less frequent, within"
+        f" the 95% CI of their share.{bounded_text}"
     )
 
 
 def missing_topics_sentence(result: Sensitivity) -> str:
     """Return the sentence on the topics that a sample may have missed, and that could reverse a verdict.
 
-    >>> missing_topics_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-63:]
-    'a mean difference below -0.65 on them would reverse the result.'
+    >>> missing_topics_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-70:]
+    'a mean difference below -0.65 on such topics would reverse the result.'
     """
     size = decimal(result.reversing_difference, 2, "+")
     return (
-        f"Up to {result.missed_share:.1%} of all topics may belong to a kind that is missing from these {result.n}: a"
-        f" mean difference {'below' if result.reversing_difference < 0 else 'above'} {size} on them would reverse the"
-        " result."
+        f"Up to {result.missed_share:.1%} of all topics may belong to a kind that is missing from these {result.n}"
+        f" topics: a mean difference {'below' if result.reversing_difference < 0 else 'above'} {size} on such topics"
+        " would reverse the result."
     )
 
 
@@ -338,10 +338,10 @@ class LeaveOneTopicOut:
             text = f"The difference is {verdict} regardless of which topic is removed."
         else:
             topics = _any_of(self.significance_topics, names)
-            text = f"Without {topics}, it would be {verdicts[not self.significant]} (alpha {self.alpha:g})."
+            text = f"Without {topics}, the difference would be {verdicts[not self.significant]} (alpha {self.alpha:g})."
         if self.significant and self.min_removals is not None:
             count = topics_text(self.min_removals)
-            text += f" Removing the {count} with the largest differences in its favor would reverse its sign."
+            text += f" Removing the {count} with the largest differences in this direction would reverse the sign."
         return text
 
 

@@ -133,7 +133,7 @@ def heterogeneity(
     total = float((centered**2).sum())
     if total == 0:
         return Heterogeneity(
-            0.0, 1.0, *_group_summaries(group_ids, sizes, means), 0.0, resamples, seed, "all topics are the same"
+            0.0, 1.0, *_group_summaries(group_ids, sizes, means), 0.0, resamples, seed, "all topics have the same value"
         )
     between = float((np.bincount(labels, centered) ** 2 / sizes).sum()) / total
     observed = float(_welch_f(labels[None, :], centered, sizes)[0])

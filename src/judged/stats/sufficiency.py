@@ -203,9 +203,9 @@ class Reliability:
             )
         )
         return (
-            f"Of the variance of the scores, {shares}. With these {topics_text(self.n)}, E rho^2 is "
+            f"Sources of the variance of the scores: {shares}. With these {topics_text(self.n)}, E rho^2 is "
             f"{_with_interval(self.generalizability)} and Phi {_with_interval(self.dependability)}; "
-            f"{self.target:g} requires {_format_topics(self.generalizability.topics_needed)} and "
+            f"a value of {self.target:g} requires {_format_topics(self.generalizability.topics_needed)} and "
             f"{_format_topics(self.dependability.topics_needed)} topics."
         )
 

@@ -83,7 +83,9 @@ def weighted_means(values: ArrayLike, weights: ArrayLike, method: IntervalMethod
     means[is_constant] = lowest[is_constant]  # removes the rounding error of the quotient
     rows = np.flatnonzero((n > 1) & ~is_constant)
     if method.name == "adjusted":
-        raise InputError("weighted means have no adjusted interval", fix="use the method t or bootstrap")
+        raise InputError(
+            "the interval method 'adjusted' is not available for weighted means", fix="use the method t or bootstrap"
+        )
     if method.name == "t":
         weighted_residuals = row_weights[rows] * (filled[rows] - means[rows, None])
         limits[rows] = _delta_method_limits(

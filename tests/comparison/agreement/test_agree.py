@@ -131,7 +131,7 @@ def test_all_the_same_grade() -> None:
     for row in (pair.kappa, pair.linear, pair.quadratic, pair.alpha):
         assert math.isnan(row.value)
         assert row.note == "all grades are the same, as expected by chance"
-    assert result.systems[0].sentence.endswith("tau_b is undefined: fewer than two items are ranked by both.")
+    assert result.systems[0].sentence.endswith("tau_b is undefined: the rankings have fewer than two items in common.")
 
 
 def test_fractional_grades_are_no_categories() -> None:

@@ -234,7 +234,7 @@ def test_forms() -> None:
 def test_the_caption_tells_of_what_is_there() -> None:
     rng = np.random.default_rng(5)
     none = scores_of({"a": rng.random(60)}).by_slice(slicing_of(["x", "y", "z"] * 20))
-    assert "no slice is better or worse than the other topics (permutation test" in none.text()
+    assert "no slice is significantly better or worse than the other topics (permutation test" in none.text()
     assert not set("†‡") & set(none.text())
     both = scores_of({"a": values()}).by_slice(slicing_of(HARD)).text().replace("\n", " ")
     assert "† significantly better, ‡ significantly worse than the other topics (" in both
@@ -270,10 +270,10 @@ def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     assert result.average("weighted by relevant documents", measure="R@5").value == pytest.approx(2 / 7)
     other = result.average("weighted by relevant documents", measure="R(rel=2)@5").value
     assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
-    text = next(warning for warning in result.warnings if "pooled" in warning)
+    text = next(warning for warning in result.warnings if "micro" in warning)
     assert text.startswith("the weights count documents of grade 1 or higher")
-    assert text.endswith("R(rel=2)@5 is not the value over all pooled documents")
-    assert not any("pooled" in warning for warning in scores.by_slice(result.slicing, ci="none").warnings)
+    assert text.endswith("for R(rel=2)@5, the weighted mean is not the micro-average")
+    assert not any("micro" in warning for warning in scores.by_slice(result.slicing, ci="none").warnings)
 
 
 def test_slices_of_sizes_that_add_up_are_not_taken_for_two_halves() -> None:

@@ -148,7 +148,7 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     result = scores_of(runs_with_effects(groups=groups)).compare_slices(slicing_of(groups))
     assert all(row.pair.result.exact for row in result.rows if row.pair)
     assert not result.overall.pairs[0].result.exact
-    test = "paired randomization test, 100000 resamples, seed 0, or exact if there are fewer arrangements; "
+    test = "paired randomization test, 100000 resamples, seed 0, or exact if there are fewer permutations; "
     assert result.caption.startswith(test)
     small = scores_of(runs_with_effects(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], min_topics=5))
     assert small.caption.startswith("paired randomization test, exact; ")
@@ -451,7 +451,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
     """Nine topics have a least p of 2^-8, five one of 2^-4 and six one of 2^-5, which Holm doubles at first."""
     for few, words in (
         (5, "p cannot be below 0.062: no difference"),
-        (6, "below 0.031, or below 0.062 after holm for 2"),
+        (6, "below 0.031, or below 0.062 after Holm for 2"),
     ):
         old = np.full(9 + few, 0.2)
         new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])

@@ -207,7 +207,7 @@ def test_invalid_traffic() -> None:
         ({"q1": "many"}, None, "the attribute traffic is not a number"),
         ({"q1": None}, None, "the attribute traffic is not a number"),
         ([1], None, "traffic must be counts or an attribute, got list"),
-        (table, None, "the column of traffic is not unique: a, b, kind"),
+        (table, None, "it is unclear which column contains the traffic: a, b, kind"),
         ("a", None, "traffic='a' requires attributes. Fix: pass attributes="),
         ("kind", table, "the attribute kind is not a number"),
         ("c", table, "no attribute 'c'. Fix: use one of a, b, kind"),

@@ -263,7 +263,8 @@ MISTAKES = {
         "gate.toml:7: [[slice]] 1: the slice 's' depends on first_relevant, an outcome of a run"
     ),
     CONFIG + TABLE.format("none.csv"): "gate.toml:6: [[guardrail]] 1: none.csv: there is no such file",
-    CONFIG + TABLE.format("topics.csv"): "gate.toml:6: [[guardrail]] 1: topics.csv: no column run among query_id, kind",
+    CONFIG
+    + TABLE.format("topics.csv"): "gate.toml:6: [[guardrail]] 1: topics.csv: no column 'run' among query_id, kind",
 }
 
 
@@ -313,7 +314,7 @@ def test_a_margin_for_a_measure_is_that_of_a_configuration(
     ("arguments", "message"),
     [
         (("-m", "RR"), "no margin is set"),
-        (("--margin", "0.02", "--config", "gate.toml"), "use one of them"),
+        (("--margin", "0.02", "--config", "gate.toml"), "use only one of the two"),
         (("--margin", "-1"), "margin is -1.0"),
         (("--margin", "0.1", "--margin-relative", "0.1"), "margin and margin_relative are both set"),
         (("-m", "NDCG10", "--margin", "0.1"), "did you mean nDCG@10"),

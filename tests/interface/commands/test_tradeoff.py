@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 FILES = ("tradeoff", "qrels.txt", "good.run", "fair.run", "--costs", "costs.csv")
-WARNED = "warning: costs of runs that were not scored: lost\nwarning: ignored cost columns without a number: where\n"
+WARNED = "warning: costs of runs that were not scored: lost\nwarning: ignored cost columns without numbers: where\n"
 
 
 def found(**options: object) -> object:

@@ -63,7 +63,7 @@ def test_sql_marks_what_the_mask_marks(text: str, rows: list[dict[str, Any]]) ->
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("speed > 3", "no attribute 'speed'"), ("kind > 3", "is a text, and is compared with 3"),
+    [("speed > 3", "no attribute 'speed'"), ("kind > 3", "is a text, but is compared with 3"),
      ("words in ('a', 'b')", "is a number"), ("kind", "is not true or false"),
      ("contains(words, 'a')", "is not a text"), ("words == kind", "different types")],
 )  # fmt: skip

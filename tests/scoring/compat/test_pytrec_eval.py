@@ -217,9 +217,7 @@ def test_calls_do_not_touch_one_another_or_their_input():
 
 @pytest.mark.parametrize("measures", [{5}, None, {b"map"}, 5, ["map", None]])
 def test_names_that_are_no_text(measures):
-    with pytest.raises(
-        MeasureError, match=r"a measure must be a name, got .*Fix: use strings, such as {'map', 'P_5'}"
-    ):
+    with pytest.raises(MeasureError, match=r"a measure must be a name, got .*Fix: use strings, such as {'map', 'P_5'}"):
         ours.RelevanceEvaluator({"q": {"a": 1}}, measures)
 
 

@@ -61,7 +61,7 @@ def test_a_comparison_counts_the_topics_of_the_condition() -> None:
         (KINDS, "knd == 'law'", "no attribute 'knd'. Fix: use one of kind, query_id."),
         (None, "kind == 'law'", "Fix: use one of query_id; or pass attributes= "),
         (KINDS, "kind == 'sport'", "no topic satisfies"),
-        (KINDS, "kind == 3", "is a text, and is compared with 3"),
+        (KINDS, "kind == 3", "is a text, but is compared with 3"),
     ],
 )
 def test_conditions_that_make_no_sense(attributes: Any, where: str, message: str) -> None:

@@ -255,7 +255,9 @@ def test_rules_about_order_and_judgments() -> None:
         "scores are compared as 32-bit numbers",
     ]
     assert [rule.score for rule in comparison.tool_scores[1].rules] == [0.5, 0.5]
-    assert comparison.tool_scores[2].rules[0].rule == "every judged document counts as relevant, regardless of its grade"
+    assert (
+        comparison.tool_scores[2].rules[0].rule == "every judged document counts as relevant, regardless of its grade"
+    )
 
 
 def test_forms() -> None:

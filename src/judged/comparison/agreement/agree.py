@@ -200,7 +200,7 @@ def agree(
     alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
     notes = [*_notes(judges, pairs), *judges.origins]
     if systems and own:
-        text = "The scores by each judge use all documents of this judge, so not only the grades differ."
+        text = "The scores by each judge use all documents of this judge: the documents and the grades differ."
         notes.append(Note("own-documents", text))
     if alpha.groups < MIN_GROUPS and alpha.interval is not None:
         text = f"With {alpha.groups} topics, CIs are too narrow if a grade is rare."

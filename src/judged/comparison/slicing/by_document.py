@@ -295,7 +295,7 @@ class ScoresByDocument(PartScores[GroupEstimate]):
         """Explanation of the rows, the lowest score of each run, and caveats."""
         sentences = [
             (
-                f"In each row, only documents of one {self.column} are relevant. Topics"
+                f"In each row, only documents of one {self.column} count as relevant. Topics"
                 " without such documents are excluded."
             )
         ]

@@ -342,7 +342,7 @@ class SliceComparison(Answer):
         small_note = f"{FEW}: too few topics, not tested"
         parts = (
             describe_test(choices, resampled or all_pairs)
-            + ", or exact if there are fewer arrangements" * bool(some_exact)
+            + ", or exact if there are fewer permutations" * bool(some_exact)
             + HALL * any(pair.result.test in {"randomization", "t", "ratio"} for pair in pairs),
             correction,
             f"{ALL}: the comparison without slices, with its own correction",
@@ -466,7 +466,7 @@ def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:
     sizes = sorted(pair.detectable for pair in pairs.values() if pair.detectable > 0)
     detectable = [decimal(size, 3) for size in sizes]
     limits = " to ".join(dict.fromkeys((*detectable[:1], *detectable[-1:])))
-    missed = f" There, differences below {limits} would often be missed." if detectable else ""
+    missed = f" On these slices, differences below {limits} would often be missed." if detectable else ""
     systems = f"between {rows[0].second} and {rows[0].first}"
     yield f"No significant difference in {measure} {systems} on {join_names(list(pairs))}.{missed}"
     tests = {name: pair.equivalence for name, pair in pairs.items() if pair.equivalence}

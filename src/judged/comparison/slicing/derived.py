@@ -47,7 +47,7 @@ MEANINGS = {
     "length": (_TEXTS, "text", f"number of words in bands: {', '.join(LENGTH.names)}"),
     "kind": (_TEXTS, "text", "form of the query: address, quoted, question, identifier, keywords"),
     "script": (_TEXTS, "text", "writing system of the query"),
-    "language": (_TEXTS, "text", "language of the query, detected from its few words"),
+    "language": (_TEXTS, "text", "language of the query, detected from its words"),
     "traffic_share": (_SEARCHES, "number", "share of the topic in all traffic"),
     "frequency": (_SEARCHES, "text", "head, torso, or tail by traffic"),
     OUTCOME: (
@@ -268,7 +268,7 @@ def _traffic_counts(traffic: Any, attributes: Attributes | None) -> dict[str, fl
         raise InputError(problem, fix="pass {query_id: count}")
     names = [name for name in traffic.names if str(traffic.column(name).type) == "double"]
     if _TRAFFIC not in traffic.names and len(names) != 1:
-        problem = f"the column of traffic is not unique: {', '.join(traffic.names) or 'no columns'}"
+        problem = f"it is unclear which column contains the traffic: {', '.join(traffic.names) or 'no columns'}"
         raise InputError(problem, fix="name the column of counts 'traffic'")
     return traffic.numbers(_TRAFFIC if _TRAFFIC in traffic.names else names[0])
 
@@ -319,7 +319,9 @@ def read_topic_attributes(
             table = Attributes.of(extra)
             if not set(table.query_ids) & set(result.query_ids):
                 example = repr(table.query_ids[0]) if len(table) else "none"
-                problem = f"no topic in common with the qrels: the first is {example}, not {result.query_ids[0]!r}"
+                problem = (
+                    f"no topic in common with the qrels: the first is {example}, in the qrels {result.query_ids[0]!r}"
+                )
                 raise InputError(problem, fix="use the same query ids", path=table.where)
             result = result.joined(table.over(result.query_ids))
     needed_names = {result.spelled(name) for name in needed} - {"query_id"}

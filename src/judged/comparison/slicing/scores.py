@@ -155,7 +155,7 @@ class SlicedScores(PartScores[SliceEstimate]):
             directions = {row.better for row in self.tested}
             texts = {True: f"{BETTER} significantly better", False: f"{WORSE} significantly worse"}
             marks = ", ".join(text for better, text in texts.items() if better in directions)
-            marks = marks or "no slice is better or worse"
+            marks = marks or "no slice is significantly better or worse"
             test = "permutation" if any(row.contrast and row.contrast.resamples for row in self.tested) else "Welch"
             correction = f", p corrected by Holm for {self.tests} tests" if self.tests > 1 else ""
             rule = f"{test} test{correction}, alpha = {1 - self.method.level:g}"

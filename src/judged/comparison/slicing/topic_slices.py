@@ -353,7 +353,7 @@ def as_slicing(source: Any) -> Slicing:
         table = repr(str(source)) if isinstance(source, (str, Path)) else "attributes"
         suggested = min(attributes.names, key=lambda name: len(attributes.column(name).unique()), default="kind")
         raise InputError(
-            f"`slicing` must be slices or a table with one attribute, got {len(attributes.names)}",
+            f"`slicing` must be slices or a table with one attribute, got {len(attributes.names)} attributes",
             fix=f"choose one of {', '.join(attributes.names)}: slice_topics({table}, {suggested!r})",
             path=attributes.where,
         )

@@ -195,7 +195,7 @@ class TopicDiff:
             grade = "unjudged" if row.grade is None else f"grade {row.grade:g}"
             parts.append(f"{row.doc_id} ({grade}), {movement}: {decimal(change, 4, '+')}")
         if self.below and self.below[0]:
-            parts.append(f"documents below rank {self.cutoff}, {decimal(self.below[0], 4, '+')}")
+            parts.append(f"documents at ranks deeper than {self.cutoff}: {decimal(self.below[0], 4, '+')}")
         return f": {'; '.join(parts)}" if parts else ""
 
 

@@ -256,16 +256,17 @@ class Disagreement(AnswerOfScores):
         if topic.sides[0] == topic.sides[1]:
             stronger_measure = self.measures[self.direction * topic.sides[0] < 0]
             lines.insert(
-                0, (f"Both measures prefer {self._system(topic.sides[0])}, {stronger_measure} by more standard errors.")
+                0,
+                f"Both measures prefer {self._system(topic.sides[0])}, but {stronger_measure} by more standard errors.",
             )
         title = f"{topic.query_id}: {topic.query}" if topic.query else topic.query_id
-        lines = lines or ["No known reason applies."]
+        lines = lines or ["No known reason explains the disagreement on this topic."]
         return Sentences(tuple(lines), f"reasons {topic.query_id}", title)
 
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
         kinds = {
-            "no preference of one measure": PALETTE[-1],
+            "at most one preference": PALETTE[-1],
             "same preference": PALETTE[0],
             "opposite preferences": PALETTE[1],
         }
@@ -309,7 +310,7 @@ class Disagreement(AnswerOfScores):
             texts.append(
                 f"The orders of {tau.n} systems by {measure} and {other_measure} have tau = {decimal(tau.value, 3)} and"
                 f" tau_AP = {decimal(self.orders.tau_ap.value, 3)}: {tau.discordant} of"
-                f" {tau.concordant + tau.discordant + tau.tied} pairs are swapped."
+                f" {tau.concordant + tau.discordant + tau.tied} pairs of systems have opposite orders."
             )
         if self.auto_selected:
             texts.append(
@@ -323,11 +324,11 @@ class Disagreement(AnswerOfScores):
         neither = sum(topic.sides == (0, 0) for topic in self.topics)
         texts.append(
             f"The measures prefer the same system on {by_sign[1]} of {counted(n, 'topic')}, and different systems on"
-            f" {by_sign[-1]}. On {by_sign[0] - neither}, only one measure has a preference, and on"
-            f" {neither} neither has."
+            f" {by_sign[-1]}. Only one measure has a preference on {by_sign[0] - neither}, and neither"
+            f" measure has one on {neither}."
         )
         if self.causes and not self.with_reasons:
-            texts.append("The input has only scores. Pass qrels and runs to see the reasons on each topic.")
+            texts.append("The input has only scores. Pass qrels and runs to see the reasons for the disagreement.")
         return tuple(texts)
 
     def _mean_sentence(self, mean: MeanSide) -> str:
@@ -342,7 +343,7 @@ class Disagreement(AnswerOfScores):
         if self.identical:
             return "Both systems have the same scores on every topic, so the measures cannot disagree."
         if not self.opposite:
-            view = "neither has a preference" if sides == {0} else "one has no preference"
+            view = "neither measure has a preference" if sides == {0} else "one measure has no preference"
             return f"The means do not disagree: {view}." if 0 in sides else "The means agree on the better system."
         count = self.n_decisive_topics or 0
         # Other sets of topics may be smaller.
@@ -353,6 +354,6 @@ class Disagreement(AnswerOfScores):
             f" The difference in {' and in '.join(mean.measure for mean in weak)} is less than twice its standard error"
         )
         return (
-            f"The means disagree because of {topics}: without {removed}, they do not disagree."
+            f"The means disagree because of {topics}: without {removed}, the means do not disagree."
             f"{f'{chance}, and may depend on the sample of topics.' if weak else ''}"
         )

@@ -226,7 +226,7 @@ def _below_cutoff(pair: ListPair) -> Iterator[Reason]:
     winner, _ = pair.winner_and_loser(side)
     if shallow.depth < deep.depth and side and side == deep.preference and pair.depends_on(deep, winner, docs):
         count = counted(len(docs) - len(others), "more relevant document")
-        text = f"{winner.name} has {count} below rank {shallow.depth}: {deep.name} counts them"
+        text = f"{winner.name} has {count} at ranks deeper than {shallow.depth}: {deep.name} counts them"
         text += f", {shallow.name} does not"
         yield Reason("below the cutoff", deep.name, winner.name, tuple(docs), text)
 
@@ -246,12 +246,12 @@ def _across_cutoff(pair: ListPair) -> Iterator[Reason]:
     if not is_reason or not pair.depends_on(shallow, winner, docs):
         return
     if pair.counts_first_only(deep):
-        explanation = "depends on the first relevant document only"
+        explanation = "depends only on the first relevant document"
     elif not pair.depends_on(deep, winner, docs):
-        explanation = "does not depend on them"
+        explanation = "does not depend on these documents"
     else:
-        explanation = "depends on both ranks" if pair.depends_on_rank(deep) else "counts the same in both lists"
-    opposite = f" and {len(opposite_docs)} vice versa" if opposite_docs else ""
+        explanation = "depends on the ranks" if pair.depends_on_rank(deep) else "counts them equally in both lists"
+    opposite = f", and {loser.name} has {len(opposite_docs)} that {winner.name} ranks lower" if opposite_docs else ""
     text = (
         f"{winner.name} has {counted(len(docs), 'relevant document')} in the top {shallow.depth} that {loser.name}"
         f" ranks lower{opposite}: {shallow.name} depends on this cutoff, {deep.name} {explanation}"
@@ -269,7 +269,9 @@ def _first_relevant(pair: ListPair) -> Iterator[Reason]:
             continue
         loser_text = f"and {loser.name} has none" if math.isinf(loser_rank) else f"instead of {loser_rank}"
         kind = "relevant document" if scorer.rel <= 1 else f"document of grade {scorer.rel:g} or better"
-        text = f"{winner.name}'s first {kind} is at rank {rank} {loser_text}, and {scorer.name} depends only on it"
+        text = (
+            f"{winner.name}'s first {kind} is at rank {rank} {loser_text}, and {scorer.name} depends only on this rank"
+        )
         favored, other_list = pair.winner_and_loser(other.preference)
         other_ranks = other_list.within(other.depth)
         favored_ranks = favored.within(other.depth, 0, other.rel) if other.preference else {}
@@ -296,7 +298,7 @@ def _grades(pair: ListPair) -> Iterator[Reason]:
         [f"{abs(count)} of grade {grade:g}" for grade, count in excess.items() if count * sign > 0] for sign in (1, -1)
     )
     if second_more and first_more:
-        counting_text = "weights them differently" if all(is_graded) else "depends only on relevance"
+        counting_text = "weights them differently" if all(is_graded) else "uses only binary relevance"
         text = (
             f"{pair.depth_text}, {pair.lists[1].name} has {' and '.join(second_more)} more,"
             f" {pair.lists[0].name} has {' and '.join(first_more)} more: {grading.name} weights grades,"

@@ -175,7 +175,7 @@ class GateResult(Answer):
             sensitive = self._count_with_few_deciding_topics("pass")
             return f"INCONCLUSIVE: {pair}: nothing failed, but {unclear} could not be decided{sensitive}."
         kinds = [name for name, parts in self._kinds if parts]
-        passed = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"its {kinds[0]}"
+        passed = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"the only {kinds[0]}"
         return f"PASS: {pair}: {passed} passed{self._count_with_few_deciding_topics('pass')}."
 
     @property
@@ -210,7 +210,11 @@ class GateResult(Answer):
         if not self.checks:
             return "no significance test: guardrails compare the values with their limits"
         resampling = f", {config.resamples} resamples, seed {config.seed}" if config.test == "randomization" else ""
-        ratio = " (of ratios for geometric means)" if any(check.kind == "ratio" for check in self.checks) else ""
+        ratio = (
+            " (geometric means are compared by their ratio)"
+            if any(check.kind == "ratio" for check in self.checks)
+            else ""
+        )
         corrected = f"corrected by {config.correction.capitalize()} for {tested} checks"
         p_text = f"p {corrected if config.correction != 'none' and tested > 1 else 'not corrected'}"
         strictness = "strict: an inconclusive check fails" if config.strict else "an inconclusive check does not fail"

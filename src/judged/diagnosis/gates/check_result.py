@@ -173,8 +173,8 @@ def _sensitivity_note(check: CheckResult) -> str:
     if not math.isnan(check.unsampled_gain):
         share, direction = share_bound(0, check.n, 1 - check.alpha), "below" if check.lower_is_better else "above"
         text += (
-            f" Up to {share:.1%} of all topics may be of a kind that was not sampled. If their mean difference is"
-            f" {direction} {decimal(check.unsampled_gain, 2, '+')}, the overall loss is within the margin."
+            f" Up to {share:.1%} of all topics may be of a kind that was not sampled. If the mean difference on such"
+            f" topics is {direction} {decimal(check.unsampled_gain, 2, '+')}, the overall loss is within the margin."
         )
     return text
 
@@ -232,7 +232,7 @@ def _unseen_loss_note(check: CheckResult) -> str:
     if math.isnan(check.unsampled_loss):
         return ""
     share, loss = share_bound(0, check.n, 1 - check.alpha), format_loss(check.unsampled_loss)
-    return f", except for losses of {loss} or more on up to {share:.1%} of all topics, which the sample may not contain"
+    return f", unless the sample misses topics with losses of {loss} or more (up to {share:.1%} of all topics)"
 
 
 def _open_points(check: CheckResult) -> Iterator[str]:

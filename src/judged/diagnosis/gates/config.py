@@ -298,7 +298,9 @@ def _require_number(expected: str, is_valid: Callable[[float], bool] = lambda _:
 
 
 def _require_integer(minimum: int) -> Callable[[Any], str]:
-    return _require_number(f"an integer from {minimum}", lambda value: isinstance(value, int) and value >= minimum)
+    return _require_number(
+        f"an integer of at least {minimum}", lambda value: isinstance(value, int) and value >= minimum
+    )
 
 
 def _require_choice(*choices: str) -> Callable[[Any], str]:
@@ -309,7 +311,7 @@ _VALIDATORS: dict[str, Callable[[Any], str]] = {
     "measure": _require_text("a name such as nDCG@10"),
     "slice": _require_text("the name of a [[slice]], or all"),
     "margin": _require_number("0 or more, such as 0.01", lambda value: value >= 0),
-    "margin_relative": _require_number("a share from 0 up to 1, such as 0.02", lambda value: 0 <= value < 1),
+    "margin_relative": _require_number("a share of at least 0 and below 1, such as 0.02", lambda value: 0 <= value < 1),
     "min_topics": _require_integer(2),
     **dict.fromkeys(("strict", "exclude_self"), lambda value: "" if isinstance(value, bool) else "use true or false"),
     "large_loss": _require_number("a share of the measure's range, such as 0.2", lambda value: 0 < value <= 1),
@@ -372,7 +374,7 @@ def config_of(
     """
     has_margin = measures is not None or margin is not None or margin_relative is not None
     if config is not None and has_margin:
-        raise InputError("a configuration and measures with a margin cannot be combined", fix="use one of them")
+        raise InputError("a configuration and measures with a margin cannot be combined", fix="use only one of the two")
     if config is None and not has_margin:
         fix = "use measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
         raise InputError("the gate has no checks", fix=fix)
@@ -409,7 +411,9 @@ def read_config(path: str | Path) -> GateConfig:
     """
     # The keys of [gate], [[check]], [[guardrail]] and [[slice]] are the parameters of GateConfig, Check, Guardrail and
     # judged.slicing.Slice.
-    fix = "create one with 'judged gate init', or check one measure without: -m nDCG@10 --margin 0.01"
+    fix = (
+        "create a configuration with 'judged gate init', or check one measure without a file: -m nDCG@10 --margin 0.01"
+    )
     return parse_config(read_toml(path, fix), path=str(path))
 
 
@@ -503,5 +507,5 @@ def parse_measure(name: str, rules: Dialect, grades: Sequence[float] = ()) -> Me
     except MeasureError as error:
         raise SettingError("measure", *error.parts) from None
     if len(measures) != 1:
-        raise SettingError("measure", f"{name} selects {len(measures)} measures", "use one [[check]] for each")
+        raise SettingError("measure", f"{name} selects {len(measures)} measures", "use one [[check]] for each measure")
     return measures[0]

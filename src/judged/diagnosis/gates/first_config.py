@@ -182,7 +182,9 @@ class _CheckPlan:
         values = values if topic_slice.name == ALL or slicing is None else values[:, slicing.mask(topic_slice.name)]
         baseline, kind = values[0][~np.isnan(values[0])], measure.entry.aggregate
         if kind in {"sum", "count"} or (kind != "geometric mean" and measure.properties.higher_is_better is None):
-            raise InputError(f"{measure} cannot be checked by a gate", fix="use a mean of quality, such as nDCG@10")
+            raise InputError(
+                f"{measure} cannot be checked by a gate", fix="use a quality measure that is a mean, such as nDCG@10"
+            )
         is_assumed = len(values) == 1 or kind == "geometric mean"
         # Var(a - b) = 2 (1 - r) Var(a) for two runs of equal variance whose scores correlate at r.
         sd = spread(baseline) * math.sqrt(2 * (1 - CORRELATION)) if is_assumed else _pooled_sd(values)
@@ -236,7 +238,7 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
     explanation = f"{100 * share:g}% of the baseline's mean {mean} is {format_loss(margin)}. {rates}"
     yield f"margin_relative = {share:g}"
     yield _comment(f"{explanation} {_sd_source(check)}")
-    advice = f"If most checks should be conclusive, as strict = true requires: margin = {format_loss(detectable)}."
+    advice = f"If most checks should be conclusive (strict = true requires this): margin = {format_loss(detectable)}."
     yield _comment(f"{advice} {_error_rates(check, detectable, family)}")
 
 
@@ -252,7 +254,7 @@ def _error_rates(check: _CheckPlan, margin: float, family: int) -> str:
 
 def _sd_source(check: _CheckPlan) -> str:
     source = (
-        f"assuming that the scores of two versions correlate at {CORRELATION:g}; add other runs to measure it"
+        f"assuming a correlation of {CORRELATION:g} between the scores of two versions; add other runs to measure it"
         if check.is_assumed
         else "measured on the other runs"
     )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
 
 _MAX_LISTED = 5
-_CHECK_IDS = "check that it is a run of the same collection as the qrels: that both use the same ids ('judged check')"
+_CHECK_IDS = "check that the run and the qrels are of the same collection and use the same ids ('judged check')"
 
 
 @with_parameter_hints
@@ -245,7 +245,7 @@ def _check_missing_topics(scores: Scores, pair: list[int], config: GateConfig) -
     if lost_topics := find_lost_topics(scores, pair):
         raise InputError(
             f"the candidate has no results for {topics_text(len(lost_topics))} for which the baseline has results"
-            f" ({', '.join(lost_topics[:_MAX_LISTED])}), and topics = {scores.policies.topics!r} excludes them",
+            f" ({', '.join(lost_topics[:_MAX_LISTED])}), and topics = {scores.policies.topics!r} excludes these topics",
             fix='set topics = "qrels", so that they score 0, or add a [[guardrail]] with missing_topics = 0',
             path=config.path,
         )
@@ -279,7 +279,7 @@ def _check_is_testable(measure: Measure, check: Check, test: GateTest) -> None:
         problem = f"{measure} is a {aggregate_name} over the topics, and grows with their number"
         raise InputError(problem, fix="use a measure that is a mean, such as R@100")
     if measure.properties.higher_is_better is None:
-        fix = "limit it by a [[guardrail]]" if measure.entry.name == "Judged" else "use a measure of quality"
+        fix = "limit the measure by a [[guardrail]]" if measure.entry.name == "Judged" else "use a measure of quality"
         raise InputError(f"{measure} has no better direction: neither higher nor lower is better", fix=fix)
     if aggregate_name == "geometric mean" and check.margin is not None:
         problem = f"{measure} is a geometric mean, compared by ratios"

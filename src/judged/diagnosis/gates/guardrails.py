@@ -144,7 +144,7 @@ def _run_number(guardrail: Guardrail, by_run: dict[str, list[float]], name: str,
     numbers = sorted(by_run.get(key, []))
     if not numbers:
         available = ", ".join(sorted(by_run)) or "no numbers"
-        fix = f"use this name, or {role}, in the column run; the table has {available}"
+        fix = f"use this name, or {role}, in the column 'run'; the table has {available}"
         raise InputError(f"no number for the {role} {name!r}", fix=fix, path=path)
     if guardrail.quantile is not None:
         # The smallest number that at least this share of the rows does not exceed: the inverse of the empirical
@@ -157,7 +157,7 @@ def _run_number(guardrail: Guardrail, by_run: dict[str, list[float]], name: str,
 
 
 _RUN_COLUMNS = ("run", "run_id", "system", "name")
-_FORMATS = "use CSV, TSV, JSON (a list of records), JSONL or Parquet, with a column run and a column of numbers"
+_FORMATS = "use CSV, TSV, JSON (a list of records), JSONL or Parquet, with a column 'run' and a column of numbers"
 
 
 def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
@@ -168,8 +168,8 @@ def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
     columns = list(dict.fromkeys(name for _, row in rows for name in row))
     run_column = next((name for name in _RUN_COLUMNS if name in columns), None)
     if run_column is None:
-        problem = f"no column run among {', '.join(columns)}"
-        raise InputError(problem, fix="add a column run with the names of the runs", path=str(path))
+        problem = f"no column 'run' among {', '.join(columns)}"
+        raise InputError(problem, fix="add a column 'run' with the names of the runs", path=str(path))
     if column not in columns:
         fix = suggest_name(column, [name for name in columns if name != run_column])
         raise InputError(f"no column {column!r}", fix=fix, path=str(path))

@@ -192,8 +192,8 @@ class Matrix(AnswerOfScores):
         if slices:
             yield (
                 f"slices are classified by {options.corrected(2 * slices):.2%} CIs (Bonferroni:"
-                f" {counted(slices, 'slice')}, two axes), with the larger standard deviation of"
-                " the slice and all topics"
+                f" {counted(slices, 'slice')}, two axes), computed with the larger of the standard"
+                " deviations of the slice and of all topics"
             )
         yield _SIGNS if runs or slices else "no quadrants are assigned"
         if any(point.small for point in points):
@@ -222,7 +222,7 @@ class Matrix(AnswerOfScores):
         ]
         legend = "" if slicing is None else "; the last columns count the slices with CIs above or below the cuts"
         note = (
-            f"summary of {len(overall)} runs without CIs (details: --per-run; in Python, unfold);"
+            f"summary of {len(overall)} runs; for CIs, use --per-run (in Python, unfold);"
             f" {self._cuts_text}; {_SIGNS}; changes: {self._test_text}{legend}"
         )
         return Table("summary", tuple(columns), note=note, labels=2, only="people")
@@ -237,8 +237,8 @@ class Matrix(AnswerOfScores):
         options = self.choices
         return (
             f"each run minus {self.baseline}; paired randomization test, {options.resamples} resamples, seed"
-            f" {options.seed}{HALL if self.slicing else ''}; p corrected by Holm over runs and axes for all topics, and"
-            f" over runs, slices, and axes for slices; CIs match the correction; *: p <= {1 - options.level:.2g}"
+            f" {options.seed}{HALL if self.slicing else ''}; p corrected by Holm, separately for tests over all"
+            f" topics and tests by slice; CIs corrected in the same way; *: p <= {1 - options.level:.2g}"
         )
 
     def _changes(self) -> Iterator[Table]:
@@ -379,7 +379,7 @@ class Matrix(AnswerOfScores):
             yield f"{prefix}too few topics: {', '.join(small)}."
         if len(self.scores.runs) <= _MAX_FULL_RUNS:
             yield (
-                f"Of {counted(overall.n, 'topic')}{f' of {run}' if has_several_runs else ''}, by quadrant:"
+                f"Quadrants of {counted(overall.n, 'topic')}{f' of {run}' if has_several_runs else ''}:"
                 f" {self.describe_counts(run)}. The quadrants of topics are descriptive, not tested."
             )
 

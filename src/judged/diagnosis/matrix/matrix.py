@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.stats.correction import Discoveries
 
 _JUDGED = "Judged@10"
-_FIX = "Fix: use one such as R@100, nDCG@10, AP, RR@10"
+_FIX = "Fix: use a measure such as R@100, nDCG@10, AP, RR@10"
 
 
 def parse_cuts(text: str) -> tuple[float, float] | None:
@@ -119,7 +119,7 @@ def matrix_of_scores(
         if axis.entry.aggregate != "mean":
             raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
         if not axis.properties.higher_is_better:
-            raise MeasureError(f"higher is not better for {axis}. {_FIX}")
+            raise MeasureError(f"higher values of {axis} are not better. {_FIX}")
     if axes[0] == axes[1]:
         raise InputError(f"both axes are {axes[0]}", fix="use two different measures")
     resamples = resamples or default_resamples(len(scores.query_ids))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
+from judged.comparison.choices import correction_name
 from judged.comparison.pair import describe_winner
 from judged.errors import InputError
 from judged.results import Chart, Column, Sentences, Table
@@ -168,10 +169,9 @@ class Needs(ReadOnly, AnswerOfScores):
             tables.append(Table(name, (replace(run, title=name), *others), only="people"))
         similarity_legend = f"; overlap, RBO: similarity of the top {self.cutoff} documents of two wordings"
         legend = (
-            "mean: mean over needs of the mean over wordings; worst wording, best: mean over"
-            " needs of the worst and best"
-            " score; sd: standard deviation between wordings; consistency: share of the variance between needs (1: no"
-            f" effect of the wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
+            "mean: mean over wordings, then over needs; worst wording, best: mean of the worst and of the best score"
+            " of each need; sd: standard deviation between wordings; consistency: share of the variance that is between"
+            f" needs (1: no effect of the wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
         return [*tables[:-1], replace(tables[-1], note=legend)]
 
@@ -205,7 +205,7 @@ class Needs(ReadOnly, AnswerOfScores):
                     Column(f"{end}_text", [self.queries.get(name, "") for name in names], TEXT, end, below=True)
                 )
         run_name, measure_name = self.scores.run_names[r], self.scores.measure_names[m]
-        title = f"Needs whose wordings differ most, {run_name}, {measure_name}"
+        title = f"Needs whose wordings differ most in {measure_name} of {run_name}"
         return Table("widest", (columns[2], *wordings, *columns[3:]), title, labels=1 + len(wordings), only="people")
 
     def _widest(self, run: int, measure: int) -> list[int]:
@@ -238,13 +238,15 @@ class Needs(ReadOnly, AnswerOfScores):
             Column("mean", self.mean[r, m, order].tolist(), _SCORE, name, ci=[tuple(ranges[need]) for need in order]),
             Column("variants", self.variants[r, m, order].tolist(), COUNT),
         )
-        selection = "" if len(order) == len(self.needs) else f" (the {len(order)} of {len(self.needs)} that vary most)"
+        selection = (
+            "" if len(order) == len(self.needs) else f" (the {len(order)} of {len(self.needs)} needs that vary most)"
+        )
         return Chart(
             name="needs",
             title=f"{system}: {name} by need",
             subtitle=f"from the worst to the best wording, with the mean{selection}",
             table=Table("needs", columns, only="people"),
-            sentence=f"{name} of {system} by need: the mean, from the worst to the best wording.",
+            sentence=f"{name} of {system} by need: the mean, and the range from the worst to the best wording.",
             kind="dots",
             x="mean",
             y="need",
@@ -268,7 +270,8 @@ class Needs(ReadOnly, AnswerOfScores):
         if self.comparison is not None:
             pairs = self.comparison.measure(self.scores.measure_names[0]).pairs
             sentences += [_pair_sentence(pair) for pair in pairs[:_MAX_LINES]]
-            sentences += [f"More pairs were compared: {len(pairs) - _MAX_LINES}."] if len(pairs) > _MAX_LINES else []
+            more = counted(len(pairs) - _MAX_LINES, "more pair was", "more pairs were")
+            sentences += [f"{more} compared."] if len(pairs) > _MAX_LINES else []
         return tuple(sentences)
 
     def _run_sentences(self, row: NeedsSummary) -> str:
@@ -293,7 +296,7 @@ def _pair_sentence(pair: Pair) -> str:
     if pair.better is not None:
         verdict = describe_winner(test.test, pair.better, pair.other(pair.better), pair.measure)
     difference = _format_with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
-    correction = f" after {test.correction}" if test.correction not in {"", "none"} else ""
+    correction = f" after {correction_name(test.correction)}" if test.correction not in {"", "none"} else ""
     p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{correction}"
     sentence = f"{verdict}: {pair.second} - {pair.first} = {difference} over {counted(test.n, 'need')}{p}."
     if pair.insufficiency:

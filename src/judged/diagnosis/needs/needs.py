@@ -104,7 +104,7 @@ def needs_of_scores(
             members.setdefault(need_of[query], []).append(row)
     if not members:
         first_topic, first_query = table.query_ids[0], next(iter(need_of), "")
-        problem = f"no topic has a need: the first topic is {first_topic!r}, that of the needs is {first_query!r}"
+        problem = f"no topic has a need: the first topic is {first_topic!r}, the first id with a need {first_query!r}"
         raise InputError(problem, fix="check that both use the same query ids")
     need_names = tuple(sorted(members))
     groups = [np.array(members[name], dtype=np.int64) for name in need_names]
@@ -331,7 +331,7 @@ def expand_to_variants(qrels: Qrels, needs: Mapping[str, str]) -> tuple[Qrels, s
     ambiguous = sorted(query for query in judged_needs if needs.get(query, query) != query)
     if ambiguous:
         problem = f"{ambiguous[0]!r} is both a query id and the name of a need, so the qrels are ambiguous"
-        raise InputError(problem, fix="expand them to query ids with judged.expand_qrels", path=qrels.where)
+        raise InputError(problem, fix="expand the qrels to query ids with judged.expand_qrels", path=qrels.where)
     expanded = expand_qrels(qrels, needs)
     return expanded, (
         f"the judgments are of needs: each of {len(expanded.topics)} query variants gets the judgments of its need"

@@ -90,8 +90,10 @@ def apply_review(qrels: Any, reviewed: Any) -> Qrels:
     source = str(reviewed) if isinstance(reviewed, (str, Path)) else "<reviewed>"
     index, old_table = old_qrels.index, old_qrels.table
     if old_table.num_rows > len(index.topic):
-        problem = "some documents have several labels (subtopics, assessors), and a review has one new grade"
-        raise InputError(problem, fix="review the judgments of each separately", path=old_qrels.where)
+        problem = (
+            "some documents have several labels (subtopics, assessors), but a review has one new grade per document"
+        )
+        raise InputError(problem, fix="review each subtopic or assessor separately", path=old_qrels.where)
     labels = _read_reviewed(reviewed, source)
     for label in labels.values():
         if label.query_id not in index.codes:
@@ -128,7 +130,7 @@ def _read_reviewed(reviewed: Any, source: str) -> dict[tuple[str, str], _Reviewe
         if first_label.new_grade != label.new_grade:
             grades = f"{first_label.new_grade:g} and {label.new_grade:g}"
             problem = f"document {doc} of topic {query} has two new grades, {grades}"
-            raise InputError(problem, fix="keep one of them", path=source, line=line)
+            raise InputError(problem, fix="keep one of the two grades", path=source, line=line)
     if not labels:
         raise InputError("no new grade is filled in", fix="enter grades in the column new_grade", path=source)
     return labels
@@ -175,8 +177,8 @@ _RATE_COLUMNS = (
     ("false_negatives", "miss_rate", "relevant", "relevant documents not in the top {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
-    "The list contains errors of these runs: if only these pairs are judged again, their scores rise against those of"
-    " runs that were not reviewed. Judge the list without knowing runs and ranks (the TSV form hides them), and"
+    "The list contains errors of these runs. If only these pairs are judged again, the scores of these runs rise"
+    " compared with other runs. Judge the list without knowing runs and ranks (the TSV form hides them), and"
     " score all runs with the new judgments."
 )
 
@@ -377,7 +379,7 @@ class ReviewList(Answer):
         count, has_several_runs = len(self.items), len(self.runs) > 1
         is_limited = count < sum(map(self.counts_by_kind.__getitem__, self.kinds))
         listed = f"; the {count} most informative are listed" if is_limited else ""
-        run_suffix = " of some run" if has_several_runs else ""
+        run_suffix = " of at least one run" if has_several_runs else ""
         texts.append(f"Labels to review, one per topic and document: {counts}{run_suffix}{listed}.")
         if has_several_runs:
             first, second = self.runs[:2]
@@ -387,7 +389,7 @@ class ReviewList(Answer):
                 f" The difference is {second} minus {first}."
             )
         texts.append(
-            f"The column change shows the change of the topic's {self.measure} if the label had the other grade:"
+            f"The column change shows the change of the topic's {self.measure} if the label had another grade:"
             f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. It is"
             " not the probability of an error."
         )

@@ -172,7 +172,7 @@ def review(
 def _parse_kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
     selected = {kinds} if isinstance(kinds, str) else set(kinds)
     if unknown := sorted(selected - set(KINDS)):
-        raise InputError(f"no kind {unknown[0]!r} of labels", fix=f"use one of {', '.join(KINDS)}")
+        raise InputError(f"unknown kind of label: {unknown[0]!r}", fix=f"use one of {', '.join(KINDS)}")
     if not selected:
         raise InputError("`kinds` is empty", fix=f"use one or more of {', '.join(KINDS)}")
     return tuple(kind for kind in KINDS if kind in selected)
@@ -315,7 +315,9 @@ def score_changes(
     properties = measure.properties
     if properties.uses_all_labels or not properties.topics_independent:
         dependency = "every label of a document" if properties.uses_all_labels else "the judgments of all topics"
-        raise MeasureError(f"{measure} depends on {dependency}: a single label has no effect. Fix: use nDCG or AP")
+        raise MeasureError(
+            f"{measure} depends on {dependency}: the effect of a single label is undefined. Fix: use nDCG or AP"
+        )
     base = replace(remove_judgments(judged, unjudged))
     scores = measure(base)
     if "returned_docs" in vars(base):  # the measure has read all returned documents, which variants cannot read again

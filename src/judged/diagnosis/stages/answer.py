@@ -259,11 +259,10 @@ class Stages(Answer):
             return
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
-            f"{first} minus {second}; the parts add up to the change of {self.measure}; paired randomization test,"
-            f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
-            " corrected by Holm over"
-            " the parts for all topics, and over slices and parts for slices; CIs match the correction; *: p <="
-            f" {options.alpha:g}"
+            f"{first} minus {second}; the parts of the loss add up to the change of {self.measure}; paired"
+            f" randomization test, {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
+            " corrected by Holm, separately for tests over all topics and tests by slice; CIs corrected in the same"
+            f" way; *: p <= {options.alpha:g}"
         )
         part = Show(lambda name: str(self.measure) if name == SCORE else name, "string")
         yield changes_table(self.changes, difference_title(first, second), note, part, runs=False)
@@ -427,8 +426,8 @@ class Stages(Answer):
             )
         counts = ", ".join(f"{count} {verdict}" for verdict, count in overall.verdicts.items() if count)
         yield (
-            f"Topics of {name}: {counts} (a part counts if it is at least {self.choices.least:.0%} of the topic's best"
-            f" score and {self.choices.share:.0%} of its loss)."
+            f"Topics of {name}: {counts} (a part of the loss counts if it is at least {self.choices.least:.0%} of"
+            f" the topic's best score and {self.choices.share:.0%} of the topic's loss)."
         )
 
     def _change_sentences(self) -> Iterator[str]:
@@ -439,8 +438,8 @@ class Stages(Answer):
         opposite = overall[0].result.difference * overall[-1].result.difference < 0
         if opposite and any(change.significant for change in overall):
             yield (
-                "The parts changed in opposite directions. If fewer relevant documents are candidates, fewer can be"
-                " ranked low, so the change by ranking does not necessarily show a better or worse ranker."
+                "The parts of the loss changed in opposite directions. If fewer relevant documents are candidates,"
+                " fewer can be ranked low, so the change by ranking does not necessarily show a better or worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
         for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):

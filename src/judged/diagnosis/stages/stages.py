@@ -121,8 +121,8 @@ def stages(
     scored_measure, recall_measure = single_measure(measure), single_measure(recall or f"R@{cutoff}")
     check_measure(scored_measure)
     if topics not in ("qrels", "both"):
-        fix = f'use qrels or both; to select topics, use where="{select_query_ids(topics)}"'
-        raise InputError(f"`topics` must be qrels or both, got {topics!r}", fix=fix)
+        fix = f'use "qrels" or "both"; to select topics, use where="{select_query_ids(topics)}"'
+        raise InputError(f"`topics` must be 'qrels' or 'both', got {topics!r}", fix=fix)
     judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     inputs = [(run, final)]
     if baseline is not None:
@@ -135,7 +135,9 @@ def stages(
         check_common_topics(judged)
     topic_indices = np.flatnonzero(in_all_runs) if topics == "both" else np.arange(len(in_all_runs))
     if not len(topic_indices):
-        raise InputError("the runs have no judged topic in common", fix="check that they are from the same collection")
+        raise InputError(
+            "the runs have no judged topic in common", fix="check that the runs are of the same collection"
+        )
     provenance = _provenance(rankings, scored_measure, "both" if topics == "both" else "qrels")
     traces: list[Trace] = []
     notes: list[Note] = []

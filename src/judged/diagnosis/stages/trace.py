@@ -92,7 +92,7 @@ def check_measure(measure: Measure) -> None:
     if not traits.needs_ranking:
         reason = "does not depend on the order"
     elif not is_mean:
-        reason = f"is a {measure.entry.aggregate}, so the parts of a loss do not add up to it"
+        reason = f"is a {measure.entry.aggregate}, so the parts do not add up to its loss"
     raise MeasureError(f"{measure} {reason}: its loss cannot be split into stages. Fix: use nDCG@10, AP, RR@10 or P@10")
 
 

@@ -210,8 +210,8 @@ class Tradeoff(Answer):
         )
         return (
             (
-                f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. No other run is better than these runs"
-                " in one criterion beyond the noise, and not worse in all others."
+                f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. For each run on it, no other"
+                " run is better in one criterion, beyond the noise, and not worse in any other criterion."
             ),
             *(
                 f"{row.run} is on the front only by its mean: the paired test does not exclude that a run that costs no"
@@ -246,8 +246,8 @@ class Tradeoff(Answer):
 
     def _equivalent_sentences(self) -> list[str]:
         groups = dict.fromkeys(frozenset((row.run, *row.equivalent)) for row in self.rows if row.equivalent)
-        return [f"Equivalent within the noise: {join_names([row.run for row in self.rows if row.run in group])}."
-                for group in groups]  # fmt: skip
+        names = [join_names([row.run for row in self.rows if row.run in group]) for group in groups]
+        return [f"Same scores on every topic, and same costs within the noise: {text}." for text in names]
 
     def _empty_score_sentences(self) -> list[str]:
         names = [row.run for row in self.rows if row.scores_as_empty]
@@ -261,13 +261,17 @@ class Tradeoff(Answer):
             if row.front is None:
                 unknown = [name for name in self.costs if row.costs[name] is None]
                 by_missing.setdefault(listed(unknown) if unknown else self.measure, []).append(row.run)
-        return [f"Not placed, because {missing} is unknown: {', '.join(runs)}." for missing, runs in by_missing.items()]
+        return [
+            f"Not compared with the front, because {missing} is unknown: {', '.join(runs)}."
+            for missing, runs in by_missing.items()
+        ]
 
     def _gain_sentence(self, row: TradeoffRow) -> str:
         limit_texts = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
         limits = f" ({self.level:.0%} CI [{', '.join(limit_texts)}])" if limit_texts else ""
         rates = {
-            name: "" if rate is None else f" ({rate:.3g} for one unit of {name})" for name, rate in row.per_unit.items()
+            name: "" if rate is None else f" ({rate:.3g} {self.measure} per unit of {name})"
+            for name, rate in row.per_unit.items()
         }
         costs = [f"{name} {change:+.6g}{rates[name]}" for name, change in row.cost_change.items() if change is not None]
         gain = decimal(row.gain or 0.0, 4, "+")

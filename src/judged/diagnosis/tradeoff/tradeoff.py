@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
 
 _RUN_COLUMNS = ("run", "run_id", "run_name", "system", "system_id", "name")
-_FIX = "use a column run, and a column of numbers for each cost"
+_FIX = "use a column 'run', and a column of numbers for each cost"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Costs:
                 costs = {str(name).strip(): value for name, value in row.items() if not _is_empty(value)}
                 run_column = next((name for label in _RUN_COLUMNS for name in costs if name.lower() == label), None)
                 if run_column is None:
-                    raise InputError(f"no column run among {', '.join(map(str, row))[:80]}", fix=_FIX, path=source)
+                    raise InputError(f"no column 'run' among {', '.join(map(str, row))[:80]}", fix=_FIX, path=source)
                 run = id_text(costs.pop(run_column), "run", path=source).strip()
                 if rows.setdefault(run, costs) is not costs:
                     raise InputError(f"run {run} has two rows", fix="keep one row per run", path=source)
@@ -197,7 +197,7 @@ def tradeoff_of_scores(
     cost_matrix = np.array([[by_run.get(run, {}).get(name, math.nan) for name in cost_names] for run in runs])
     if np.isnan(cost_matrix).all():
         cost_runs = ", ".join(list(by_run)[:5])
-        problem = f"no scored run has a {' or '.join(cost_names)}: the costs are of {cost_runs}"
+        problem = f"no scored run has a {' or '.join(cost_names)}: the costs are for the runs {cost_runs}"
         raise InputError(problem, fix=f"use the run names of the scores: {', '.join(runs[:5])}", path=known_costs.where)
     signed_costs = cost_matrix * np.array([-1.0 if name in benefits else 1.0 for name in cost_names])
     baseline_row = _baseline_row(runs, baseline, signed_costs)
@@ -248,7 +248,7 @@ def _measure_row(scores: Scores, measure: str | Measure | None) -> int:
     selected = scores.measures[row]
     if selected.entry.aggregate != "mean" or selected.properties.higher_is_better is None:
         is_mean = selected.entry.aggregate == "mean"
-        reason = "has no better direction" if is_mean else "is not a mean over topics"
+        reason = "does not define whether higher is better" if is_mean else "is not a mean over topics"
         raise MeasureError(f"{selected} {reason}. Fix: use another measure, such as nDCG@10 or AP")
     return row
 
@@ -407,8 +407,8 @@ def _notes(costs: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tu
     unplaced = [row.run for row in rows if row.front is None]
     unscored = [run for run in costs.by_run if run not in runs]
     messages = (
-        ("costs-missing", unplaced, "runs without all costs, which are not placed on the front"),
+        ("costs-missing", unplaced, "runs not compared with the front, because a cost or the score is unknown"),
         ("costs-unused", unscored, "costs of runs that were not scored"),
-        ("costs-no-number", costs.left_out, "ignored cost columns without a number"),
+        ("costs-no-number", costs.left_out, "ignored cost columns without numbers"),
     )
     return tuple(Note(rule, f"{text}: {first_few(names)}") for rule, names, text in messages if names)
