@@ -99,7 +99,7 @@ class ClickAgreement(FieldAnswer):
     def sentences(self) -> tuple[str, ...]:
         """Agreement on document order, residual position bias, system order, and value."""
         all_topics, (judgment, raw, *_) = self.orders[0], self.feedback
-        comparison = "Raw click-through rates do not agree significantly more or less often"
+        comparison = "Click judgments do not agree significantly more or less often than raw click-through rates"
         if all_topics.gain_ci is not None and (all_topics.gain_ci[0] > 0 or all_topics.gain_ci[1] < 0):
             more = "more" if all_topics.gain > 0 else "less"
             comparison = f"Click judgments agree significantly {more} often than raw click-through rates"

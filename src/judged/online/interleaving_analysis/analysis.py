@@ -236,7 +236,7 @@ def interleaving(
             names = [name for name in by_slice.values if name in outcomes.slices]
             sliced = [estimate_preference(outcomes, name, inference) for name in names]
     length = (
-        "continued with the rest of the longer ranking, whose clicks do not count"
+        "continued with the rest of the longer ranking, whose clicks give no credit"
         if mixed.longer
         else "as long as the shorter ranking"
     )
