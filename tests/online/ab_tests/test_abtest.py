@@ -266,7 +266,7 @@ def test_slices_differ_in_their_differences_only_where_they_do() -> None:
         ({"margin_relative": -0.1}, "margin_relative is -0.1"),
         ({"margin_relative": math.nan}, "margin_relative is nan"),
         ({"correction": "none at all"}, "correction"),
-        ({"shares": {"a": math.inf, "b": 1.0}}, "must be finite"),
+        ({"shares": {"a": math.inf, "b": 1.0}}, "must have a finite number"),
     ],
 )
 def test_what_is_no_test_is_refused(options: dict[str, Any], message: str) -> None:

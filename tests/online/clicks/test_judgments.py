@@ -113,7 +113,7 @@ def test_topics_by_text(log):
 
 def test_invalid_options_are_refused(log):
     for options, problem in (
-        ({"min_shown": 10_000}, "no pair has"),
+        ({"min_shown": 10_000}, "no pair of topic and document has 10000 or more"),
         ({"grading": "human"}, "requires grading=human"),
         ({"grading": "best"}, "must be value, lower, or human"),
         ({"gold": {"t01": {"x": 1}}}, "got 0"),

@@ -91,7 +91,7 @@ def test_clicks_over_expected_clicks(log):
     assert coec_result.facts() == {"log": "made", "counting": "clicks", "level": 0.95, "prior": a}
     n_above, n_below = (coec_result.ratios.low > 1).sum(), (coec_result.ratios.high < 1).sum()
     assert (n_above, n_below) == (1, 1)
-    assert "Of 5 pairs, 1 " in coec_result.sentences[0]
+    assert "is above 1 for 1 of 5 pairs, and below 1 for 1 " in coec_result.sentences[0]
     assert f"{a**-0.5:.2f}" in coec_result.sentences[1]
 
 
@@ -259,7 +259,7 @@ def test_orders_over_twelve_topics_have_jackknife_intervals():
     assert coec.ci == pytest.approx((0.75 - half_width, 0.75 + half_width), rel=1e-6)
     assert (coec.gain, coec.gain_ci, ctr.gain_ci) == (0.0, (0.0, 0.0), None)
     assert (rank.value, rank.gain) == (0.5, -0.25)  # all mean ranks are 1.5
-    assert "No significant difference from raw click-through rates" in agreement.sentences[1]
+    assert "do not agree significantly more or less often than raw click-through rates" in agreement.sentences[1]
 
 
 def test_order_of_two_systems(log):
@@ -297,12 +297,12 @@ def test_ips_with_clipping(log):
     ]
     assert result.rows[0].difference_ci is None  # the first run is the baseline
     assert result.rows[2].difference_ci[0] < 0.1875 < result.rows[2].difference_ci[1]
-    assert "6 of them" in result.sentences[0]
+    assert "the weights of 6 clicks are clipped" in result.sentences[0]
     assert "Effective number of clicks: 29" in result.sentences[0]
     assert result.facts()["propensities_estimated"] is result.propensities_estimated is False
     unclipped = ips(log, runs, [1, 0.5, 0.2], "P@1")
     assert (unclipped.clipped, unclipped.rows[1].value) == (0, pytest.approx(24 / 48))
-    assert "with a weight" not in unclipped.sentences[0]
+    assert "clipped" not in unclipped.sentences[0]
     assert ips(log, runs, [1, 0.5, 0.2], "P@1", clip=1).rows[1].value == pytest.approx(18 / 48)
 
 
@@ -339,7 +339,7 @@ def test_click_through_rates_by_rank(log):
     assert set(parameters.column("parameter").values) == {"examination"}
     assert not [block for block in result.blocks() if block.name == "attractiveness"]
     assert "25.8%" in result.sentences[0]
-    assert "132 impressions of 5 pairs" in result.sentences[0]
+    assert "132 impressions (25.8% clicked) of 5 pairs" in result.sentences[0]
 
 
 def test_examination_by_rank_and_last_click(log):

@@ -49,7 +49,7 @@ def test_ten_pages_by_hand() -> None:
         "without results": 1,
         "without a topic": 1,
         "without judgments of the topic": 1,
-        "with under 80% of the top 10 judged": 1,
+        "with judgments of less than 80% of the top 10 results": 1,
     }
     assert result.pages == result.pages_used + sum(n_pages for _, n_pages in result.excluded_pages)
     assert result.judged == 1.0

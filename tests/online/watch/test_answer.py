@@ -126,7 +126,7 @@ def test_sentences_of_all_series() -> None:
     assert sentences.texts == (  # type: ignore[attr-defined]
         f"clicks has an alarm since {day(2)}: 0.1 (baseline 0.2, -50.0%).",
         f"profit of shop=a has an alarm since {day(1)}: -15 (baseline -10, -50.0%).",
-        f"The mix of slices changes clicks by -0.243 since {day(3)}.",
+        f"Changed shares of slices have shifted clicks by -0.243 since {day(3)}.",
         str(rollback),
         "clicks of device=x is not monitored: it is rare.",
     )
@@ -150,7 +150,8 @@ def test_sentences_of_all_series() -> None:
         ((FLAT, MOVED, RARE), "keep watching", True, "No alarm in 1 series."),
         ((FLAT, replace(FLAT, series="b")), None, True, "No alarm in 2 series."),
         ((FLAT,), "roll back", False,
-         "No alarm in 1 series against the baseline. Deployments are compared with the weeks before them."),
+         ("No alarm in 1 series, compared with the baseline. Deployments are compared with the weeks before the"
+          " deployment.")),
         ((RARE,), None, True, "No series is monitored yet."),
         ((DROP,), "keep", False, None),
     ],

@@ -271,7 +271,7 @@ def test_what_series_mean() -> None:
         "either": SeriesKind(0),
     }
     for name in ("more", "PageCTR"):
-        with pytest.raises(InputError, match="must be unique"):
+        with pytest.raises(InputError, match="name of another series or of a metric"):
             series_kinds(WatchConfig(FIRST, day(9), series=(*tables, TableSeries(name, "t"))))
 
 

@@ -241,12 +241,12 @@ def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("[watch]\nbaseline_from = 2026-01-01\n[log]\nmetrics = ['PageCTR']\n", 1, "no baseline_to"),
-        ("[watch]\nbaseline_from = '2026-01-01'\n", 2, "no date"),
+        ("[watch]\nbaseline_from = 2026-01-01\n[log]\nmetrics = ['PageCTR']\n", 1, "the key baseline_to is missing"),
+        ("[watch]\nbaseline_from = '2026-01-01'\n", 2, "is not a date"),
         ("[watch]\nalarms = 1\n", 2, "alarms"),
         ("[watch]\nbaseline_from = 2026-01-01\nbaseline_to = 2026-02-01\n", 1, "has no series"),
         ("[watch]\nbaseline_from = 2026-02-01\nbaseline_to = 2026-01-01\n", 3, "must be after"),
-        ("[[series]]\nname = 'x'\n", 1, "no table"),
+        ("[[series]]\nname = 'x'\n", 1, "the key table is missing"),
         ("[[series]]\nname = 'x'\ntable = 'y'\nbetter = 'up'\n", 4, "better is 'up'"),
         ("[wacth]\n", 1, "wacth"),
         ("[[event]]\ndescription = 'x'\ndate = 2026-02-01\nuntil = 2026-01-01\n", 4, "must not be before"),

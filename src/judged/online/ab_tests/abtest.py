@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 MIN_USERS = 30
-"""Minimum number of users of each arm in a period: with fewer, standard errors of ratios are not reliable."""
+"""Minimum number of users in each arm in a period: with fewer, standard errors of ratios are not reliable."""
 
 
 def stratified(
@@ -198,7 +198,8 @@ class ABTest(LogAnswer):
             "arms",
             (Column("arm", list(users), TEXT), Column("users", list(users.values()), COUNT, f"{self.unit}s")),
             f"{self.unit.capitalize()}s by arm",
-            note=f"Excluded: {crossed} with pages in several arms, and {unfinished} whose window ends after the log."
+            note=f"Excluded: {crossed} with pages in several arms, and {unfinished} whose exposure window ends after"
+            " the log."
             f" First exposures span {assignment.days:.1f} days. Sample ratio mismatch: p = {ratio.p_always:.2g}"
             f" ({ANY_DAY}),"
             f" p = {ratio.p:.2g} ({FIXED_SAMPLE}). Change of allocation: p = {assignment.allocation.p:.2g}.",
@@ -276,7 +277,7 @@ class ABTest(LogAnswer):
             folded=True,
         )
         sentence = (
-            f"Difference of {rows[0].metric} by day after exposure. A shrinking difference suggests a novelty effect."
+            f"Difference in {rows[0].metric} by day after exposure. A shrinking difference suggests a novelty effect."
         )
         return (
             Chart("novelty", table.title, table, sentence, kind="points", x="day", y="difference", color="arm",
@@ -396,10 +397,10 @@ def abtest(
     for arm in assignment.arms[1:]:
         rows = [row for row in differences if row.arm == arm]
         verdicts.append(verdict(arm, rows, assignment, margin_relative, min_users))
-    window = "to the end of the log" if window_days is None else f"for {window_days:g} days"
+    window = "until the end of the log" if window_days is None else f"for {window_days:g} days"
     policies = {
         "intervals": f"{ANY_DAY}, narrowest at {expected:,} users" if any_day else FIXED_SAMPLE,
-        "exposure window": f"from the first page with an arm {window}",
+        "exposure window": f"from the first page that has an arm, {window}",
         "CUPED covariate": f"the same metric in the {before_days:g} days before exposure",
     }
     fields = answer_fields(log, unit, level, policies, settings)
@@ -420,7 +421,7 @@ def _direction_notes(declared: Iterable[OnlineMetric], better: Mapping[str, Dire
     for metric in declared:
         if direction := directions.get(str(metric)):
             text = (
-                f"the direction ({direction} is better) was declared by the caller; the metric has none."
+                f"the metric has no direction of its own; the caller declared that {direction} is better."
                 f" {metric.misleads}"
             )
             yield Note("declared-direction", text, str(metric), of="metrics")
@@ -434,8 +435,8 @@ def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
             continue
         text = (
             f"a fixed-sample test rejects too often if more active {unit}s have higher values; the smaller arm has"
-            f" {row.effective_users:,.0f} effective {unit}s. With 50 or more in each arm, 8% of simulated tests of"
-            " equal arms were significant at 5%"
+            f" {row.effective_users:,.0f} effective {unit}s. With 50 or more effective {unit}s in each arm, 8% of"
+            " simulated A/A tests were significant at the 5% level"
         )
         yield Note("unequal-users", text, str(row.metric), weight=1.0 / row.effective_users, of="metrics")
 
@@ -446,8 +447,9 @@ def _ramp_note(assignment: Assignment) -> Iterator[Note]:
         text = (
             f"the allocation of new users to arms changed (p = {assignment.allocation.p:.1g}; new periods start on"
             f" {dates}),"
-            f" so differences are means over those of {counted(len(assignment.periods), 'period')} with at least"
-            f" {MIN_USERS} users in both arms; slices and days after exposure are not compared"
+            f" so each difference is a weighted mean over periods. Of"
+            f" {counted(len(assignment.periods), 'period')}, those with at least {MIN_USERS} users in both arms count."
+            " Slices and days after exposure are not compared"
         )
         yield Note("allocation-changed", text)
 

@@ -94,8 +94,9 @@ class ABTestPlan(LogAnswer):
             ),
             "Required sample size",
             labels=2,
-            note=f"Sizes are totals of two equal arms with a power of {percent(self.power)}, at"
-            f" {self.users_per_day:,.0f} new {self.unit}s per day. CUPED is not included; it would shorten the test.",
+            note=f"Sizes are totals of two arms of equal size, for a power of {percent(self.power)}. Days assume"
+            f" {self.users_per_day:,.0f} new {self.unit}s per day. CUPED, which would shorten the test, is not"
+            " included.",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
         shows = [unit_show(plan.metric.unit) for plan in self.plans]

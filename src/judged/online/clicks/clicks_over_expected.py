@@ -236,8 +236,11 @@ class Coec(FieldAnswer):
                 " shrunk"
                 f" toward 1 with a weight of {decimal(self.prior, 2)} expected clicks."
             )
-        level = f"{self.level:.0%} CI, not corrected for the number of pairs"
-        return f"Of {pairs}, {n_above} have a ratio above 1, and {n_below} a ratio below 1 ({level}).", shrinkage
+        counts = (
+            f"The {self.level:.0%} CI of the ratio is above 1 for {n_above} of {pairs}, and below 1 for {n_below} (not"
+            " corrected for the number of pairs)."
+        )
+        return counts, shrinkage
 
     def blocks(self) -> tuple[Block, ...]:
         """Return click-through rates of ranks, and pairs by decreasing lower limit."""
@@ -361,14 +364,13 @@ def compute_coec(
     ranks = tuple(RankRate(cells.strata[stratum], rank, n, c, c / n) for stratum, rank, n, c in rank_counts)
     notes: list[Note] = []
     if math.isinf(shrunk.prior):
-        notes.append(Note("no-differences", "clicks vary no more than by chance, so each shrunken ratio is 1"))
+        notes.append(Note("no-differences", "ratios vary no more than expected by chance, so each shrunken ratio is 1"))
     single_rank_share = _single_rank_share(cells)
     if single_rank_share > 0.5:
         text = (
-            f"{single_rank_share:.0%} of impressions are of pairs at a single rank, for which the effects of rank"
-            " and document"
+            f"{single_rank_share:.0%} of impressions are of pairs that were shown at only one rank; for these, the"
+            " effects of rank and document cannot be separated"
         )
-        text += " cannot be separated"
         notes.append(Note("one-rank", text))
     ratios = estimate_ratios(clicks, expected, impressions, error, level)
     return Coec(

@@ -156,7 +156,8 @@ class ModelComparison(LogAnswer):
             "models", columns,
             note=f"Log-likelihood in nats per page and perplexity per result, from {self.folds}-fold cross-validation"
             " over"
-            f" {self.unit}s. Conditional: given the clicks above. {percent(self.level)} CIs over {self.unit}s.",
+            f" {self.unit}s. Conditional perplexity is given the clicks on higher ranks. {percent(self.level)} CIs"
+            f" over {self.unit}s.",
             kinds=["selected" if row.selected else "" for row in self.rows],
         )  # fmt: skip
         names = [name for name in self.examination if MODELS[name].examined or MODELS[name].continuation_probabilities]
@@ -192,8 +193,8 @@ class ModelComparison(LogAnswer):
             )
         elif min(row.parameters for row in self.rows) < best.parameters:
             sentences.append(
-                f"{best.model} is selected: all models with fewer parameters are significantly worse or rule out a"
-                " page."
+                f"{best.model} is selected: all models with fewer parameters are significantly worse or give"
+                " probability 0 to a held-out page."
             )
         impossible = [(row.model, f"{row.impossible:,} of the held-out pages") for row in self.rows if row.impossible]
         sentences += [
@@ -228,7 +229,7 @@ class ModelComparison(LogAnswer):
         columns = columns_of(rows, ("model", TEXT), ("results", UNITS), *shares)
         table = Table("calibration", columns, labels=1, only="data")
         selected_rows = table.take([i for i, row in enumerate(rows) if row.model == self.selected])
-        description = f"Predicted click probability and observed click rate of held-out results, {self.selected}."
+        description = f"Click probability predicted by {self.selected}, and observed click rate, of held-out results."
         chart = Chart(
             "calibration", f"Calibration of {self.selected}", selected_rows, description, kind="points",
             x="predicted", y="clicked", diagonal=True, percent="xy",

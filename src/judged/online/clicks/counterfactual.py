@@ -89,7 +89,8 @@ class IpsScores(FieldAnswer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Data and source of the propensities."""
-        clipping = "" if self.clip is None else f", {self.clipped} of them with a weight clipped to {self.clip:g}"
+        clipped = counted(self.clipped, "click")
+        clipping = "" if self.clip is None else f"; the weights of {clipped} are clipped to {self.clip:g}"
         counts = f"{counted(self.clicks, 'click')} of {counted(self.units, 'user')} on {counted(self.pages, 'page')}"
         if self.propensities_estimated:
             source = "Propensities were estimated from the same log. CIs include their error."
@@ -172,9 +173,9 @@ def ips(
     logs = {"": log} if stratum is None else split_by_column(log, stratum)
     if missing_strata := [name for name in logs if name not in curves]:
         fix = (
-            "use stratum with the column of the strata"
+            "use stratum= (--stratum) with the column that has the strata of the propensities"
             if "" in missing_strata
-            else f"estimate them with stratum={stratum!r}"
+            else f"estimate propensities with stratum={stratum!r}"
         )
         raise InputError(f"there are no propensities for {missing_strata[0] or 'pages without a stratum'}", fix=fix)
     count = partial(count_page_patterns, by=topic_column, where=where, depth=depth)
@@ -265,7 +266,10 @@ def compute_ips(
     clicks, n_effective = len(weights), float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))
     notes: list[Note] = []
     if clicks and n_effective < _MIN_EFFECTIVE_SHARE * clicks:
-        text = f"unequal weights leave {n_effective:.0f} effective clicks of {clicks:,}; CIs may be too narrow"
+        text = (
+            f"the effective number of clicks is {n_effective:.0f} of {clicks:,}, because weights are unequal; CIs may"
+            " be too narrow"
+        )
         notes.append(Note("few-effective", text))
     return IpsScores(
         log, level, clip, int(pages.sum()), sum(sums.pages_without_topic for sums in sums_by_stratum), clicks,

@@ -147,7 +147,7 @@ class Propensities(FieldAnswer):
         stratum = f" ({self.stratum}: {last_rank.stratum})" if self.stratum else ""
         return (
             f"Examination of rank {last_rank.rank} relative to rank 1{stratum}: {last_rank.value:.3f}{interval}.",
-            f"The ratio of click-through rates, which also depends on relevance, is {last_rank.naive:.3f}.",
+            f"The ratio of their click-through rates is {last_rank.naive:.3f}; it also depends on relevance.",
             f"The estimate uses documents {source} at several ranks.",
         )
 
@@ -336,7 +336,7 @@ def estimate_ranks(
     _check_connected(full, impressions, repeated, stratum)
     notes: list[Note] = []
     if not n_groups:
-        text = f"propensities have no CIs: {counted(patterns.n_units, 'user')}, at least {_MIN_GROUPS} are required"
+        text = f"propensities have no CIs: at least {_MIN_GROUPS} users are required, got {patterns.n_units}"
         notes.append(Note("few-users", text, stratum))
     half_width = errors * student_quantile((1 + level) / 2, max(n_groups - 1, 1))
     # Intervals on the log scale, with Student's t of the number of groups.

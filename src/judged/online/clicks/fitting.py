@@ -28,7 +28,7 @@ Shrink: TypeAlias = Literal["empirical", "none"]
 Beta: TypeAlias = tuple[float, float]
 
 TOLERANCE = 1e-5
-"""Largest change of a probability in a converged step."""
+"""Largest change of a probability in the last step of a fit that has converged."""
 
 _MIN_TRIALS, _PRIOR_TOLERANCE = 1e-9, 0.05  # expected trials of a used pair; relative change of a stable prior
 

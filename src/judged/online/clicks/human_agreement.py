@@ -99,11 +99,10 @@ class ClickAgreement(FieldAnswer):
     def sentences(self) -> tuple[str, ...]:
         """Agreement on document order, residual position bias, system order, and value."""
         all_topics, (judgment, raw, *_) = self.orders[0], self.feedback
-        comparison = "No significant difference from raw click-through rates"
+        comparison = "Click judgments do not agree significantly more or less often than raw click-through rates"
         if all_topics.gain_ci is not None and (all_topics.gain_ci[0] > 0 or all_topics.gain_ci[1] < 0):
-            comparison = (
-                f"Raw click-through rates agree significantly {'less' if all_topics.gain > 0 else 'more'} often"
-            )
+            more = "more" if all_topics.gain > 0 else "less"
+            comparison = f"Click judgments agree significantly {more} often than raw click-through rates"
         sample = f"n = {counted(all_topics.document_pairs, 'document pair')} in {counted(all_topics.n, 'topic')}"
         sentences = [
             (
@@ -122,7 +121,10 @@ class ClickAgreement(FieldAnswer):
             )
         if self.systems > 1 and not math.isnan(self.tau):
             systems = counted(self.systems, "system")
-            sentences.append(f"Kendall's tau between both orders of {systems} by {self.measure}: {self.tau:.3f}.")
+            sentences.append(
+                f"Kendall's tau between the orders of {systems} by {self.measure} with click judgments and with human"
+                f" judgments: {self.tau:.3f}."
+            )
         if not math.isnan(self.clicks_per_label):
             sentences.append(
                 f"For the means of these systems, {self.clicks_per_label:.0f} clicks replace one human label."
@@ -182,7 +184,7 @@ def against_people(
     gold
         Human judgments.
     runs, measure
-        Runs that are scored by both, and the measure.
+        Runs to score with both kinds of judgments, and the measure.
     slicing
         Slices of topics, or a table with one attribute of topics.
     level, resamples, seed

@@ -72,9 +72,17 @@ ESTIMATORS = {
         _MARGINAL, False, "the assumption of item-position or that of direct", "ignores the other results of the page"
     ),
     "pseudo-inverse": Estimator(
-        ("independent",), False, "the clicks of a page are a sum over its ranks", "ignores interactions between results"
+        ("independent",),
+        False,
+        "the expected clicks of a page are a sum of one term for each document at its rank",
+        "ignores interactions between results",
     ),
-    "cascade": Estimator(_CONDITIONAL, True, "clicks do not depend on lower ranks", "ignores effects of lower ranks"),
+    "cascade": Estimator(
+        _CONDITIONAL,
+        True,
+        "a click does not depend on results at lower ranks",
+        "ignores effects of results at lower ranks",
+    ),
     "whole list": Estimator(_CONDITIONAL, True, "none", "has a large variance, because few logged lists match the run"),
 }
 """Estimators in order of their assumptions, strongest first."""
@@ -323,7 +331,7 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
     # A page with a propensity for some ranks only would have wrong products of weights.
     if n_missing := int((page_has_propensity[page] & ~has_propensity).sum()):
         results = f"{counted(n_missing, 'result')} in the top {depth}"
-        fix = "log it for all results of a page (1 for fixed results), or use a smaller depth (--depth)"
+        fix = "log propensities for all results of a page (1 for fixed results), or use a smaller depth (--depth)"
         raise InputError(
             f"all results of a page must have a propensity, but {results} have none", fix=fix, path=log.name
         )
@@ -334,7 +342,7 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
     if n_ambiguous := int(rows["ambiguous"].to_numpy(zero_copy_only=False).sum()):
         results = counted(n_ambiguous, "result")
         problem = (
-            f"a click on a document that the page shows more than once must have a rank: {results} with such clicks"
+            f"a click on a document that the page shows more than once must have a rank, which is missing for {results}"
         )
         raise InputError(problem, fix="log the position of each click", path=log.name)
     doc_ids, doc = np.unique(rows["object_id"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)

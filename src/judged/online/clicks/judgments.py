@@ -95,8 +95,8 @@ class ClickJudgments(FieldAnswer):
         return (
             f"{counted(len(self.grade), 'judgment')} for {counted(n_topics, 'topic')}: {description}{spread}.",
             (
-                f"The shrunken value of a pair has a mean weight of {weight:.0%} on its own clicks, and the rest on all"
-                " pairs."
+                f"On average, a shrunken value gives a weight of {weight:.0%} to the clicks of its pair, and the rest"
+                " to the mean of all pairs."
             ),
             f"Excluded: {counted(self.excluded_pairs, 'pair')} with fewer than {self.min_shown} impressions.",
         )
@@ -233,7 +233,9 @@ def judge_clicks(
     is_selected = (values.impressions >= min_shown) & ~has_no_topic
     if not is_selected.any():
         raise InputError(
-            f"no pair has {min_shown} impressions", fix="use a lower min_shown (--min-shown)", path=log.name
+            f"no pair of topic and document has {min_shown} or more impressions",
+            fix="use a lower min_shown (--min-shown)",
+            path=log.name,
         )
     topic_pairs = topic_pairs.filter(pa.array(is_selected)).rename_columns(["query_id", "doc_id"])
     values = PairValues(*(column[is_selected] for column in values))

@@ -121,8 +121,8 @@ class ModelFit(LogAnswer):
         """Data, model, scale, and source of the intervals."""
         rate = self.clicks / self.results
         summary = (
-            f"{self.model.name} assumes that {self.model.assumption}. It was fitted to {self.results:,} impressions of"
-            f" {len(self.pairs):,} pairs of query ({self.by}) and document, {rate:.1%} of them clicked, in"
+            f"{self.model.name} assumes that {self.model.assumption}. It was fitted to {self.results:,} impressions"
+            f" ({rate:.1%} clicked) of {len(self.pairs):,} pairs of query ({self.by}) and document, in"
             f" {counted(self.iterations, 'EM step')}. The log-likelihood per impression is {self.loglik:.4f}."
         )
         sentences = [summary]
@@ -183,7 +183,11 @@ class ModelFit(LogAnswer):
 
     def _top_pairs_table(self, pairs: Table) -> Table:
         n_more = len(self.pairs) - len(pairs)
-        note = f"Pairs with most impressions. CSV and JSON contain {n_more:,} more." if n_more > 0 else ""
+        note = (
+            f"The pairs with the most impressions. CSV and JSON contain {counted(n_more, 'more pair')}."
+            if n_more > 0
+            else ""
+        )
         return Table("top_pairs", pairs.columns, "By query and document", note, labels=2, only="people")
 
     def _shared_table(self) -> Table:
@@ -230,7 +234,7 @@ def examination_blocks(
         Column("shown", impression_counts, UNITS, "impressions"), Column("examined", shares, _THREE),
     )  # fmt: skip
     table = Table("examination", columns, "Examination by rank", labels=1, only="" if len(names) == 1 else "data")
-    description = "Estimated share of results that users examine, by rank, given the clicks above."
+    description = "Estimated share of results that users examine, by rank, given the clicks on higher ranks."
     chart = Chart(
         "examination_by_rank", title, table, description, kind="lines", x="rank", y="examined",
         color="model" if len(names) > 1 else "", y_title="examined", spread="cutoff", from_zero=True,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
 
 MIN_EFFECTIVE_CLICKERS = 15
-"""Minimum effective number of users, by their weighted clicks, for an interval."""
+"""Minimum effective number of users (Kish) for an interval, with the weighted clicks of each user as its weight."""
 
 
 class IntervalMinimums(NamedTuple):
@@ -155,7 +155,7 @@ class OffPolicyEstimates(LogAnswer):
         counts = (self.pages_without_propensity, "propensities"), (self.pages_without_topic, "a topic of the run")
         exclusions = [f"{counted(n_pages, 'page')} without {reason}" for n_pages, reason in counts if n_pages]
         sentences = (
-            f"Logged: {self.logged_clicks:.4g} clicks per page in the top {self.depth}, n = {size}.",
+            f"The log has {self.logged_clicks:.4g} clicks per page in the top {self.depth}, n = {size}.",
             *((f"Excluded: {listed(exclusions)}.",) if exclusions else ()),
             *_reasons(rows, "refused", "No estimate"),
             *_reasons(rows, "insufficient", "No confidence interval"),
@@ -361,13 +361,17 @@ class PageEstimates:
             needs = f"the propensities must be {_required_propensities(name)}"
             return f"{needs}, but those of the log are {convention}."
         if estimator.list_probability and not has_list_probabilities:
-            problem = "the policy table has no probabilities of lists"
-            return f"{problem}. Fix: use independent_ranks, if the policy fills each rank independently of the others."
+            problem = "the policy table has no probabilities of whole lists"
+            fix = "use independent_ranks, if the policy fills each rank independently of the other ranks"
+            return f"{problem}. Fix: {fix}."
         has_result = self.weights.has_result
         if convention != "marginal" and name in {"cascade", "whole list", "pseudo-inverse"}:
             has_gap = np.diff(has_result.astype(np.int8), prepend=1, axis=1) > 0
             if n_gaps := int(has_gap.any(axis=1).sum()):
-                return f"{counted(n_gaps, 'page')} lack a rank above others, so their list probabilities are unknown."
+                return (
+                    f"on {counted(n_gaps, 'page')}, a rank above other results has no result, so that the probability"
+                    " of the list is unknown."
+                )
             return self._mean_weight_problem(is_prefix=True)
         return self._mean_weight_problem(is_prefix=False)
 

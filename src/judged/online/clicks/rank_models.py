@@ -98,7 +98,8 @@ _MODELS = (
     ),
     ClickModel(
         "UBM", "user browsing model", "Dupret and Piwowarski, SIGIR 2008",
-        "examination depends on the rank and on the rank of the last click above", examined="rank and last click",
+        "examination depends on the rank of the result and on the rank of the last click above it",
+        examined="rank and last click",
     ),
     ClickModel(
         "DBN", "dynamic Bayesian network", "Chapelle and Zhang, WWW 2009",
@@ -321,14 +322,15 @@ class RankModelCounts:
             f" that were shown at both positions connects them ({len(disconnected)} of {len(used_nodes)} positions are"
             " not"
             " connected)",
-            fix="use fewer ranks (depth), merge queries (by), or collect pages with different orders",
+            fix="use a smaller depth, merge queries with by, or collect pages that show results in different orders",
         )
 
     def _describe_node(self, node: int) -> str:
         if self.model.examined == "rank":
             return f"rank {node + 1}"
         rank, last_click = divmod(node, self.depth + 1)
-        return f"rank {rank + 1} {f'below a last click at {last_click}' if last_click else 'with no click above'}"
+        clicked = f"the last click above at rank {last_click}" if last_click else "no click above"
+        return f"rank {rank + 1} with {clicked}"
 
 
 def last_click_above(clicked: Any) -> Ints:

@@ -83,7 +83,7 @@ class UncertainScores(FieldAnswer):
             return variance_sentences
         n_differences = counted(len(other_rows), "difference")
         difference_sentence = (
-            f"{n_clear} of {n_differences} from {self.rows[0].run}: the {self.level:.0%} CI excludes 0."
+            f"The {self.level:.0%} CI excludes 0 for {n_clear} of {n_differences} from {self.rows[0].run}."
         )
         return (*variance_sentences, difference_sentence)
 
@@ -106,7 +106,8 @@ class UncertainScores(FieldAnswer):
                 "runs",
                 run_columns,
                 labels=2,
-                note="SE: standard error. The rest of the variance comes from topics. CIs include both.",
+                note="SE: standard error. Variance that does not come from judgments comes from topics. CIs include"
+                " both sources.",
             ),
             Table("topics", topic_columns, only="data", labels=3),
         )
@@ -268,7 +269,7 @@ def measured_qrels(judgments: Any) -> Qrels:
                 value_by_pair = {(str(row["query_id"]), str(row["doc_id"])): float(row[name]) for row in rows}
                 column = pa.array([value_by_pair[pair] for pair in pairs], pa.float64())
             except (KeyError, TypeError, ValueError, OverflowError):
-                raise InputError(f"each judgment must have a number {name}", fix=fix, path=path) from None
+                raise InputError(f"each judgment must have a number in the column {name}", fix=fix, path=path) from None
             qrels = replace(qrels, table=qrels.table.append_column(name, column))
         judgments = qrels
     for name in ("value", "se"):

@@ -46,12 +46,16 @@ judging = with_options(
         default="coec",
         show_default=True,
         metavar="SOURCE",
-        help="coec: clicks over expected clicks; sat: satisfied clicks; purchase: purchases; or a click model, such as"
-        " PBM.",
+        help="Source of the judgments: coec (clicks over expected clicks), sat (satisfied clicks), purchase"
+        " (purchases), or a click model, such as PBM.",
     ),
     propensities,
     click.option(
-        "--min-shown", type=click.IntRange(1), default=10, show_default=True, help="Minimum impressions of a pair."
+        "--min-shown",
+        type=click.IntRange(1),
+        default=10,
+        show_default=True,
+        help="Minimum impressions of a pair of query and document.",
     ),
     topics,
     logs.dwell,
@@ -62,7 +66,8 @@ judging = with_options(
 
 fitting = with_options(
     logs.by(
-        "Column of the log that identifies queries.  [default: topic if the log has it, otherwise the text]", "COLUMN"
+        "Column of the log that identifies queries.  [default: topic if the log has it, otherwise the query text]",
+        "COLUMN",
     ),
     logs.pages,
     click.option("--depth", type=int, default=10, show_default=True, help="Deepest rank that counts."),
@@ -79,7 +84,7 @@ estimating = with_options(depth, logs.where, shared("confidence"), logs.log_opti
 by_text = click.option(
     "--by",
     metavar="COLUMN",
-    help="Column that identifies queries.  [default: topic if the log has it, otherwise the text]",
+    help="Column that identifies queries.  [default: topic if the log has it, otherwise the query text]",
 )
 iterations = click.option(
     "--iterations", type=int, default=1000, show_default=True, help="Maximum number of EM steps per fit."
@@ -117,7 +122,7 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
     help="Shrinkage of pairs with few impressions toward the mean of all pairs (empirical Bayes), or none.",
 )
 @iterations
-@shared("draws", default=0, help="Bootstrap samples for standard errors; 0: from the observed information.")
+@shared("draws", default=0, help="Bootstrap samples for standard errors; 0: use the observed information instead.")
 @shared("seed")
 @fitting
 def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
@@ -135,9 +140,7 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
 
 @clicks.command("propensities", short_help="Estimate the examination propensity of each rank, without a click model.")
 @logs.paths
-@click.option(
-    "--stratum", metavar="COLUMN", help="Column with separate propensities for each value: device, layout, ..."
-)
+@click.option("--stratum", metavar="COLUMN", help="Column whose values have separate propensities: device, layout, ...")
 @click.option(
     "--randomized/--all",
     "randomized",
@@ -150,8 +153,8 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
 def propensities_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Estimate examination propensities relative to rank 1, from results that were shown at several ranks.
 
-    The output as CSV or JSON is a file for --propensities. If no chain of clicked results connects two ranks, the
-    command fails: swap results on a share of the pages, or use a smaller --depth.
+    Other commands read the output as CSV or JSON (--propensities FILE). If no chain of clicked results connects two
+    ranks, the command fails: swap results on a share of the pages, or use a smaller --depth.
     """
     from judged.online.clicks import propensities
 
@@ -172,7 +175,7 @@ def propensities_command(paths: tuple[str, ...], output: OutputOptions, **option
 @logs.dwell
 @propensities
 @by_text
-@click.option("--stratum", metavar="COLUMN", help="Column with separate click-through rates of ranks for each value.")
+@click.option("--stratum", metavar="COLUMN", help="Column whose values have separate click-through rates by rank.")
 @estimating
 def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Compare the clicks of each pair of query and document with the clicks expected at its ranks."""
@@ -197,7 +200,7 @@ def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) 
     "--clip", type=click.FloatRange(1), metavar="W", help="Largest weight of a click.  [default: no clipping]"
 )
 @topics
-@click.option("--stratum", metavar="COLUMN", help="Column with separate propensities for each value.")
+@click.option("--stratum", metavar="COLUMN", help="Column whose values have separate propensities.")
 @estimating
 @shared("run_format")
 def ips_command(
@@ -241,8 +244,8 @@ def off_policy_command(path: str, run: str, output: OutputOptions, **options: An
     """Estimate the clicks per page of RUN from a LOG with the propensity of each result.
 
     RUN is a run; or a table with rank, doc_id, and probability, if the ranker does not depend on the query. LOG or its
-    mapping declares the kind of its propensities (docs/off-policy.md). Exit code 0: an estimator that uses propensities
-    has an interval; 1: no such estimator has an interval; 2: invalid input.
+    mapping must declare the kind of the propensities (docs/off-policy.md). Exit code 0: an estimator that uses
+    propensities has an interval; 1: no such estimator has an interval; 2: invalid input.
     """
     from judged.online.clicks import off_policy
 
@@ -260,8 +263,8 @@ def off_policy_command(path: str, run: str, output: OutputOptions, **options: An
 @click.option(
     "--grading",
     type=Choice("judged.online.clicks.judgments:Grading"),
-    help="value: the estimate; lower: an integer by the lower confidence limit; human: the predicted human grade."
-    "  [default: human with --gold, otherwise value]",
+    help="value: the estimate; lower: an integer that depends on the lower confidence limit; human: the predicted human"
+    " grade.  [default: human with --gold, otherwise value]",
 )
 @click.option("--gold", metavar="QRELS", help="Human judgments of some of the pairs.")
 @shared("confidence")
@@ -273,8 +276,8 @@ def judge_command(
 ) -> None:
     """Convert the clicks in LOG to graded judgments.
 
-    Every command reads the CSV (-o FILE.csv) as judgments, 'judged labels import' as labels, and 'judged clicks
-    evaluate' with standard errors. TREC qrels (-o FILE.txt) have no standard errors.
+    Every command that needs judgments reads the CSV (-o FILE.csv). 'judged labels import' reads it as labels, and
+    'judged clicks evaluate' also reads the standard errors. TREC qrels (-o FILE.txt) have no standard errors.
     """
     from judged.data.qrels import Qrels, write_origin
     from judged.online.clicks import judge_clicks
@@ -288,10 +291,10 @@ def judge_command(
         write_origin(result.qrels.origin, output.out)
 
 
-@clicks.command("evaluate", short_help="Score runs with uncertain judgments; intervals include their error.")
+@clicks.command("evaluate", short_help="Score runs with uncertain judgments; intervals include the judgment error.")
 @click.argument("qrels", metavar="JUDGMENTS")
 @shared("runs", "measures", "confidence")
-@shared("draws", type=click.IntRange(100), default=200, help="Number of simulations of noise.")
+@shared("draws", type=click.IntRange(100), default=200, help="Number of simulations of noise in the judgments.")
 @shared("seed")
 @answer_options()
 @shared("run_format")
@@ -306,8 +309,8 @@ def evaluate_command(
     """Score RUNs with uncertain JUDGMENTS: a table with query_id, doc_id, grade, value, and se.
 
     'judged clicks judge LOG -o JUDGMENTS.csv' writes such a table. Intervals include the variance of topics and of
-    judgments, and the result shows the share of each. Means are corrected for noise, because noisy grades make the
-    ideal ranking score too high. The first RUN is the baseline.
+    judgments, and the result shows the share of each source. Means are corrected for noise, because noisy grades make
+    the ideal ranking score too high. The first RUN is the baseline.
     """
     from judged.online.clicks import evaluate_uncertain
 
@@ -344,8 +347,9 @@ def against_command(
 ) -> None:
     """Compare judgments from the clicks in LOG with the human judgments in QRELS.
 
-    The result shows how often both order documents the same way, compared with raw clicks, and whether position bias
-    remains. With RUNs, it also shows whether both order systems the same way, and how many clicks replace one label.
+    The result shows how often click judgments and human judgments order two documents the same way, compared with raw
+    click-through rates, and whether position bias remains. With RUNs, it also compares the orders of systems by click
+    judgments and by human judgments, and shows how many clicks replace one human label.
     """
     from judged.data.qrels import Qrels
     from judged.online.clicks import against_people, judge_clicks

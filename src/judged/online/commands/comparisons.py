@@ -30,7 +30,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             "--any-day/--one-day",
             default=True,
             show_default=True,
-            help="Intervals valid on any day, or for a fixed sample: on one day that was set in advance.",
+            help="Intervals that are valid on any day, or only on one day that was set in advance (fixed sample).",
         ),
         click.option(
             "--expected",
@@ -50,7 +50,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
 @click.option(
     "--primary",
     metavar="NAME",
-    help="Primary metric, which decides.  [default: the first headline metric that the log supports]",
+    help="Primary metric, which decides the verdict.  [default: the first headline metric that the log supports]",
 )
 @click.option(
     "--guardrail",
@@ -65,7 +65,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Exploratory metric, with p-values corrected together; repeatable.",
+    help="Exploratory metric; repeatable. The p-values of these metrics are corrected for multiple tests.",
 )
 @click.option(
     "--better", multiple=True, metavar="NAME=more|less", help="Direction of a metric without a direction of its own."
@@ -84,7 +84,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "--window-days",
     type=float,
     metavar="DAYS",
-    help="Days after exposure in which a user counts.  [default: until the end of the log]",
+    help="Days after first exposure in which the pages of a user count.  [default: until the end of the log]",
 )
 @click.option(
     "--before-days",
@@ -156,7 +156,7 @@ def _parse_direction(text: str) -> tuple[str, str]:
 @click.option(
     "--count-shared",
     is_flag=True,
-    help="Count clicks in team drafts above the first rank where the two rankings differ.",
+    help="In team drafts, also count clicks above the first rank where the two rankings differ.",
 )
 @click.option("--count-repeated", is_flag=True, help="Count repeated clicks on the same result.")
 @_verdict_options("Minimum users with a click for a verdict.")
@@ -243,7 +243,7 @@ _SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
 @logs.log_options
 @answer_options()
 def offline_command(paths: tuple[str, ...], qrels: str, output: OutputOptions, **options: Any) -> None:
-    """Score the result lists in LOG with QRELS, and test whether better scores have better outcomes.
+    """Score the result lists in LOG with QRELS, and test whether lists with better scores have better outcomes.
 
     With --preferences: test whether preferences from clicks agree with grades more often than ranks alone do.
     """
@@ -311,8 +311,9 @@ def watch_command(
 ) -> None:
     """Compare the series in CONFIG (new data in LOG, canary queries, and tables) with their baselines.
 
-    Run it from cron. The state file that CONFIG names stores past days, and a second run with the same LOG changes
-    nothing. Exit code 0: no alarm; 1: a series has an alarm, or a deployment should be rolled back; 2: invalid input.
+    Run the command regularly, for example with cron. The state file that CONFIG names stores past days, and a second
+    run with the same LOG changes nothing. Exit code 0: no alarm; 1: a series has an alarm, or a deployment should be
+    rolled back; 2: invalid input.
     """
     from judged.data.files import exists
     from judged.online.watch import first_config, read_watch, watch

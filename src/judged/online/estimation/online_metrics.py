@@ -274,7 +274,7 @@ def _is_always_0(estimate: OnlineEstimate) -> bool:
 Unit: TypeAlias = Literal["user", "session"]
 Progress: TypeAlias = Callable[[str, float | None], None]
 RANKS = tuple(range(1, 11))
-"""Ranks of CTR by rank."""
+"""Ranks for which CTR by rank is computed."""
 
 
 _RANKED = tuple(online_metric(f"CTRAtRank(r={rank})") for rank in RANKS)

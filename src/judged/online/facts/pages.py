@@ -60,12 +60,10 @@ class FactSettings:
 
     def policies(self) -> tuple[tuple[str, str], ...]:
         """Return names and values for results."""
+        last_page = f"last page of the session, up to {self.attribution_window:g} s earlier"
         return (
             ("reformulation gap", f"{self.reformulation_gap:g} s"),
-            (
-                "attribution",
-                f"page of the event, or else the last page of the session within {self.attribution_window:g} s",
-            ),
+            ("attribution", f"carts and purchases without a page: {last_page}"),
             ("winsorization", f"revenue at the {100 * self.winsorize:g}% quantile of pages with revenue"),
         )
 

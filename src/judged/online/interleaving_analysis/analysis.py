@@ -236,7 +236,9 @@ def interleaving(
             names = [name for name in by_slice.values if name in outcomes.slices]
             sliced = [estimate_preference(outcomes, name, inference) for name in names]
     length = (
-        "with the remainder of the longer ranking, without credit" if mixed.longer else "as long as the shorter ranking"
+        "continued with the rest of the longer ranking, whose clicks give no credit"
+        if mixed.longer
+        else "as long as the shorter ranking"
     )
     policies = {
         "lists": f"{mixed.method}, {length}",
@@ -321,4 +323,4 @@ def _verdict(
         return "not preferred", (
             f"{mixed.rankers[1]} won significantly fewer lists than {mixed.rankers[0]}: {result}.",
         )
-    return "keep running", (f"No significant preference over {mixed.rankers[0]}: {result}.",)
+    return "keep running", (f"No significant preference between {mixed.rankers[1]} and {mixed.rankers[0]}: {result}.",)

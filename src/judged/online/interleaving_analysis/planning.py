@@ -96,8 +96,8 @@ class InterleavingPlan(LogAnswer):
             ),
             "Required sample size",
             labels=1,
-            note=f"Power {percent(self.power)}, at {self.users_per_day:,.0f} new {self.unit}s per day. Preference:"
-            " share of wins, with"
+            note=f"Sizes are for a power of {percent(self.power)}. Days assume {self.users_per_day:,.0f} new"
+            f" {self.unit}s per day. Preference: share of wins, with"
             f" ties as half a win, minus 50%. Standard deviation over {self.unit}s: {self.spread:.2f}, "
             + ("assumed." if self.assumed else "estimated from the interleaved lists of this log."),
         )
@@ -119,11 +119,13 @@ class InterleavingPlan(LogAnswer):
             ),
             "Comparison with A/B tests of the same changes",
             labels=1,
-            note="Numbers of users are those that each method needs to detect its own estimate, which is uncertain.",
+            note=f"The number of {self.unit}s is what a method needs to detect the difference that it estimated, which"
+            " is uncertain.",
         )
         agreements = [pair.agree for pair in self.pairs if pair.agree in {"yes", "no"}]
         significant = (
-            f"Both methods found a significant difference for {len(agreements)} of {counted(len(self.pairs), 'change')}"
+            f"Interleaving and A/B tests both found a significant difference for {len(agreements)} of"
+            f" {counted(len(self.pairs), 'change')}"
         )
         summary = f"{significant}, and agreed on the direction for {agreements.count('yes')}."
         return plans, pairs, Sentences((summary,)), self.method_block()

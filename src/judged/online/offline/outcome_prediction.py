@@ -279,9 +279,9 @@ def against_qrels(
     # Tolerance for rounding of shares such as 8 / 10.
     is_judged_enough = scores[0] >= min_judged - 1e-12
     if not is_judged_enough.any():
-        problem = f"on no page, {min_judged:.0%} of the top {JUDGED_DEPTH} results are judged"
+        problem = f"no page has judgments of at least {min_judged:.0%} of its top {JUDGED_DEPTH} results"
         raise InputError(problem, fix="judge more of the shown results, or use a lower min_judged (--min-judged)")
-    reason = f"with under {min_judged:.0%} of the top {JUDGED_DEPTH} judged"
+    reason = f"with judgments of less than {min_judged:.0%} of the top {JUDGED_DEPTH} results"
     page_topics = page_topics.select(is_judged_enough, reason)
     scores = scores[:, is_judged_enough]
     values = _read_outcomes(log, page_topics, selected_outcomes, dwell)

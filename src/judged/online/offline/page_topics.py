@@ -300,7 +300,7 @@ class JudgedPages(LogAnswer):
         coverage = (
             f"The result uses {self.pages_used} of {self.pages} pages of {self.log}, mapped to topics of {self.qrels}"
         )
-        return f"{coverage} {self.topic_source}{f' (excluded: {exclusions})' if exclusions else ''}."
+        return f"{coverage} {self.topic_source}{f' (excluded pages: {exclusions})' if exclusions else ''}."
 
     @property
     def intervals(self) -> str:

@@ -261,7 +261,7 @@ class PreferenceAgreement(JudgedPages):
         """Conclusions and limits."""
         repeated = self.repeated
         return (
-            f"{self.counted} Results count down to rank {self.depth}.",
+            f"{self.counted} Only results in the top {self.depth} count.",
             *(row.describe(self.unit) for row in self.rows if row.slice is None),
             *([_REPEATED.format(repeated.share, repeated.comparisons)] if repeated.comparisons else []),
             f"{_DEFINITIONS} {self.intervals}.",
@@ -269,13 +269,12 @@ class PreferenceAgreement(JudgedPages):
 
 
 _REPEATED = (
-    "For the same two results of a topic, {:.1%} of {} pairs of preferences from different pages prefer the same"
-    " result."
-    " If the list did not change, this is no evidence for a rule, which then prefers the same rank each time."
+    "Pairs of preferences between the same two results, from different pages of a topic: {:.1%} of {} prefer the same"
+    " result. If the order of results did not change, this is no evidence for a rule, because a rule then prefers the"
+    " same rank each time."
 )
 _DEFINITIONS = (
-    "Agreement is the share of preferences in the order of the grades, among preferences between results with different"
-    " grades. Random preferences have an agreement of 0.5. 'Expected by rank' is the agreement of results at the same"
-    " ranks,"
-    " regardless of clicks. The gain is the difference between both."
+    "Agreement is the share of preferences that match the order of the grades, among preferences between results with"
+    " different grades. Random preferences have an agreement of 0.5. 'Expected by rank' is the agreement of results at"
+    " the same two ranks, regardless of clicks. The gain is the agreement minus the agreement expected by rank."
 )

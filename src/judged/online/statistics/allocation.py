@@ -159,7 +159,9 @@ def sample_ratio(counts: Sequence[int], shares: Sequence[float] | None = None) -
     weights = [1.0] * len(counts) if shares is None else [float(share) for share in shares]
     positive = sum(share > 0 for share in weights)
     if len(weights) != len(counts) or positive < 2 or min(weights) < 0 or sum(weights) == math.inf:
-        problem = f"`shares` must be finite and not negative for {len(counts)} arms, and positive for two or more"
+        problem = (
+            f"`shares` must have a finite number of at least 0 for each of {len(counts)} arms, and two or more above 0"
+        )
         raise InputError(f"{problem}, got {weights}", fix="use 0.5 and 0.5, for example")
     if any(count and not share for count, share in zip(counts, weights, strict=True)):
         raise InputError("an arm with share 0 has users", fix="exclude the arm, or pass its planned share")

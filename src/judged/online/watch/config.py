@@ -139,7 +139,7 @@ class WatchConfig:
         for name, limit in (("alarms_per_month", 30.0), ("margin_relative", 1.0)):
             if not 0 < getattr(self, name) <= limit:
                 problem = f"`{name}` must be above 0 and at most {limit:g}, got {getattr(self, name)}"
-                raise SettingError(name, problem, "remove it to use the default")
+                raise SettingError(name, problem, f"remove {name} to use its default")
         if not (self.log or self.canary or self.series):
             raise InputError("the configuration has no series", fix="write [log], [[canary]], or [[series]]")
 
@@ -289,7 +289,7 @@ def series_kinds(config: WatchConfig) -> dict[str, SeriesKind]:
         kinds["RBO of canaries"] = SeriesKind(1)
     for table in config.series:
         if table.name in kinds or table.name in ONLINE_METRICS:
-            problem = f"names of series must be unique, but two series have the name {table.name}"
+            problem = f"a series must not have the name of another series or of a metric, got {table.name}"
             raise InputError(problem, fix="rename one of them", path=config.path)
         kinds[table.name] = SeriesKind({"more": 1, "less": -1, "either": 0}[table.better])
     return kinds
@@ -302,7 +302,7 @@ def read_log_days(log: InteractionLog, config: WatchConfig) -> Iterator[DayPoint
     """
     if config.log is None:
         problem = "the configuration has no metrics for the log"
-        raise InputError(problem, fix="write [log] with metrics", path=config.path)
+        raise InputError(problem, fix="add a table [log] with metrics", path=config.path)
     slices = slice_pages(log, config.log.by).values if config.log.by else ()
     is_one_day = False
     for slice_name in ("", *slices):
@@ -400,7 +400,7 @@ def read_state(path: Path) -> list[DayPoint]:
             for series, part, day, *numbers in rows
         ]
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        fix = "move the file away, and run the watch on the logs of the baseline again"
+        fix = "move the file away, and run 'judged watch' on the logs of the baseline again"
         raise InputError("the file is not a state file of 'judged watch'", fix=fix, path=str(path)) from None
 
 

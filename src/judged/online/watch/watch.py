@@ -145,7 +145,7 @@ class Watch(Answer):
         n_watched = sum(series.state != "not monitored" for series in quality)
         return (
             *(f"{display_name(row)} has an alarm since {row.since}: {_format_change(row)}." for row in self.alarms),
-            *(f"The mix of slices changes {mix.series} by {mix.level - mix.center:+.3g} since {mix.since}."
+            *(f"Changed shares of slices have shifted {mix.series} by {mix.level - mix.center:+.3g} since {mix.since}."
               for mix in moved_mixes),
             *map(str, self.rollbacks),
             *(f"{display_name(series)} is not monitored: {series.reason}." for series in unwatched),
@@ -159,7 +159,10 @@ class Watch(Answer):
         series_text = counted(n_series, "series", "series")
         if self.is_healthy:
             return f"No alarm in {series_text}."
-        return f"No alarm in {series_text} against the baseline. Deployments are compared with the weeks before them."
+        return (
+            f"No alarm in {series_text}, compared with the baseline. Deployments are compared with the weeks before the"
+            " deployment."
+        )
 
     def _settings_text(self) -> tuple[str, ...]:
         config = self.config
@@ -192,7 +195,7 @@ class Watch(Answer):
             labels=2,
             note=f"Detection days: 80% of changes of {100 * self.config.margin_relative:g}% are detected within this"
             " number of days."
-            " Current: mean since the alarm, or of the last week.",
+            " Current: mean since the alarm, or without an alarm, of the last week.",
         )
 
     def _chart_and_table(self, number: int, series: WatchedSeries) -> tuple[Chart, Table]:
