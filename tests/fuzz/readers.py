@@ -41,7 +41,7 @@ def readers(folder: Path) -> list[Reader]:
     """Return all readers; `folder` is for temporary files."""
     judged_sample = sample.qrels()
     some = judged_sample.over(set(judged_sample.topics[:8]))
-    attributes = Attributes.of(
+    topic_attributes = Attributes.of(
         {f"t{i:02}": {"words": i, "class": "howto", "fresh": i > 4, "length": 2.5, "text": "how"} for i in range(9)}
     )
     trec_qrels, trec_runs, attributes = (
@@ -74,7 +74,7 @@ def readers(folder: Path) -> list[Reader]:
         Reader("numbers by run", lambda path: numbers_by_run(path, "latency_ms"), originals.costs()),
         Reader("reviewed list", partial(apply_review, judged_sample), originals.reviews()),
         Reader("gate", read_config, originals.gates()),
-        Reader("slices", lambda path: repr(slice_topics(attributes, slices=path)), originals.slices()),
+        Reader("slices", lambda path: repr(slice_topics(topic_attributes, slices=path)), originals.slices()),
     ]  # fmt: skip
 
 

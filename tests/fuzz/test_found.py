@@ -112,7 +112,7 @@ def test_what_was_found_stays_fixed(
     path = tmp_path / f"damaged{ending}"
     path.write_text(text, newline="")
     outcome = run(readers[of, name], path)
-    assert outcome.kind != "wrong", outcome.why
+    assert outcome.kind != "wrong", outcome.reason
 
 
 def test_a_long_line_is_refused_in_the_middle_of_reading(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ class Report:
         self.slowest = max(self.slowest, (seconds, seed))
         self.largest = max(self.largest, (size, seed))
         if outcome.kind == "wrong":
-            self.failures.append((seed, name, outcome.why))
+            self.failures.append((seed, name, outcome.reason))
 
     def text(self) -> str:
         """Return the counts by reader."""

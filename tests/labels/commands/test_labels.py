@@ -81,10 +81,10 @@ def test_labels_of_models_give_warnings(folder: Path, run: Callable[..., Ended])
     files = ("qrels.txt", "x.run")
     for command in (("explain", *files, "-m", "AP", "--topic", "1"), ("collection", "check", *files)):
         ended = run(*command)
-        assert "by language models" in ended.out + ended.err
+        assert "from language models" in ended.out + ended.err
     (folder / "y.run").write_text("1 Q0 c 1 2.0 y\n2 Q0 a 1 2.0 y\n")
     ended = run("leave-one-out", *files, "y.run")
-    assert "by language models" in ended.out + ended.err
+    assert "from language models" in ended.out + ended.err
 
 
 def test_a_custom_scale(folder: Path, run: Callable[..., Ended]) -> None:

@@ -259,7 +259,7 @@ def test_settling_a_disagreement_and_grading_on_the_topic_page(
     page.goto(page.url.replace("/judging/disagreements", "/topic?topic=q1"))
     page.locator(".document", has_text="d2").first.focus()
     page.keyboard.press("3")
-    expect(page.locator("#graded")).to_have_text("If d2 had grade 3, beside 1 saved grade")
+    expect(page.locator("#graded")).to_have_text("Scores if d2 had grade 3, with 1 saved grade")
     page.get_by_label("Judge", exact=True).fill("cleo")
     page.locator("#graded").focus()
     page.keyboard.press("s")
