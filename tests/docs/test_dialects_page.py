@@ -127,5 +127,5 @@ def test_aliases_mean_the_same_in_the_catalog() -> None:
         num_compared += 1
     assert num_compared > 50
     for name in _NEED_MORE:
-        with pytest.raises(MeasureError, match="needs"):
+        with pytest.raises(MeasureError, match="requires"):
             parse(name)

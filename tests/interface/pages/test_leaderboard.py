@@ -387,7 +387,7 @@ def test_a_single_run_is_not_tested() -> None:
     assert data["baseline"] is None
     assert (
         data["sentences"][2]
-        == "No tests, because only one run is open: no significance test; [95% CI: t interval adjusted for skewness]."
+        == "No tests, because only one run is open: no significance test; [95% CI: t interval adjusted for skewness and score range]."
     )
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert data["board"][0]["RR"] == 0.75
@@ -422,7 +422,7 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
     assert (data["choices"]["test"], data["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
     assert "paired t-test" in data["sentences"][2]
-    assert "[95% CI: t interval adjusted for skewness]" in data["sentences"][2]
+    assert "[95% CI: t interval adjusted for skewness and score range]" in data["sentences"][2]
     assert against(data, "two", "RR")["p"] == expected.pair("one", "two").result.p
     assert noted(data, "many-topics")
     randomization = fetch(client, measures="RR", test="randomization")

@@ -351,7 +351,7 @@ def test_numbers_of_known_errors_are_correct():
     assert "1.00" in perfect[0]
     assert "It is 0.969: the DCG is 10.484, and the DCG of the best order is 10.823" in perfect[1]
     assert "is 9.61; with log2(rank + 1), `DCG@10` is 8.32" in original[1]
-    assert "nDCG is 0.88 and 0.92" in original[1]
+    assert "nDCG is 0.88 with the original discount and 0.92" in original[1]
     assert "`DCG@5` is 7.886 instead of 5.466, and `nDCG@5` is 0.960" in base[1]  # 5.4659 / ln 2
     assert "0.29" in weight[1]  # 1 / log2(11)
     assert "0.39 in one text and 0.41" in two[0]
