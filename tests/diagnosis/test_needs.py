@@ -219,7 +219,7 @@ def test_judgments_of_needs_become_those_of_queries() -> None:
         for query in ("7-1", "7-2")
         for grade, part in ((2.0, "s1"), (0.0, "s2"))
     ]
-    with pytest.raises(InputError, match="no need of the mapping is judged"):
+    with pytest.raises(InputError, match="no information need in the file has judgments"):
         expand_qrels(qrels, {"x": "y"})
 
 

@@ -147,7 +147,7 @@ def test_the_adjudicator_is_not_a_vote(by: str) -> None:
 def test_unknown_kinds_raise() -> None:
     labels = Labels.of({"ann": {"q": {"a": 1}}})
     for kinds in ("human", ["huma"]):
-        with pytest.raises(InputError, match="kind"):
+        with pytest.raises(InputError, match="type of judge"):
             qrels_of(labels, kinds=kinds)  # type: ignore[arg-type]
 
 

@@ -141,7 +141,7 @@ def test_perfect_agreement_and_reversal() -> None:
     mostly = cohen_kappa(many, 1 - np.tile(first, 10))
     assert mostly.interval is not None
     assert mostly.interval[1] < 0
-    assert mostly.sentence.endswith("disagree more than chance would have them.")
+    assert mostly.sentence.endswith("disagree more than expected by chance.")
 
 
 def test_confusion() -> None:
@@ -200,7 +200,7 @@ def test_why_there_is_no_interval() -> None:
 
 
 def test_agreement_in_words() -> None:
-    assert krippendorff_alpha(OBSERVERS).sentence.startswith("Krippendorff's alpha (ordinal) is 0.815, 95% interval")
+    assert krippendorff_alpha(OBSERVERS).sentence.startswith("Krippendorff's alpha (ordinal) is 0.815, 95% CI")
 
 
 def test_wrong_input() -> None:

@@ -150,7 +150,7 @@ def test_an_adversary_gets_no_weight() -> None:
     result = prediction_powered(known, 1 - known, 1 - known)
     assert (result.weight, result.value, result.worth, result.worth_interval) == (0.0, known.mean(), 0.0, (0.0, 0.0))
     assert result.interval == pytest.approx(result.known_interval)
-    assert "worth none" in result.sentence
+    assert "no significant information" in result.sentence
 
 
 def test_the_estimated_weight_brings_a_bias_to_skew_values_that_a_given_one_does_not() -> None:

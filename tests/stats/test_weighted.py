@@ -124,7 +124,7 @@ def test_impossible_weights(weights: list[float]) -> None:
 
 
 def test_an_interval_for_plain_means_is_refused() -> None:
-    with pytest.raises(InputError, match="no adjusted interval"):
+    with pytest.raises(InputError, match="'adjusted' is not available for weighted means"):
         weighted_means([[0.1, 0.2]], [1, 2], IntervalMethod())
 
 

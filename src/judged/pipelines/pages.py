@@ -305,7 +305,7 @@ def _link_documents(workspace: Workspace, params: DocumentPathQuery, answer: Doc
 
 @_traces_page("/traces/topic", "One topic", "Paths of documents", _link_documents)
 def paths_of_documents(workspace: CurrentWorkspace, params: Annotated[DocumentPathQuery, Query()]) -> DocumentPaths:
-    """Show the path of documents of a topic through the stages. Default: the top of the final list."""
+    """Show the path of documents of a topic through the stages. Default: the first documents of the final list."""
     traces, docs = _open_traces(workspace), [*filter(None, params.doc)]
     return explain_document(traces, params.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
 

@@ -31,7 +31,7 @@ class ChangeQuery(Parameters):
 @answer_page(router, "change.html", "/change", "Review of a change", "Review a change")
 @cached_in_workspace
 def change(workspace: CurrentWorkspace, parameters: Annotated[ChangeQuery, Query()]) -> Change:
-    """Review the candidate against the baseline with the open data: scores, slices, A/B test, watch."""
+    """Compare the candidate with the baseline, using the open files: scores, slices, A/B test, monitoring."""
     from judged.reports.changes import review
     from judged.scoring.default_measures import REPORTED_MEASURES
 

@@ -293,7 +293,10 @@ def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> 
     for loss, status in ((-0.5, "fail"), (-0.25, "inconclusive")):
         (result,) = decided(pair([loss] * 5 + [0.0] * 7 + [-0.05], margin=0.05))
         assert (result.status, result.large_losses, result.large_loss) == (status, 5, 0.2)
-        assert "5 of 13 topics lost more than 0.2; the upper 95% bound for all topics is 64.5%" in result.sentence
+        assert (
+            "5 of 13 topics lost more than 0.2; in the population of topics, this share is at most 64.5%"
+            in result.sentence
+        )
         assert "q000 0.5000 to" in result.sentence
     (result,) = decided(pair([-0.1] + [0.02] * 47))
     assert (result.status, result.large_losses, [topic.query_id for topic in result.largest_losses]) == (
@@ -301,7 +304,10 @@ def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> 
         0,
         ["q000"],
     )
-    assert "None of 48 topics lost more than 0.2; the upper 95% bound for all topics is 6.1%" in result.sentence
+    assert (
+        "None of 48 topics lost more than 0.2; in the population of topics, this share is at most 6.1%"
+        in result.sentence
+    )
 
 
 def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:

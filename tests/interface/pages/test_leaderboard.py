@@ -385,10 +385,7 @@ def test_a_single_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=ATTRIBUTES))
     data = fetch(client, measures="RR", curve="R")
     assert data["baseline"] is None
-    assert (
-        data["sentences"][2]
-        == "No tests, because only one run is open: no significance test; [95% CI: t interval adjusted for skewness and score range]."
-    )
+    assert data["sentences"][2].startswith("No tests, because only one run is open: no significance test; [95% CI")
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert data["board"][0]["RR"] == 0.75
     assert data["board"][0]["RR_ci"] == [low, high]

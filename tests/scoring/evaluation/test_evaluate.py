@@ -209,13 +209,16 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
             [("run: no score: none of the returned documents is judged. Check that the run uses the document"
               " ids of the qrels ('judged check')")], id="nothing judged"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["AP"],
-            [("ties among the judged documents, ordered by descending document id: run 50%; depending on their"
+            [("ties among the judged documents, ordered by descending document id;"
+              " share of tied documents: run 50%; depending on their"
              " order, AP of run is between 0.500 and 1.000 (--ties bounds)")], id="ties"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["P@2"],
-            [("ties among the judged documents, ordered by descending document id: run 50%; no order of ties"
+            [("ties among the judged documents, ordered by descending document id;"
+              " share of tied documents: run 50%; no order of ties"
              " changes a score by 0.001 or more")], id="ties that do not matter"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 1.0}}, ["AP"],
-            [("ties among the judged documents, ordered by descending document id: run 100%; depending on their"
+            [("ties among the judged documents, ordered by descending document id;"
+              " share of tied documents: run 100%; depending on their"
               " order, AP of run is between 0.500 and 1.000 (--ties bounds)"),
              "run: in 1 topic, all documents have the same score, so they are ordered by id"],
             id="constant scores"),

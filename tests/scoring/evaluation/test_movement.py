@@ -23,7 +23,10 @@ def test_the_mean_over_all_orders() -> None:
     expected = {"RR": 3 / 4, "AP": 3 / 4, "P@1": 1 / 2, "nDCG@2": (1 + 1 / math.log2(3)) / 2}
     assert scores.aggregate()["run"] == pytest.approx(expected)
     assert scores.policies.ties == "expected"
-    assert scores.notes[-1].text == "ties among the judged documents, averaged over all orders: run 50%"
+    assert (
+        scores.notes[-1].text
+        == "ties among the judged documents, averaged over all orders; share of tied documents: run 50%"
+    )
     assert scores.ranges == ()
 
 

@@ -157,10 +157,8 @@ class JudgeAgreement(Answer):
         systems, topics = self._systems_table(), self._topics_table()
         all_judges = replace(coefficients.take([0, 1]), name="all_judges", only="people")
         show_confusion = len(self.pairs) == 1 and len(self.pairs[0].confusion.grades) <= _MAX_CONFUSION_GRADES
-        rules = (
-            f"over documents that both judged; [{self.alpha.level:.0%} CI: jackknife over topics, t interval"
-            " adjusted for skewness and range]"
-        )
+        interval = "jackknife over topics, adjusted for skewness"
+        rules = f"over documents that both judges graded; [{self.alpha.level:.0%} CI: {interval}]"
         return (
             *([pairs, all_judges] if len(self.judges) > 2 else [pairs]),
             *([self.confusion()] if show_confusion else []),

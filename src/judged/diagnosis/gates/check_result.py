@@ -188,8 +188,9 @@ def _large_loss_note(check: CheckResult) -> str:
     losses = check.largest_losses
     listed = ", ".join(f"{loss.query_id} {_score(loss.baseline)} to {_score(loss.candidate)}" for loss in losses)
     return (
-        f" {lost_text} lost more than {format_loss(check.large_loss)}; the upper {100 * (1 - check.alpha):g}% bound for"
-        f" all topics is {bound:.1%}. The largest losses are on {listed}."
+        f" {lost_text} lost more than {format_loss(check.large_loss)}; in the"
+        f" population of topics, this share is at most {bound:.1%} ({100 * (1 - check.alpha):g}% upper bound)."
+        f" The largest losses are on {listed}."
     )
 
 

@@ -312,7 +312,7 @@ def expand_qrels(qrels: Any, needs: Any, *, column: str | None = None) -> Qrels:
         rows_of.setdefault(need, []).append(row)
     rows_by_query = [(query, rows_of[need]) for query, need in needs_of(needs, column).items() if need in rows_of]
     if not rows_by_query:
-        problem = f"no need of the mapping is judged: the first topic of the qrels is {judged.topics[0]!r}"
+        problem = f"no information need in the file has judgments: the first topic of the qrels is {judged.topics[0]!r}"
         raise InputError(problem, fix="check that the needs are the query ids of the qrels", path=judged.where)
     rows = np.concatenate([np.array(need_rows, dtype=np.int64) for _, need_rows in rows_by_query])
     query_ids = [query for query, need_rows in rows_by_query for _ in need_rows]

@@ -424,9 +424,10 @@ class Stages(Answer):
                 f" reranker of the top {cutoff} of {self.trace.candidates} can gain more than"
                 f" {decimal(ranking.value)}."
             )
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in overall.verdicts.items() if count)
+        counts = ", ".join(f"{verdict} {count}" for verdict, count in overall.verdicts.items() if count)
         yield (
-            f"Topics of {name}: {counts} (a part of the loss counts if it is at least {self.choices.least:.0%} of"
+            f"Main cause of the loss of {name}, number of topics: {counts} (a cause counts if it is at"
+            f" least {self.choices.least:.0%} of"
             f" the topic's best score and {self.choices.share:.0%} of the topic's loss)."
         )
 

@@ -153,8 +153,9 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
 def propensities_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Estimate examination propensities relative to rank 1, from results that were shown at several ranks.
 
-    Other commands read the output as CSV or JSON (--propensities FILE). If no chain of clicked results connects two
-    ranks, the command fails: swap results on a share of the pages, or use a smaller --depth.
+    Other commands read the output as CSV or JSON (--propensities FILE). Two ranks can be
+    compared only if the same results were clicked at both, directly or through other ranks. Otherwise the command
+    fails: swap results on a share of the pages, or use a smaller --depth.
     """
     from judged.online.clicks import propensities
 

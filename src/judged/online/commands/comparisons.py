@@ -159,7 +159,7 @@ def _parse_direction(text: str) -> tuple[str, str]:
     help="In team drafts, also count clicks above the first rank where the two rankings differ.",
 )
 @click.option("--count-repeated", is_flag=True, help="Count repeated clicks on the same result.")
-@_verdict_options("Minimum users with a click for a verdict.")
+@_verdict_options("Minimum number of users with a click that a verdict requires.")
 @click.option(
     "--abtest", "test", metavar="LOG", help="With --plan: log of an A/B test of the same change, for comparison."
 )

@@ -277,8 +277,9 @@ def queries_command(
 ) -> None:
     """List queries of LOG with zero results, abandonment, reformulations, few clicks, slow pages, or changed frequency.
 
-    Each query has its number of users, and a share with a confidence interval. All lists but zero and reformulated
-    contain only significant queries. CSV and Parquet files contain one list: select it with --list.
+    Each query has its number of users, and a share with a confidence interval. The lists "zero" and
+    "reformulated" contain all their queries, the other lists only queries with a significant difference. CSV and
+    Parquet files contain one list: select it with --list.
     """
     from judged.online.query_lists import queries
 

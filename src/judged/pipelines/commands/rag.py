@@ -359,7 +359,8 @@ _VERDICT_OPTIONS = (
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Also send texts that contain instructions to the judge. By default, their verdicts count as failed."
+        help="Also send texts that contain instructions to the judge. By default, they are not sent, and count as"
+        " failed verdicts.",
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",

@@ -151,7 +151,8 @@ class Gaps(Answer):
         scope = f"({counted(n_tested, 'entity', 'entities')} tested, false discovery rate {self.fdr:g})"
         reason_counts = Counter(reason for *_, reason in self.missing_content)
         reasons = ", ".join(f"{reason} ({count})" for reason, count in reason_counts.items())
-        text = f"Entities with significantly lower {self.measure} than all other topics: {worse or 'none'} {scope}."
+        claim = f"Entities whose topics have a significantly lower {self.measure} than all other topics"
+        text = f"{claim}: {worse or 'none'} {scope}."
         if not n_tested:
             text = (
                 f"No entity was tested: a test needs {_MIN_TOPICS} judged topics of the entity and {_MIN_TOPICS}"

@@ -309,7 +309,7 @@ def _tie_note(lists: Sequence[Judged], policies: Policies, measures: Sequence[Me
     names = first_few([f"{name} {percent(shares[name])}" for name in tied])
     most_tied = [judged.over(policies.topics) for judged in lists if judged.run.name in tied[:_MAX_TIE_CHECKS]]
     effect = "" if policies.ties in {"expected", "bounds"} else _tie_effect(most_tied, measures)
-    return f"ties among the judged documents{_TIE_ORDER_TEXTS[policies.ties]}: {names}{effect}"
+    return f"ties among the judged documents{_TIE_ORDER_TEXTS[policies.ties]}; share of tied documents: {names}{effect}"
 
 
 def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:

@@ -223,11 +223,9 @@ _MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
 GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)
 RATE = Parameter("The gain per unit of cost that the user expects.", None, real(0), required=True)
-B1 = Parameter(
-    "Sets C, the probability of reading on, to b1/(1+b1) when the gain equals the goal, or if R1 is 0.", 0.9, real(0)
-)
+B1 = Parameter("The probability of reading on is b1/(1+b1) if the gain equals the goal, or if R1 is 0.", 0.9, real(0))
 B2 = Parameter(
-    "Sets C, the probability of reading on, to 1/(1+b2) when the rate equals the expected rate, or if R2 is 0.",
+    "The probability of reading on is 1/(1+b2) if the rate of gain equals the expected rate, or if R2 is 0.",
     0.9,
     real(0),
 )
