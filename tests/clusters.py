@@ -63,7 +63,9 @@ def assert_same_results(frame_of: Any) -> None:
         if remote_run.where == "<duckdb>" or not needs_all(measure):
             assert np.array_equal(measure(local_judged), measure(remote_judged), equal_nan=True), measure
         else:
-            with pytest.raises(MeasureError, match=r"<spark>: this requires every returned document") as error:
+            with pytest.raises(
+                MeasureError, match=r"<spark>: the calculation requires all returned documents"
+            ) as error:
                 measure(remote_judged)
             assert str(error.value).startswith(f"{measure}: ")
     for dropped in (["score"], ["score", "rank"]):  # ranks in the place of scores; a set
@@ -104,7 +106,7 @@ def check_cluster(session: Any, address: str) -> None:
     """Compare the results of a Spark Connect session with local ones."""
     assert_same_results(session.createDataFrame)
     assert_errors(session.sql, REFUSED)
-    with pytest.raises(InputError, match="this requires every returned document"):
+    with pytest.raises(InputError, match="requires all returned documents"):
         runs_of(session.sql(ROW))[0].table  # noqa: B018
     with pytest.raises(InputError, match=rf"{address}/nowhere: Spark says: .*nowhere"):
         judged.evaluate({"q1": {"a": 1}}, f"{address}/nowhere")

@@ -66,8 +66,8 @@ def test_charts(run: Callable[..., Ended], folder: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("tradeoff", "--costs", "costs.csv"), "either QRELS and RUNs or --scores is required"),
-        ((*FILES, "--scores", "s.parquet"), "either QRELS and RUNs or --scores is required"),
+        (("tradeoff", "--costs", "costs.csv"), "either QRELS with RUNs or --scores is required"),
+        ((*FILES, "--scores", "s.parquet"), "either QRELS with RUNs or --scores is required"),
         (("tradeoff", "qrels.txt", "--costs", "costs.csv"), "at least two runs are required"),
         ((*FILES, "--format", "png"), "cannot be printed"),
         ((*FILES, "--cost", "euros"), "no cost 'euros'"),

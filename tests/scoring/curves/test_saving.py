@@ -54,7 +54,7 @@ def test_svg_has_the_names_of_runs_and_axes(curves: Curves, tmp_path: Path) -> N
     assert text.startswith("<svg")
     written = re.findall(r"<text[^>]*>([^<]*)</text>", text)
     assert {"up &amp; over", "down", "k", "nDCG@k", "nDCG@k by cutoff k", "1", "9"} <= set(written)
-    assert "mean over 6 topics, [95% CI: t interval adjusted for skewness]" in written
+    assert "mean over 6 topics, [95% CI: t interval adjusted for skewness and score range]" in written
     assert not any("e+" in text for text in written)
 
 
