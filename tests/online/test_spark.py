@@ -38,7 +38,7 @@ def test_spark(tmp_path: Path) -> None:
             with pytest.raises(InputError, match=problem):
                 judged.judge({"q1": {"a": 1}}, spark_session.sql(ROW.replace("'a'", column)))
         spark_session.sql("CREATE TABLE padded (query_id STRING, doc_id CHAR(5), score DOUBLE) USING parquet")
-        with pytest.raises(InputError, match=r"doc_id is char\(5\): blanks are added"):
+        with pytest.raises(InputError, match=r"doc_id is char\(5\): its texts are padded with spaces"):
             judged.judge({"q1": {"a": 1}}, f"{address}/padded")
         spark_session.createDataFrame(table).write.saveAsTable("runs")
         run = runs_of(f"{address}/runs")[0]
