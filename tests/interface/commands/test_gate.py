@@ -323,3 +323,12 @@ def test_a_margin_for_a_measure_is_that_of_a_configuration(
 def test_a_margin_that_makes_no_sense(run: Callable[..., Ended], arguments: tuple[str, ...], message: str) -> None:
     done = run("gate", *FILES, "worse.run", *arguments)
     assert (done.code, message in done.err) == (2, True), done.err
+
+
+def test_equal_run_files_are_reported(folder: Path, run: Callable[..., Ended]) -> None:
+    content = (folder / "old.run").read_bytes()
+    (folder / "copy.run").write_bytes(content)
+    (folder / "different.run").write_bytes(content + b"q99 Q0 z 1 1 tag\n")
+    results = {name: run("gate", *FILES, f"{name}.run") for name in ("copy", "different")}
+    texts = {name: " ".join((done.out + done.err).split()) for name, done in results.items()}
+    assert {name: "have the same content" in text for name, text in texts.items()} == {"copy": True, "different": False}

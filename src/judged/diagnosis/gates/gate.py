@@ -295,7 +295,12 @@ def _notes(scores: Scores, pair: list[int], config: GateConfig, checks: Sequence
     notes = [Note("candidate-lost-topics", missing)] if lost_count else []
     baseline, candidate = (scores.runs[run] for run in pair)
     if candidate.sha256 is not None and candidate.sha256 == baseline.sha256:
-        notes.append(Note("same-run", "candidate and baseline are the same file: create the candidate's run again"))
+        notes.append(
+            Note(
+                "same-run",
+                "the files of candidate and baseline have the same content: create the candidate's run again",
+            )
+        )
     notes += [note for note in scores.notes if note.subject in subjects]
     notes += [
         Note(

@@ -196,7 +196,7 @@ def assign_roles(
         doubts.append(f"hit_ids is recognized from the values of {assigned['hit_ids'].path}, not from its name")
     if "clicks" in roles and "clicks" not in assigned and (results := assigned.get("hit_ids")):
         # In a row with results and without an action, the id of a result is a click.
-        objects = [assigned[role] for role in ("object_id",) if role in assigned and "action" not in assigned]
+        objects = [assigned["object_id"]] if "object_id" in assigned and "action" not in assigned else []
         for profile in (*objects, *unassigned):
             clicks = _split(profile, results)
             if _are_clicks(clicks, results):
