@@ -1,6 +1,6 @@
 """Reader for any log that a TOML mapping file describes: JSON lines, CSV, TSV, and Parquet, also mixed.
 
-The mappings of the built-in layouts and of other known logs are in `mappings`. docs/logs.md describes the format.
+Mappings of the built-in layouts and of other known logs are in `mappings`. docs/log-formats.md describes the format.
 """
 
 from __future__ import annotations
