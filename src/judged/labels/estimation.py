@@ -42,7 +42,7 @@ class RunEstimate(NamedTuple):
     run: str
     measure: str
     value: float
-    # None for a ratio (such intervals had too low coverage, docs/pooling.md) and if the sampled documents do not vary
+    # None for a ratio (too low coverage, see docs/pooling-methods.md), and if the sampled documents do not vary
     ci: tuple[float, float] | None
     error: float  # standard error over samples
     # `sum`: unbiased; `ratio` of two sums: unbiased only for large samples
@@ -85,7 +85,7 @@ class Estimates(Answer):
             f" pool count as not relevant. The {self.level:.0%} CI covers the sampling of documents, not of topics."
         )
         if any(row.estimator == "ratio" for row in self.rows):
-            bias = "Ratio estimates are biased in small samples, so they have no interval (docs/pooling.md)."
+            bias = "Ratio estimates are biased in small samples, so they have no interval (docs/pooling-methods.md)."
             return scope, f"{bias} They are means over topics with a relevant document in the sample."
         return (scope,)
 

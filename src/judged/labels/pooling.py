@@ -189,7 +189,7 @@ def pool(
         each selection uses fewer labels.
     retention
         With a budget: weight of a run's earlier labels when another of its documents is judged: 1 for the stationary
-        variant; 0 for the last document only, the non-stationary one (docs/pooling.md compares them).
+        variant; 0 for the last document only, the non-stationary one (docs/pooling-methods.md compares them).
     rel
         Lowest relevant grade.
     strata
