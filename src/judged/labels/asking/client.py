@@ -141,7 +141,7 @@ class Endpoint:
             )
             raise InputError("a setting of the endpoint is missing or out of range", fix=fix)
         if reserved := sorted(_RESERVED_FIELDS & set(self.body)):
-            fix = "remove them: judged sets these fields itself"
+            fix = "remove these fields: judged sets them itself"
             raise InputError(f"`body` of the endpoint must not set {', '.join(reserved)}", fix=fix)
         limits = [self.body[name] for name in ("max_tokens", "max_completion_tokens") if name in self.body]
         if any(type(limit) is not int or limit < 1 for limit in limits):
@@ -278,7 +278,7 @@ class Client:
             try:
                 reply, usage = _parse_response(response, time.monotonic() - start)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-                return None, "the response does not follow the protocol", None
+                return None, "the response does not follow OpenAI's chat protocol", None
             self._budget.settle(reserved, *(usage or (tokens[0], tokens[1] or 0)))
             return reply, "", None
         # A rejected request is not charged; after a server error it may be.
