@@ -408,5 +408,5 @@ def test_sizes_of_strata_are_whole_numbers() -> None:
         if is_valid:
             assert match_sample(changed_pool, judged).sizes.tolist() == match_sample(sampled, judged).sizes.tolist()
         else:
-            with pytest.raises(InputError, match="sampled share of its stratum"):
+            with pytest.raises(InputError, match="share of its stratum that was sampled"):
                 match_sample(changed_pool, judged)

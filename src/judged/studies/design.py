@@ -215,10 +215,8 @@ class Design:
             raise InputError("the design must have at least two systems or variants", fix=fix, path=self.path)
         if len(self.tasks) < len(self.conditions):
             least = len(self.conditions)
-            problem = (
-                f"there must be at least {least} topics, one for each combination of system and variant, got"
-                f" {len(self.tasks)}"
-            )
+            noun = "system" if least == len(self.systems) else "combination of system and variant"
+            problem = f"there must be at least {least} topics, one for each {noun}, got {len(self.tasks)}"
             fix = f"use {len(self.conditions)} topics or more" + (
                 ', or write variants = "between"' if len(self.conditions) > len(self.systems) else ""
             )
