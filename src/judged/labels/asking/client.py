@@ -137,7 +137,8 @@ class Endpoint:
         is_too_small = min(self.workers, self.max_tokens) < 1 or self.timeout <= 0
         if not self.model or is_too_small or not all(map(math.isfinite, amounts)) or min(amounts) < 0:
             fix = (
-                "set `model`; workers and max_tokens must be at least 1, timeout above 0, other numbers finite and >= 0"
+                "set `model`; `workers` and `max_tokens` must be at least 1, `timeout` must be above 0, and other"
+                " numbers must be finite and at least 0"
             )
             raise InputError("a setting of the endpoint is missing or out of range", fix=fix)
         if reserved := sorted(_RESERVED_FIELDS & set(self.body)):

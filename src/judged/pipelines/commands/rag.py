@@ -323,10 +323,10 @@ def gate_command(
     test: GateTest | None,
     **others: Path | None,
 ) -> None:
-    """Decide whether the answers of CANDIDATE may replace those of BASELINE, by the checks of a configuration.
+    """Decide whether the answers of CANDIDATE may replace the answers of BASELINE.
 
-    CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME.
-    Checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged
+    CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME. The
+    checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged
     gate'.
     """
     from judged.pipelines.rag import evaluate

@@ -119,7 +119,7 @@ def _locked_folder(path: Path) -> Generator[None]:
         except BlockingIOError:
             lock.seek(0)
             problem = f"another experiment run uses the folder (process {lock.read() or 'unknown'})"
-            raise InputError(problem, fix="wait until it ends, or use another folder", path=str(path)) from None
+            raise InputError(problem, fix="wait until that run ends, or use another folder", path=str(path)) from None
         except OSError:  # the file system does not support locks
             pass
         lock.truncate(0)
