@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -361,7 +362,8 @@ _STORAGE_OPTIONS = (
 _VERDICT_OPTIONS = (
     click.option(
         "--repeats", type=click.FloatRange(0, 1), default=0.1, show_default=True, metavar="SHARE",
-        help="Share of topics to judge twice, to measure the judge's variance. At least two topics are judged twice.",
+        help="Share of topics to judge twice, to measure the judge's variance. If SHARE is above 0, at least two topics"
+        " are judged twice.",
     ),
     click.option(
         "--keep-addressed", is_flag=True,
@@ -375,8 +377,10 @@ _VERDICT_OPTIONS = (
     ),
 )  # fmt: skip
 _FORM_NOTE = "A reply without a valid verdict is recorded as a failed verdict."
-_COST_NOTE = """The command first shows the data to send, the endpoint, and the cost. The exit code is 1 while
-    requests remain (docs/rag-judges.md)."""
+_COST_NOTE = (
+    "The command first shows the data to send, the endpoint, and the cost. The exit code is 1 while requests remain"
+    " (docs/rag-judges.md)."
+)
 
 
 def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -392,7 +396,8 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
             answer_options(),
             click.pass_context,
         )
-        text = f"{fill.__doc__} {_COST_NOTE}" if table == "nuggets" else f"{fill.__doc__} {_FORM_NOTE} {_COST_NOTE}"
+        description = cleandoc(fill.__doc__ or "")
+        text = f"{description} {_COST_NOTE}" if table == "nuggets" else f"{description} {_FORM_NOTE} {_COST_NOTE}"
         return rag.command(help=text, short_help=short_help)(options(fill))
 
     return decorate
