@@ -54,7 +54,7 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert (chart.kind, chart.x, chart.y, chart.color, chart.percent, chart.spread) == (
         "lines", "people", "power", "topics", "y", "amount",
     )  # fmt: skip
-    assert "With 5 participants, the power is 0% for 3 topics and 0% for 27." in chart.sentence
+    assert "With 5 participants, the power is 0% for 3 topics and 0% for 27 topics." in chart.sentence
     assert sentences.texts == plan.sentences
 
 

@@ -241,7 +241,8 @@ def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
     )
     if judged.num_rows != pairs.num_rows:
         raise InputError(
-            f"each pair of the pool must have exactly one judgment, got {judged.num_rows} for {pairs.num_rows} pairs",
+            f"each pair of the pool must have exactly one judgment, got {counted(judged.num_rows, 'judgment')} for"
+            f" {counted(pairs.num_rows, 'pair')}",
             fix="judge all pairs: estimates are biased if pairs of the sample are left out",
             path=all_qrels.where,
         )
