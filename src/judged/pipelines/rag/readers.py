@@ -34,7 +34,10 @@ _SUPPORT_VERDICTS = {"2": SUPPORT, "1": PARTIAL, "0": NOT, "-1": FAILED}  # -1: 
 _IDS, _REFERENCE_IDS = "retrieved_context_ids", "reference_context_ids"
 _RAGAS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
 _DEEPEVAL = ("input", "actual_output", "retrieval_context", "expected_output", "context")
-_FORMATS = "answers of TREC RAG, nuggets and assignments of nuggetizer, support judgments, ragas, deepeval or traces"
+_FORMATS = (
+    "answers or support judgments of TREC RAG, nuggets and assignments of nuggetizer, exports of ragas or deepeval,"
+    " traces"
+)
 
 
 class _TableBuilder:

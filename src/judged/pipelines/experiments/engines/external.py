@@ -92,7 +92,10 @@ class Http(Engine):
     def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Read the file."""
         if not configuration["file"]:
-            raise InputError("`file` must name a request file, got nothing", fix='set file = "opensearch.toml"')
+            raise InputError(
+                "`file` must name a TOML file that describes the request, got nothing",
+                fix='set file = "opensearch.toml"',
+            )
         path = str(configuration["file"])
         spec = parse_toml(read_toml(path), path)
         if invalid_keys := [*(set(spec) - _KEYS), *(name for name in _NEEDED if name not in spec)]:
