@@ -194,7 +194,7 @@ def estimate(
 
 
 _TOO_FEW_RELEVANT = "no interval, because the sample has too few relevant documents"
-_NO_VARIATION = "no interval, because the sampled documents do not differ; documents outside the sample may differ"
+_NO_VARIATION = "no interval, because the sample has no variation; documents outside the sample may be different"
 
 
 def estimator_of(measure: Measure) -> Estimator:
@@ -239,9 +239,10 @@ def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
     judged = pairs.join(
         all_qrels.table.select(["query_id", "doc_id", "relevance"]), ["query_id", "doc_id"], join_type="inner"
     )
-    if unjudged := pairs.num_rows - judged.num_rows:
+    if judged.num_rows != pairs.num_rows:
         raise InputError(
-            f"each pair of the pool must have one judgment; {unjudged} of {pairs.num_rows} have none, or some have two",
+            f"each pair of the pool must have exactly one judgment, got {counted(judged.num_rows, 'judgment')} for"
+            f" {counted(pairs.num_rows, 'pair')}",
             fix="judge all pairs: estimates are biased if pairs of the sample are left out",
             path=all_qrels.where,
         )
@@ -264,7 +265,8 @@ def match_sample(pool: Pool, judged: Judged) -> StratifiedSample:
     # Probabilities in a file are rounded, so sizes are recovered up to rounding errors.
     if (np.abs(expected_sizes - rounded_sizes) > 1e-6 * expected_sizes + 1e-6).any():
         raise InputError(
-            "each probability must be the sampled share of its stratum", fix="use the pool as it was saved"
+            "each probability must be the share of its stratum that was sampled",
+            fix="use the unchanged file of 'judged pool'",
         )
     return StratifiedSample(label_stratum, rounded_sizes, stratum_topic, len(judged))
 

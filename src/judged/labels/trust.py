@@ -150,7 +150,7 @@ class LabelQuality(Answer):
         blocks.append(Table("grades", _agreement_columns(self.grades, "grade"), title="By grade"))
         blocks.append(Table("topics", _agreement_columns(self.topics, "query_id"), title="By topic", folded=True))
         if self.systems is not None:
-            blocks.append(replace(self.systems.table("systems"), title="Systems by pair of judges"))
+            blocks.append(replace(self.systems.table("systems"), title="Agreement on systems by pair of judges"))
         return tuple(blocks)
 
     def facts(self) -> dict[str, Any]:

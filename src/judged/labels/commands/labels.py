@@ -39,7 +39,8 @@ def labels() -> None:
 @click.option(
     "--scale",
     metavar="NAME|FILE",
-    help="Grade scale: binary, 0-3, 0-4, or a table with the columns grade, word and definition.  [default: 0-3]",
+    help="Grade scale: `binary`, `0-3`, `0-4`, or a table with the columns `grade`, `word`, and `definition`. "
+    " [default: 0-3]",
 )
 @click.option(
     "--topics", "queries", metavar="FILE", help="File of topics: ids and texts, optionally description and narrative."
@@ -75,14 +76,14 @@ def _read_scale(path: str) -> list[tuple[float, str, str]]:
     from judged.results.decimals import read_number
 
     if not Path(path).exists():
-        fix = f"use {', '.join(SCALES)}, or a table with the columns grade, word and definition"
+        fix = f"use {', '.join(SCALES)}, or a table with the columns `grade`, `word`, and `definition`"
         raise InputError(f"{path!r} is neither a scale nor a file", fix=fix)
     grades: list[tuple[float, str, str]] = []
     for line, row in read_records(path):
         try:
             grades.append((read_number(row["grade"]), str(row["word"]), str(row.get("definition", ""))))
         except (KeyError, ValueError) as error:
-            fix = "use binary, 0-3, 0-4, or a table with the columns grade, word and definition"
+            fix = "use the columns `grade`, `word`, and, optionally, `definition`"
             raise InputError(f"not a valid scale ({error})", fix=fix, path=path, line=line) from None
     try:
         resolve_scale(grades)
@@ -101,9 +102,9 @@ _KIND = Choice("judged.labels.labels:Kind")
     "--kind", type=_KIND, default="human", show_default=True, help="Type of the new judges: people, models, or clicks."
 )
 def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
-    """Add judges to STORE, and print the token of each for the judging page. Without names, list all judges.
+    """Add judges to STORE, and print each judge's token for the judging page. Without names, list all judges.
 
-    The store keeps only the hash of a token, so a token is printed once. An existing judge gets a new token.
+    The store keeps only the hash of a token, so each token is printed only once. An existing judge gets a new token.
     """
     from judged.labels.store import LabelStore
 
@@ -123,7 +124,13 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--judges", metavar="NAMES", help="Judges to assign, separated by commas.  [default: all judges do all tasks]"
 )
-@click.option("--each", type=click.IntRange(1), default=1, show_default=True, help="Number of judges per pair.")
+@click.option(
+    "--each",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of judges per pair of topic and document.",
+)
 @click.option("--overlap", type=_SHARE, default=0.0, metavar="SHARE", help="Share of pairs that all judges grade.")
 @click.option(
     "--repeats",
@@ -136,7 +143,8 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--queries",
     metavar="FILE",
-    help="Create tasks only for these topics: output of 'judged online queries', or a table with query_id.",
+    help="Create tasks only for these topics: output of 'judged online queries', or a table with the column"
+    " `query_id`.",
 )
 @shared("seed")
 def tasks_command(
@@ -204,7 +212,7 @@ def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -
 
     A table has the columns query_id, doc_id, judge and grade; its format is CSV, TSV, JSON, JSON Lines or Parquet. If
     a format has no topic ids, the text of a query identifies the topic. If a judge has several labels for a pair, the
-    latest label counts (column time). If a label has no time, the last row counts.
+    label with the latest value in the column `time` counts. If a label has no time, the last row counts.
     """
     from judged.labels.exchange import import_labels
     from judged.labels.store import LabelStore
@@ -224,19 +232,24 @@ consensus_options = with_options(
         default="majority",
         show_default=True,
         metavar="RULE",
-        help="Aggregation rule: majority (the lowest grade in a tie), mean, dawid-skene, dawid-skene-mean, or the name"
-        " of a judge. Dawid and Skene's model weights judges by their errors.",
+        help="Aggregation rule: `majority` (in a tie, the lowest of the most frequent grades), `mean`, `dawid-skene`"
+        " (the most probable grade), `dawid-skene-mean` (the expected grade), or the name of a judge. Dawid and Skene's"
+        " model weights judges by their errors.",
     ),
     click.option(
         "--kind",
         "kinds",
         type=_KIND,
         multiple=True,
-        help="Type of judges whose labels are used. Repeat for more.  [default: human if there are human labels, else"
-        " all]",
+        help="Type of judges whose labels are used. Repeat for more.  [default: `human` if there are human labels,"
+        " otherwise all types]",
     ),
     click.option(
-        "--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of judges per pair."
+        "--min-judges",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Minimum number of judges per pair of topic and document.",
     ),
 )
 """Options for the aggregation of labels to qrels."""
@@ -276,8 +289,8 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
     type=Choice(("labels", *_EXPORT_FORMATS)),
     default="labels",
     show_default=True,
-    help="labels: all labels as CSV, JSON Lines or Parquet; quepid: ratings as CSV; search-relevance: a judgment list"
-    " for OpenSearch. quepid and search-relevance have one grade per pair (--by).",
+    help="`labels`: all labels as CSV, JSON Lines or Parquet; `quepid`: ratings as CSV; `search-relevance`: a judgment"
+    " list for OpenSearch. Files in the last two formats have one grade per pair (--by).",
 )
 @click.option("--notes", is_flag=True, help="Include the notes of judges.")
 @consensus_options
@@ -316,8 +329,8 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
     type=Choice("judged.labels.topic_choice:Scheme"),
     default="traffic",
     show_default=True,
-    help="Sampling scheme: proportional to searches (traffic), equal numbers of head, torso and tail queries"
-    " (strata), or equal probabilities (random).",
+    help="Sampling scheme. `traffic`: probabilities proportional to the number of searches; `strata`: equal numbers of"
+    " head, torso and tail queries; `random`: equal probabilities.",
 )
 @click.option(
     "--column", default="count", show_default=True, metavar="NAME", help="Column with the number of searches."

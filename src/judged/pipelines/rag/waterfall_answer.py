@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from judged.stats.ratio import RatioDifference
 
 _RULES = (
-    "share: of the judged items that reached the step, the share that passes it; overall: of all items, the share that"
-    " passes all steps up to this one, the product of the shares; means over topics do not multiply. if perfect:"
-    " overall share after the last step, if this step lost nothing and later shares stayed the same. reappeared: items"
-    " that are present although an earlier step lost them"
+    "share: share of judged items that pass the step, among those that reached it; overall: share of items that pass"
+    " this step and all earlier steps (the product of the shares); if perfect: overall share after the last step, if"
+    " this step lost nothing and later shares stayed the same; reappeared: items that are present although an earlier"
+    " step lost them"
 )
 
 
@@ -166,7 +166,7 @@ class Waterfall(Answer):
             self._chains(),
             *([self._difference_table()] if self.differences else []),
             *([self._step_table("slices", self.by_slice, "Steps by slice")] if self.by_slice else []),
-            self._step_table("steps", self.steps, "All chains"),
+            self._step_table("steps", self.steps, "Steps by kind of item"),
             self._topic_table(),
             self._lost_table(),
         )
@@ -178,7 +178,7 @@ class Waterfall(Answer):
         has_unjudged, is_by_slice = any(step.lowest < step.highest for step in steps), name == "slices"
         few_topics_marks = [" (few topics)" if step.slice in self.small_slices else "" for step in steps]
         bound_texts = [f"{percent(step.lowest)} to {percent(step.highest)}" for step in steps]
-        bound_column = Column("bounds", bound_texts, TEXT, "possible range of overall", only="people")
+        bound_column = Column("bounds", bound_texts, TEXT, "bounds of overall", only="people")
         reappeared = [step.reappeared for step in steps]
         columns = (
             Column("slice", [step.slice for step in steps], TEXT, details=few_topics_marks, only=only(is_by_slice)),
@@ -224,7 +224,7 @@ class Waterfall(Answer):
             *self._step_columns([step.step for step in lowest], "step with the lowest share"),
             _share_column("share", [step.share for step in lowest], "share"),
         )
-        return Table("chains", columns, "Chains", labels=1 + self.several, one_piece=True)
+        return Table("chains", columns, "Loss by kind of item", labels=1 + self.several, one_piece=True)
 
     def _difference_table(self) -> Table:
         rows, note = (
