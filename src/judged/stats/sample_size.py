@@ -204,7 +204,7 @@ class PowerPlan:
                 f"{topics_text(self.n_observed if self.systems else self.n)}: at least two are required for planning."
             )
         if self.sd == 0:
-            return "The differences do not vary between these topics, so no plan is possible."
+            return "The differences do not vary between these topics, so the detectable difference cannot be computed."
         demonstrative = "these " if self.systems and self.n == self.n_observed else ""
         rule = f"{self.power:.0%} power, alpha {self.alpha:g}"
         text = (
@@ -214,7 +214,7 @@ class PowerPlan:
             low, high = (format_difference(limit) for limit in self.range)
             text += f" For pairs of the {self.systems} systems, the detectable difference is {low} to {high}."
         if self.topics_needed is not None:
-            text += f" To detect {self.difference:g}, you need {topics_text(self.topics_needed)}."
+            text += f" To detect a difference of {self.difference:g}, you need {topics_text(self.topics_needed)}."
         return text
 
     @property
