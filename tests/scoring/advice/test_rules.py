@@ -108,7 +108,7 @@ CASES: dict[str, Case] = {
     ),
     "rag-all-evidence": Case("rag", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (MANY_RELEVANT,), None, ("R@10",)),
     "graded-page": Case("graded", (FOUR_GRADES,), "Grades above 0: 1, 2, 3.", (FEW_RELEVANT,), None, ("nDCG@10",)),
-    "graded-one-grade": Case("graded", (FEW_RELEVANT,), "all relevant documents have one grade", (FOUR_GRADES,)),
+    "graded-one-grade": Case("graded", (FEW_RELEVANT,), "all relevant documents have the same grade", (FOUR_GRADES,)),
     "many-average-precision": Case(
         "many-relevant",
         (MANY_RELEVANT,),
@@ -147,7 +147,7 @@ CASES: dict[str, Case] = {
     "diversity-page": Case(
         "diversity",
         (SUBTOPICS,),
-        "Different iterations in the qrels: 2; judged under several iterations: 1 pair",
+        "Different values in the iteration column of the qrels: 2; judged under several iterations: 1 pair",
         (FEW_RELEVANT,),
     ),
     "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW_RELEVANT,)),
@@ -160,7 +160,7 @@ CASES: dict[str, Case] = {
     ),
     "recommendation-one": Case("recommendation", (ONE_RELEVANT,), "2 of 2 users have exactly one", (FEW_RELEVANT,)),
     "assessors-separate": Case(
-        "assessors", (ASSESSORS,), "2 assessors; judged by several assessors: 1 pair", (FEW_RELEVANT,)
+        "assessors", (ASSESSORS,), "Assessors: 2; judged by several assessors: 1 pair", (FEW_RELEVANT,)
     ),
     "assessors-not-identified": Case("assessors", (FEW_RELEVANT,), "do not identify assessors", (ASSESSORS,)),
     "preferences": Case(
@@ -182,7 +182,7 @@ CASES: dict[str, Case] = {
     "holes-as-range": Case(
         "graded",
         (FEW_RELEVANT, ranking(10)),
-        "40% of the first 10 documents of run are judged",
+        "Lowest share of judged documents in the first 10: 40% (run run)",
         (FEW_RELEVANT, ranking(4)),
     ),
     "holes-left-out": Case(

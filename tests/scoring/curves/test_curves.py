@@ -161,7 +161,9 @@ def test_policies_are_those_of_evaluate() -> None:
 
 def test_warnings_name_a_series_once() -> None:
     curves = curve(QRELS, RUNS, "P", cutoffs=30)
-    assert curves.notes[0].text.startswith("P@k: grades 1, 2, 3 all count as relevant; set the lowest relevant grade")
+    assert curves.notes[0].text.startswith(
+        "P@k: grades 1, 2, 3 all count as relevant; to change this, set the lowest relevant grade"
+    )
     raw = precision_recall(QRELS, RUNS, "raw")
     assert raw.notes[0].text.startswith("P@k, R@k: grades 1, 2, 3 all count as relevant")
 

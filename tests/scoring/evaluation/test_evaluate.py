@@ -172,7 +172,7 @@ def test_no_missing_topics_no_warning() -> None:
 
 def test_notes_say_what_the_topic_policy_does() -> None:
     both, run = notes(QRELS, RUN, "AP", topics="both"), notes(QRELS, RUN, "AP", topics="run")
-    assert "run: no documents returned for 1 of 4 topics; topics missing from the run do not count: q3" in both
+    assert "run: no documents returned for 1 of 4 topics; these topics do not count: q3" in both
     assert "run: no judgments for 1 topic of the run; they are excluded: x" in both
     assert "run: no judgments for 1 topic of the run; they score 0: x" in run
 
@@ -186,13 +186,13 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
     [
         pytest.param(
             TWO, GOOD, ["AP", "RR@5", "nDCG"],
-            [("AP, RR@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
+            [("AP, RR@5: grades 1, 2 all count as relevant; to change this, set the lowest relevant grade with rel=,"
              " for example AP(rel=2)")],
             id="grades made binary",
         ),
         pytest.param(TWO, GOOD, ["P(judged_only=true)@5"],
-            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
-              " for example P(rel=2,judged_only=true)@5")],
+            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; to change this, set the lowest relevant grade with"
+              " rel=, for example P(rel=2,judged_only=true)@5")],
             id="grades made binary, with a parameter"),
         pytest.param(TWO, GOOD, ["nDCG", "NumRel"], [], id="grades that count"),
         pytest.param({"q1": {"d1": 2, "d2": 2}}, GOOD, ["nDCG@5", "AP"],

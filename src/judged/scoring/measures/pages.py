@@ -70,7 +70,7 @@ def page(name: str) -> str:
     parts = [
         f"# {usage(entry)}",
         definition(entry),
-        "## Parameters\n\n" + _parameters(entry) if entry.all_parameters else "This measure has no parameters.",
+        "## Parameters\n\n" + _parameters(entry) if entry.all_parameters else "It has no parameters.",
         *describe_inputs(entry),
         f"## When to use it\n\n{entry.use}",
         f"## When it misleads\n\n{entry.misleads}",

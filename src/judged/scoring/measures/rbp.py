@@ -299,7 +299,7 @@ _MIN_GOAL = 0.5  # below it, x = rank + 2T - gained can be less than 1, where mo
 
 
 def continuation_probability(x: Floats) -> Floats:
-    """Return ((x - 1) / x)^2, the probability of matrices on for x from 1. It increases with x."""
+    """Return ((x - 1) / x)^2, the probability of reading on for x from 1. It increases with x."""
     return ((x - 1.0) / x) ** 2
 
 
