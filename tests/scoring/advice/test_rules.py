@@ -112,14 +112,14 @@ CASES: dict[str, Case] = {
     "many-average-precision": Case(
         "many-relevant",
         (MANY_RELEVANT,),
-        "median 16, from 12 to 20; judged: always 60.",
+        "median 16, from 12 to 20; judged documents per topic: always 60.",
         (FEW_RELEVANT,),
         None,
         ("AP",),
     ),
     "many-page": Case("many-relevant", (FEW_RELEVANT,), "Precision cannot", (FEW_RELEVANT,), "coverage"),
     "precision-with-recall": Case(
-        "many-relevant", (MANY_RELEVANT,), "would reach a mean of 1.00 and 1.00", (FEW_RELEVANT,)
+        "many-relevant", (MANY_RELEVANT,), "would reach a mean P@10 of 1.00 and a mean R@100 of 1.00", (FEW_RELEVANT,)
     ),
     "page-with-recall": Case(
         "graded",
@@ -188,7 +188,7 @@ CASES: dict[str, Case] = {
     "holes-left-out": Case(
         "graded",
         (FOUR_GRADES, ranking(10)),
-        "40% of the first 10",
+        "in the first 10: 40% (run run)",
         (FOUR_GRADES, ranking(4)),
         None,
         ("nDCG(judged_only=true)@10", "Bpref(rel=2)"),
@@ -215,7 +215,7 @@ CASES: dict[str, Case] = {
     "whole-lists-uneven": Case(
         "graded",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
-        "a always 4; b always 8.",
+        "run a: always 4; run b: always 8.",
         (FEW_RELEVANT, ranking(8)),
     ),
     "condensed-without-negatives": Case("single-answer", (ONE_RELEVANT,), "In 2 of 2 topics", (ONE_RELEVANT_OF_TWO,)),
@@ -237,7 +237,7 @@ CASES: dict[str, Case] = {
     "gain": Case(
         "graded",
         (FOUR_GRADES,),
-        "3 times the gain of the lowest with linear gain, and 7 times with exp2",
+        "3 times the gain of the lowest grade. With exp2 gain, it has 7 times this gain",
         (THREE_GRADES,),
     ),
     "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (THREE_GRADES,)),
@@ -287,7 +287,10 @@ CASES: dict[str, Case] = {
     ),
     "negative-grades": Case("graded", (topics([1, -2]),), "Judgments with a negative grade: 1 pair.", (FEW_RELEVANT,)),
     "several-labels": Case(
-        "graded", (SUBTOPICS,), "judgments: 1. The 2 different iterations look like subtopics", (FEW_RELEVANT,)
+        "graded",
+        (SUBTOPICS,),
+        "judgments: 1. The 2 different values in the iteration column look like subtopics",
+        (FEW_RELEVANT,),
     ),
     "few-topics": Case("graded", (FEW_RELEVANT,), "only 2 topics", (topics(*[[1]] * 25),)),
     "mean-hides": Case("graded", (FEW_RELEVANT,), "2 topics, relevant documents per topic: median 2.5", (topics([1]),)),

@@ -155,7 +155,7 @@ def test_policies_are_those_of_evaluate() -> None:
     assert old.name == "IPrec(rounding=up)@c"
     names = [f"IPrec(rounding=up)@{level / 10}" for level in range(11)]
     assert np.array_equal(old.per_topic, evaluate(QRELS, RUNS, names, dialect="trec_eval-9").values)
-    with pytest.raises(InputError, match="cannot show bounds"):
+    with pytest.raises(InputError, match="cannot show ranges"):
         curve(QRELS, RUNS, ties="bounds")
 
 

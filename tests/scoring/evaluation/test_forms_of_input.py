@@ -67,7 +67,7 @@ def test_topics_without_a_document_at_the_level_are_said() -> None:
 
 def test_ranks_in_the_place_of_scores_are_suspected() -> None:
     upside_down = {"a": {f"d{rank}": rank for rank in range(1, 13)}}
-    assert "they are ranks" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
+    assert "the scores are ranks" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
     right_way = {"a": {f"d{rank}": 1 / rank for rank in range(1, 13)}}
     assert evaluate({"a": {"d1": 1}}, right_way, "RR").warnings == ()
 

@@ -157,7 +157,7 @@ def _format_rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
     for is_unjudged, group in groupby(sheet.rows[:tail_start], _is_unjudged):
         rows = list(group)
         if is_unjudged and len(rows) > _MAX_UNJUDGED_ROWS:
-            yield _summary_row(rows, f"({len(rows)} documents without a judgment)", len(sheet.header))
+            yield _summary_row(rows, f"({len(rows)} unjudged documents)", len(sheet.header))
         else:
             yield from (tuple(map(_format_cell, row, sheet.header)) for row in rows)
     if tail := list(sheet.rows[tail_start:]):
