@@ -410,8 +410,9 @@ def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterato
             np.unique(groups.topic[mask]) for mask in (is_mixed, is_mixed & (groups.rank <= _TOP_RANKS))
         )
         problem = (
-            f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}, and in"
-            f" {len(top_topics)} of these topics within the top {_TOP_RANKS}, where their order changes the measures"
+            f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}; in"
+            f" {len(top_topics)} of these topics, such documents are in the top {_TOP_RANKS}, where their order"
+            " changes the measures"
         )
         fix, first_row = "use judged evaluate --ties bounds to see the effect", int(groups.order[is_mixed].min())
         yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

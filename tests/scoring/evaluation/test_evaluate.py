@@ -128,7 +128,11 @@ def test_depth_is_a_policy() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"topics": "all"}, "unknown topic policy 'all'"), ({"ties": "x"}, "unknown tie policy"), ({"depth": 0}, "got 0")],
+    [
+        ({"topics": "all"}, "unknown value of `topics`: 'all'"),
+        ({"ties": "x"}, "unknown value of `ties`"),
+        ({"depth": 0}, "got 0"),
+    ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):

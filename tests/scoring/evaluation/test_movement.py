@@ -97,7 +97,7 @@ def test_topics_of_several_runs() -> None:
 
 
 def test_an_unknown_treatment_of_ties_is_refused() -> None:
-    with pytest.raises(InputError, match=r"unknown tie policy 'best'.*one of docid"):
+    with pytest.raises(InputError, match=r"unknown value of `ties`: 'best'.*one of docid"):
         evaluate(QRELS, TIED, "RR", ties="best")  # type: ignore[arg-type]
 
 

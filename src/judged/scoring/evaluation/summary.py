@@ -53,7 +53,7 @@ class RangeOptions:
 
     def __post_init__(self) -> None:
         if self.ties not in (allowed := (*get_args(TiePolicy), "expected", "bounds")):
-            raise InputError(f"unknown tie policy {self.ties!r}", fix=f"use one of {', '.join(allowed)}")
+            raise InputError(f"unknown value of `ties`: {self.ties!r}", fix=f"use one of {', '.join(allowed)}")
         if self.unjudged and self.ties == "expected":
             raise InputError(
                 "score ranges for unjudged documents require one order of tied documents, but ties=expected averages"

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from judged.scoring.judging import AspectLabels, Judged
 
 
-ALPHA = Parameter("The share of its value that a subtopic loses with each document that covers it.", 0.5, real(0, 1))
+ALPHA = Parameter(
+    "The share of the value of a subtopic that is lost with each document that covers the subtopic.", 0.5, real(0, 1)
+)
 BETA = Parameter("The patience: the probability of reading on from one rank to the next.", 0.5, real(0, 1))
 MOST = math.e / (math.e - 1)
 """Upper bound of a score relative to the greedy ideal, which reaches at least 1 - 1/e of the true ideal."""

@@ -172,7 +172,7 @@ class PrefShare(Measure):
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
     use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
     misleads="If any user has no relevant document, the topic scores 0, even if other users judged relevant documents,"
-    " as in trec_eval. With over=retrieved, the same holds if no document of a user was returned.",
+    " as in trec_eval. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
     properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
