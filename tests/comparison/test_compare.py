@@ -397,7 +397,7 @@ def test_policies_go_to_evaluate() -> None:
         ({"margin": 0.0}, "`margin` must be a positive number, got 0.0"),
         ({"test": "dunnett"}, "dunnett requires a baseline. Fix: set `baseline`"),
         ({"test": "tukey", "family": "all"}, "tukey corrects within one measure"),
-        ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate it, or use one of RR, P@2"),
+        ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate this measure, or use one of RR, P@2"),
         ({"ci": "guess"}, "interval method 'guess'"),
     ],
 )

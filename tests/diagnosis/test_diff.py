@@ -123,9 +123,10 @@ def test_warnings_are_those_of_evaluate() -> None:
         warning.startswith("ties among the judged documents") and "second 100%" in warning
         for warning in result.warnings
     )
-    assert "many of the first 10 documents are not judged and count as not relevant: first 100%, second 50%" in (
-        result.warnings
-    )
+    assert (
+        "many of the first 10 documents are not judged and count as not relevant; share of unjudged documents: first"
+        " 100%, second 50%"
+    ) in (result.warnings)
 
 
 def test_the_head_of_the_document_is_that_of_evaluate(tmp_path: Path) -> None:

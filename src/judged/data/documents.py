@@ -171,5 +171,5 @@ class Documents(AttributeTable):
             missing = docs.filter(pc.is_null(values).combine_chunks())
             examples = ", ".join(missing.slice(0, _MAX_EXAMPLES).to_pylist())
             problem = f"{len(missing)} returned documents have no {name}: {examples}"
-            raise InputError(problem, fix="add them to the table of documents", path=self.where)
+            raise InputError(problem, fix="add these values to the table of documents", path=self.where)
         return values.combine_chunks()

@@ -196,7 +196,7 @@ _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
 }
-DUPLICATE_FIX = "remove or rename one of them"
+DUPLICATE_FIX = "remove or rename one of these columns"
 _WEAK_ALIASES = frozenset({"query", "docid"})
 _REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
 

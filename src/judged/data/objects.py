@@ -99,7 +99,7 @@ def with_scores(table: Table, kind: Kind, where: str) -> Table:
             return table.append_column("score", pc.negate(table["rank"].cast(pa.float64())))
         if "relevance" in columns:
             raise InputError(
-                "this looks like qrels, not like a run: it has a relevance, but no score",
+                "this looks like qrels, not like a run: it has a column 'relevance', but no column 'score'",
                 fix="swap the two inputs, or name the column of scores 'score'",
                 path=where,
                 rule="looks-like-qrels",

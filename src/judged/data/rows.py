@@ -196,7 +196,8 @@ def check_distinct_as_doubles(values: Iterable[Any], name: str, where: str = "")
 
 def _equal_doubles_error(first: int, second: int, name: str, where: str) -> InputError:
     return InputError(
-        f"the {name}s {first} and {second} are equal as 64-bit floating point numbers, in which {name}s are compared",
+        f"{name}s are compared as 64-bit floating-point numbers, and the {name}s {first} and {second} are equal in"
+        " this format",
         fix=f"subtract a constant from all {name}s, or add ranks in a column named rank",
         path=where,
         rule="bad-score",

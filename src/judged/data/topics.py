@@ -52,7 +52,7 @@ class Topics:
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:
-            raise InputError("there are no topics", fix="use a file with at least one", path=self.where)
+            raise InputError("there are no topics", fix="use a file with at least one topic", path=self.where)
         check_unique_ids(self.table, "query_id", self.where)
 
     @classmethod
