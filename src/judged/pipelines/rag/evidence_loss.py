@@ -139,7 +139,10 @@ def waterfall(
     for run in names:
         all_chains += chains(answered, run, relevant=relevant, traces=traces_by_run.get(run), **options)
     if not all_chains:
-        fix = "add one of these: qrels with context or citations; nuggets with assignments; feedback"
+        fix = (
+            "use --qrels FILE --run NAME=RUN to follow relevant documents, or add one of these tables: context or"
+            " citations, for --qrels; nuggets with assignments; feedback"
+        )
         raise InputError("the tables record no step of the pipeline", fix=fix, path=answered.where)
     topics: tuple[str, ...] = tuple(sorted(answered["answers"]["query_id"].unique().to_pylist()))
     need_of: Mapping[str, str] = {} if needs is None else needs_of(needs)
