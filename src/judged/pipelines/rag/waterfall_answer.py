@@ -127,8 +127,8 @@ class Waterfall(Answer):
             return ""
         names = [f"“{self.step_title(step.step)}”" for step, n in zip(steps, lost, strict=True) if n == max(lost)]
         prefix, verb = f"{run}: " if self.several else "", "loses" if len(names) == 1 else "each lose"
-        unit = UNITS[self.main_unit][0]
-        return f"{prefix}{listed(names)} {verb} the most {unit}: {max(lost)} of the {sum(lost)} lost (a count, not a test)."
+        counts = f"{max(lost)} of the {sum(lost)} lost (a count, not a test)"
+        return f"{prefix}{listed(names)} {verb} the most {UNITS[self.main_unit][0]}: {counts}."
 
     def _comparison(self) -> Iterator[str]:
         significant = [
