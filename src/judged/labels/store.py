@@ -266,6 +266,16 @@ class LabelStore:
 
         return {row.judge: row.kind for row in self.rows(schema.judges.select().order_by("judge"))}
 
+    def judge_names(self) -> tuple[str, ...]:
+        """Return the names of all judges: added, assigned to tasks, or with labels."""
+        from sqlalchemy import select, union
+
+        from judged.labels import schema
+
+        tables = (schema.judges, schema.tasks, schema.labels)
+        names = (row.judge for row in self.rows(union(*(select(table.c.judge) for table in tables))))
+        return tuple(sorted(filter(None, names)))  # the judge of a task for everyone is empty
+
     def all_tasks(self) -> tuple[NewTask, ...]:
         """Return all tasks, done or not, in the order in which they were added."""
         from judged.labels import schema
