@@ -31,6 +31,7 @@ _COUNT_CONDITIONS = {
     "clicks": "action = 'click'",
     "impressions": "action = 'impression'",
     "clicks_on_pages": "link = 1 AND action = 'click'",
+    "clicks_at_page_time": f"link = 1 AND action = 'click' AND notes & {events.AT_PAGE_TIME} > 0",
     "ranks": "link = 1 AND action = 'click' AND rank IS NOT NULL",
     "impressions_on_pages": "link = 1 AND action = 'impression'",
     "hovers": "link = 1 AND action = 'hover'",
