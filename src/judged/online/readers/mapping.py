@@ -114,7 +114,9 @@ def read(
         lines=sum(table.row_count for table in tables) + lost_lines,
         findings=ReadFindings(findings).to_tuple(),
         logs_empty_pages=has_page_rows or bool(raw.run_sql(engine, empty_page)),
-        logs_unclicked_pages=not query_sections or any(section.rows != "clicks" for section in query_sections),
+        # Rows of clicks with lists of results can include pages without a click.
+        logs_unclicked_pages=not query_sections
+        or any(section.rows != "clicks" or "hit_ids" in section.columns for section in query_sections),
         has_time=bool(times) and not any(time.format == "order" for time in times),
     )  # fmt: skip
 
