@@ -80,7 +80,7 @@ def test_topics_that_are_not_shown_are_counted() -> None:
     """The second run is worse on 3 topics and better on 1."""
     qrels = {topic: {"a": 1} for topic in "abcd"}
     first, second = {"a": 2.0, "x": 1.0}, {"a": 1.0, "x": 2.0}
-    runs = [{topic: first for topic in "abc"} | {"d": second}, {topic: second for topic in "abc"} | {"d": first}]
+    runs = [dict.fromkeys("abc", first) | {"d": second}, dict.fromkeys("abc", second) | {"d": first}]
     *_, omitted, queries = diff(qrels, *runs, limit=1).sentences
     assert omitted == "Not shown: 0 other better topics and 2 other worse topics. Use --limit 3 to show all."
     assert "--queries FILE" in queries
