@@ -98,8 +98,9 @@ def _print_summary(workspace: Workspace, address: str) -> None:
     first_names = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     if (store := workspace.labels) is not None:
         sizes = f"{counted(len(store.topics()), 'topic')}, {counted(len(store), 'label')}"
-        click.echo(f"label store {store.where}: {sizes}; for comparison:")
-    click.echo(f"{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
+        click.echo(f"label store {store.where}: {sizes}")
+    also = "" if store is None else "also open: "
+    click.echo(f"{also}{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
     if names:
         click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")
