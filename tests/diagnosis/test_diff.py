@@ -73,7 +73,18 @@ def test_topics_that_differ_most_both_ways() -> None:
     mean = result.means[0]
     assert (mean.better, mean.worse, mean.same) == (1, 1, 1)
     assert mean.first == pytest.approx(((1 + 1.5) / IDEAL + 2) / 3)
-    assert "second is better on 1 and worse on 1" in result.sentences[-1]
+    assert "second is better on 1 and worse on 1" in result.sentences[1]
+
+
+def test_topics_that_are_not_shown_are_counted() -> None:
+    """The second run is worse on 3 topics and better on 1."""
+    qrels = {topic: {"a": 1} for topic in "abcd"}
+    first, second = {"a": 2.0, "x": 1.0}, {"a": 1.0, "x": 2.0}
+    runs = [dict.fromkeys("abc", first) | {"d": second}, dict.fromkeys("abc", second) | {"d": first}]
+    *_, omitted, queries = diff(qrels, *runs, limit=1).sentences
+    assert omitted == "Not shown: 0 other better topics and 2 other worse topics. Use --limit 3 to show all."
+    assert "--queries FILE" in queries
+    assert "--" not in diff(qrels, *runs, limit=3, queries=dict.fromkeys("abcd", "text")).sentences[-1]
 
 
 def test_where_less_is_better_wins_turn_round() -> None:

@@ -66,7 +66,7 @@ def records_of(data: Any, where: str, description: str, fix: str, *, key: str = 
                 raise InputError(f"{row!r:.40} is not a row of {description}", fix=fix, path=where)
             yield number, dict(cast("Mapping[Any, Any]", row))
     else:
-        raise InputError(f"a {type(data).__name__} contains no {description}", fix=fix, path=where)
+        raise InputError(f"an object of type {type(data).__name__} contains no {description}", fix=fix, path=where)
 
 
 def _rows(table: Table, where: str) -> list[dict[str, Any]]:

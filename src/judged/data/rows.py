@@ -218,7 +218,7 @@ def table_of(data: Any, used: Callable[[list[str]], Iterable[Any]] | None = None
 
 def _convert_columns(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> Table:
     if getattr(data, "columns", None) is None:
-        problem = f"a {type(data).__name__} is not a table"
+        problem = f"an object of type {type(data).__name__} is not a table"
         raise InputError(problem, fix="use a data frame with named columns: query_id, doc_id...")
     names = [str(name) for name in data.columns]
     check_unique_names(names, "<table>")

@@ -96,7 +96,11 @@ def _print_summary(workspace: Workspace, address: str) -> None:
 
     names = workspace.run_names
     first_names = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    click.echo(f"{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
+    if (store := workspace.labels) is not None:
+        sizes = f"{counted(len(store.topics()), 'topic')}, {counted(len(store), 'label')}"
+        click.echo(f"label store {store.where}: {sizes}")
+    also = "" if store is None else "also open: "
+    click.echo(f"{also}{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
     if names:
         click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")

@@ -43,6 +43,15 @@ def test_a_repeated_page_has_the_time_of_its_first_request_with_results() -> Non
     assert rows(empty.serp, "time_ms", "zero_results") == [(NOW + 2000, True)]
 
 
+def test_pages_with_a_row_per_click_are_reported() -> None:
+    """Only the second row repeats a page: the others have another time, list, user, query, or no user."""
+    log = prepared_log([
+        query("1"), query("2"), query("3", 1), query("4", hits=["z"]), query("5", user_id="v"), query("6", query="x"),
+        query("7", user_id=None, session_id=None), query("8", user_id=None, session_id=None),
+    ])  # fmt: skip
+    assert findings_by_rule(log)["query", "repeated-page"] == (1, 8, "kept")
+
+
 def test_rules_of_events() -> None:
     log = prepared_log(
         [query("1"), query("f", time_ms=NOW + 2 * DAY)],

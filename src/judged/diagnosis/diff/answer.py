@@ -321,4 +321,12 @@ class Diff(Answer):
                 f"The topics with the largest differences in {self.measures[0]} are shown: {second} is better on"
                 f" {won} and worse on {lost}. These topics are not typical."
             )
+            better, worse = self.means[0].better, self.means[0].worse
+            if won < better or lost < worse:
+                texts.append(
+                    f"Not shown: {counted(better - won, 'other better topic')} and"
+                    f" {counted(worse - lost, 'other worse topic')}. Use --limit {max(better, worse)} to show all."
+                )
+            if not any(topic.query for topic in self.topics):
+                texts.append("Use --queries FILE to show the query texts.")
         return tuple(texts)

@@ -173,7 +173,8 @@ class GateResult(Answer):
             return f"FAIL: {pair}: {'; '.join(reasons)}."
         if unclear:
             sensitive = self._count_with_few_deciding_topics("pass")
-            return f"INCONCLUSIVE: {pair}: nothing failed, but {unclear} could not be decided{sensitive}."
+            effect = "An inconclusive check does not block the release, unless --strict is used."
+            return f"INCONCLUSIVE: {pair}: nothing failed, but {unclear} could not be decided{sensitive}. {effect}"
         kinds = [name for name, parts in self._kinds if parts]
         passed = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"the only {kinds[0]}"
         return f"PASS: {pair}: {passed} passed{self._count_with_few_deciding_topics('pass')}."

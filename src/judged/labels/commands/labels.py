@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from judged.interface.options import Choice, LazyGroup, shared, with_options
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from judged.interface.arguments import OutputOptions
     from judged.labels.labels import Kind
 
@@ -92,6 +95,19 @@ def _read_scale(path: str) -> list[tuple[float, str, str]]:
     return grades
 
 
+def warn_about_similar_names(names: Iterable[str], known: Collection[str]) -> None:
+    """Warn about judges that are not in `known` but resemble one of them: the name may be misspelled."""
+    from difflib import get_close_matches
+
+    def without_digits(name: str) -> str:
+        return re.sub(r"\d", "", name)
+
+    for name in sorted(set(names).difference(known)):
+        for match in get_close_matches(name, known, 1, 0.65):
+            if without_digits(name) != without_digits(match):  # judge1 and judge2 are different judges
+                print_warnings([f"{name} is a new judge. If you meant the existing judge {match}, correct the name."])
+
+
 _KIND = Choice("judged.labels.labels:Kind")
 
 
@@ -109,8 +125,10 @@ def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
     from judged.labels.store import LabelStore
 
     with LabelStore.open(store, new=False) as opened:
+        known = opened.judge_names()
         for name in names:
             click.echo(f"{name}\t{opened.add_judge(name, kind=kind)}")
+        warn_about_similar_names(opened.judge_names(), known)
         for name, kind_of_judge in opened.judges().items() if not names else ():
             click.echo(f"{name}\t{kind_of_judge}")
 
@@ -178,7 +196,9 @@ def tasks_command(
             allowed_topics = read_topics(queries, topics)
             pairs = [pair for pair in pairs if pair[0] in allowed_topics]
         tasks = assign_tasks(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
+        known = opened.judge_names()
         added = opened.add_tasks(tasks)
+        warn_about_similar_names(opened.judge_names(), known)
         missing_ids = opened.missing_ids()
     unchanged = f", {len(tasks) - added} already existed" if added < len(tasks) else ""
     click.echo(f"{counted(added, 'task')} added{unchanged}")
@@ -218,12 +238,14 @@ def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -
     from judged.labels.store import LabelStore
 
     with LabelStore.open(store, new=False) as opened:
+        known = opened.judge_names()
         for path in paths:
             imported = import_labels(opened, path, judge=judge, kind=kind)
             text = f"{imported.replaced:,} replaced by a later label of the same judge and pair"
             replaced = text if imported.replaced else ""
             topics = counted(imported.new_topics, "new topic") if imported.new_topics else ""
             click.echo("; ".join(filter(None, (f"{counted(imported.labels, 'label')}: {path}", replaced, topics))))
+        warn_about_similar_names(opened.judge_names(), known)
 
 
 consensus_options = with_options(

@@ -12,6 +12,7 @@ from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
 from judged.interface.options import FORMATS, shared, with_options
+from judged.labels.commands.labels import warn_about_similar_names
 from judged.results.decimals import counted
 from judged.scoring.default_measures import SAMPLED_MEASURES
 
@@ -92,7 +93,10 @@ def ask_command(
 
     output.keep(store, endpoint, examples, options["texts"])
     example_rows = () if examples is None else [row for _, row in json_lines(Path(examples), examples)]
-    prepared = prepare(LabelStore.open(store), Endpoint.read(endpoint), examples=example_rows, **options)
+    label_store = LabelStore.open(store)
+    if options["judge"]:
+        warn_about_similar_names([options["judge"]], label_store.judge_names())
+    prepared = prepare(label_store, Endpoint.read(endpoint), examples=example_rows, **options)
     confirm_sending(prepared, yes)
     result = ask(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress_printer())
     print_ask_result(context, output, result)

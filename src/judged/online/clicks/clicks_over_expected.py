@@ -401,8 +401,10 @@ def select_clicks(log: InteractionLog, counting: str, dwell: float) -> Interacti
     if counting == "clicks":
         return log
     if counting == "satisfied":
-        if not log.has_time:
-            raise InputError(f"satisfied clicks require timestamps, but {log.name} has none", fix="use counting=clicks")
+        if "dwell" not in log.has:
+            raise InputError(
+                f"satisfied clicks require dwell times, but {log.name} has none", fix="use counting=clicks"
+            )
         # ended = 0: the visit ended the session, so that its dwell time is unknown.
         rows = f"SELECT * FROM {click_facts(log)} WHERE ended = 0 OR dwell_ms >= {1000 * dwell:.0f}"
     elif counting == "purchases":

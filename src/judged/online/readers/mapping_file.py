@@ -188,10 +188,9 @@ def allowed_columns(kind: SectionKind, rows: str = "pages") -> tuple[str, ...]:
     raw_table = RAW_QUERY if kind == "queries" else RAW_EVENT
     columns = [column.name for column in raw_table if column.name not in _INTERNAL_COLUMNS]
     names = [*(mapping_names.get(column, column) for column in columns), *EXTRA_COLUMNS[kind]]
-    if rows == "pages":
+    if rows != "results":
         return tuple(names)
-    names = [name for name in names if name not in _LIST_COLUMNS and name != "first_rank"]
-    return (*names, *(_RESULT_COLUMNS if rows == "results" else ()))
+    return (*(name for name in names if name not in _LIST_COLUMNS and name != "first_rank"), *_RESULT_COLUMNS)
 
 
 def _as_texts(value: Any) -> tuple[str, ...]:

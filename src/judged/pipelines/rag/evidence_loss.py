@@ -140,8 +140,8 @@ def waterfall(
         all_chains += chains(answered, run, relevant=relevant, traces=traces_by_run.get(run), **options)
     if not all_chains:
         fix = (
-            "add qrels and a table `context` or `citations`; or tables `nuggets` and `assignments`; or a table"
-            " `feedback`"
+            "use --qrels FILE --run NAME=RUN to follow relevant documents, or add one of these tables: context or"
+            " citations, for --qrels; nuggets with assignments; feedback"
         )
         raise InputError("the tables record no step of the pipeline", fix=fix, path=answered.where)
     topics: tuple[str, ...] = tuple(sorted(answered["answers"]["query_id"].unique().to_pylist()))

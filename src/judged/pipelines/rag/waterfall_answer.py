@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.pipelines.rag.chains import STEPS, UNITS
 from judged.results import COUNT, SHARE, TEXT, Answer, Chart, Column, Sentences, Table, columns_of, counted, p_value
-from judged.results.decimals import decimal, p_text, percent
+from judged.results.decimals import decimal, listed, p_text, percent
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.responses import Responses
@@ -88,7 +88,8 @@ class Waterfall(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The step to improve for each system, and the steps at which systems differ."""
-        return (*(self._sentence(run) for run in self.responses.run_names), *self._comparison())
+        per_run = (text for run in self.responses.run_names for text in (self._sentence(run), self._loss_count(run)))
+        return (*filter(None, per_run), *self._comparison())
 
     def _sentence(self, run: str) -> str:
         prefix, unit = f"{run}: " if self.several else "", UNITS[self.main_unit][0]
@@ -117,6 +118,17 @@ class Waterfall(Answer):
             return f"{text}. Every other step loses significantly less (p {p}); {effect}."
         text = f"{prefix}No step loses significantly more than all others. {name} has the lowest share: {passing}"
         return f"{text}; no significant difference from “{self.step_title(worst.second)}” (p {p}); {effect}."
+
+    def _loss_count(self, run: str) -> str:
+        """Name the steps that lose the largest number of items; empty for a single step or without a loss."""
+        steps = [step for step in self.steps if (step.run, step.unit) == (run, self.main_unit)]
+        lost = [step.n_reached - step.unjudged - step.n for step in steps]
+        if len(steps) < 2 or not any(lost):
+            return ""
+        names = [f"“{self.step_title(step.step)}”" for step, n in zip(steps, lost, strict=True) if n == max(lost)]
+        prefix, verb = f"{run}: " if self.several else "", "loses" if len(names) == 1 else "each lose"
+        counts = f"{max(lost)} of the {sum(lost)} lost (a count, not a test)"
+        return f"{prefix}{listed(names)} {verb} the most {UNITS[self.main_unit][0]}: {counts}."
 
     def _comparison(self) -> Iterator[str]:
         significant = [
@@ -267,7 +279,7 @@ class Waterfall(Answer):
             *self._step_columns([row.step for row in rows], "lost at"),
             Column("unjudged", ["no verdict" if row.is_unjudged else "" for row in rows], TEXT, ""),
         )
-        return Table("lost", columns, "Lost items", labels=3 + self.several, folded=True)
+        return Table("lost", columns, "Lost items", labels=3 + self.several, folded=True, terminal_rows=20)
 
 
 def _share_column(name: str, shares: Sequence[Share], title: str, few_topics_marks: Sequence[str] = ()) -> Column:
