@@ -75,7 +75,7 @@ class Periods:
     @property
     def compared(self) -> str:
         """The compared periods, with a warning if weekdays may differ."""
-        weeks = "" if self.whole_weeks else "; these are not whole weeks, so weekdays may differ"
+        weeks = "" if self.whole_weeks else "; the periods are not whole weeks and may contain different weekdays"
         return f"{self} (UTC){weeks}"
 
     def __str__(self) -> str:

@@ -250,8 +250,8 @@ def resolved_synonyms(names: Iterable[str | OnlineMetric]) -> tuple[tuple[str, s
     """Return for each synonym in `names` the metric, with a note on other metrics of that name.
 
     >>> resolved_synonyms(["CTR", "PageCTR", "abandonment rate"])
-    (('CTR', 'PageCTR; for shown results use ImpressionCTR'),
-     ('abandonment rate', 'Abandonment; without pages that may have given the answer use BadAbandonment'))
+    (('CTR', 'PageCTR; for shown results, use ImpressionCTR'),
+     ('abandonment rate', 'Abandonment; to exclude pages that may have given the answer, use BadAbandonment'))
     """
     resolved = dict[str, str]()
     for name in names:

@@ -283,7 +283,7 @@ class _MappingParser:
             for section in sections
         )
         if rank_base is None and has_positions:
-            problem = "rank_base is required with rows = 'results', ranks, or at = ..."
+            problem = "rank_base is required with rows = 'results', with ranks, or with the key at"
             raise self._error(problem, "write rank_base = 0 or rank_base = 1")
         times = [section.columns.get("time") for section in sections]
         uses_order = {time and time.format == "order" for time in times}
@@ -326,7 +326,7 @@ class _MappingParser:
         except (LookupError, ValueError):
             is_ascii_superset = False
         if not is_ascii_superset:
-            fix = "use one such as cp1252 or latin-1, or convert the file to UTF-8"
+            fix = "use an encoding such as cp1252 or latin-1, or convert the file to UTF-8"
             raise self._error(f"encoding is {name!r}, which is unknown or not compatible with ASCII", fix)
 
     def _parse_actions(self, table: dict[str, Any], sections: Iterable[MappingSection]) -> dict[str, str]:
