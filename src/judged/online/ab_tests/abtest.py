@@ -235,9 +235,9 @@ class ABTest(LogAnswer):
             " p-values of"
             f" differences are {self.interval_kind}{all_arms}. A relative difference is undefined if the CI of the"
             " baseline"
-            " includes 0. P(better) is the posterior probability under a flat prior for a fixed sample, not a test."
-            " Effective"
-            f" {self.unit}s (Kish) are those of the smaller arm.",
+            " includes 0. P(better) is the posterior probability that the arm is better, under a flat prior and for a"
+            f" fixed sample; it is not a test. Effective {self.unit}s: effective number of {self.unit}s (Kish) in the"
+            " smaller arm.",
         )
 
     @property

@@ -38,7 +38,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             default=5000,
             show_default=True,
             metavar="USERS",
-            help="Number of users for which always-valid intervals are narrowest.",
+            help="Expected number of users, for which always-valid intervals are narrowest.",
         ),
         click.option("--min-users", type=int, default=200, show_default=True, help=min_users_help),
         click.option("--plan", is_flag=True, help="Estimate the duration of a future test from a past LOG."),
