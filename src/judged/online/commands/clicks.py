@@ -252,7 +252,7 @@ def ips_command(
 def off_policy_command(path: str, run: str, output: OutputOptions, **options: Any) -> None:
     """Estimate the clicks per page of RUN from a LOG with the propensity of each result.
 
-    RUN is a run; or a table with rank, doc_id, and probability, if the ranker does not depend on the query. LOG or its
+    RUN is a run or, if the ranker does not depend on the query, a table with rank, doc_id, and probability. LOG or its
     mapping must declare the kind of the propensities (docs/off-policy.md). Exit code 0: an estimator that uses
     propensities has an interval; 1: no such estimator has an interval; 2: invalid input.
     """

@@ -101,9 +101,15 @@ log_options = with_options(
     click.option(
         "--memory",
         metavar="SIZE",
-        help="Memory limit of the process, such as 1GB.  [default: 2.5GB, or a tenth of the machine's memory]",
+        help="Memory limit of the process, such as 1GB.  [default: 2.5GB, or a tenth of the machine's memory if that is"
+        " more]",
     ),
-    click.option("--threads", type=click.IntRange(1), metavar="N", help="Number of threads.  [default: all cores]"),
+    click.option(
+        "--threads",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of threads.  [default: all cores, but with --memory at most one thread per 250 MB]",
+    ),
 )
 """The options with which logs are read."""
 
