@@ -179,7 +179,7 @@ class OffPolicyEstimates(LogAnswer):
                 "Estimated clicks",
                 note=f"{percent(self.level)} CIs over {self.unit}s. Unsupported clicks: possible clicks per page on"
                 " results that"
-                " the log never shows, or whose weights are clipped. Upper limits of CIs include them.",
+                " the log never shows, or whose weights are clipped. Upper limits of CIs include these clicks.",
             ),
             Table(
                 "assumptions",

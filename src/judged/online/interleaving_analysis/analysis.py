@@ -323,4 +323,7 @@ def _verdict(
         return "not preferred", (
             f"{mixed.rankers[1]} won significantly fewer lists than {mixed.rankers[0]}: {result}.",
         )
-    return "keep running", (f"No significant preference between {mixed.rankers[1]} and {mixed.rankers[0]}: {result}.",)
+    other, baseline = mixed.rankers[1], mixed.rankers[0]
+    return "keep running", (
+        f"No significant preference between {other} and {baseline}: preference for {other} {result}.",
+    )
