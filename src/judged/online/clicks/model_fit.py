@@ -140,8 +140,8 @@ class ModelFit(LogAnswer):
             )
         if self.priors:
             sentences.append(
-                "Parameters that all pairs share, such as examination by rank, are shrunk toward the overall mean of"
-                " the parameter with a weight of one trial."
+                "Parameters that all pairs share, such as examination or continuation, are shrunk toward the overall"
+                " mean of the parameter with a weight of one trial."
             )
         level = percent(self.level)
         if self.resamples:
