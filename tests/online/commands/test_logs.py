@@ -351,7 +351,7 @@ def test_the_official_sample_with_its_seven_defects() -> None:
     # 41 of the 287 clicks have no impression, nor have the 11 of item_click; 12 more are not in the list of their page
     assert counts["click-without-impression"] == (41 + 11 + 12, 287 + 11)
     (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
-    assert "(84 query_ids have several rows, up to 6" in repeated.problem
+    assert "(84 query_ids have several rows, at most 6 each" in repeated.problem
     pages = log.serp.where("zero_results IS NOT NULL").to_arrow().num_rows
     empty = log.serp.where("zero_results").to_arrow().num_rows
     assert (empty, pages) == (6, 84)  # 7.1 %, and not the 70.3 % of all 273 rows with a list
@@ -376,7 +376,7 @@ def test_the_error_about_an_unknown_layout_quotes_the_file(run: Callable[..., En
     done = run("logs", "check", "LICENSE.txt")
     assert done.code == 2
     assert "LICENSE.txt: a file that begins with 'The license' has no known log layout" in done.err
-    assert "Fix: use --layout NAME; for your own layout, judged logs draft FILE" in done.err
+    assert "Fix: use --layout NAME; for your own layout, run 'judged logs draft FILE" in done.err
     assert len(done.err) < 250
 
 

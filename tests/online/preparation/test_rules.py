@@ -31,7 +31,7 @@ def test_rules_that_exclude_queries() -> None:
     assert ("late",) not in rows(log.shown, "object_id")
     (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
     assert repeated.places == ("log.ndjson:11", "log.ndjson:13")
-    assert "3 query_ids have several rows, up to 3" in repeated.problem
+    assert "3 query_ids have several rows, at most 3 each" in repeated.problem
     (facets,) = [finding for finding in log.findings if finding.rule == "facet-request"]
     assert "1 with size 0, 1 with an empty list and a query_id that has results" in facets.problem
 

@@ -237,8 +237,8 @@ class Coec(FieldAnswer):
                 f" toward 1 with a weight of {decimal(self.prior, 2)} expected clicks."
             )
         counts = (
-            f"The {self.level:.0%} CI of the ratio is above 1 for {n_above} of {pairs}, and below 1 for {n_below} (not"
-            " corrected for the number of pairs)."
+            f"The {self.level:.0%} CI of the ratio of clicks to expected clicks is above 1 for {n_above} of {pairs},"
+            f" and below 1 for {n_below} (not corrected for the number of pairs)."
         )
         return counts, shrinkage
 

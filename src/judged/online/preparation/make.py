@@ -70,7 +70,8 @@ def capabilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
 
 
 _MIN_SAMPLE = 20
-"""A log with this many pages (or results) that are all clicked contains only clicked ones."""
+"""If at least this many pages (or results) are logged, and all were clicked, the log contains only clicked pages (or
+results)."""
 
 _ONLY_CLICKED = f"""
 SELECT count(*) >= {_MIN_SAMPLE} AND count(c.serp) = count(*) AS unclicked,

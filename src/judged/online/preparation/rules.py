@@ -115,7 +115,8 @@ def _query_details(work: Work, rule: str) -> str:
         repeats = work.row("""SELECT count(*) AS ids, max(n) AS most FROM (
             SELECT count(*) AS n FROM $page WHERE query_id <> '' GROUP BY named HAVING count(*) > 1)""")  # fmt: skip
         return (
-            f" ({repeats['ids']:,} query_ids have several rows, up to {repeats['most']}; rows of facet requests count)"
+            f" ({repeats['ids']:,} query_ids have several rows, at most {repeats['most']} each; rows of facet requests"
+            " are included)"
         )
     if rule == "bot":
         users = work.row("SELECT count(*) AS n FROM $robot")["n"]
