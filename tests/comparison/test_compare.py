@@ -308,7 +308,7 @@ def test_runs_with_different_topics_are_compared_over_those_they_share() -> None
     assert pair.result.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
     assert [estimate.n for estimate in result.measures[0].estimates] == [3, 4]
     assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in result.warnings)
-    assert "largest number of topics excluded from a pair because one system has no score: RR 1" in result.warnings
+    assert any("largest number of excluded topics in a pair: RR 1" in text for text in result.warnings)
 
 
 def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
@@ -417,7 +417,7 @@ def test_wrong_input() -> None:
         result.pair("bm25", "dense")
     with pytest.raises(InputError, match="AP was not compared"):
         result.measure("AP")
-    with pytest.raises(InputError, match="the matrix requires tests of all pairs by RR"):
+    with pytest.raises(InputError, match="the matrix requires tests of all pairs of runs by RR"):
         result.matrix()
 
 

@@ -85,7 +85,7 @@ def test_first_relevant_and_what_the_other_measure_sees() -> None:
     result = reasons_by_kind(BINARY, "a n m o b c d", "n a b c d m o", "RR", "P@5")
     reason = result["first relevant"]
     assert (reason.measure, reason.system, reason.documents) == ("RR", "the first run", ("a", "b", "c", "d"))
-    assert "is at rank 1 instead of 2, and RR depends only on this rank" in reason.text
+    assert "RR depends only on this document" in reason.text
     assert "the second run ranks 3 other documents higher, which P@5 counts" in reason.text
 
 

@@ -138,7 +138,7 @@ def test_complementary_slices_are_described_once() -> None:
         "a: `group=hard` is significantly worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273"
     )
     assert hard.endswith("p = 0.0001.")
-    assert averages.startswith("Averages with different weights of topics (")
+    assert averages.startswith("Averages with different topic weights (")
     assert [row[-1].split()[-1] for row in result.overview().grid().rows[1:3]] == ["†", "‡"]
 
 
@@ -272,7 +272,7 @@ def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
     text = next(warning for warning in result.warnings if "micro" in warning)
     assert text.startswith("the weights count documents of grade 1 or higher")
-    assert text.endswith("for R(rel=2)@5, the weighted mean is not the micro-average")
+    assert text.endswith("R(rel=2)@5 has another relevance threshold: its weighted mean is not the micro-average")
     assert not any("micro" in warning for warning in scores.by_slice(result.slicing, ci="none").warnings)
 
 

@@ -83,7 +83,7 @@ def test_the_inconclusive_sentence_says_what_is_open_and_what_would_have_been_se
         f"a loss of up to {check.largest_loss:.4f} cannot be ruled out, and the margin is 0.26; the candidate is worse"
         f" (by at least {check.least_loss:.4f}), but possibly by less than the margin; with 24"
         f" topics, a loss of {noticed:.4f}"
-        " is detected with 80% power, or less if it occurs on few topics." in check.sentence
+        " is detected with 80% power, or with less power if the loss occurs on few topics." in check.sentence
     )
 
 

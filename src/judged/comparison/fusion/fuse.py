@@ -36,7 +36,8 @@ ALGORITHMS: Mapping[str, str] = {
     "mnz": "CombMNZ: sum of normalized scores, times the number of lists with the document (Fox and Shaw 1994)",
     "max": "CombMAX: maximum of normalized scores (Fox and Shaw 1994)",
     "borda": (
-        "Borda count: one point for each candidate of the topic that is not ranked higher (Aslam and Montague 2001)"
+        "Borda count: sum over the lists of the number of candidates that are not ranked above the document"
+        " (Aslam and Montague 2001)"
     ),
 }
 """Descriptions of the algorithms."""

@@ -390,6 +390,6 @@ def by_document(
         share = f"{counts[UNKNOWN]} of {counts[ALL]} relevant documents ({percent(counts[UNKNOWN] / counts[ALL])})"
         notes.append(Note("unknown-group", f"the {by} of {share} is unknown"))
     if small := [name for name, size in sizes.items() if size < min_topics]:
-        text = f"fewer than {min_topics} topics, so that means are unreliable: {first_few(small)}"
+        text = f"groups with fewer than {min_topics} topics have unreliable means: {first_few(small)}"
         notes.append(Note("small-groups", text))
     return ScoresByDocument(overall, estimates, method, by, min_topics, tuple(notes))

@@ -342,7 +342,7 @@ class SliceComparison(Answer):
         small_note = f"{FEW}: too few topics, not tested"
         parts = (
             describe_test(choices, resampled or all_pairs)
-            + ", or exact if there are fewer permutations" * bool(some_exact)
+            + ", or exact on slices with fewer permutations than resamples" * bool(some_exact)
             + HALL * any(pair.result.test in {"randomization", "t", "ratio"} for pair in pairs),
             correction,
             f"{ALL}: the comparison without slices, with its own correction",
@@ -442,15 +442,14 @@ def _format_win(name: str, pair: Pair) -> str:
 def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
     sensitivities = [(row.slice, row.pair.sensitivity) for row in wins if row.pair and row.pair.sensitivity]
     shares = [
-        f"{sensitivity.missed_share:.0%} of `{name}` ({decimal(sensitivity.reversing_difference, 2, '+')})"
+        f"`{name}` ({sensitivity.missed_share:.0%} of the topics with a mean difference"
+        f" {'below' if sensitivity.reversing_difference < 0 else 'above'}"
+        f" {decimal(sensitivity.reversing_difference, 2, '+')})"
         for name, sensitivity in sensitivities
         if sensitivity.may_miss
     ]
     if shares:
-        yield (
-            f"Topics of a kind that was not sampled may make up {join_names(shares)}: if their mean difference exceeds"
-            " the value in parentheses, the finding is reversed."
-        )
+        yield (f"Topics of a kind that was not sampled may reverse the result on {join_names(shares)}.")
 
 
 def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:

@@ -201,8 +201,8 @@ class Matrix(AnswerOfScores):
 
     @property
     def _cuts_text(self) -> str:
-        origin = "cuts set by the user" if self.custom_cuts else f"cuts: the means of {self.baseline} over all topics"
-        return f"{origin}, {self.x} {decimal(self.cuts[0])} and {self.y} {decimal(self.cuts[1])}"
+        origin = "set by the user" if self.custom_cuts else f"the means of {self.baseline} over all topics"
+        return f"cuts between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and {self.y} {decimal(self.cuts[1])}"
 
     def _summary(self) -> Table:
         """Return a table with one row per run: both measures, their changes, and the number of slices by quadrant."""
@@ -391,7 +391,7 @@ class Matrix(AnswerOfScores):
         )
         meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
         if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
-            meaning = " (relevant documents are ranked low; whether fewer are retrieved is undecided)"
+            meaning = " (relevant documents are ranked low; it is undecided whether fewer are retrieved)"
         judged = ""
         if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
             judged = (

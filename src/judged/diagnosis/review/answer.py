@@ -177,8 +177,8 @@ _RATE_COLUMNS = (
     ("false_negatives", "miss_rate", "relevant", "relevant documents not in the top {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
-    "The list contains errors of these runs. If only these pairs are judged again, the scores of these runs rise"
-    " compared with other runs. Judge the list without knowing runs and ranks (the TSV form hides them), and"
+    "The list contains only labels that count against these runs. If only the listed labels are judged again, the scores of these"
+    " runs rise compared with other runs. Judge the list without knowing runs and ranks (the TSV form hides them), and"
     " score all runs with the new judgments."
 )
 
@@ -384,12 +384,12 @@ class ReviewList(Answer):
         if has_several_runs:
             first, second = self.runs[:2]
             texts.append(
-                f"{counted(self.n_reversed, 'label')} would each reverse the order of {first} and {second}"
-                f" by {self.measure} on its topic{'; these are listed first' if self.n_reversed else ''}."
+                f"If changed, {counted(self.n_reversed, 'label')} would each reverse the order of {first} and {second}"
+                f" by {self.measure} on its topic{'; these labels are listed first' if self.n_reversed else ''}."
                 f" The difference is {second} minus {first}."
             )
         texts.append(
-            f"The column change shows the change of the topic's {self.measure} if the label had another grade:"
+            f"The column `change` shows how the topic's {self.measure} changes if the label gets another grade:"
             f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. It is"
             " not the probability of an error."
         )

@@ -426,9 +426,9 @@ class Stages(Answer):
             )
         counts = ", ".join(f"{verdict} {count}" for verdict, count in overall.verdicts.items() if count)
         yield (
-            f"Main cause of the loss of {name}, number of topics: {counts} (a cause counts if it is at"
-            f" least {self.choices.least:.0%} of"
-            f" the topic's best score and {self.choices.share:.0%} of the topic's loss)."
+            f"Number of topics by main cause of the loss of {name}: {counts} (a cause counts if its loss is at least"
+            f" {self.choices.least:.0%} of the topic's best possible score and {self.choices.share:.0%} of the topic's"
+            " total loss)."
         )
 
     def _change_sentences(self) -> Iterator[str]:
@@ -439,8 +439,9 @@ class Stages(Answer):
         opposite = overall[0].result.difference * overall[-1].result.difference < 0
         if opposite and any(change.significant for change in overall):
             yield (
-                "The parts of the loss changed in opposite directions. If fewer relevant documents are candidates,"
-                " fewer can be ranked low, so the change by ranking does not necessarily show a better or worse ranker."
+                "The loss by candidates and the loss by ranking changed in opposite directions. If fewer relevant documents"
+                " are candidates, fewer can be ranked low. Therefore, a change of the loss by ranking does not necessarily"
+                " show a better or worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
         for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):

@@ -210,8 +210,8 @@ class Tradeoff(Answer):
         )
         return (
             (
-                f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. For each run on it, no other"
-                " run is better in one criterion, beyond the noise, and not worse in any other criterion."
+                f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. A run is on the"
+                " front if no other run is better in one criterion, beyond the noise, and not worse in any other criterion."
             ),
             *(
                 f"{row.run} is on the front only by its mean: the paired test does not exclude that a run that costs no"
