@@ -327,7 +327,7 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
     points = next(points for points in specification(result.chart())["datasets"].values() if "t0" in points[0])
     assert [(point["t0"], point["x"], round(point["y"], 3), point["color"]) for point in points] == [
         *((f"q{i}", -0.5, 0.667, "opposite preferences") for i in range(3)),
-        ("q3", 0.0, 0.0, "at most one preference"),
+        ("q3", 0.0, 0.0, "one or no preference"),
     ]
     assert [point["label"] for point in points] == ["q0", "q1", "q2", ""]
 
@@ -337,7 +337,7 @@ def test_identical_systems_are_said_to_be() -> None:
     text = " ".join(result.sentences)
     assert result.identical
     assert "Both systems have the same scores on every topic, so the measures cannot disagree." in text
-    assert "at most one preference" not in text
+    assert "one or no preference" not in text
 
 
 def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:

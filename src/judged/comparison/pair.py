@@ -303,9 +303,9 @@ class Pair:
     def _posterior_sentence(self, posterior: Posterior) -> str:
         return (
             f"The probability that {self.second} is higher than {self.first} in {self.measure} is"
-            f" {posterior.higher:.1%}: {self._difference_text()} over {self.result.n} topics. {self.second} is higher by more"
-            f" than {posterior.rope:g} with probability {posterior.practically_higher:.1%}, and lower by more than"
-            f" {posterior.rope:g} with probability {posterior.practically_lower:.1%}."
+            f" {posterior.higher:.1%}: {self._difference_text()} over {self.result.n} topics. {self.second} is"
+            f" higher by more than {posterior.rope:g} with probability {posterior.practically_higher:.1%}, and"
+            f" lower by more than {posterior.rope:g} with probability {posterior.practically_lower:.1%}."
         )
 
     def _inconclusive_text(self) -> str:

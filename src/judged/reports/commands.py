@@ -42,7 +42,9 @@ def change() -> None:
 @click.option("--documents", metavar="FILE", help="Documents with dates, to detect the failure 'freshness'.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
 @click.option(
-    "--today", metavar="DAY", help="Ignore documents with a later date.  [default: the newest date in --documents]"
+    "--today",
+    metavar="DAY",
+    help="Reference date: later documents are ignored.  [default: the newest date in --documents]",
 )
 @click.option(
     "--clicks",
@@ -70,7 +72,8 @@ def change() -> None:
 @click.option(
     "--arm",
     metavar="NAME",
-    help="Arm of the candidate in the log, or its ranker in interleaved lists.  [default: the arm named like the run]",
+    help="Arm of the candidate in the log, or its ranker in interleaved lists."
+    "  [default: the arm with the name of the run]",
 )
 @click.option(
     "--guardrail",

@@ -259,7 +259,7 @@ def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
     groups = {query: {"group": "easy" if i < 20 else "hard"} for i, query in enumerate(qrels)}
     result = evaluate(qrels, ranked, "GMAP").by_slice(slice_topics(groups, "group"))
     text = result.sentences[0]
-    assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 compared with the other 20" in text
+    assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 compared with the other 20 topics" in text
     assert f"CI [{TIMES}0.250, {TIMES}0.250]" in text
 
 

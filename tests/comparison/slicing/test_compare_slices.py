@@ -148,7 +148,10 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     result = scores_of(runs_with_effects(groups=groups)).compare_slices(slicing_of(groups))
     assert all(row.pair.result.exact for row in result.rows if row.pair)
     assert not result.overall.pairs[0].result.exact
-    test = "paired randomization test, 100000 resamples, seed 0, or exact on slices with fewer permutations than resamples; "
+    test = (
+        "paired randomization test, 100000 resamples, seed 0,"
+        " or exact on slices with fewer permutations than resamples; "
+    )
     assert result.caption.startswith(test)
     small = scores_of(runs_with_effects(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], min_topics=5))
     assert small.caption.startswith("paired randomization test, exact; ")

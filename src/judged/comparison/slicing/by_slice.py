@@ -268,6 +268,7 @@ def _notes(scores: Scores, slicing: Slicing, weightings: Mapping[str, Floats]) -
     if "relevant" in weightings and stricter_measures:
         text = (
             "the weights count documents of grade 1 or higher (unless you computed the attribute differently), but"
-            f" {', '.join(stricter_measures)} has another relevance threshold: its weighted mean is not the micro-average"
+            f" {', '.join(stricter_measures)} has another relevance threshold: its weighted mean is not the"
+            " micro-average"
         )
         yield Note("weights-of-another-level", text)

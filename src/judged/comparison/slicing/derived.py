@@ -320,8 +320,8 @@ def read_topic_attributes(
             if not set(table.query_ids) & set(result.query_ids):
                 example = repr(table.query_ids[0]) if len(table) else "none"
                 problem = (
-                    f"no topic in common with the qrels: the first topic is {example}, and the first topic of the qrels is"
-                    f" {result.query_ids[0]!r}"
+                    f"no topic in common with the qrels: the first topic is {example}, and the first topic of the"
+                    f" qrels is {result.query_ids[0]!r}"
                 )
                 raise InputError(problem, fix="use the same query ids", path=table.where)
             result = result.joined(table.over(result.query_ids))

@@ -236,7 +236,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         return (
             f"{row.run}: `{row.part}`{rank} is significantly {comparative} than the other topics in {row.measure}:"
             f" {decimal(row.value, 3)} over {counted(test.n, 'topic')}, {difference} compared with"
-            f" the other {test.n_rest}"
+            f" the other {counted(test.n_rest, 'topic')}"
             f" ({level:.0%} CI [{low}, {high}]), p {p_text(row.adjusted, 1 - level)}{correction}."
         )
 

@@ -202,7 +202,10 @@ class Matrix(AnswerOfScores):
     @property
     def _cuts_text(self) -> str:
         origin = "set by the user" if self.custom_cuts else f"the means of {self.baseline} over all topics"
-        return f"cuts between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and {self.y} {decimal(self.cuts[1])}"
+        return (
+            f"cuts between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and"
+            f" {self.y} {decimal(self.cuts[1])}"
+        )
 
     def _summary(self) -> Table:
         """Return a table with one row per run: both measures, their changes, and the number of slices by quadrant."""

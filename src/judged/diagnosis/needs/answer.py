@@ -169,9 +169,10 @@ class Needs(ReadOnly, AnswerOfScores):
             tables.append(Table(name, (replace(run, title=name), *others), only="people"))
         similarity_legend = f"; overlap, RBO: similarity of the top {self.cutoff} documents of two wordings"
         legend = (
-            "mean: mean over wordings, then over needs; worst wording, best: mean over needs of the score of the worst or"
-            " best wording; sd: standard deviation between wordings; consistency: share of the variance that is between"
-            f" needs (1: no effect of the wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
+            "mean: mean over wordings, then over needs; worst wording, best: mean over needs of the score of the"
+            " worst or best wording; sd: standard deviation between wordings; consistency: share of the variance"
+            " that is between needs (1: no effect of the"
+            f" wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
         return [*tables[:-1], replace(tables[-1], note=legend)]
 

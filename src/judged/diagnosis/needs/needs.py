@@ -105,8 +105,8 @@ def needs_of_scores(
     if not members:
         first_topic, first_query = table.query_ids[0], next(iter(need_of), "")
         problem = (
-            f"no topic has an information need: the first topic is {first_topic!r}, and the first query id with a need is"
-            f" {first_query!r}"
+            f"no topic has an information need: the first topic is {first_topic!r}, and the first query id with a"
+            f" need is {first_query!r}"
         )
         raise InputError(problem, fix="check that both use the same query ids")
     need_names = tuple(sorted(members))
@@ -341,7 +341,8 @@ def expand_to_variants(qrels: Qrels, needs: Mapping[str, str]) -> tuple[Qrels, s
         raise InputError(problem, fix="expand the qrels to query ids with judged.expand_qrels", path=qrels.where)
     expanded = expand_qrels(qrels, needs)
     return expanded, (
-        f"the judgments are for information needs: each of {len(expanded.topics)} query variants gets the judgments of its need"
+        f"the judgments are for information needs: each of {len(expanded.topics)} query variants gets the"
+        " judgments of its need"
     )
 
 

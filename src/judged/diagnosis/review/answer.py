@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FORM_COLUMNS = ("query_id", "doc_id", "relevance", "new_grade", "query", "title", "text")
 _REQUIRED_COLUMNS = ("query_id", "doc_id", "new_grade")
 _MAX_TEXT = 1000  # characters of a text in a form; spreadsheets limit the length of a cell
-_FIX = "use the output of ReviewList.tsv, with the columns query_id, doc_id, relevance, new_grade"
+_FIX = "use the output of ReviewList.tsv(), with the columns query_id, doc_id, relevance, new_grade"
 _FIX_QRELS = "use the qrels that the list was created from"
 
 
@@ -177,9 +177,9 @@ _RATE_COLUMNS = (
     ("false_negatives", "miss_rate", "relevant", "relevant documents not in the top {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
-    "The list contains only labels that count against these runs. If only the listed labels are judged again, the scores of these"
-    " runs rise compared with other runs. Judge the list without knowing runs and ranks (the TSV form hides them), and"
-    " score all runs with the new judgments."
+    "The list contains only labels that count against these runs. If only the listed labels are judged again, the"
+    " scores of these runs rise compared with other runs. Judge the list without knowing runs and ranks (the TSV"
+    " form hides them), and score all runs with the new judgments."
 )
 
 

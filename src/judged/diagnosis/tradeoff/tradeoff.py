@@ -197,7 +197,7 @@ def tradeoff_of_scores(
     cost_matrix = np.array([[by_run.get(run, {}).get(name, math.nan) for name in cost_names] for run in runs])
     if np.isnan(cost_matrix).all():
         cost_runs = ", ".join(list(by_run)[:5])
-        problem = f"no scored run has a {' or '.join(cost_names)}: the costs are for the runs {cost_runs}"
+        problem = f"no scored run has a value of {' or '.join(cost_names)}: the costs are of the runs {cost_runs}"
         raise InputError(problem, fix=f"use the run names of the scores: {', '.join(runs[:5])}", path=known_costs.where)
     signed_costs = cost_matrix * np.array([-1.0 if name in benefits else 1.0 for name in cost_names])
     baseline_row = _baseline_row(runs, baseline, signed_costs)

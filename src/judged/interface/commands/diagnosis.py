@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="Candidates of another system to compare with. Without --baseline-final, also its final ranking.",
+    help="Candidates of another system to compare with. Without --baseline-final, they are also its final ranking.",
 )
 @click.option("--baseline-final", metavar="RUN", help="Final ranking of the system in --baseline.")
 @click.option(
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     type=float,
     default=0.1,
     show_default=True,
-    help="Ignore a candidate loss or ranking loss below this share of the best score of the topic.",
+    help="Ignore a candidate loss or ranking loss below this share of the topic's best possible score.",
 )
 @click.option(
     "--min-share",
     type=float,
     default=0.15,
     show_default=True,
-    help="Ignore a candidate loss or ranking loss below this share of the total loss of the topic.",
+    help="Ignore a candidate loss or ranking loss below this share of the topic's total loss.",
 )
 @shared("fdr", "alpha", "resamples", "seed")
 @shared("per_topic", help="Show the results of each topic, largest loss first.")
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     type=Choice(("qrels", "both")),
     default="qrels",
     show_default=True,
-    help="Topics that are averaged: all topics in the qrels, or only those that are also in every run.",
+    help="Topics that are averaged. qrels: all topics in the qrels; both: only topics that are also in every run.",
 )
 @shared("order")
 @answer_options()
@@ -224,11 +224,13 @@ def disagree_command(
 @click.option(
     "--column",
     metavar="NAME",
-    help="Column with the information need.  [default: need, topic_id, or the only other column]",
+    help="Column with the information need.  [default: the column need or topic_id, or the only other column]",
 )
 @shared("measures")
 @click.option(
-    "--baseline", metavar="RUN", help="Baseline: compare each other run with it.  [default: compare all pairs]"
+    "--baseline",
+    metavar="RUN",
+    help="Baseline run: each other run is compared with this run.  [default: compare all pairs]",
 )
 @shared("limit", type=click.IntRange(0), default=10, help="Number of needs to show, largest range of scores first.")
 @shared("cutoff", help="Number of top documents to compare between the rankings of a need.")

@@ -335,7 +335,8 @@ class ComparePage(Answer):
             ),
         )
         note = (
-            f"Same test and correction as in the table by measure. Over all topics, p {p_text(result.p, result.alpha)}"
+            "The test and the correction are the same as in the table by measure. Over all topics, p"
+            f" {p_text(result.p, result.alpha)}"
         )
         return Table("deciding", columns, "Results if one topic is left out", note, only="" if topics else "data")
 

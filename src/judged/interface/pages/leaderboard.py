@@ -260,7 +260,7 @@ class LeaderboardPage(Answer):
         total = counted(len(self.workspace.query_ids), "topic")
         if not self.query.where:
             return f"Means are over all {total}."
-        return f"Means are over {self.n:,} of {total}, with the condition {self.query.where}."
+        return f"Means are over the {self.n:,} of {total} that satisfy the condition {self.query.where}."
 
     def _tests_sentence(self, comparison: Comparison) -> str:
         tested_names = [result.name for result in comparison.measures if result.pairs]
