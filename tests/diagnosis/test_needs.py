@@ -131,7 +131,7 @@ def test_topics_without_a_need_are_left_out_and_named() -> None:
     result = needs(qrels, OLD, mapping, "RR")
     assert result.needs == ("7", "8")
     assert "excluded because their information need is unknown: 1 of 6 topics: 9-1" in result.warnings
-    with pytest.raises(InputError, match="no topic has a need"):
+    with pytest.raises(InputError, match="no topic has an information need"):
         needs(qrels, OLD, {"z": "1"}, "RR")
 
 
@@ -275,14 +275,14 @@ def test_forms_hold_the_same() -> None:
     assert [row["measure"] for row in document["pairs"]] == ["RR", "P@1"]
     assert len(result.table()) == 2 * 2 * 3
     text = result.text(width=100)
-    assert "3 needs, worded by 6 queries" in text
+    assert "3 information needs, worded by 6 queries" in text
     assert "    worst: dogs" in text.splitlines()  # of the run with the higher mean
     assert "| new |" in result.markdown()
 
 
 def test_one_need_and_one_query_are_called_one() -> None:
     result = needs({"7": {"a": 1}}, at_rank_two(), {"7-1": "7"}, "RR")
-    assert result.sentences[0].startswith("1 need, worded by 1 query: each need counts once")
+    assert result.sentences[0].startswith("1 information need, worded by 1 query: each need counts once")
     assert result.title == "1 need in several wordings"
     with pytest.raises(InputError, match=r"Fix: set column= \(--column\) to one of a, b"):
         needs_of({"q1": {"a": 1, "b": 2}})

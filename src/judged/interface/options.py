@@ -81,7 +81,7 @@ _TIE_POLICY = "judged.scoring.judging.ranking:TiePolicy"
 _TIES = (
     "Order of documents with equal scores. docid: descending document ID; docid-rising: ascending document ID;"
     " stable: as in the run; rank: all documents are sorted by the rank column, not by score; expected: each score is"
-    " the mean over all orders of tied documents{}.  [default: docid, or the rule of --dialect]"
+    " the mean over all orders of tied documents{}.  [default: docid; with --dialect, the rule of the tool]"
 )
 
 
@@ -108,7 +108,8 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--topics",
         type=Choice("judged.scoring.judging.ranking:TopicPolicy"),
         help="Topics that are averaged. qrels: all topics in the qrels (a topic missing from the run scores 0); run:"
-        " topics in the run; both: topics in the qrels and the run.  [default: qrels, or the rule of --dialect]",
+        " topics in the run; both: topics in the qrels and the run.  [default: qrels; with --dialect, the rule of"
+        " the tool]",
     ),
     "depth": _option("--depth", type=click.IntRange(1), metavar="N", help="Use only the top N documents per topic."),
     "order": _option(
@@ -128,7 +129,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--exclude-self",
         is_flag=True,
         default=None,
-        help="Remove returned documents whose ID equals the topic ID.  [default: the rule of --dialect]",
+        help="Remove returned documents whose ID equals the topic ID.  [default: with --dialect, the rule of the tool]",
     ),
     "documents": _option(
         "--documents",

@@ -137,8 +137,8 @@ def test_opposite_findings_are_warned_of() -> None:
     assert result.row("group=law").better == "new"
     assert result.row("group=news").better == "old"
     assert result.warnings[-1] == (
-        "nDCG@10 of old and new: the overall difference hides opposite differences: old is better on group=news, new on"
-        " group=law"
+        "nDCG@10 of old and new: the overall difference hides opposite differences: old is better on group=news,"
+        " and new is better on group=law"
     )
 
 

@@ -115,7 +115,9 @@ def group_judgments(
         fix = f"use one of {', '.join(documents.names)}" if documents.names else "add columns to the table"
         raise InputError(f"no column {by!r}", fix=fix, path=documents.where)
     if today is not None and by != date:
-        raise InputError(f"`today` requires `by` to be the column of dates, got {by}", fix="remove it, or set date=")
+        raise InputError(
+            f"`today` requires `by` to be the column of dates, got {by}", fix="remove `today`, or set date="
+        )
     grades = qrels.grades
     relevant = (grades >= rel) & (grades >= 0)
     if not relevant.any():

@@ -126,7 +126,7 @@ def compare_slices(
     quantities = _quantities(overall)
     if not quantities:
         reasons = ", ".join(map(_aggregate_reason, overall.measures))
-        raise InputError(f"no measure is a mean over topics: {reasons}", fix="add one, such as AP")
+        raise InputError(f"no measure is a mean over topics: {reasons}", fix="add a measure that is a mean, such as AP")
     rows, families = _pair_rows(overall, quantities, slicing)
     between = tuple(_test_between_slices(overall, quantities, slicing))
     notes = (
@@ -259,7 +259,7 @@ def _reversal_notes(
     if len(slice_by_winner) > 1:
         text = (
             f"the overall difference hides opposite differences: {first} is better on"
-            f" {slice_by_winner[first]}, {second} on"
+            f" {slice_by_winner[first]}, and {second} is better on"
         )
         yield Note("opposite-slices", f"{text} {slice_by_winner[second]}", subject, of="pairs")
 

@@ -273,7 +273,8 @@ def _first_relevant(pair: ListPair) -> Iterator[Reason]:
         )
         kind = "relevant document" if scorer.rel <= 1 else f"document of grade {scorer.rel:g} or better"
         text = (
-            f"{winner.name}'s first {kind} is at rank {rank} {loser_text}: {scorer.name} depends only on this document"
+            f"{winner.name}'s first {kind} is at rank {rank} {loser_text}: {scorer.name} depends only on the first"
+            f" {kind}"
         )
         favored, other_list = pair.winner_and_loser(other.preference)
         other_ranks = other_list.within(other.depth)

@@ -254,7 +254,8 @@ def _error_rates(check: _CheckPlan, margin: float, family: int) -> str:
 
 def _sd_source(check: _CheckPlan) -> str:
     source = (
-        f"assuming a correlation of {CORRELATION:g} between the scores of two versions; add other runs to measure it"
+        f"assuming a correlation of {CORRELATION:g} between the scores of two versions; add other runs to measure"
+        " this correlation"
         if check.is_assumed
         else "measured on the other runs"
     )

@@ -108,7 +108,7 @@ def needs_of_scores(
             f"no topic has an information need: the first topic is {first_topic!r}, and the first query id with a"
             f" need is {first_query!r}"
         )
-        raise InputError(problem, fix="check that both use the same query ids")
+        raise InputError(problem, fix="check that the scores and the needs use the same query ids")
     need_names = tuple(sorted(members))
     groups = [np.array(members[name], dtype=np.int64) for name in need_names]
     signs = [-1 if measure.properties.higher_is_better is False else 1 for measure in table.measures]

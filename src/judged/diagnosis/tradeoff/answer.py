@@ -215,8 +215,8 @@ class Tradeoff(Answer):
                 " criterion."
             ),
             *(
-                f"{row.run} is on the front only by its mean: the paired test does not exclude that a run that costs no"
-                f" more, within the noise, is as good in {self.measure}: {join_names(row.rivals)}."
+                f"{row.run} is on the front only by its mean. The paired test does not exclude that other runs,"
+                f" which cost no more within the noise, are as good in {self.measure}: {join_names(row.rivals)}."
                 for row in front
                 if not row.certain
             ),

@@ -95,7 +95,9 @@ class Costs:
                 elif name in costly or resembles_number(str(value)):
                     reason = number if isinstance(number, str) else "is not finite"
                     problem = f"the {name} of run {run}, {value!r}, {reason}"
-                    raise InputError(problem, fix="use a finite number, or leave it empty if unknown", path=source)
+                    raise InputError(
+                        problem, fix="use a finite number, or leave the cell empty if the cost is unknown", path=source
+                    )
         if not costly:
             raise InputError("no column has numbers", fix=_FIX, path=source)
         return cls(tuple(costly), by_run, tuple(name for name in names if name not in costly), source)

@@ -151,10 +151,10 @@ def matrix_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Classify RUNs, slices, and topics by two measures: one of the candidates, and one of the final ranking.
+    """Classify RUNs, slices, and topics by a measure of the candidates (-x) and a measure of the final ranking (-y).
 
     If only the measure -y is low, relevant documents were returned but ranked badly. If only the measure -x is low,
-    relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
+    the relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
     interval is below the threshold.
     """
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
@@ -402,7 +402,11 @@ def _apply_review(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | 
 @click.option(
     "--costs", required=True, metavar="FILE", help="Table with the column `run`, and a numeric column for each cost."
 )
-@shared("measure", default=None, help=f"Measure.  [default: {DEFAULT_MEASURE}, or the first measure of --scores]")
+@shared(
+    "measure",
+    default=None,
+    help=f"Measure.  [default: {DEFAULT_MEASURE}; with --scores, the first measure in the file]",
+)
 @click.option("--baseline", metavar="RUN", help="Baseline run.  [default: the cheapest run]")
 @click.option("--cost", multiple=True, metavar="NAME", help="Cost to use. Can be repeated.  [default: all costs]")
 @click.option(
@@ -429,8 +433,8 @@ def tradeoff_command(
 ) -> None:
     """Compare the effectiveness of RUNs with their costs: intervals, gain per unit of cost, and the Pareto front.
 
-    The table of costs is a CSV, TSV, JSON, JSONL, or Parquet file. By default, lower costs are better. Missing costs
-    stay missing.
+    The table of costs is a CSV, TSV, JSON, JSONL, or Parquet file. By default, lower costs are better. A missing
+    cost is not estimated.
     """
     from judged.scoring.evaluation import Scores, evaluate
 

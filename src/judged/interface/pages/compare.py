@@ -141,7 +141,9 @@ class ComparisonQuery(ScoredQuery):
     """Parameters of a comparison: two runs, a measure, and which topics are listed."""
 
     first: str = Field(
-        "", max_length=LONGEST, description="Baseline run. Default: a run with baseline in its name, or the best run."
+        "",
+        max_length=LONGEST,
+        description="Baseline run. Default: a run with baseline in its name, or else the best run.",
     )
     second: str = Field(
         "", max_length=LONGEST, description="Run to compare with the baseline. Default: the best other run."

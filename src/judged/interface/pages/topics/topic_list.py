@@ -64,7 +64,7 @@ class TopicQuery(TopicOrderQuery):
 
     topic: str = Field(max_length=LONGEST, description="Topic ID.")
     first: str | None = Field(
-        None, max_length=LONGEST, description="Run on the left. Default: the baseline, or the best run."
+        None, max_length=LONGEST, description="Run on the left. Default: the baseline, or else the best run."
     )
     second: str | None = Field(
         None,
