@@ -284,7 +284,7 @@ class Pair:
             return f"{winner}: {evidence}."
         detectable_text = ""
         if not math.isnan(self.detectable):
-            correction = f", after correction for {self.sharing} comparisons" if self.sharing > 1 else ""
+            correction = f" after correction for {self.sharing} comparisons" if self.sharing > 1 else ""
             detectable_text = f": differences below {decimal(self.detectable, 3)} would often be missed{correction}"
         return f"{self._inconclusive_text()}: {evidence}. This does not mean that they are equal{detectable_text}."
 

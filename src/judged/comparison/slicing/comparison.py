@@ -442,7 +442,7 @@ def _format_win(name: str, pair: Pair) -> str:
 def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
     sensitivities = [(row.slice, row.pair.sensitivity) for row in wins if row.pair and row.pair.sensitivity]
     shares = [
-        f"`{name}` ({sensitivity.missed_share:.0%} of the topics with a mean difference"
+        f"`{name}` (if they are {sensitivity.missed_share:.0%} of the topics, with a mean difference"
         f" {'below' if sensitivity.reversing_difference < 0 else 'above'}"
         f" {decimal(sensitivity.reversing_difference, 2, '+')})"
         for name, sensitivity in sensitivities

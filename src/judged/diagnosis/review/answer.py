@@ -177,9 +177,9 @@ _RATE_COLUMNS = (
     ("false_negatives", "miss_rate", "relevant", "relevant documents not in the top {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
-    "The list contains only labels that count against these runs. If only the listed labels are judged again, the"
-    " scores of these runs rise compared with other runs. Judge the list without knowing runs and ranks (the TSV"
-    " form hides them), and score all runs with the new judgments."
+    "The list contains only labels that count against at least one of these runs. If only the listed labels are"
+    " judged again, the scores of these runs rise compared with other runs. Judge the list without knowing runs"
+    " and ranks (the TSV form hides them), and score all runs with the new judgments."
 )
 
 
@@ -379,8 +379,8 @@ class ReviewList(Answer):
         count, has_several_runs = len(self.items), len(self.runs) > 1
         is_limited = count < sum(map(self.counts_by_kind.__getitem__, self.kinds))
         listed = f"; the {count} most informative are listed" if is_limited else ""
-        run_suffix = " of at least one run" if has_several_runs else ""
-        texts.append(f"Labels to review, one per topic and document: {counts}{run_suffix}{listed}.")
+        of_runs = ", for at least one run" if has_several_runs else ""
+        texts.append(f"Labels to review, one per topic and document{of_runs}: {counts}{listed}.")
         if has_several_runs:
             first, second = self.runs[:2]
             texts.append(

@@ -259,8 +259,9 @@ class Stages(Answer):
             return
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
-            f"{first} minus {second}; the parts of the loss add up to the change of {self.measure}; paired"
-            f" randomization test, {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
+            f"{first} minus {second}; candidates and ranking: change of {self.measure} by this part of the loss"
+            f" (negative: {first} loses more), which add up to the change of {self.measure}; paired randomization test,"
+            f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
             " corrected by Holm, separately for tests over all topics and tests by slice; CIs corrected in the same"
             f" way; *: p <= {options.alpha:g}"
         )

@@ -349,9 +349,9 @@ def review_command(
 ) -> None:
     """List the judgments of QRELS that should be checked again, largest effect on the scores of RUNs first.
 
-    These are documents near the top of a run that are judged not relevant or are not judged, and relevant documents
-    that are not near the top. The format 'tsv' has an empty column for new grades. 'judged review QRELS --apply FILE
-    -o NEW' merges them into QRELS.
+    The list contains documents near the top of a run that are judged not relevant or are not judged, and relevant
+    documents that are not near the top. The format 'tsv' has an empty column for new grades. 'judged review QRELS --apply FILE
+    -o NEW' merges the new grades into QRELS.
     """
     from judged.diagnosis.review.review import review
 
