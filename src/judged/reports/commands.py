@@ -123,7 +123,8 @@ def review_command(
 ) -> None:
     """Answer questions about a change from BASELINE to CANDIDATE, and list the questions without data.
 
-    Exit code 1: the gate, the A/B test, or the watch has an unfavorable result; 0: none has; 2: invalid input.
+    Exit code 1: the gate, the A/B test, or 'judged watch' has an unfavorable result; 0: no unfavorable
+    result; 2: invalid input.
     """
     from judged.reports.changes import review
     from judged.scoring.evaluation import runs_of

@@ -465,7 +465,8 @@ def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:
     sizes = sorted(pair.detectable for pair in pairs.values() if pair.detectable > 0)
     detectable = [decimal(size, 3) for size in sizes]
     limits = " to ".join(dict.fromkeys((*detectable[:1], *detectable[-1:])))
-    missed = f" On these slices, differences below {limits} would often be missed." if detectable else ""
+    scope = ", depending on the slice," if " to " in limits else ""
+    missed = f" On these slices, differences below {limits}{scope} would often be missed." if detectable else ""
     systems = f"between {rows[0].second} and {rows[0].first}"
     yield f"No significant difference in {measure} {systems} on {join_names(list(pairs))}.{missed}"
     tests = {name: pair.equivalence for name, pair in pairs.items() if pair.equivalence}

@@ -20,7 +20,7 @@ from judged.diagnosis.changes import (
     describe_slice_changes,
     lost_table,
 )
-from judged.diagnosis.stages.trace import PARTS, SCORE, SHORT, VERDICTS, TopicStages, large_parts, losses_by_slice
+from judged.diagnosis.stages.trace import BOTH, PARTS, SCORE, SHORT, VERDICTS, TopicStages, large_parts, losses_by_slice
 from judged.errors import InputError
 from judged.results import Answer, Chart, Column, Sentences, Show, Table
 from judged.results.charts import PALETTE
@@ -425,7 +425,10 @@ class Stages(Answer):
                 f" reranker of the top {cutoff} of {self.trace.candidates} can gain more than"
                 f" {decimal(ranking.value)}."
             )
-        counts = ", ".join(f"{verdict} {count}" for verdict, count in overall.verdicts.items() if count)
+        named = (
+            (("both causes" if verdict == BOTH else verdict), count) for verdict, count in overall.verdicts.items()
+        )
+        counts = ", ".join(f"{verdict} {count}" for verdict, count in named if count)
         yield (
             f"Number of topics by main cause of the loss of {name}: {counts} (a cause counts if its loss is at least"
             f" {self.choices.least:.0%} of the topic's best possible score and {self.choices.share:.0%} of the topic's"

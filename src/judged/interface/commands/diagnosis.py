@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @shared("measure", help="Measure of the final ranking.")
 @shared("cutoff", default=100, help="Number of candidates per topic: the first documents of RUN.")
 @shared("rel")
-@click.option("--recall", metavar="NAME", help="Measure of the candidates.  [default: R at the cutoff]")
+@click.option("--recall", metavar="NAME", help="Measure of the candidates.  [default: recall (R) at --cutoff]")
 @click.option(
     "--baseline",
     metavar="RUN",
@@ -350,8 +350,8 @@ def review_command(
     """List the judgments of QRELS that should be checked again, largest effect on the scores of RUNs first.
 
     The list contains documents near the top of a run that are judged not relevant or are not judged, and relevant
-    documents that are not near the top. The format 'tsv' has an empty column for new grades. 'judged review QRELS --apply FILE
-    -o NEW' merges the new grades into QRELS.
+    documents that are not near the top. The format 'tsv' has an empty column for new grades. 'judged review QRELS
+    --apply FILE -o NEW' merges the new grades into QRELS.
     """
     from judged.diagnosis.review.review import review
 
