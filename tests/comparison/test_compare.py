@@ -270,7 +270,7 @@ def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean
             assert pair.result.difference < 0
             assert pair.better is None
             assert pair.favored == "second"
-            assert "favors the other system" in pair.sentence
+            assert ", so the mean favors first." in pair.sentence
             assert "better" not in pair.sentence
         assert pair.side == 1
 
@@ -459,7 +459,7 @@ def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
 def test_captions_have_no_superfluous_explanations() -> None:
     """Without corrections or marks there is no legend, and one topic is singular."""
     alike = scores(old=[1, 2, 1, 2, 3, 4], new=[2, 1, 1, 2, 3, 4]).compare(baseline="old")
-    assert "not corrected: one comparison" in alike.caption
+    assert "not corrected: only one comparison" in alike.caption
     assert alike.pair_table().grid().header[3] == "p"
     assert "†" not in alike.text()
     assert "new is higher on 1 topic, equal on 4, lower on 1." in alike.text()

@@ -64,7 +64,7 @@ def test_quadrants_of_slices() -> None:
     assert f"new, kind=low: ranking problem ({meaning}): R@20 1.000" in text
     assert "nDCG@10 0.000 [0.000, " in text
     assert "below the baseline's 0.9" in text
-    assert "Slices with too few topics: few=true" in text
+    assert "Slices of old with too few topics: few=true" in text
 
 
 def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> None:

@@ -126,7 +126,7 @@ def test_slices_need_attributes_of_these_topics() -> None:
     options = {"slices": (ODD,)}
     with pytest.raises(InputError, match=r"attribute kind is in no table.* Fix: pass the texts of the topics"):
         run_gate(ranks(), Check("RR", margin=0.1, slice="odd"), **options)
-    with pytest.raises(InputError, match="in common with the qrels: the first is 'x1', in the qrels 'q00'"):
+    with pytest.raises(InputError, match="the first topic is 'x1', and the first topic of the qrels is 'q00'"):
         run_gate(ranks(), Check("RR", margin=0.1, slice="odd"), **options, attributes={"x1": {"kind": "odd"}})
     with pytest.raises(InputError, match="attribute kind is in no table"):
         run_gate(ranks(), Check("RR", margin=0.1, slice="odd"), **options, attributes={"q01": {"sort": "odd"}})

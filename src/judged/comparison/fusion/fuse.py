@@ -44,7 +44,7 @@ ALGORITHMS: Mapping[str, str] = {
 NORMALIZATIONS: Mapping[str, str] = {
     "min-max": "from 0 (lowest score of the list) to 1 (highest score); 1 if all scores are equal",
     "z-score": "score minus the mean of the list, divided by its standard deviation; 0 if all scores are equal",
-    "sum": "score minus the lowest score, divided by the sum of these differences; equal parts if all scores are equal",
+    "sum": "score minus the lowest score, divided by the sum of these differences; 1/n if all n scores are equal",
     "rank": "1 for the first document, and 1/n less for each further rank, with n documents",
     "none": "unchanged, for lists with the same scale of scores",
 }
