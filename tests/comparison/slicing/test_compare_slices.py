@@ -213,7 +213,8 @@ def test_simpsons_paradox() -> None:
     assert means[0] > means[1]
     (warned,) = [text for text in result.warnings if "Simpson" in text]
     assert warned.startswith(
-        "RR of old and new: Simpson's paradox: old has the higher mean over all topics, but new is higher on every slice"
+        "RR of old and new: Simpson's paradox: old has the higher mean over all topics, but new is higher on"
+        " every slice"
     )
 
 
