@@ -73,7 +73,7 @@ def test_topics_that_differ_most_both_ways() -> None:
     mean = result.means[0]
     assert (mean.better, mean.worse, mean.same) == (1, 1, 1)
     assert mean.first == pytest.approx(((1 + 1.5) / IDEAL + 2) / 3)
-    assert "second is better on 1 and worse on 1" in result.sentences[1]
+    assert "second is better on 1 of these topics and worse on 1" in result.sentences[1]
 
 
 def test_topics_that_are_not_shown_are_counted() -> None:

@@ -246,7 +246,7 @@ class Comparison(AnswerOfScores):
         compared = self.measure(measure)
         if self.choices.baseline is not None or not compared.pairs:
             fix = compared.untested or "compare without a baseline"
-            raise InputError(f"the matrix requires tests of all pairs by {compared.name}", fix=fix)
+            raise InputError(f"the matrix requires tests of all pairs of runs by {compared.name}", fix=fix)
         letters = system_letters(len(self.ranked))
         columns = [Column("letter", letters, TEXT, ""), Column("run", self.ranked, TEXT)]
         for column, column_run in enumerate(self.ranked):

@@ -105,5 +105,5 @@ def _print_summary(workspace: Workspace, address: str) -> None:
         click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")
     if workspace.labels is not None:
-        click.echo("Judges open /judging. From other machines, they add ?as=TOKEN with their judge token.")
+        click.echo("Judges open /judging. On other machines, they open /judging?as=TOKEN with their own judge token.")
     click.echo("Press Ctrl-C to stop.")

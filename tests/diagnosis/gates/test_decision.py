@@ -314,7 +314,10 @@ def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:
     """Where none of n topics lost x, a share of 3/n of all topics may: from x = n margin / 3, that is the margin."""
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
     assert result.unsampled_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
-    assert "unless the sample misses topics with losses of 0.3306 or more (up to 6.1% of all topics)" in result.sentence
+    assert (
+        "unless topics with losses of 0.3306 or more are missing from the sample (up to 6.1% of all topics)"
+        in result.sentence
+    )
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7
     assert math.isnan(result.unsampled_loss)
     assert "but for" not in result.sentence

@@ -63,7 +63,7 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
         click.option(
             "--test",
             type=Choice("judged.diagnosis.gates.config:GateTest"),
-            help="Statistical test.  [default: as configured, or randomization]",
+            help="Statistical test.  [default: the test in the configuration, or else randomization]",
         ),
         click.option(
             "--strict/--not-strict",
