@@ -429,6 +429,8 @@ def describe_marks(choices: Choices, baseline: str, names: tuple[str, ...]) -> s
     wording = claim_wording(choices.test)
     if choices.baseline is not None:
         return f"{BETTER} {wording.ahead_legend}, {WORSE} {wording.behind_legend} {baseline}{threshold}"
+    if len(names) == 2:
+        return f"{BETTER} {wording.ahead_legend}{threshold}"
     symbols = "letters" if names[0].isalpha() else "numbers"
     return f"{symbols}: systems that this system is {wording.letters_legend}{threshold}"
 

@@ -64,6 +64,15 @@ def test_exit_codes(run: Callable[..., Ended], candidate: str, more: tuple[str, 
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_configuration_is_named_and_its_error_rates_are_printed(run: Callable[..., Ended]) -> None:
+    done = run("gate", "init", *FILES, "-m", "RR", "-o", "first.toml")
+    assert "First check: With 40 topics, a candidate that loses" in done.out
+    assert "a candidate as good as the baseline passes with probability" in done.out
+    assert "Configuration: gate.toml." in run("gate", *FILES, "mixed.run").lines
+    assert "Configuration:" not in run("gate", *FILES, "mixed.run", "-m", "RR", "--margin", "0.02").out
+
+
+@pytest.mark.usefixtures("folder")
 def test_the_command_prints_what_the_function_finds(run: Callable[..., Ended]) -> None:
     result = gate("qrels.txt", "old.run", "worse.run", "gate.toml")
     assert run("gate", *FILES, "worse.run").out == result.text() + "\n"

@@ -244,9 +244,10 @@ def _open_points(check: CheckResult) -> Iterator[str]:
     subject = "no loss, however large, can" if math.isinf(largest) else subject
     yield f"{subject} be ruled out, and the margin is {check.format_size(check.margin)}"
     if check.p <= check.alpha * (1 + 1e-9):
+        # the interval is not corrected, so it can lie beyond the margin although the check does not fail
         yield (
-            f"the check would fail without correction (p {p_text(check.p, check.alpha)}), but"
-            f" not{_correction_suffix(check)}"
+            f"the check would fail without correction ({_interval_prefix(check)}p {p_text(check.p, check.alpha)}), but"
+            f" not{_correction_suffix(check)} for {check.family} checks (p {p_text(check.adjusted, check.alpha)})"
         )
     elif least > 0:
         yield f"the candidate is worse (by at least {check.format_size(least)}), but possibly by less than the margin"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import textwrap
 import warnings
 from dataclasses import dataclass
@@ -250,6 +251,13 @@ def _error_rates(check: _CheckPlan, margin: float, family: int) -> str:
         f" {POWER:.0%}, and a candidate"
         f" as good as the baseline passes with probability {pass_probability(margin, check.sd, check.n):.0%}."
     )
+
+
+def first_error_rates(config: str) -> str:
+    """Return the first sentence on error rates in the comments of a configuration; empty if there is none."""
+    comments = " ".join(line.removeprefix("# ") for line in config.splitlines() if line.startswith("# "))
+    sentence = re.search(r"With [\d,]+ topics?, a candidate that loses .*? passes with probability \d+%\.", comments)
+    return sentence[0] if sentence else ""
 
 
 def _sd_source(check: _CheckPlan) -> str:

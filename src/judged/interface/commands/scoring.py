@@ -169,6 +169,8 @@ def explain_command(
     is_unused = documents and not any(_needs_documents(parsed, judged.only(query_id)) for parsed in parsed_measures)
     note = "no measure uses --documents. Fix: use --texts FILE to show titles and texts"
     notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if is_unused else [])]
+    if grades is not None and not missing:
+        notes.append("no other document is assumed to be relevant. Fix: use --missing '2 1' to add their grades")
     output(parts[0] if len(parts) == 1 else AnswerList(parts), notes=notes)
 
 

@@ -261,6 +261,8 @@ def draft(path: str, out: Path | None) -> None:
 
     Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines.
     """
+    from importlib.util import find_spec
+
     from judged.interface.arguments import write_result
     from judged.online.readers.draft import draft_mapping
     from judged.results import counted
@@ -270,4 +272,6 @@ def draft(path: str, out: Path | None) -> None:
     write_result(mapping, out)
     if out is not None:
         marks = counted(mapping.count("# CHECK:"), "comment")
-        click.echo(f"{out}: {marks} to check. Next: judged logs check {path} --mapping {out}", err=True)
+        # the draft does not need DuckDB, but all further commands do
+        install = "" if find_spec("duckdb") else "pip install 'judged[logs]' (DuckDB is not installed), then "
+        click.echo(f"{out}: {marks} to check. Next: {install}judged logs check {path} --mapping {out}", err=True)
