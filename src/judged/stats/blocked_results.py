@@ -204,7 +204,7 @@ class Anova(ReadOnly):
         systems = self.systems
         return (
             f"Two-way ANOVA over {topics_text(self.n)}: systems explain {systems.eta_squared:.1%} of the variance of"
-            f" scores, topics {self.topics.eta_squared:.1%}; test of equal system means:"
+            f" scores, and topics explain {self.topics.eta_squared:.1%}; test of equal system means:"
             f" F({systems.df}, {self.residual_df}) = {systems.f:.4g}, p {p_text(systems.p, None)}."
             f" The test does not show which systems differ.{_note_text(self.note)}"
         )

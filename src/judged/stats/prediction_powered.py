@@ -119,7 +119,7 @@ def prediction_powered(
         raise InputError("values must be finite", fix="remove units without a finite value")
     n, n_others = len(y), len(f_others)
     if n < 3 or n_others < 2:
-        problem = f"at least 3 known values and 2 other predictions are required, got {n} and {n_others}"
+        problem = f"at least 3 known values and 2 predictions for unknown values are required, got {n} and {n_others}"
         raise InputError(problem, fix="add units")
     value, variance, weight = (float(estimate[0]) for estimate in _estimate(y[None], f[None], f_others[None]))
     known_variance = float(y.var(ddof=1) / n)

@@ -195,7 +195,7 @@ class Reliability:
     def sentence(self) -> str:
         """Result in a few sentences."""
         if math.isnan(self.generalizability.value):
-            return "The scores do not vary, or the topics are too few: reliability is not defined."
+            return "The scores do not vary, or there are too few topics: the reliability coefficients are not defined."
         shares = ", ".join(
             f"{percent(share)} {source}"
             for share, source in zip(
@@ -203,8 +203,9 @@ class Reliability:
             )
         )
         return (
-            f"Sources of the variance of the scores: {shares}. With these {topics_text(self.n)}, E rho^2 is "
-            f"{_with_interval(self.generalizability)} and Phi {_with_interval(self.dependability)}; "
+            f"Sources of the variance of the scores: {shares}. With these {topics_text(self.n)}, the"
+            f" generalizability coefficient (E rho^2) is {_with_interval(self.generalizability)} and the index of"
+            f" dependability (Phi) is {_with_interval(self.dependability)}; "
             f"to reach {self.target:g}, E rho^2 requires {_format_topics(self.generalizability.topics_needed)}"
             f" topics, and Phi requires {_format_topics(self.dependability.topics_needed)} topics."
         )

@@ -325,7 +325,9 @@ def test_the_sample_as_markdown_in_a_file(run: Callable[..., Any]):
     text = Path("advice.md").read_text(encoding="utf-8")
     assert (code, out) == (0, "")
     assert text.startswith("For the task coverage: users need all relevant documents")
-    assert "- R(rel=2)@100: A later stage cannot recover missing documents." in text
+    assert (
+        "- R(rel=2)@100: A later stage cannot recover relevant documents that the first stage did not return." in text
+    )
     assert "- Asadi and Lin 2013: Asadi and Lin. Effectiveness/efficiency" in text
     assert "judged evaluate sample/qrels.txt RUN -m 'R(rel=2)@100'" in text
 

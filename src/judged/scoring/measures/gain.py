@@ -202,7 +202,7 @@ def _parse_max_grade(value: Any) -> float:
 
 
 HIGHEST = Parameter(
-    "The highest grade of the scale, whether or not a document of these qrels has it.",
+    "The highest grade of the scale, whether or not a document of these qrels has this grade.",
     None,
     _parse_max_grade,
     required=True,

@@ -58,7 +58,7 @@ _MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="To check how many preferences other scores are based on, and how many are satisfied.",
+    use="You want to check how many preferences other scores are based on, and how many are satisfied.",
     misleads="A topic has many more preferences than documents, so a few large topics dominate the sum.",
     aliases={
         "prefs_num_prefs_ful": {},
@@ -100,7 +100,7 @@ class NumPrefs(Measure):
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="Assessors stated which of two documents is better, or grades are reliable only as an order.",
+    use="Assessors stated which of two documents is better, or only the order of the grades is reliable.",
     misleads="If users disagree, no ranking can reach 1. Pairs at the top and at the bottom have equal weight.",
     aliases={
         "prefs_simp": {},
@@ -398,8 +398,8 @@ class Bpref(Measure):
 @measure(
     category="incomplete judgments",
     cite="trec_eval; Robertson 2006 for the mean",
-    use="Use it like GMAP, but for incomplete judgments.",
-    misleads="A topic with a score of 0 counts as 0.00001, the floor of trec_eval, and lowers the mean considerably.",
+    use="You would use GMAP, but the judgments are incomplete.",
+    misleads="A topic with a score of 0 counts as 0.00001, as in trec_eval, and lowers the mean considerably.",
     aliases={"gm_bpref": {}},
     aggregate="geometric mean",
     properties=Properties(perfect=1.0, judged_better_first=True),
