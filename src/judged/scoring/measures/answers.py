@@ -76,7 +76,7 @@ class NuggetRecall(AnswerMeasure):
     category="answers",
     cite="Pradeep et al. 2025, for the nuggets",
     use="You want to know whether the answer contains every required fact, so that its readers need no further source.",
-    misleads="One unnecessary vital nugget in the list makes every answer without it incomplete.",
+    misleads="One unnecessary vital nugget in the list makes every answer without this nugget incomplete.",
     properties=OF_ANSWERS,
 )
 class Completeness(AnswerMeasure):

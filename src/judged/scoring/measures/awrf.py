@@ -43,8 +43,8 @@ def _parse_target(value: Any) -> Target:
 
 
 CONTINUATION_FORMULA = Parameter(
-    "The probability of reading on to the next rank: the attention at rank r is p^(r-1). By default, the attention is"
-    " 1 / max(1, log2(r)).",
+    "The probability of reading on to the next rank: the attention at rank r is p^(r-1). Without `p`, the attention"
+    " is 1 / max(1, log2(r)).",
     None,
     real(0, 1),
 )

@@ -147,7 +147,7 @@ class NumNonrelRet(Measure):
     category="count",
     cite="trec_eval",
     use="You want to know the number of topics that the means are based on.",
-    misleads="More topics of one kind are not more evidence about topics of another kind.",
+    misleads="More topics of one kind give no evidence about topics of another kind.",
     aliases={"num_q": {}},
     aggregate="count",
     properties=replace(_COUNT, depends_on_relevance=False, depends_on_missing=False),

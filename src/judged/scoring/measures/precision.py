@@ -100,7 +100,8 @@ class SetP(RelevanceMeasure):
     cite="Cleverdon, Mills and Keen 1966",
     use="You want to know the share of the relevant documents that a first stage passes to the reranker or reader:"
     " R@100, R@1000.",
-    misleads="Only judged documents can be relevant: with a shallow pool, the recall of a new system is too low.",
+    misleads="Only judged documents can be relevant: with a shallow pool, the measured recall of a new system is too"
+    " low.",
     aliases={"Recall": {}},
     properties=Properties(relative_to_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},

@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 
 _OVER_VALUES = ("all", "implied", "retrieved")
 OVER = Parameter(
-    "The preferences that count. `all`: all preferences. `implied`: preferences with at least one returned document"
+    "The preferences that the measure uses. `all`: all preferences. `implied`: preferences with at least one"
+    " returned document"
     " (documents that were not returned rank below returned documents). `retrieved`: preferences with two returned"
     " documents.",
     "all",
     choice(*_OVER_VALUES),
 )
 OF = Parameter(
-    "The preferences to count. `satisfied`: preferences that the ranking satisfies. `possible`: all preferences.",
+    "What the score counts. `satisfied`: preferences that the ranking satisfies. `possible`: all preferences.",
     "satisfied",
     choice("satisfied", "possible"),
 )
@@ -47,7 +48,8 @@ MEAN = Parameter(
     choice("preferences", "pairs", "users"),
 )
 BALANCED_OVER = Parameter(
-    "The preferences that count. `all`: all preferences. `retrieved`: preferences with two returned documents.",
+    "The preferences that the measure uses. `all`: all preferences. `retrieved`: preferences with two returned"
+    " documents.",
     "all",
     choice("all", "retrieved"),
 )
@@ -171,8 +173,8 @@ class PrefShare(Measure):
     category="preferences and assessors",
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
     use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
-    misleads="If any user has no relevant document, the topic scores 0, even if other users judged relevant documents,"
-    " as in trec_eval. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
+    misleads="As in trec_eval, the topic scores 0 if any user has no relevant document, even if other users have"
+    " relevant documents. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
     properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},

@@ -76,7 +76,7 @@ P_RESIDUAL = Parameter(
 )
 RBP_GAIN = Parameter(
     "The gain of a document. `binary`: 1 if the document is relevant. `graded`: the grade divided by `max`. A table"
-    " lists the gain of each grade, which is also divided by `max`.",
+    " lists the gain of each grade. These gains are also divided by `max`.",
     "binary",
     _parse_gain,
     values="binary, graded, or a table such as {1:1,2:3,3:10}",

@@ -223,7 +223,7 @@ class CwlU(UserModel):
 
 
 _IFT_CITE = "Azzopardi, Thomas and Craswell 2018; cwl_eval"
-_MISLEADS = "Its parameters are fitted to a population of users. Without a fit, they are a guess, and"
+_MISLEADS = "Its parameters are fitted to a population of users. Without a fit to your users, they are a guess, and"
 _MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
 GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)
