@@ -223,7 +223,7 @@ CONDITIONS: dict[str, Predicate] = {
     ),
     "negative": Predicate("there are negative grades", lambda p: p.negative > 0, ("negative",)),
     "without_nonrelevant": Predicate(
-        "in nearly all topics, no document is judged not relevant",
+        "in nearly all topics with relevant documents, every judged document is relevant",
         lambda p: p.with_relevant > 0 and p.without_nonrelevant >= NEARLY_ALL * p.with_relevant,
         ("not_relevant",),
         "some topics have documents that are judged not relevant",

@@ -320,7 +320,7 @@ class Compat(Measure):
         """Show the term of each depth, down to the last depth at which a document is newly shared."""
         depth = min(int(np.argmax(shared == shared[-1])) + 1, _MAX_SHOWN)
         judged.by_rank("weight", weights[:depth], f"{format_value(self.p)}^(rank - 1)")
-        judged.by_rank("shared", shared[:depth], "documents in both rankings to this rank")
+        judged.by_rank("shared", shared[:depth], "documents in both rankings down to this rank")
         how = "weight * shared / rank"
         judged.by_rank(how, terms[:depth], how, weight=weights[:depth], shared=shared[:depth])
         judged.summed(f"sum to depth {depth}", terms[:depth].sum(keepdims=True), how)

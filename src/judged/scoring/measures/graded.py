@@ -89,7 +89,7 @@ class GAP(RelevanceMeasure):
         agreed, may_be_relevant = _agreed(judged, probability), probability > 0
         judged.column("G", probability, self._formula(), where=may_be_relevant)
         judged.column(
-            "joint_G", agreed, "sum of min(G at each rank, G at this rank) to this rank", where=may_be_relevant
+            "joint_G", agreed, "sum of min(G at each rank, G at this rank) down to this rank", where=may_be_relevant
         )
         precisions = judged.total(
             "precisions", agreed / judged.rank, "joint_G / rank", where=may_be_relevant, joint_G=agreed

@@ -151,6 +151,6 @@ class UMeasure(Measure):
         decay = np.maximum(0.0, 1.0 - end / self.L)
         if judged.calculation is not None:
             TopRanks.down_to(judged, counted).column("length", length)
-        judged.column("end", end, "sum of length to this rank", where=counted)
+        judged.column("end", end, "sum of length down to this rank", where=counted)
         judged.column("decay", decay, f"max(0, 1 - end / {format_value(self.L)})", where=counted, end=end)
         return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)

@@ -144,7 +144,10 @@ class BPMD(UserModel):
 
 HALFLIFE = Parameter("The cost after which half of the users have stopped.", 224.0, real(1e-6), values="number above 0")
 MAX_READ = Parameter(
-    "The cost at which the last user stops, in the unit of the costs.", 1000.0, real(1e-6), values="number above 0"
+    "The cost at which the last user stops, in the same unit as the costs of documents.",
+    1000.0,
+    real(1e-6),
+    values="number above 0",
 )
 
 

@@ -85,7 +85,7 @@ _TREC_EVAL = {
     "R@k": Alias("recall.{k}"),
     "RelP@k": Alias("relative_P.{k}"),
     "RR": Alias("recip_rank"),
-    "RR@k": Alias("recip_rank", note="it has no cutoff"),
+    "RR@k": Alias("recip_rank", note="the score of the tool has no cutoff"),
     "Success@k": Alias("success.{k}"),
     "Rprec": Alias("Rprec"),
     "Bpref": Alias("bpref"),
@@ -163,8 +163,8 @@ TOOLS: dict[str, Tool] = {
             "msmarco_passage_eval.py",
             "msmarco",
             {
-                "RR": Alias("MRR @10", note="it stops at rank 10"),
-                "RR@k": Alias("MRR @10", note="it always stops at rank 10"),
+                "RR": Alias("MRR @10", note="the tool uses only the first 10 ranks"),
+                "RR@k": Alias("MRR @10", note="the tool always uses the first 10 ranks"),
             },
         ),
         Tool(
