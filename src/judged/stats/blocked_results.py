@@ -330,9 +330,9 @@ class CompleteScores:
             return ""
         return (
             f"the standard deviation of the differences of one system is {self.unevenness:.1f} times the standard"
-            " deviation of all differences; the test assumes equal variances, and unequal variances cause a false positive in 10% to 25% of"
-            " families of comparisons instead of 5%; the randomization test with Holm's correction does not have this"
-            " problem"
+            " deviation of all differences; the test assumes equal variances, and unequal variances cause a false"
+            " positive in 10% to 25% of families of comparisons instead of 5%; the randomization test with Holm's"
+            " correction does not assume equal variances"
         )
 
 

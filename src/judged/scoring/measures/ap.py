@@ -40,7 +40,8 @@ NORM = Parameter(
     cite="Harman 1993; Buckley and Voorhees 2000",
     use="Many documents are relevant, users need all of them, and you want a single stable score for the entire"
     " ranking.",
-    misleads="It hardly reflects the first page, and unjudged documents count as not relevant.",
+    misleads="The score shows little about the quality of the first page, and unjudged documents count as not"
+    " relevant.",
     aliases={"MAP": {}, "map_cut": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "map, map_cut_100", "ir_measures": "AP", "ranx": "map"},

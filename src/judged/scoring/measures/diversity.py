@@ -399,7 +399,7 @@ class PIA(RelevanceMeasure):
     category="diversity",
     cite="Zhai, Cohen and Lafferty 2003 (S-recall); as in ndeval",
     use="You want to know whether the page covers every meaning of the query, regardless of how early or how often.",
-    misleads="It ignores the order within the first k and how well a subtopic is served.",
+    misleads="It ignores the order within the first k and how many documents cover a subtopic.",
     aliases={"strec": {}, "subtopic_recall": {}, "S_recall": {}},
     properties=Properties(uses_all_labels=True),
     tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},

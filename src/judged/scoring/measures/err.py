@@ -55,10 +55,10 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
 @measure(
     category="user model",
     cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
-    use="Users need one good answer, and grades state how good it is. Documents below a perfect document matter"
-    " little.",
-    misleads="The highest grade of the scale changes every score. It is 4 in gdeval and often 3 elsewhere. Rank 1"
-    " determines most of the score, so few topics decide a comparison.",
+    use="Users need one good answer, and grades state how good each document is. Documents ranked below a document"
+    " of the highest grade matter little.",
+    misleads="The highest grade of the scale changes every score. The highest grade is 4 in gdeval and often 3"
+    " elsewhere. The document at rank 1 determines most of the score, so few topics decide a comparison.",
     properties=Properties(graded=True, depends_on_missing=False, better_first=True),
     tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )

@@ -54,8 +54,8 @@ THRESHOLDS = Parameter(
     use="You have graded judgments, and would use AP if the judgments were binary. Users differ in the lowest grade"
     " that they"
     " accept.",
-    misleads="It is rarely reported, so there are few scores to compare with. Like AP, it hardly reflects the first"
-    " page.",
+    misleads="It is rarely reported, so there are few scores to compare with. Like AP, it shows little about the"
+    " quality of the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )

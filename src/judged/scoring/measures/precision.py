@@ -220,7 +220,7 @@ class F(RelevanceMeasure):
     category="set",
     cite="van Rijsbergen 1979",
     use="A Boolean search or a document classifier returns a set, not a ranking.",
-    misleads="The weight in trec_eval's set_F is not squared: its set_F.4 is SetF(beta=2).",
+    misleads="The weight in trec_eval's set_F is not squared: set_F.4 of trec_eval is SetF(beta=2).",
     aliases={"set_F": {}},
     properties=_OF_SETS,
     tools={"trec_eval": "set_F", "ir_measures": "SetF (its beta is not squared)"},

@@ -172,7 +172,8 @@ class PrefShare(Measure):
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
-    use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
+    use="Users judged many documents as not relevant, and preferences over these documents should not dominate the"
+    " score.",
     misleads="As in trec_eval, the topic scores 0 if any user has no relevant document, even if other users have"
     " relevant documents. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},

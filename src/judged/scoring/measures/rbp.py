@@ -313,8 +313,7 @@ CONTINUATION_FORMULA = "((x - 1) / x)^2"
     category="user model",
     cite="Moffat, Bailey, Scholer and Thomas 2015; cwl_eval",
     use="Users have a goal of T useful documents, and stop earlier if they find useful documents early.",
-    misleads="T is the user's goal, not a cutoff. It must be known from the task, and it can change the order of"
-    " systems.",
+    misleads="T is the user's goal, not a cutoff. T must be known from the task, and can change the order of systems.",
     aliases={"INSTCWLMetric": {}},
     properties=EXPECTED,
     tools={"ir_measures": "INST(T=1.0,max_rel=3)", "cwl_eval": "INST-T=1"},
