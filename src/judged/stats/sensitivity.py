@@ -94,8 +94,8 @@ def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
     """Return the sentence on the few topics that a verdict is sensitive to, given the names of `few_topics`.
 
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
-    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:75]
-    'Sensitive to a few topics (t48): the result may not hold if such topics are'
+    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:74]
+    'Sensitive to a few topics (t48): the result may not hold if the true share'
     """
     names = ", ".join([*topics[:_MAX_NAMES], *["..."] * (len(topics) > _MAX_NAMES)])
     bounded_text = ""

@@ -168,7 +168,7 @@ def test_the_command_names_files_and_runs_as_they_were_given(tmp_path: Path):
     ("call", "problem"),
     [
         (lambda: judged.advise({"q": {"a": 1}}, task="web"), "no task 'web'. Fix: use one of assessors, coverage"),
-        (lambda: judged.advise({"q": {"a": 1}}, {"p": {"a": 1.0}}), "no topic in common with the qrels: its first"),
+        (lambda: judged.advise({"q": {"a": 1}}, {"p": {"a": 1.0}}), "no topic in common with the qrels: the first"),
     ],
 )
 def test_what_is_refused(call: Callable[[], Any], problem: str):

@@ -271,7 +271,7 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("RBP(p=1.5)", "RBP: p='1.5' is not allowed. Fix: use a number from 0 to 1"),
         (
             "RBP(p=0.8,gain=graded)",
-            "RBP: gain=graded needs max, the highest of the scale. Fix: add max=4, or max=t",
+            "RBP: gain=graded requires max, the highest gain of the scale. Fix: add max=4, or max=t",
         ),
         ("RBP(p=0.8,max=4)", "RBP: max=4 requires graded gains. Fix: add gain=graded"),
         ("RBP(p=0.8,gain=graded,max=4,rel=2)", "RBP: rel has no effect with gain=graded. Fix: omit rel=2"),
