@@ -55,8 +55,8 @@ class PredictionPoweredMean:
                 f" as {high:.0f} more known values)"
             )
         return (
-            f"the predictions add as much information as {self.worth:.0f} more known values [{low:.0f}, {high:.0f}]"
-            f" would add to the {self.n} known values"
+            f"the predictions add as much information as {self.worth:.0f} more known values"
+            f" ({self.level:.0%} CI [{low:.0f}, {high:.0f}]) would add to the {self.n} known values"
         )
 
 

@@ -342,8 +342,8 @@ class LeaveOneTopicOut:
         if self.significant and self.min_removals is not None:
             count = topics_text(self.min_removals)
             text += (
-                f" Removing the {count} with the largest differences of the same sign would reverse the sign of the"
-                " mean difference."
+                f" Removing the {count} with the largest differences in the direction of the mean would reverse the"
+                " sign of the mean difference."
             )
         return text
 
