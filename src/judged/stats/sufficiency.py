@@ -204,8 +204,8 @@ class Reliability:
         )
         return (
             f"Sources of the variance of the scores: {shares}. With these {topics_text(self.n)}, the"
-            f" generalizability coefficient (E rho^2) is {_with_interval(self.generalizability)} and the index of"
-            f" dependability (Phi) is {_with_interval(self.dependability)}; "
+            f" generalizability coefficient (E rho^2) is {_with_interval(self.generalizability, self.level)}, and the"
+            f" index of dependability (Phi) is {_with_interval(self.dependability, self.level)}; "
             f"to reach {self.target:g}, E rho^2 requires {_format_topics(self.generalizability.topics_needed)}"
             f" topics, and Phi requires {_format_topics(self.dependability.topics_needed)} topics."
         )
@@ -360,11 +360,11 @@ def _shrout_fleiss(
     return max(0.0, low), max(0.0, high)
 
 
-def _with_interval(coefficient: Coefficient) -> str:
+def _with_interval(coefficient: Coefficient, level: float) -> str:
     interval = (
         ""
         if coefficient.interval is None
-        else f" [{decimal(coefficient.interval[0], 3)}, {decimal(coefficient.interval[1], 3)}]"
+        else f", {level:.0%} CI [{decimal(coefficient.interval[0], 3)}, {decimal(coefficient.interval[1], 3)}]"
     )
     return f"{decimal(coefficient.value, 3)}{interval}"
 
