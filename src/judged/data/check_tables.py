@@ -415,8 +415,8 @@ def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterato
         )
         problem = (
             f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}; in"
-            f" {len(top_topics)} of these topics, such documents are in the top {_TOP_RANKS}, where their order"
-            " changes the measures"
+            f" {len(top_topics)} of these topics, such documents are in the top {_TOP_RANKS}, where the order of"
+            " these documents changes the scores"
         )
         fix, first_row = "use judged evaluate --ties bounds to see the effect", int(groups.order[is_mixed].min())
         yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

@@ -189,7 +189,7 @@ def _describe_lists(text: str, family: str) -> str:
     if "None" in text:
         facts.append("`None` is a document without a judgment")
     if "missing=" in text:
-        facts.append("`missing` are the grades of judged documents that were not returned")
+        facts.append("`missing` contains the grades of judged documents that were not returned")
     if "[(" in text:
         label = "subtopic" if family == "diversity" else "user"
         facts.append(

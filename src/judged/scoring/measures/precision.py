@@ -288,7 +288,7 @@ FACTOR = Parameter(
     None,
     real(0),
     required=True,
-    values="number from 0, such as 0.5",
+    values="number of at least 0, such as 0.5",
 )
 
 

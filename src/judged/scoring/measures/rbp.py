@@ -56,7 +56,7 @@ def _parse_max(value: Any) -> float | str:
 def _parse_persistence(value: Any) -> float:
     number = real(0, 1)(value)
     if number == 1:
-        raise ValueError("a number from 0, below 1: with p=1 the user never stops, and the factor 1 - p is 0")
+        raise ValueError("a number of at least 0 and below 1: with p=1 the user never stops, and the factor 1 - p is 0")
     return number
 
 
@@ -65,7 +65,7 @@ P = Parameter(
     None,
     _parse_persistence,
     required=True,
-    values="number from 0, below 1, such as 0.8",
+    values="number of at least 0 and below 1, such as 0.8",
 )
 P_RESIDUAL = Parameter(
     "The probability that a user who has read a document reads the next one.",
