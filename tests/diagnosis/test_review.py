@@ -492,7 +492,7 @@ def test_depth_and_ties_are_those_of_judge() -> None:
 
 
 def test_a_run_of_other_topics_is_refused() -> None:
-    with pytest.raises(InputError, match="no topic in common with the qrels: its first topic is 'z1'"):
+    with pytest.raises(InputError, match="no topic in common with the qrels: the first topic of the run is 'z1'"):
         review(QRELS, {"z1": ["a"]})
 
 

@@ -81,7 +81,9 @@ def test_kappas_are_those_of_statsmodels(table: np.ndarray) -> None:
         result = cohen_kappa(first, second, weights)
         if len(np.unique(table[:, :2])) == 1:
             assert math.isnan(result.value)
-            assert result.sentence.endswith("is undefined: all grades are the same, as expected by chance.")
+            assert result.sentence.endswith(
+                "is undefined: all grades are the same, so the disagreement expected by chance is 0."
+            )
         else:
             plain = None if weights == "nominal" else weights
             expected = inter_rater.cohens_kappa(counts, wt=plain, return_results=False)
@@ -127,7 +129,7 @@ def test_nothing_to_compare(function) -> None:
         result = function(table)
         assert math.isnan(result.value)
         assert (result.interval, result.units) == (None, 0)
-        assert result.sentence.endswith("is undefined: no unit was judged by two judges.")
+        assert result.sentence.endswith("is undefined: no unit (such as a document) was judged by two judges.")
 
 
 def test_perfect_agreement_and_reversal() -> None:

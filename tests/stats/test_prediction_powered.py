@@ -116,7 +116,10 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
         ((0.0, 7.4), "the predictions add no significant information to the 25 known values (upper limit: 7)"),
         (
             (0.1, 7.4),
-            "the predictions add as much information as 3 more known values [0, 7] would add to the 25 known values",
+            (
+                "the predictions add as much information as 3 more known values (95% CI [0, 7])"
+                " would add to the 25 known values"
+            ),
         ),
     ],
 )

@@ -236,7 +236,7 @@ def test_discriminative_power_of_nothing() -> None:
     found = discriminative_power([[0.1], [0.2]], test="t")
     assert math.isnan(found.share)
     assert math.isnan(found.required)
-    assert found.sentence == "No two systems could be tested."
+    assert found.sentence == "No pair of systems could be tested."
     same = discriminative_power([[0.1, 0.2], [0.1, 0.2]], test="t")
     assert (same.share, same.required, same.largest_missed) == (0.0, 0.0, 0.0)
 

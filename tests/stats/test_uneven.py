@@ -36,7 +36,10 @@ def test_the_note_stands_beside_the_result() -> None:
     uneven = even * np.array([4.0, *[1.0] * 5])[:, None]
     result = [tukey_hsd, dunnett, lambda x: randomized_tukey(x, **FEW), lambda x: randomized_dunnett(x, **FEW)]
     assert not any(test(even).note for test in result)
-    assert all("times as much" in test(uneven).note and test(uneven).note in test(uneven).sentence for test in result)
+    assert all(
+        "times the standard deviation" in test(uneven).note and test(uneven).note in test(uneven).sentence
+        for test in result
+    )
     assert not nemenyi(uneven).note
 
 
@@ -44,4 +47,4 @@ def test_compare_warns_of_it_once() -> None:
     rng = np.random.default_rng(3)
     ranks = {f"s{at}": rng.integers(2, 4, 30).tolist() for at in range(5)}
     said = scores(**ranks, wild=rng.integers(1, 19, 30).tolist()).compare(test="tukey").warnings
-    assert sum("times as much" in one for one in said) == 1
+    assert sum("times the standard deviation" in one for one in said) == 1

@@ -68,7 +68,7 @@ def check_grades(rows: CheckedRows) -> Iterator[Finding]:
     empty_topics = np.flatnonzero(best_grade <= 0)
     if len(empty_topics):
         problem = f"{counted(len(empty_topics), 'topic')} without a relevant document: {rows.names(empty_topics)}"
-        fix = "most measures are 0 or undefined for these topics"
+        fix = "exclude these topics from means with undefined=skip; most measures are 0 or undefined for these topics"
         row = rows.first_row(empty_topics[0])
         yield rows.finding("warning", "topics-without-relevant", problem, fix, count=len(empty_topics), row=row)
     small_rows = np.flatnonzero((values > 0) & (values < 1))
@@ -82,7 +82,7 @@ def check_grades(rows: CheckedRows) -> Iterator[Finding]:
     if len(huge_rows):
         count, highest = counted(len(huge_rows), "grade"), values[huge_rows].max()
         problem = f"{count} above {_HUGE_GRADE}, the highest is {highest:g}; check that these are grades"
-        fix = "exponential gains will be huge"
+        fix = "correct these grades, or use gain=linear, because exponential gains would be huge"
         yield rows.finding("warning", "huge-grades", problem, fix, count=len(huge_rows), row=int(huge_rows[0]))
     if len(rows.table) > 1 and values[0] > 0 and len(np.unique(values)) == 1:
         problem = f"every grade is {values[0]:g}: no document is judged not relevant"
@@ -170,12 +170,12 @@ def compare_with_qrels(rows: CheckedRows, index: QrelsIndex) -> Iterator[Finding
         problem = (
             f"no documents returned for {counted(count, 'topic')} of the qrels: {first_few(missing_topics.to_pylist())}"
         )
-        fix = "return documents for these topics; otherwise they score 0"
+        fix = "return documents for these topics; otherwise these topics score 0"
         yield rows.finding("warning", "missing-topics", problem, fix, count=count)
     unjudged_topics = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if count := len(unjudged_topics):
         problem = f"no judgment for {counted(count, 'topic')} of the run: {first_few(unjudged_topics.to_pylist())}"
-        fix = "these topics are excluded; judge them, or remove them from the run"
+        fix = "judge documents of these topics, or remove these topics from the run, because measures exclude them"
         row = pc.index(rows.table["query_id"], unjudged_topics[0]).as_py()
         yield rows.finding("warning", "extra-topics", problem, fix, count=count, row=row)
 
@@ -220,7 +220,11 @@ _ID_DIFFERENCES = (
     ("ids of the run have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "run"), _SAME_IDS_FIX),
     ("ids of the run start with a path", (r"^.*/", "run"), _SAME_IDS_FIX),
     ("ids of the run end with a file extension", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME_IDS_FIX),
-    ("ids of the qrels have a suffix", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"), "return passages too"),
+    (
+        "ids of the qrels have a suffix",
+        (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"),
+        "write ids of passages in the run too",
+    ),
     ("ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME_IDS_FIX),
 )
 """Typical differences. If the text that matches the pattern is removed, the ids of run and qrels are equal."""
@@ -379,9 +383,9 @@ def find_ties(rows: CheckedRows, scores: Floats, index: QrelsIndex | None) -> It
     position = np.arange(len(scores)) - np.searchsorted(groups.topic, groups.topic)
     share_in_top = float(np.mean(groups.tied[position < _TOP_RANKS]))
     problem = (
-        f"{counted(count, 'document')} ({count / len(scores):.1%}) have the same score as another document, in"
+        f"{counted(count, 'document')} ({count / len(scores):.1%} of all) have the same score as another document, in"
         f" {counted(len(np.unique(groups.topic[groups.tied])), 'topic')} ({share_in_top:.1%} of the first"
-        f" {_TOP_RANKS} of each topic): their order is arbitrary"
+        f" {_TOP_RANKS} documents of each topic): the order of tied documents is arbitrary"
     )
     row = int(groups.order[groups.tied].min())
     yield rows.finding("warning", "ties", problem, "write scores with more digits", count=count, row=row)
@@ -411,8 +415,8 @@ def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterato
         )
         problem = (
             f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}; in"
-            f" {len(top_topics)} of these topics, such documents are in the top {_TOP_RANKS}, where their order"
-            " changes the measures"
+            f" {len(top_topics)} of these topics, such documents are in the top {_TOP_RANKS}, where the order of"
+            " these documents changes the scores"
         )
         fix, first_row = "use judged evaluate --ties bounds to see the effect", int(groups.order[is_mixed].min())
         yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

@@ -436,7 +436,9 @@ class Table:
                 if count == len(with_intervals)
                 else f" of {listed([column.heading for column in with_intervals[:count]])}"
             )
-            omission = f"\n\nThe table is too wide for the intervals{which}. All other formats include these intervals."
+            omission = (
+                f"\n\nThe table is too wide to show the intervals{which}. All other formats show these intervals."
+            )
         return text + omission
 
     def _with_texts_below(self, width: int | None, *, color: bool) -> str:

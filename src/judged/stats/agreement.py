@@ -60,7 +60,7 @@ class Agreement:
         elif self.value < 0:
             share = "the judges disagree more than expected by chance"
         else:
-            share = f"the judges avoid {percent(self.value)} of the disagreement that is expected by chance"
+            share = f"the judges disagree {percent(self.value)} less than expected by chance"
         note = f" ({self.note})" if self.note else ""
         return f"{self.name} is {decimal(self.value, 3)}{within}, over {self.units} judged units: {share}{note}."
 
@@ -201,25 +201,26 @@ def _agreement(
     note, observed, expected = "", math.nan, math.nan
     value, interval = math.nan, None
     if not len(included):
-        note = "no unit was judged by two judges"
+        note = "no unit (such as a document) was judged by two judges"
     else:
         counts = count_grades(included, group_codes, n_groups, model)
         observed_distance, expected_distance = mean_distances(np.ones((1, n_groups)), counts, model)
         observed, expected = observed_distance.item(), expected_distance.item()
         value = float(beyond_chance(observed_distance, expected_distance)[0])
         if math.isnan(value):
-            note = "all grades are the same, as expected by chance"
+            note = "all grades are the same, so the disagreement expected by chance is 0"
         elif shortage := insufficiency(n_groups, weights=(units_per_group := np.bincount(group_codes))):
             note = f"{shortage.sentence('group').removesuffix('.')}, so there is no interval"
         elif (n_varied := _varied_groups(included, group_codes)) < MIN_UNITS["verdict"]:
             note = (
-                f"only {n_varied} groups have a grade other than the most frequent grade, so there is no interval:"
-                f" with fewer than {MIN_UNITS['verdict']} such groups, the coverage of an interval would be too low"
+                f"only {n_varied} groups have a grade other than the most frequent grade, so there is no confidence"
+                f" interval: with fewer than {MIN_UNITS['verdict']} such groups, its coverage would be too low"
             )
         else:
             leave_one_out = leave_one_group_out(counts, n_groups, model)
             warning = (
-                f"with only {n_groups} groups, the coverage of the interval can be wrong (see docs/calibration.md)"
+                f"with only {n_groups} groups, the true coverage of the interval can differ from its confidence"
+                " level (see docs/calibration.md)"
             )
             note = "" if n_groups >= MIN_GROUPS else warning
             if np.isnan(leave_one_out).any():

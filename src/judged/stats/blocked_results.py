@@ -204,7 +204,7 @@ class Anova(ReadOnly):
         systems = self.systems
         return (
             f"Two-way ANOVA over {topics_text(self.n)}: systems explain {systems.eta_squared:.1%} of the variance of"
-            f" scores, topics {self.topics.eta_squared:.1%}; test of equal system means:"
+            f" scores, and topics explain {self.topics.eta_squared:.1%}; test of equal system means:"
             f" F({systems.df}, {self.residual_df}) = {systems.f:.4g}, p {p_text(systems.p, None)}."
             f" The test does not show which systems differ.{_note_text(self.note)}"
         )
@@ -329,10 +329,10 @@ class CompleteScores:
         if self.unevenness <= UNEVEN:
             return ""
         return (
-            f"the differences of one system vary {self.unevenness:.1f} times as much as the differences of all"
-            " systems; the test assumes equal variances, and unequal variances cause a false positive in 10% to 25% of"
-            " families of comparisons instead of 5%; the randomization test with Holm's correction does not have this"
-            " problem"
+            f"the standard deviation of the differences of one system is {self.unevenness:.1f} times the standard"
+            " deviation of all differences; the test assumes equal variances, and unequal variances cause a false"
+            " positive in 10% to 25% of families of comparisons instead of 5%; the randomization test with Holm's"
+            " correction does not assume equal variances"
         )
 
 

@@ -112,7 +112,9 @@ def bounded_mean(
     options = Options(alternative, level, seed=seed)
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or not len(x) or np.isnan(x).any():
-        raise InputError(f"`values` must be a list of numbers without NaN, got shape {x.shape}", fix="remove NaN")
+        received = "NaN" if np.isnan(x).any() else f"shape {x.shape}"
+        problem = f"`values` must be a list of numbers without NaN, got {received}"
+        raise InputError(problem, fix="pass one finite number per topic")
     if not (math.isfinite(low) and math.isfinite(high) and low < high and low <= null <= high):
         raise InputError(
             f"the bounds {low:g} and {high:g} must enclose the null value {null:g}", fix="use low <= null <= high"

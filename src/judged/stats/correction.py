@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-12
 CORRECTIONS = {
     "none": "p-values without correction",
-    "bonferroni": "p-values times the number of comparisons: controls the family-wise error rate",
+    "bonferroni": "each p-value times the number of comparisons (Bonferroni): controls the family-wise error rate",
     "holm": "step-down Bonferroni (Holm 1979): controls the family-wise error rate, at least as powerful as Bonferroni",
     "hochberg": "step-up Bonferroni (Hochberg 1988): controls the family-wise error rate under positive dependence",
     "bh": "Benjamini and Hochberg (1995): controls the false discovery rate under positive dependence",
@@ -290,8 +290,8 @@ class Discoveries(ReadOnly):
             )
         return (
             f"No topic has a significant loss at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
-            f" {topics_text(self.n)} lost and {self.gains} gained; for every size of loss, too many topics gained as"
-            " much."
+            f" {topics_text(self.n)} lost and {self.gains} gained; for every size of loss, too many topics have a"
+            " gain of this size."
         )
 
 

@@ -242,7 +242,7 @@ class Equivalence:
         note = f" Note: {self.note}." if self.note else ""
         if self.significant:
             return f"The data show that {claim} ({numbers}).{self._rare_difference_note()}{note}"
-        return f"The data do not show that {claim} ({numbers}). This does not prove the opposite.{note}"
+        return f"The data do not show that {claim} ({numbers}). This does not show that the opposite is true.{note}"
 
     def _rare_difference_note(self) -> str:
         """Describe differences too rare for these topics to show that would offset the margin; for measures up to 1."""
@@ -251,7 +251,8 @@ class Equivalence:
             return ""
         return (
             f" This assumes that these {topics_text(self.n)} represent all topics. Up to {share:.1%} of all topics"
-            f" may be of a kind that is missing here, and a mean difference of {size:.2g} or more on such topics"
+            f" may be of a kind that is missing from these topics, and a mean difference of {size:.2g} or more on"
+            " such topics"
             " would offset the margin."
         )
 

@@ -78,7 +78,7 @@ def check_share(name: str, value: float, low: float = 0.0, high: float = 1.0) ->
     """Raise InputError unless a value is strictly between two bounds."""
     if not low < value < high:
         raise InputError(
-            f"the {name} must be between {low:g} and {high:g}, got {value}", fix="use a value between them"
+            f"the {name} must be between {low:g} and {high:g}, got {value}", fix="use a value between these limits"
         )
 
 

@@ -314,7 +314,9 @@ def randomized_dunnett(
 def check_baseline(baseline: int, systems: int) -> None:
     """Raise InputError unless the baseline is a row of the scores."""
     if not 0 <= baseline < systems:
-        raise InputError(f"`baseline` must be a row from 0 to {systems - 1}, got {baseline}", fix="count rows from 0")
+        raise InputError(
+            f"`baseline` must be a row index from 0 to {systems - 1}, got {baseline}", fix="count rows from 0"
+        )
 
 
 def _largest_difference(sums: Floats, baseline: int) -> Floats:

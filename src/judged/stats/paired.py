@@ -30,11 +30,12 @@ TESTS = {
     "randomization": "Fisher's randomization test: random signs of the differences; interval by inverting the test",
     "t": "Student's paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test: zero differences dropped; exact up to 100 topics, with ties too",
-    "sign": "the sign test: wins against losses, ties dropped",
-    "bootstrap": "bootstrap test: topics resampled, mean difference shifted to 0; interval by inverting the test",
+    "sign": "the sign test: number of topics with a higher and with a lower score, ties dropped",
+    "bootstrap": "bootstrap test: topics resampled after the mean difference was shifted to 0; interval by inverting"
+    " the test",
     "bca": "BCa bootstrap of topics: bias-corrected and accelerated interval; p by inverting the interval",
     "studentized": "studentized bootstrap of topics: interval and p from the resampled t statistic",
-    "bounded": "test by betting on a bounded measure: valid for every distribution and number of topics",
+    "bounded": "test by betting, for a bounded measure: valid for every distribution and number of topics",
     "ratio": "randomization test of the ratio of geometric means, as for GMAP",
     "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
 }
@@ -259,10 +260,10 @@ def _replacement_note(name: str, n: int, differing: int, effective: float, is_co
         if effective >= (minimum := MIN_EFFECTIVE_DIFFERING.get(name, 0)):
             return ""
         uneven = (
-            f"a few large differences dominate: they count as much as {effective:.2g} topics with differences of"
-            " equal size"
+            f"a few large differences dominate: together, all differences count as much as {effective:.2g}"
+            " differences of equal size"
         )
-        return f"{uneven}, and with fewer than {minimum} such topics, {error}"
+        return f"{uneven}, and with fewer than {minimum} such differences, {error}"
     observed = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
     return f"{observed}, and with fewer than {MIN_DIFFERING[name]} such topics, {error}"
 

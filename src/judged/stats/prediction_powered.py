@@ -55,8 +55,8 @@ class PredictionPoweredMean:
                 f" as {high:.0f} more known values)"
             )
         return (
-            f"the predictions add as much information as {self.worth:.0f} more known values [{low:.0f}, {high:.0f}]"
-            f" would add to the {self.n} known values"
+            f"the predictions add as much information as {self.worth:.0f} more known values"
+            f" ({self.level:.0%} CI [{low:.0f}, {high:.0f}]) would add to the {self.n} known values"
         )
 
 
@@ -119,7 +119,7 @@ def prediction_powered(
         raise InputError("values must be finite", fix="remove units without a finite value")
     n, n_others = len(y), len(f_others)
     if n < 3 or n_others < 2:
-        problem = f"at least 3 known values and 2 other predictions are required, got {n} and {n_others}"
+        problem = f"at least 3 known values and 2 predictions for unknown values are required, got {n} and {n_others}"
         raise InputError(problem, fix="add units")
     value, variance, weight = (float(estimate[0]) for estimate in _estimate(y[None], f[None], f_others[None]))
     known_variance = float(y.var(ddof=1) / n)

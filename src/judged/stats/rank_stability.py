@@ -73,7 +73,7 @@ class Stability:
         if math.isnan(self.tau):
             return "There are too few topics, or too few different scores, to compare sets of topics."
         reliable = (
-            "no difference is large enough to be reversed in less than 5% of the cases"
+            "no difference is large enough to be reversed in at most 5% of the cases"
             if math.isinf(self.reliable_difference)
             else f"a difference of {self.reliable_difference:g} or more is reversed in at most 5% of the cases"
         )
@@ -221,7 +221,7 @@ class Discrimination:
     def sentence(self) -> str:
         """Result in a few sentences."""
         if math.isnan(self.share):
-            return "No two systems could be tested."
+            return "No pair of systems could be tested."
         n_tested = sum(not math.isnan(p) for p in self.p_values)
         requirement = (
             f"; a difference of {decimal(self.required, 3)} would be significant for every pair"

@@ -94,16 +94,16 @@ def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
     """Return the sentence on the few topics that a verdict is sensitive to, given the names of `few_topics`.
 
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
-    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:75]
-    'Sensitive to a few topics (t48): the result may not hold if such topics are'
+    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:74]
+    'Sensitive to a few topics (t48): the result may not hold if the true share'
     """
     names = ", ".join([*topics[:_MAX_NAMES], *["..."] * (len(topics) > _MAX_NAMES)])
     bounded_text = ""
     if not math.isnan(result.bounded_p):
         bounded_text = f" The bounded test does not confirm the result (p {p_text(result.bounded_p, None)})."
     return (
-        f"Sensitive to a few topics ({names}): the result may not hold if such topics are more or less frequent, within"
-        f" the 95% CI of their share.{bounded_text}"
+        f"Sensitive to a few topics ({names}): the result may not hold if the true share of such topics differs from"
+        f" their share here, within its 95% CI.{bounded_text}"
     )
 
 
@@ -342,8 +342,8 @@ class LeaveOneTopicOut:
         if self.significant and self.min_removals is not None:
             count = topics_text(self.min_removals)
             text += (
-                f" Removing the {count} with the largest differences of the same sign would reverse the sign of the"
-                " mean difference."
+                f" Removing the {count} with the largest differences in the direction of the mean would reverse the"
+                " sign of the mean difference."
             )
         return text
 
@@ -352,10 +352,10 @@ def _any_of(columns: tuple[int, ...], names: Sequence[str]) -> str:
     """Format the first of some topics, and the number of others.
 
     >>> _any_of((1,), "abc"), _any_of((0, 2), "abc"), _any_of((0, 1, 2), "abc")
-    ('b', 'a (or 1 other topic)', 'a (or any of 2 other topics)')
+    ('b', 'a (or without 1 other topic)', 'a (or without any one of 2 other topics)')
     """
     others = len(columns) - 1
-    more = {0: "", 1: " (or 1 other topic)"}.get(others, f" (or any of {others} other topics)")
+    more = {0: "", 1: " (or without 1 other topic)"}.get(others, f" (or without any one of {others} other topics)")
     return names[columns[0]] + more
 
 

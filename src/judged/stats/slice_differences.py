@@ -125,7 +125,7 @@ def heterogeneity(
     sizes = np.bincount(labels, minlength=len(group_ids))
     means = [float(values[labels == label].mean()) for label in range(len(group_ids))]
     if len(group_ids) < 2:
-        note = "fewer than two groups have at least two topics"
+        note = "at least two groups with two or more topics are required"
         return Heterogeneity(
             math.nan, math.nan, *_group_summaries(group_ids, sizes, means), math.nan, resamples, seed, note
         )

@@ -195,7 +195,7 @@ class Reliability:
     def sentence(self) -> str:
         """Result in a few sentences."""
         if math.isnan(self.generalizability.value):
-            return "The scores do not vary, or the topics are too few: reliability is not defined."
+            return "The scores do not vary, or there are too few topics: the reliability coefficients are not defined."
         shares = ", ".join(
             f"{percent(share)} {source}"
             for share, source in zip(
@@ -203,8 +203,9 @@ class Reliability:
             )
         )
         return (
-            f"Sources of the variance of the scores: {shares}. With these {topics_text(self.n)}, E rho^2 is "
-            f"{_with_interval(self.generalizability)} and Phi {_with_interval(self.dependability)}; "
+            f"Sources of the variance of the scores: {shares}. With these {topics_text(self.n)}, the"
+            f" generalizability coefficient (E rho^2) is {_with_interval(self.generalizability, self.level)}, and the"
+            f" index of dependability (Phi) is {_with_interval(self.dependability, self.level)}; "
             f"to reach {self.target:g}, E rho^2 requires {_format_topics(self.generalizability.topics_needed)}"
             f" topics, and Phi requires {_format_topics(self.dependability.topics_needed)} topics."
         )
@@ -359,11 +360,11 @@ def _shrout_fleiss(
     return max(0.0, low), max(0.0, high)
 
 
-def _with_interval(coefficient: Coefficient) -> str:
+def _with_interval(coefficient: Coefficient, level: float) -> str:
     interval = (
         ""
         if coefficient.interval is None
-        else f" [{decimal(coefficient.interval[0], 3)}, {decimal(coefficient.interval[1], 3)}]"
+        else f", {level:.0%} CI [{decimal(coefficient.interval[0], 3)}, {decimal(coefficient.interval[1], 3)}]"
     )
     return f"{decimal(coefficient.value, 3)}{interval}"
 

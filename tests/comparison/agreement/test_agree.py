@@ -117,7 +117,8 @@ def test_three_judges_and_what_no_one_shares() -> None:
     assert nothing.sentence == "judge1 and judge3 share no judged document."
     assert (nothing.topics, math.isnan(nothing.same), math.isnan(nothing.alpha.value)) == ((), True, True)
     assert "2 of 3 pairs of judges share no judged document: judge1 and judge3; judge2 and judge3." in result.warnings
-    assert result.fleiss.sentence == "Fleiss' kappa is undefined: no unit was judged by two judges."
+    expected = "Fleiss' kappa is undefined: no unit (such as a document) was judged by two judges."
+    assert result.fleiss.sentence == expected
     assert result.alpha.units == 5
     assert "-" in result.table().grid().rows[1]
     assert [row[2:] for row in result.blocks()[1].grid().rows] == [("3", "2", "5"), ("3", "0", "0")]
@@ -130,7 +131,7 @@ def test_all_the_same_grade() -> None:
     assert pair.same == 1
     for row in (pair.kappa, pair.linear, pair.quadratic, pair.alpha):
         assert math.isnan(row.value)
-        assert row.note == "all grades are the same, as expected by chance"
+        assert row.note == "all grades are the same, so the disagreement expected by chance is 0"
     assert result.systems[0].sentence.endswith("tau_b is undefined: the rankings have fewer than two items in common.")
 
 

@@ -168,7 +168,7 @@ def test_the_command_names_files_and_runs_as_they_were_given(tmp_path: Path):
     ("call", "problem"),
     [
         (lambda: judged.advise({"q": {"a": 1}}, task="web"), "no task 'web'. Fix: use one of assessors, coverage"),
-        (lambda: judged.advise({"q": {"a": 1}}, {"p": {"a": 1.0}}), "no topic in common with the qrels: its first"),
+        (lambda: judged.advise({"q": {"a": 1}}, {"p": {"a": 1.0}}), "no topic in common with the qrels: the first"),
     ],
 )
 def test_what_is_refused(call: Callable[[], Any], problem: str):
@@ -325,7 +325,9 @@ def test_the_sample_as_markdown_in_a_file(run: Callable[..., Any]):
     text = Path("advice.md").read_text(encoding="utf-8")
     assert (code, out) == (0, "")
     assert text.startswith("For the task coverage: users need all relevant documents")
-    assert "- R(rel=2)@100: A later stage cannot recover missing documents." in text
+    assert (
+        "- R(rel=2)@100: A later stage cannot recover relevant documents that the first stage did not return." in text
+    )
     assert "- Asadi and Lin 2013: Asadi and Lin. Effectiveness/efficiency" in text
     assert "judged evaluate sample/qrels.txt RUN -m 'R(rel=2)@100'" in text
 

@@ -147,7 +147,7 @@ CASES: dict[str, Case] = {
     "diversity-page": Case(
         "diversity",
         (SUBTOPICS,),
-        "Different values in the iteration column of the qrels: 2; judged under several iterations: 1 pair",
+        "column of the qrels: 2; pairs of topic and document judged under several iterations: 1",
         (FEW_RELEVANT,),
     ),
     "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW_RELEVANT,)),
@@ -156,11 +156,19 @@ CASES: dict[str, Case] = {
         "recommendation", (FEW_RELEVANT,), "robust to sparsity bias and popularity", (FEW_RELEVANT,), "rag"
     ),
     "recommendation-pair": Case(
-        "recommendation", (FEW_RELEVANT,), "limited by users", (ONE_RELEVANT,), None, ("nDCG@10", "P@10")
+        "recommendation",
+        (FEW_RELEVANT,),
+        "limit the highest possible precision",
+        (ONE_RELEVANT,),
+        None,
+        ("nDCG@10", "P@10"),
     ),
     "recommendation-one": Case("recommendation", (ONE_RELEVANT,), "2 of 2 users have exactly one", (FEW_RELEVANT,)),
     "assessors-separate": Case(
-        "assessors", (ASSESSORS,), "Assessors: 2; judged by several assessors: 1 pair", (FEW_RELEVANT,)
+        "assessors",
+        (ASSESSORS,),
+        "Number of assessors: 2; pairs of topic and document judged by several assessors: 1",
+        (FEW_RELEVANT,),
     ),
     "assessors-not-identified": Case("assessors", (FEW_RELEVANT,), "do not identify assessors", (ASSESSORS,)),
     "preferences": Case(
@@ -176,7 +184,7 @@ CASES: dict[str, Case] = {
         ("SetP", "SetR"),
     ),
     "sets-one-number": Case(
-        "set", (FEW_RELEVANT, [set_run()]), "low if either", (FEW_RELEVANT, ranking(2)), None, ("SetF",)
+        "set", (FEW_RELEVANT, [set_run()]), "low if precision or recall", (FEW_RELEVANT, ranking(2)), None, ("SetF",)
     ),
     "set-that-is-ranked": Case("set", (FEW_RELEVANT, ranking(2)), "is ignored", (FEW_RELEVANT, [set_run()])),
     "holes-as-range": Case(
@@ -241,7 +249,7 @@ CASES: dict[str, Case] = {
         (THREE_GRADES,),
     ),
     "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (THREE_GRADES,)),
-    "rr-scale": Case("single-answer", (ONE_RELEVANT,), "rank 1 dominates the mean", (ONE_RELEVANT,), "rag"),
+    "rr-scale": Case("single-answer", (ONE_RELEVANT,), "rank 1 dominate the mean", (ONE_RELEVANT,), "rag"),
     "single-label": Case(
         "rag", (ONE_RELEVANT,), "2 of 2 topics have exactly one relevant document", (ONE_RELEVANT_OF_TWO,)
     ),

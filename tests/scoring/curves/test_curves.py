@@ -133,7 +133,7 @@ def test_measures_without_a_curve(measure: object, message: str) -> None:
 def test_wrong_precision_by_recall() -> None:
     with pytest.raises(InputError, match="'cooked'"):
         precision_recall(CAT, PLAIN, "cooked")
-    with pytest.raises(InputError, match="`cutoffs` is not valid"):
+    with pytest.raises(InputError, match="instead of `cutoffs`"):
         precision_recall(CAT, PLAIN, cutoffs=5)
     with pytest.raises(InputError, match="`recalls` must not be empty"):
         precision_recall(CAT, PLAIN, recalls=())

@@ -260,7 +260,7 @@ def test_compatibility_shows_both_rankings_and_where_they_meet() -> None:
         rank  document  grade  weight  shared  weight * shared / rank
         1     d1            1       1       1                       1
         weight = 0.5^(rank - 1)
-        shared = documents in both rankings to this rank
+        shared = documents in both rankings down to this rank
         sum to depth 1 = sum of weight * shared / rank = 1
         sum = the same sum to depth 1000 = 1.3863
         weights = sum of all weights to depth 1000 = 2
@@ -271,7 +271,7 @@ def test_compatibility_shows_both_rankings_and_where_they_meet() -> None:
         1     d1            1       1       1                       1
         2     m1            1  0.5000       2                  0.5000
         weight = 0.5^(rank - 1)
-        shared = documents in both rankings to this rank
+        shared = documents in both rankings down to this rank
         sum to depth 2 = sum of weight * shared / rank = 1.5000
         sum = the same sum to depth 1000 = 1.7726
         weights = sum of all weights to depth 1000 = 2

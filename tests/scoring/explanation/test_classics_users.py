@@ -200,7 +200,7 @@ def test_u_measure_counts_the_text() -> None:
         2     d2            -           300
         3     d3            1     1     100  600  0.4000        0.4000  2.8000
         gain = grade
-        end = sum of length to this rank
+        end = sum of length down to this rank
         decay = max(0, 1 - end / 1000)
         UMeasure(L=1000) = sum of gain * decay = 2.8000
         """

@@ -251,7 +251,7 @@ def test_rules_about_order_and_judgments() -> None:
         1.0,
     ]  # beir: q is left out, b and a are equal in 32 bits
     assert [score.rule for score in comparison.tool_scores[1].rules] == [
-        "a document with the id of the topic is removed",
+        "a document whose id equals the topic id is removed",
         "scores are compared as 32-bit numbers",
     ]
     assert [rule.score for rule in comparison.tool_scores[1].rules] == [0.5, 0.5]

@@ -193,7 +193,7 @@ def test_the_scale_is_part_of_the_name() -> None:
         judged.measures.INSQ(max=3, min=3)
     with pytest.raises(MeasureError, match=r"INST: max=0 is not allowed\. Fix: use the highest grade of the scale"):
         judged.measures.INST(max=0)
-    with pytest.raises(MeasureError, match=r"INST: T=0\.2 is not allowed\. Fix: use a number from 0\.5"):
+    with pytest.raises(MeasureError, match=r"INST: T=0\.2 is not allowed\. Fix: use a number of at least 0\.5"):
         judged.measures.INST(max=1, T=0.2)
 
 

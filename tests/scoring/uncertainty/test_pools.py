@@ -158,8 +158,8 @@ def test_as_plain_values_and_as_a_table() -> None:
 @pytest.mark.parametrize(
     ("runs", "more", "message"),
     [
-        ({"one": RUNS["one"]}, {}, "at least two runs, or groups"),
-        (RUNS, {"groups": dict.fromkeys(RUNS, "us")}, "at least two runs, or groups"),
+        ({"one": RUNS["one"]}, {}, "at least two runs or groups"),
+        (RUNS, {"groups": dict.fromkeys(RUNS, "us")}, "at least two runs or groups"),
         (RUNS, {"groups": {"On": "us"}}, "no run 'On'"),
         (RUNS, {"pool_depth": 0}, "`pool_depth` must be a positive integer, got 0"),
         ({"one": {"1": ["a"]}, "two": RUNS["two"]}, {}, ""),

@@ -46,7 +46,7 @@ def test_a_run_without_scores_has_scores_of_sets_alone() -> None:
     assert tie_range(judged, parse("SetP")).kind.tolist() == ["exact"]
     with pytest.raises(MeasureError, match="requires a ranking"):
         tie_expected(judged, RR())
-    with pytest.raises(InputError, match=r"requires scores, but this run has none\. Fix: leave out depth"):
+    with pytest.raises(InputError, match=r"requires scores, but this run has no scores\. Fix: leave out depth"):
         tie_expected(judged, parse("SetP"), depth=1)
 
 

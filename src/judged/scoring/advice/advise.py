@@ -157,7 +157,7 @@ class Advice(Answer):
             return (head,)
         _, condition = infer_task(self.profile)
         others = ", ".join(task.name for task in self.other_tasks)
-        inferred = f"No task was selected, so judged inferred it from the data: {condition}."
+        inferred = f"No task was selected, so judged inferred the task from the data: {condition}."
         return (f"{head} {inferred} The data do not show the purpose of the system. Other tasks (--task): {others}.",)
 
     def facts(self) -> dict[str, Any]:

@@ -135,7 +135,9 @@ _MIN_TOPICS = 25  # fewest topics that Buckley and Voorhees (2000) accept for a 
 
 CONDITIONS: dict[str, Predicate] = {
     "runs": Predicate("there are runs", lambda p: bool(p.runs), ("runs",), "there are no runs"),
-    "sets": Predicate("a run has no scores", lambda p: bool(p.set_runs), ("scores",), "every run has scores"),
+    "sets": Predicate(
+        "at least one run has no scores", lambda p: bool(p.set_runs), ("scores",), "every run has scores"
+    ),
     "one_answer": Predicate(
         "most topics have exactly one relevant document",
         lambda p: p.with_relevant > 0 and p.one_relevant >= MOST * p.with_relevant,
@@ -146,7 +148,7 @@ CONDITIONS: dict[str, Predicate] = {
         "no topic has more than one relevant document",
         lambda p: p.relevant.most == 1,
         ("relevant",),
-        "some topic has several relevant documents",
+        "at least one topic has several relevant documents",
     ),
     "two_or_more": Predicate(
         "most topics have at least two relevant documents",
@@ -161,13 +163,13 @@ CONDITIONS: dict[str, Predicate] = {
         "nearly all topics have at least 10 relevant documents",
     ),
     "many_for_10": Predicate(
-        "topics have more than 10 relevant documents",
+        "many topics have more than 10 relevant documents",
         lambda p: p.over_10 > 0 and p.best_r10 < MIN_PERFECT_SCORE * p.with_relevant / p.n,
         ("over_10",),
         "few topics have more than 10 relevant documents",
     ),
     "many_for_100": Predicate(
-        "topics have more than 100 relevant documents",
+        "many topics have more than 100 relevant documents",
         lambda p: p.over_100 > 0 and p.best_r100 < MIN_PERFECT_SCORE * p.with_relevant / p.n,
         ("over_100",),
         "few topics have more than 100 relevant documents",
@@ -210,7 +212,7 @@ CONDITIONS: dict[str, Predicate] = {
         "every topic with a document above grade 0 has a relevant document",
     ),
     "weak": Predicate(
-        "many documents above grade 0 have the lowest grade above 0",
+        "at least 40% of the documents above grade 0 have the lowest grade above 0",
         lambda p: len(p.positive) > 1 and p.lowest_grade_share >= 0.4,
         ("lowest_grade_share",),
     ),
@@ -221,19 +223,19 @@ CONDITIONS: dict[str, Predicate] = {
     ),
     "negative": Predicate("there are negative grades", lambda p: p.negative > 0, ("negative",)),
     "without_nonrelevant": Predicate(
-        "in nearly all topics, no document is judged not relevant",
+        "in nearly all topics with relevant documents, every judged document is relevant",
         lambda p: p.with_relevant > 0 and p.without_nonrelevant >= NEARLY_ALL * p.with_relevant,
         ("not_relevant",),
         "some topics have documents that are judged not relevant",
     ),
     "holes": Predicate(
-        "a run has many unjudged documents among its first 10",
+        "in at least one run, more than 10% of the first 10 documents are unjudged",
         lambda p: bool(p.runs) and not p.set_runs and p.min_run["judged_10"].judged_10 < MIN_JUDGED_10,
         ("judged_10", "judged_depth"),
         "nearly all of the first 10 documents are judged",
     ),
     "uneven_holes": Predicate(
-        "the share of judged documents differs between runs",
+        "the share of judged documents in the first 10 differs by 10 percentage points or more between runs",
         lambda p: (
             len(p.runs) > 1
             and not p.set_runs
@@ -257,7 +259,7 @@ CONDITIONS: dict[str, Predicate] = {
         ("ties",),
     ),
     "uneven_lists": Predicate(
-        "the runs return lists of different lengths",
+        "the median number of returned documents differs by more than 10% between runs",
         lambda p: (
             len(p.runs) > 1
             and p.max_run["returned.median"].returned.median > 1.1 * p.min_run["returned.median"].returned.median
@@ -283,13 +285,13 @@ CONDITIONS: dict[str, Predicate] = {
         "documents are judged for several subtopics",
         lambda p: p.labels == "subtopics",
         ("labels",),
-        "the qrels do not identify subtopics",
+        "the iteration column of the qrels does not identify subtopics",
     ),
     "assessors": Predicate(
         "documents are judged by several assessors",
         lambda p: p.labels == "assessors",
         ("labels",),
-        "the qrels do not identify assessors",
+        "the iteration column of the qrels does not identify assessors",
     ),
     "preferences": Predicate("users stated preferences", lambda p: p.labels == "preferences", ("labels",)),
     "several_labels": Predicate(
@@ -367,7 +369,7 @@ def infer_task(profile: Profile) -> tuple[EvaluationTask, str]:
     for name in _INFERRED_TASKS:
         if TASKS[name].fits(profile):
             return TASKS[name], CONDITIONS[TASKS[name].condition].name
-    return TASKS["many-relevant"], "the data match no other task"
+    return TASKS["many-relevant"], "the data match none of the more specific tasks"
 
 
 def other_tasks(profile: Profile, excluded: EvaluationTask) -> tuple[EvaluationTask, ...]:

@@ -300,9 +300,9 @@ def _integer_cutoffs(cutoff: Cutoff) -> Cutoff:
 
 def _check(scores: Any, grades: Any) -> None:
     if np.isnan(scores).any():
-        raise InputError("scores must not be NaN", fix="mask NaN with where=")
+        raise InputError("scores must not be NaN", fix="exclude documents with NaN scores with where=")
     if not np.isfinite(grades).all():
-        raise InputError("grades must be finite", fix="mask grades that are not finite with where=")
+        raise InputError("grades must be finite", fix="exclude documents with these grades with where=")
 
 
 def _without_nan(xp: Any, scores: Any, grades: Any, where: Any) -> tuple[Any, Any]:

@@ -87,7 +87,9 @@ _FIXED_PARAMETERS: dict[str, dict[str, Any]] = {"ERR": {"max": 4}, "IPrec": {"ro
 def to_judged_measure(measure: Any) -> Measure:
     """Return the measure of `judged` for a measure of ir_measures."""
     if measure.NAME not in _SUPPORTED:
-        raise MeasureError(f"judged does not compute {measure} of ir_measures. Fix: use another provider")
+        raise MeasureError(
+            f"judged does not compute {measure} of ir_measures. Fix: use another provider of ir_measures"
+        )
     not_provided = _ir_measures.providers.base.NOT_PROVIDED
     parameters = {name: measure[name] for name in measure.SUPPORTED_PARAMS if measure[name] is not not_provided}
     if measure.NAME == "SetF":

@@ -220,7 +220,9 @@ def precision_recall(
     dialect = policies.get("dialect")
     if how == "interpolated":
         if cutoffs is not None:
-            raise InputError("`cutoffs` is not valid for interpolated precision", fix="use depth=, or how='raw'")
+            raise InputError(
+                "interpolated precision has recall levels instead of `cutoffs`", fix="use depth=, or how='raw'"
+            )
         template = _parse_measure("iprec_at_recall_0.5", judgments, dialect, "recall")[0].replace(rel=rel)
         series = [template.replace(recall=recall) for recall in sorted(set(recalls))]
         if not series:

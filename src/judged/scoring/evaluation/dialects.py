@@ -226,7 +226,7 @@ _ALL = (
     ),
     Dialect(
         "beir",
-        "BEIR 2.2.0: documents with the id of the topic are removed, and scores are compared as 32-bit numbers. A"
+        "BEIR 2.2.0: documents whose id equals the topic id are removed, and scores are compared as 32-bit numbers. A"
         " topic missing from the run does not count for NDCG, MAP, Recall, and P, and counts as 0 for MRR, R_cap, Hole,"
         " and Accuracy.",
         present_only=frozenset({"nDCG", "AP", "R", "P"}),
@@ -238,7 +238,8 @@ _ALL = (
     ),
     Dialect(
         "ranx",
-        "ranx with make_comparable: a lowest relevant grade (-l2) also sets the gain of lower grades to 0, and a"
+        "ranx with make_comparable: the lowest relevant grade (such as -l2) also sets the gain of lower grades to 0,"
+        " and a"
         " document with a negative grade counts as judged not relevant.",
         read=names.parse_ranx_name,
         regrades="negative grades count as 0",

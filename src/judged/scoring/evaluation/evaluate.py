@@ -316,8 +316,8 @@ def select_measures(scores: Scores, measures: Any) -> Scores:
 
 
 _MAX_DEFAULTS = 3
-_RUNS = "qrels, runs\n    As `evaluate` takes them."
-_MEASURES = "measures\n    As `evaluate` takes them; None: nDCG@10 and AP, or those of the dialect."
+_RUNS = "qrels, runs\n    The same values as in `evaluate`."
+_MEASURES = "measures\n    The same values as in `evaluate`. None: nDCG@10 and AP, or the measures of the dialect."
 _POLICIES = "{}\n    Policies, as `evaluate` takes them."
 _PARAMETER = re.compile(r"\n(?=\S)")  # separates parameters, whose descriptions are indented
 _REPLACED = {"scores", "qrels", "runs", "measures", "documents"}  # parameters of a function of scores

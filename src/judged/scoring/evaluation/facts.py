@@ -107,7 +107,7 @@ class Policies:
         rules = "Over" if self.dialect == "judged" else f"{self.dialect}: over"
         rounding = "; scores compared as 32-bit numbers" if self.precision == "single" else ""
         limits = "" if self.depth is None else f"; first {self.depth} documents"
-        limits += "; without documents that have the id of their topic" if self.exclude_self else ""
+        limits += "; without documents whose id equals the topic id" if self.exclude_self else ""
         return f"{rules} {over or counted_topics}; {_TIE_TEXTS[self.ties]}{rounding}{limits}"
 
 
@@ -253,7 +253,7 @@ def check_common_topics(judged: Judged) -> None:
     """Raise InputError if run and qrels have no topic in common: every score would be 0."""
     if judged.present.any():
         return
-    first_topic = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
+    first_topic = f"the first topic of the run is {judged.extra[0]!r}" if judged.extra else "the run has no topics"
     raise InputError(
         f"the run has no topic in common with the qrels: {first_topic},"
         f" the first topic of the qrels is {judged.query_ids[0]!r}",

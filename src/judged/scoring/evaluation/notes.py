@@ -59,7 +59,8 @@ def self_notes(qrels: Qrels, policies: Policies) -> tuple[Note, ...]:
     row = index.rows_of(np.arange(len(index.topics)), index.topic_ids)
     topics = [index.topics[code] for code in np.flatnonzero((row >= 0) & (index.grade[row] > 0)).tolist()]
     text = (
-        f"in {counted(len(topics), 'topic')}, the document with the id of the topic is relevant, but removed from runs"
+        f"in {counted(len(topics), 'topic')}, the document whose id equals the topic id is relevant, but it is"
+        " removed from the runs"
     )
     return (Note("relevant-self-removed", f"{text}: {first_few(topics)}"),) if topics else ()
 
@@ -75,7 +76,8 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], with_level: Collectio
         )
     if len(positive) and positive[-1] > _HUGE_GRADE:
         texts["huge-grades"] = (
-            f"the highest grade is {positive[-1]:g}; with gain=exp2, one such document outweighs all others"
+            f"the highest grade is {positive[-1]:g}; with gain=exp2, one document of this grade outweighs all other"
+            " documents"
         )
     texts["several-labels"] = _label_note(qrels, measures)
     fractions = int(np.count_nonzero((qrels.grades > 0) & (qrels.grades < 1)))
@@ -223,7 +225,8 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         add("few-judged", text, -share)
     if judged.n_self_top * 2 >= np.count_nonzero(judged.present) and judged.n_self_top >= _MIN_SELF_TOPICS:
         text = (
-            f"in {counted(judged.n_self_top, 'topic')}, the first document has the id of the topic: the query may have"
+            f"in {counted(judged.n_self_top, 'topic')}, the id of the first document equals the topic id: the query"
+            " may have"
         )
         add("self-first", f"{text} returned itself. exclude_self removes such documents", judged.n_self_top)
     if judged.ranked:

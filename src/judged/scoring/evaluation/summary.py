@@ -318,7 +318,8 @@ def describe_rules(scores: Scores, interval: IntervalMethod | None = None, over:
     rules = scores.rules(over)
     for row, measure in enumerate(scores.measures):
         if measure.where:
-            rules += f"; {measure}: over {int((~np.isnan(scores.values[:, row])).any(axis=0).sum())} of these topics"
+            topics = int((~np.isnan(scores.values[:, row])).any(axis=0).sum())
+            rules += f"; {measure}: mean over {topics} of these topics"
     if interval is None:
         return rules
     caption = scores.interval_caption(interval)

@@ -161,7 +161,7 @@ def _format_rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
         else:
             yield from (tuple(map(_format_cell, row, sheet.header)) for row in rows)
     if tail := list(sheet.rows[tail_start:]):
-        yield _summary_row(tail, f"({len(tail)} rows without effect on the digits shown)", len(sheet.header))
+        yield _summary_row(tail, f"({len(tail)} more rows, which do not change the digits shown)", len(sheet.header))
 
 
 def _tail_start(sheet: Sheet) -> int:

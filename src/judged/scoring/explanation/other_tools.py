@@ -232,7 +232,7 @@ class _ToolRequest:
         if prepared is not self.qrels:
             yield self.dialect.regrades, lambda inputs: replace(inputs, qrels=prepared)
         if self.dialect.exclude_self:
-            rule = "a document with the id of the topic is removed"
+            rule = "a document whose id equals the topic id is removed"
             yield rule, lambda inputs: replace(inputs, run=without_self(inputs.run))
         if self.tool.returned_only:
             rule = "judgments of documents that were not returned are ignored"

@@ -145,7 +145,9 @@ def _bad_score(topics: _TopicDicts) -> InputError:
                     fix="use int or float scores, not NaN",
                     path="<dict>",
                 )
-    return InputError("the scores changed while they were read", fix="do not change the dict", path="<dict>")
+    return InputError(
+        "the scores changed while they were read", fix="do not change the dict during the evaluation", path="<dict>"
+    )
 
 
 def _sort_descending(flat: Floats, lengths: Ints, starts: Ints) -> set[int]:

@@ -186,7 +186,7 @@ class RankingRules:
         if self.ties == "rank" and not run.has_ranks:
             raise InputError("ties=rank requires a rank column", fix="use another value of ties", path=run.where)
         if self.depth is not None and not run.has_scores and self.ties != "rank":
-            problem = f"depth={self.depth} requires scores, but this run has none"
+            problem = f"depth={self.depth} requires scores, but this run has no scores"
             raise InputError(problem, fix="leave out depth", path=run.where)
 
 

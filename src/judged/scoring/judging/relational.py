@@ -30,7 +30,7 @@ def find_hits(index: QrelsIndex, rows: EngineRows, ranking: RankingRules) -> Run
     """Find the judged rows of a run and their ranks, in the database of the run."""
     if ranking.ties == "stable":
         raise InputError(
-            "ties=stable requires an order of rows, but a table has none",
+            "ties=stable requires an order of rows, but a table has no order of rows",
             fix="use ties=docid, ties=docid-rising or ties=rank; or fetch the run and pass it as a data frame",
             path=rows.where,
         )

@@ -38,7 +38,7 @@ def check_size(measure: Measure, n: int, documents: Floats | Ints) -> None:
 @measure(
     category="set",
     cite="Manning, Raghavan and Schütze 2008, section 8.3",
-    use="To show why accuracy is not used in search.",
+    use="You want to show why accuracy is not a suitable measure for search.",
     misleads="Almost no document is relevant, so an empty result scores almost 1. The score reflects the size of the"
     " collection.",
     properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, additive=True, better_first=True),
@@ -81,9 +81,11 @@ class Accuracy(Measure):
 @measure(
     category="ranked, binary",
     cite="ir_measures (its Accuracy); the area under the ROC curve of the returned documents",
-    use="For a ranker trained on pairs: whether its accuracy on held-out topics matches its training accuracy.",
+    use="You trained a ranker on pairs of documents, and want to compare its accuracy on held-out topics with its"
+    " training accuracy.",
     misleads="Only returned documents count, so a run can raise its score by returning fewer documents. A pair at the"
-    " bottom has the same weight as a pair at the top. For a share of the collection, use Accuracy.",
+    " bottom has the same weight as a pair at the top. For the share of all documents in the collection that are"
+    " classified correctly, use Accuracy.",
     aliases={"PairwiseAccuracy": {}},
     properties=Properties(
         ignores_unjudged_tail=False, monotone=False, perfect=1.0, depends_on_missing=False, better_first=True
@@ -144,7 +146,7 @@ class PairAccuracy(RelevanceMeasure):
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966; Manning, Raghavan and Schütze 2008, section 8.3",
-    use="To plot ROC curves, or to measure the share of the nonrelevant documents that pass a filter.",
+    use="You want to plot ROC curves, or to measure the share of the nonrelevant documents that pass a filter.",
     misleads="Almost all documents are not relevant, so the score is very small for a short list, and an empty list"
     " has the best score.",
     properties=Properties(
@@ -190,7 +192,7 @@ class Fallout(Measure):
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="To see how rare relevant documents are: the expected precision of a random ranking.",
+    use="You want to see how rare relevant documents are: the expected precision of a random ranking.",
     misleads="It is a property of the topics and the collection, not of the run.",
     properties=Properties(needs_ranking=False, higher_is_better=None, additive=True, better_first=True),
 )
@@ -235,7 +237,8 @@ NORMALIZE = Parameter(
 @measure(
     category="graded",
     cite="Clarke, Vtyurina and Smucker 2021 (normalized); Clarke, Smucker and Vtyurina 2020",
-    use="For preferences or many fine grades, if only the order of the documents is known and no gain can be assigned.",
+    use="Assessors stated preferences or used many fine grades, so only the order of the documents is known and no"
+    " gain can be assigned.",
     misleads="The ideal ranking orders documents of equal grade as the run does, so two runs are compared with"
     " different ideal rankings. Only the order of the grades counts, not their differences.",
     properties=Properties(graded=True, monotone=False, better_first=True),
@@ -317,7 +320,7 @@ class Compat(Measure):
         """Show the term of each depth, down to the last depth at which a document is newly shared."""
         depth = min(int(np.argmax(shared == shared[-1])) + 1, _MAX_SHOWN)
         judged.by_rank("weight", weights[:depth], f"{format_value(self.p)}^(rank - 1)")
-        judged.by_rank("shared", shared[:depth], "documents in both rankings to this rank")
+        judged.by_rank("shared", shared[:depth], "documents in both rankings down to this rank")
         how = "weight * shared / rank"
         judged.by_rank(how, terms[:depth], how, weight=weights[:depth], shared=shared[:depth])
         judged.summed(f"sum to depth {depth}", terms[:depth].sum(keepdims=True), how)

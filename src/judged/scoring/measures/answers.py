@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judged.scoring.judging.answers import JudgedAnswers
 
 
-PARTIAL_SUPPORT = Parameter("The value of partial support. With 0, only full support counts.", 0.5, real(0, 1))
+PARTIAL_SUPPORT = Parameter("The credit for partial support. With 0, only full support counts.", 0.5, real(0, 1))
 STRICT = Parameter(PARTIAL_SUPPORT.meaning, 0.0, real(0, 1))
 OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, depends_on_missing=False, depends_on_relevance=False)
 
@@ -26,7 +26,7 @@ OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, depends_on_miss
 @measure(
     category="answers",
     cite="Pradeep et al. 2025 (AutoNuggetizer, TREC RAG 2024)",
-    use="Whether answers contain the required facts, if these are listed as nuggets.",
+    use="You want to know whether answers contain the required facts, if these are listed as nuggets.",
     misleads="It ignores all other content: wrong and unnecessary sentences have no effect.",
     aliases={
         "strict_vital_score": {"vital": True, "partial": 0},
@@ -75,8 +75,8 @@ class NuggetRecall(AnswerMeasure):
 @measure(
     category="answers",
     cite="Pradeep et al. 2025, for the nuggets",
-    use="Whether readers of the answer need no further source.",
-    misleads="One unnecessary vital nugget in the list makes every answer without it incomplete.",
+    use="You want to know whether the answer contains every required fact, so that its readers need no further source.",
+    misleads="One unnecessary vital nugget in the list makes every answer without this nugget incomplete.",
     properties=OF_ANSWERS,
 )
 class Completeness(AnswerMeasure):
@@ -109,7 +109,7 @@ class Completeness(AnswerMeasure):
 @measure(
     category="answers",
     cite="Voorhees and Tice 2000 (TREC question answering)",
-    use="Questions with one known correct answer.",
+    use="Each question has one known correct answer.",
     misleads="It does not show whether the context contained the answer.",
     properties=OF_ANSWERS,
 )
@@ -138,7 +138,7 @@ class Correctness(AnswerMeasure):
 @measure(
     category="answers",
     cite="Rajpurkar, Jia and Liang 2018 (SQuAD 2.0, for questions without an answer)",
-    use="Whether a system recognizes questions that it cannot answer.",
+    use="You want to know whether a system recognizes questions that it cannot answer.",
     misleads="A system that always abstains scores 1. Report WrongAbstention too.",
     properties=OF_ANSWERS,
 )
@@ -163,7 +163,7 @@ class RightAbstention(AnswerMeasure):
 @measure(
     category="answers",
     cite="Rajpurkar, Jia and Liang 2018 (SQuAD 2.0, for questions without an answer)",
-    use="The cost of caution: questions that could have been answered.",
+    use="You want to know whether a system abstains from questions that have an answer.",
     misleads="A system that never abstains scores 0, the best score. Report RightAbstention too.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
@@ -223,7 +223,7 @@ class _DocumentMeasure(AnswerMeasure):
 @measure(
     category="answers",
     cite="Gao et al. 2023 (ALCE, for citation recall), here for judged documents",
-    use="Whether an answer refers its readers to the relevant documents.",
+    use="You want to know whether an answer cites the relevant documents.",
     misleads="One good document may be enough for an answer. Few answers can cite every relevant document.",
     properties=OF_ANSWERS,
 )
@@ -250,8 +250,9 @@ class CitationRecall(_DocumentMeasure):
 @measure(
     category="answers",
     cite="Trappolini et al. 2025 (UDCG, arXiv 2510.21440), for negative utility",
-    use="Contexts for a model that reads every passage and is misled by passages that only seem relevant.",
-    misleads="The harm of a distractor depends on the model. Without a measurement, `distractor` is a guess.",
+    use="The context is for a model that reads every passage, and passages that only seem relevant mislead this model.",
+    misleads="The harm of a distractor depends on the model. Unless you measured this harm, the value of"
+    " `distractor` is a guess.",
     properties=replace(OF_ANSWERS, low=-0.5),
 )
 class ContextUtility(_DocumentMeasure):
@@ -287,7 +288,8 @@ class ContextUtility(_DocumentMeasure):
 @measure(
     category="answers",
     cite="Liu et al. 2024 (Lost in the middle)",
-    use="The position of the evidence in a long context, for models that overlook its middle.",
+    use="You want to know where the evidence is in a long context, because the model may overlook the middle of the"
+    " context.",
     misleads="A mean of 0.5 can result from evidence in the middle, or from evidence at both ends.",
     properties=replace(OF_ANSWERS, higher_is_better=None, monotone=False),
 )
@@ -338,8 +340,9 @@ class EvidencePosition(_DocumentMeasure):
 @measure(
     category="answers",
     cite="Clarke et al. 2008 (alpha-nDCG, for novelty by nuggets)",
-    use="The share of the context that repeats earlier evidence.",
-    misleads="It uses only nuggets with listed evidence, and repeated passages can confirm each other.",
+    use="You want to know the share of the context that repeats earlier evidence.",
+    misleads="It uses only nuggets with listed evidence. Repetition can also be useful, because passages can confirm"
+    " each other.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class ContextRedundancy(AnswerMeasure):

@@ -38,8 +38,10 @@ NORM = Parameter(
 @measure(
     category="ranked, binary",
     cite="Harman 1993; Buckley and Voorhees 2000",
-    use="A single stable score for the entire ranking, if many documents are relevant and users need all of them.",
-    misleads="It hardly reflects the first page, and unjudged documents count as not relevant.",
+    use="Many documents are relevant, users need all of them, and you want a single stable score for the entire"
+    " ranking.",
+    misleads="The score shows little about the quality of the first page, and unjudged documents count as not"
+    " relevant.",
     aliases={"MAP": {}, "map_cut": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "map, map_cut_100", "ir_measures": "AP", "ranx": "map"},
@@ -98,7 +100,7 @@ class AP(RelevanceMeasure):
     category="ranked, binary",
     cite="Robertson 2006",
     use="The hard topics matter most: doubling a low score counts as much as doubling a high score.",
-    misleads="A topic with a score of 0 counts as 0.00001, the floor of trec_eval, and lowers the mean considerably.",
+    misleads="A topic with a score of 0 counts as 0.00001, as in trec_eval, and lowers the mean considerably.",
     aliases={"gm_map": {}},
     aggregate="geometric mean",
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
@@ -132,8 +134,9 @@ class GMAP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="A replacement for AP if results have no order.",
-    misleads="It is precision times recall, so it decreases quickly. SetF penalizes an unbalanced result less.",
+    use="You would use AP, but the results have no order.",
+    misleads="The score is precision times recall, so it decreases quickly if precision or recall is low. SetF"
+    " decreases less.",
     aliases={"set_map": {}},
     properties=Properties(
         needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0, relative_to_ideal=True, better_first=True
@@ -254,8 +257,9 @@ def _documents(share: Floats, rounding: str) -> Floats:
 @measure(
     category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
-    use="To plot precision over recall, averaged over topics.",
-    misleads="A recall level may not be an integer number of relevant documents, and tools round it differently.",
+    use="You want to plot precision over recall, averaged over topics.",
+    misleads="A recall level may not correspond to an integer number of relevant documents, and tools round this"
+    " number differently.",
     aliases={"iprec_at_recall": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={
@@ -308,7 +312,7 @@ class IPrec(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
-    use="To compare with results from before 1994. AP has replaced it.",
+    use="You want to compare with results from before 1994. AP has replaced AP11.",
     misleads="It gives the first relevant document the same weight as a tenth of all relevant documents.",
     aliases={"11pt_avg": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),

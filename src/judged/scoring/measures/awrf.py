@@ -43,14 +43,15 @@ def _parse_target(value: Any) -> Target:
 
 
 CONTINUATION_FORMULA = Parameter(
-    "The probability of reading on to the next rank: the attention at rank r is p^(r-1). By default, the attention is"
-    " 1 / max(1, log2(r)).",
+    "The probability of reading on to the next rank: the attention at rank r is p^(r-1). Without `p`, the attention"
+    " is 1 / max(1, log2(r)).",
     None,
     real(0, 1),
 )
 TARGET = Parameter(
     "The target share of attention of each group. `relevant`: the group's share of the topic's relevant documents."
-    " `collection`: the group's share of all documents with a group. A table lists the shares.",
+    " `collection`: the group's share of all documents that have a group. A table lists the target share of each"
+    " group.",
     "relevant",
     _parse_target,
     values="relevant, collection, or a table such as {a:0.5,b:0.5}",
@@ -70,7 +71,8 @@ UNDEFINED_TARGET = Parameter(
     category="facts about documents",
     cite="Sapiezynski et al. 2019 and Raj and Ekstrand 2022 (geometric attention); TREC Fair Ranking 2021 and 2022"
     " (logarithmic attention, divergence)",
-    use="Whether groups of documents, such as authors, regions, or sellers, get their target share of attention.",
+    use="You want to know whether groups of documents, such as authors, regions, or sellers, get their target share"
+    " of attention.",
     misleads="It ignores relevance: a useless ranking can be fair. Means over few topics or short lists are imprecise."
     " The assignment of groups and the target are decisions that the score does not justify.",
     properties=Properties(ignores_unjudged_tail=False, monotone=False),

@@ -34,7 +34,7 @@ _OF_JUDGMENTS = Properties(
 @measure(
     category="count",
     cite="trec_eval",
-    use="To check that the compared runs have the same depth.",
+    use="You want to check that the compared runs have the same depth.",
     misleads="It does not measure quality.",
     aliases={"num_ret": {}},
     aggregate="sum",
@@ -58,7 +58,7 @@ class NumRet(Measure):
 @measure(
     category="count",
     cite="trec_eval",
-    use="To check how many relevant documents the averages are based on.",
+    use="You want to check how many relevant documents the averages are based on.",
     misleads="It is a property of the qrels, not of the run.",
     aliases={"num_rel": {}},
     aggregate="sum",
@@ -85,7 +85,7 @@ class NumRel(Measure):
 @measure(
     category="count",
     cite="trec_eval",
-    use="The raw count behind recall.",
+    use="You want to know the number of relevant documents that were returned, from which recall is computed.",
     misleads="Topics with many relevant documents dominate the sum.",
     aliases={"num_rel_ret": {}, "hits": {}},
     aggregate="sum",
@@ -146,8 +146,8 @@ class NumNonrelRet(Measure):
 @measure(
     category="count",
     cite="trec_eval",
-    use="The number of topics that the means are based on.",
-    misleads="More topics of one kind are not more evidence about topics of another kind.",
+    use="You want to know the number of topics that the means are based on.",
+    misleads="More topics of one kind give no evidence about topics of another kind.",
     aliases={"num_q": {}},
     aggregate="count",
     properties=replace(_COUNT, depends_on_relevance=False, depends_on_missing=False),
@@ -207,7 +207,7 @@ class JudgedShare(Measure):
     name="Unjudged",
     category="incomplete judgments",
     cite="trec_eval 10 (unj)",
-    use="The share of missing judgments at the ranks that users see.",
+    use="You want to know the share of missing judgments at the ranks that users see.",
     misleads="The divisor is k even for a short list, and a negative grade counts as unjudged. In these cases, the"
     " score is not 1 - Judged@k.",
     aliases={"unj": {}, "UnjudgedShare": {}},
@@ -256,7 +256,7 @@ _MAX_SHOWN = 50  # ranks that an explanation shows one by one
 @measure(
     category="incomplete judgments",
     cite="Thakur et al. 2021 (BEIR)",
-    use="How different a run is from the pool: it counts documents that no earlier system contributed.",
+    use="You want to know how different a run is from the pool: which share of its documents were judged for no topic.",
     misleads="A document that was judged only for another topic is not a hole, although its relevance to this topic is"
     " unknown. Unjudged@k counts such a document.",
     properties=replace(_OF_JUDGMENTS, depends_on_missing=True, topics_independent=False),

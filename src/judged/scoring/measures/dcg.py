@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
-    use="The total gain of the page, without a discount.",
+    use="You want to know the total gain of the page, without a discount.",
     misleads="It ignores the order, and topics with many good documents dominate the mean.",
     properties=Properties(high=None, graded=True, depends_on_missing=False, additive=True, better_first=True),
 )
@@ -65,7 +65,7 @@ class CG(Measure):
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
-    use="The value of a page, in units of gain, for a user who may stop at any rank.",
+    use="You want to know the value of a page, in units of gain, for a user who may stop at any rank.",
     misleads="It has no common scale for all topics. To compare topics, use nDCG. The discount of ranks 1 and 2 differs"
     " between publications.",
     aliases={"dcg_burges": {"gain": "exp2"}},
@@ -106,7 +106,7 @@ class DCG(Measure):
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
-    use="The divisor of nDCG. It shows the highest possible gain of each topic.",
+    use="You want to know the highest possible DCG of each topic, which is the divisor of nDCG.",
     misleads="It is a property of the qrels, not of the run.",
     aliases={"ideal_dcg": {}},
     properties=Properties(
@@ -155,8 +155,10 @@ def _discounted_sum(measure: DCG | IdealDCG, judged: Judged) -> Floats:
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
-    use="The standard for graded judgments and ranked pages. Order matters, and every topic has the same weight.",
-    misleads="Tools compute different scores under this name: gain, discount, and the cutoff of the ideal differ. A"
+    use="You have graded judgments, and want to use the standard measure. The order matters, and every topic has the"
+    " same weight.",
+    misleads="Tools compute different scores under this name: the gain, the discount, and the cutoff of the ideal"
+    " ranking differ between tools. A"
     " topic whose only relevant document has a low grade scores 1 if it is ranked first.",
     aliases={"ndcg_cut": {}, "ndcg_burges": {"gain": "exp2"}},
     properties=Properties(
@@ -212,7 +214,8 @@ def _terms(cutoff: int | None, gain: Gain, discount: Discount, base: float) -> t
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002 (nCG); TREC Deep Learning 2019 and later (NCG@100)",
-    use="The first stage of a pipeline with graded judgments: the share of the gain that reaches the reranker.",
+    use="You have graded judgments, and want to know the share of the highest possible gain that the first stage"
+    " passes to the reranker.",
     misleads="It ignores the order within the first k. If k is below the number of relevant documents, the score is"
     " not recall: the ideal ranking is cut at k too.",
     properties=Properties(
@@ -254,8 +257,9 @@ def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="A variant of nDCG without a cutoff that depends less on the length of the ranking than nDCG.",
-    misleads="Rarely reported, and not an nDCG at any rank: it averages over the ranks of the relevant documents.",
+    use="A measure like nDCG without a cutoff, but with less influence of the length of the ranking.",
+    misleads="It is rarely reported, and it is not nDCG at a cutoff: it averages nDCG over the ranks of the relevant"
+    " documents.",
     aliases={"ndcg_rel": {}},
     properties=Properties(graded=True, monotone=False, perfect=1.0),
     tools={"trec_eval": "ndcg_rel"},
@@ -310,8 +314,8 @@ class nDCGrel(GainMeasure):
     category="graded",
     cite="trec_eval (Buckley 2008)",
     use="Mean nDCG at cutoffs that depend on the topic: the ranks where the grades in the ideal ranking decrease.",
-    misleads="Rarely reported. The number of cutoffs varies: one or two for a topic with one grade, up to 5"
-    " with four grades.",
+    misleads="It is rarely reported. The number of cutoffs varies: one or two for a topic with one grade, up to five"
+    " for a topic with four grades.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
 )
@@ -374,7 +378,7 @@ class RnDCG(RelevanceMeasure):
 @measure(
     category="user model",
     cite="Järvelin and Kekäläinen 2002; cwl_eval; ir_measures",
-    use="DCG on the same scale for every topic: the highest possible score does not depend on the qrels.",
+    use="You would use DCG, but need the same scale for every topic: here, the divisor does not depend on the qrels.",
     misleads="A topic with fewer than k documents of the highest grade cannot reach 1, even with the best ranking.",
     aliases={"SDCG-k": {}, "NDCGCWLMetric": {}},
     properties=FIXED,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 ALPHA = Parameter(
-    "The share of the value of a subtopic that is lost with each document that covers the subtopic.", 0.5, real(0, 1)
+    "The share of its value that a subtopic loses with each document that covers this subtopic.", 0.5, real(0, 1)
 )
 BETA = Parameter("The patience: the probability of reading on from one rank to the next.", 0.5, real(0, 1))
 MOST = math.e / (math.e - 1)
@@ -290,9 +290,9 @@ class AlphaDCG(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke et al. 2008; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="The standard for pages that should cover several meanings of a query. Every topic has the same weight.",
-    misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1. A document that"
-    " was judged for one subtopic only counts as not relevant to the others.",
+    use="A query has several meanings, and you want to use the standard measure. Every topic has the same weight.",
+    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking may exist, so a score can"
+    " exceed 1. A document that was judged for only one subtopic counts as not relevant to the other subtopics.",
     aliases={"alpha_nDCG": {}},
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "alpha-nDCG@20", "ir_measures": "alpha_nDCG@20"},
@@ -327,7 +327,8 @@ class AlphanDCG(RelevanceMeasure):
     category="diversity",
     cite="Agrawal et al. 2009; as in ndeval",
     use="Many documents are relevant to each of several intents, and users need all of them.",
-    misleads="Every intent has the same weight, with one relevant document or a hundred. Repetition is not penalized.",
+    misleads="Every intent has the same weight, whether it has one relevant document or a hundred. Repetition is not"
+    " penalized.",
     aliases={"AP_IA": {}, "MAP_IA": {}},
     properties=Properties(uses_all_labels=True),
     tools={"ndeval": "MAP-IA", "ir_measures": "AP_IA"},
@@ -358,7 +359,7 @@ class APIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Agrawal et al. 2009; as in ndeval",
-    use="The share of a page that serves an intent, averaged over the intents.",
+    use="You want to know the share of a page that serves an intent, averaged over the intents.",
     misleads="One document that serves every intent is as good as one document for each intent, and repetition is not"
     " penalized.",
     aliases={"P_IA": {}},
@@ -397,8 +398,8 @@ class PIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Zhai, Cohen and Lafferty 2003 (S-recall); as in ndeval",
-    use="Whether the page covers every meaning of the query at all.",
-    misleads="It ignores the order within the first k and how well a subtopic is served.",
+    use="You want to know whether the page covers every meaning of the query, regardless of how early or how often.",
+    misleads="It ignores the order within the first k and how many documents cover a subtopic.",
     aliases={"strec": {}, "subtopic_recall": {}, "S_recall": {}},
     properties=Properties(uses_all_labels=True),
     tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},

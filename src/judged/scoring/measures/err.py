@@ -55,10 +55,10 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
 @measure(
     category="user model",
     cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
-    use="Users need one good answer, and grades state how good it is. Documents below a perfect document matter"
-    " little.",
-    misleads="The highest grade of the scale changes every score. It is 4 in gdeval and often 3 elsewhere. Rank 1"
-    " determines most of the score, so few topics decide a comparison.",
+    use="Users need one good answer, and grades state how good each document is. Documents ranked below a document"
+    " of the highest grade matter little.",
+    misleads="The highest grade of the scale changes every score. The highest grade is 4 in gdeval and often 3"
+    " elsewhere. The document at rank 1 determines most of the score, so few topics decide a comparison.",
     properties=Properties(graded=True, depends_on_missing=False, better_first=True),
     tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )
@@ -115,7 +115,7 @@ class ERR(RelevanceMeasure):
     category="diversity",
     cite="Chapelle et al. 2009 and 2011; normalized as in ndeval, TREC Web 2009 to 2014",
     use="Each user has one of several intents and stops at a satisfying document. The first ranks count most.",
-    misleads="All intents have the same weight, even rare ones, and relevance is binary.",
+    misleads="All intents have the same weight, even rare intents, and relevance is binary.",
     aliases={"ERR_IA": {}},
     properties=Properties(uses_all_labels=True),
     tools={"ndeval": "ERR-IA@20", "ir_measures": "ERR_IA@20"},
@@ -146,8 +146,10 @@ class ERRIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Chapelle et al. 2009; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="Use it like ERR-IA, but if topics should have the same weight although their highest possible scores differ.",
-    misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1.",
+    use="You would use ERR-IA, but every topic should have the same weight although the highest possible scores of"
+    " topics differ.",
+    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking may exist, so a score can"
+    " exceed 1.",
     aliases={"nERR_IA": {}},
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "nERR-IA@20", "ir_measures": "nERR_IA@20"},
@@ -216,8 +218,8 @@ class NERR8(CutoffUserModel):
 @measure(
     category="user model",
     cite=_CITE,
-    use="Users stop at a document that satisfies them and at rank k. Other users read on from rank r with probability"
-    " r / (r+1).",
+    use="Users stop at a document that satisfies them, and at rank k at the latest. Users whom the document at rank"
+    " r does not satisfy read on with probability r / (r+1).",
     misleads=f"{_MISLEADS} document read.",
     aliases={"NERR-EQ9": {}, "NERReq9CWLMetric": {}},
     properties=EXPECTED,
@@ -315,7 +317,7 @@ _NO_DIFFERENCE = 2.0**-54  # adding less than this to a sum of 1 or more does no
 @measure(
     category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; as in ndeval",
-    use="Several intents, and a user who reads on from each rank with probability beta. No cutoff is needed.",
+    use="A query has several intents, and users read on from each rank with probability beta. No cutoff is needed.",
     misleads="With beta = 0.5, the first three documents determine most of the score.",
     properties=Properties(uses_all_labels=True),
     tools={"ndeval": "NRBP"},
@@ -372,8 +374,10 @@ class NRBP(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; the ideal as in ndeval",
-    use="Use it like NRBP, but if topics should have the same weight although their highest possible scores differ.",
-    misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1.",
+    use="You would use NRBP, but every topic should have the same weight although the highest possible scores of"
+    " topics differ.",
+    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking may exist, so a score can"
+    " exceed 1.",
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "nNRBP"},
 )

@@ -202,7 +202,7 @@ def _parse_max_grade(value: Any) -> float:
 
 
 HIGHEST = Parameter(
-    "The highest grade of the scale, whether or not a document of these qrels has it.",
+    "The highest grade of the scale, whether or not a document of these qrels has this grade.",
     None,
     _parse_max_grade,
     required=True,
@@ -212,7 +212,7 @@ LOWEST = Parameter(
     "The highest grade without gain. Above this grade, the gain rises linearly to 1 at the grade `max`.",
     0.0,
     real(0),
-    values="number from 0, below max",
+    values="number of at least 0 and below max",
 )
 
 

@@ -51,9 +51,11 @@ THRESHOLDS = Parameter(
 @measure(
     category="graded",
     cite="Robertson, Kanoulas and Yilmaz 2010",
-    use="Graded judgments, if you would use AP for binary judgments. Users differ in the lowest grade that they"
+    use="You have graded judgments, and would use AP if the judgments were binary. Users differ in the lowest grade"
+    " that they"
     " accept.",
-    misleads="Rarely reported, so there are few scores to compare with. Like AP, it hardly reflects the first page.",
+    misleads="It is rarely reported, so there are few scores to compare with. Like AP, it shows little about the"
+    " quality of the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )
@@ -87,7 +89,7 @@ class GAP(RelevanceMeasure):
         agreed, may_be_relevant = _agreed(judged, probability), probability > 0
         judged.column("G", probability, self._formula(), where=may_be_relevant)
         judged.column(
-            "joint_G", agreed, "sum of min(G at each rank, G at this rank) to this rank", where=may_be_relevant
+            "joint_G", agreed, "sum of min(G at each rank, G at this rank) down to this rank", where=may_be_relevant
         )
         precisions = judged.total(
             "precisions", agreed / judged.rank, "joint_G / rank", where=may_be_relevant, joint_G=agreed
@@ -151,9 +153,11 @@ def _agreed(judged: Judged, values: Floats) -> Floats:
 @measure(
     category="ranked, binary",
     cite="trec_eval (Buckley 2008)",
-    use="A compromise between AP and nDCG: a relevant document is discounted only for the documents above it that are"
+    use="You want a compromise between AP and nDCG: a relevant document is discounted only for the documents above"
+    " it that are"
     " not relevant.",
-    misleads="Unjudged documents count as not relevant. Rarely reported, so there are few scores to compare with.",
+    misleads="Unjudged documents count as not relevant. It is rarely reported, so there are few scores to compare"
+    " with.",
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "binG"},
 )
@@ -189,10 +193,9 @@ class BinG(RelevanceMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="Use it like BinG, but for graded judgments.",
-    misleads="The score is not relative to an ideal ranking: with gains below 1, it cannot reach 1. Rarely reported,"
-    " so there are few"
-    " scores to compare with.",
+    use="You would use BinG, but the judgments are graded.",
+    misleads="The score is not relative to an ideal ranking: with gains below 1, it cannot reach 1. It is rarely"
+    " reported, so there are few scores to compare with.",
     properties=Properties(graded=True, monotone=False),
     tools={"trec_eval": "G"},
 )
@@ -245,7 +248,8 @@ def _add_ranks_beyond_ideal(values: Floats, counts: Ints) -> Floats:
 
 
 BETA = Parameter(
-    "The weight of gains relative to the number of relevant documents. With 0, the measure is AP. A large beta"
+    "The weight of the gains in the blended ratio. The number of relevant documents has weight 1. With 0, the"
+    " measure is AP. A large beta"
     " penalizes deep ranks less.",
     1.0,
     real(0),
@@ -255,9 +259,11 @@ BETA = Parameter(
 @measure(
     category="graded",
     cite="Sakai 2004; Sakai and Song 2011 for the cutoff",
-    use="Graded judgments, if users need all relevant documents. With nDCG, it is the standard at NTCIR.",
-    misleads="With a cutoff it divides by min(R, k), while AP@k divides by R: Q(beta=0)@k is AP(norm=cutoff)@k."
-    " The score depends on the scale of the gains relative to beta.",
+    use="You have graded judgments, and users need all relevant documents. Q and nDCG are the standard measures at"
+    " NTCIR.",
+    misleads="With a cutoff, Q@k divides by min(R, k), while AP@k divides by R: Q(beta=0)@k is AP(norm=cutoff)@k."
+    " The score depends on the scale of the gains: multiplying all gains by 2 has the same effect as multiplying"
+    " beta by 2.",
     aliases={"QMeasure": {}, "Q-measure": {}},
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True),
     tools={"NTCIREVAL": "Q-measure, Q@0010"},

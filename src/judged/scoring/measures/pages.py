@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 
 FAMILIES = {
     "set at a cutoff": "The share of the first k documents that are relevant. The order within the first k is ignored.",
-    "set": "All returned documents count and their order is ignored: for Boolean searches and filters.",
+    "set": "All returned documents count, and their order is ignored. Use these measures for Boolean searches and"
+    " filters.",
     "ranked, binary": "A document is relevant or not, and the ranks of the relevant documents matter.",
     "graded": "Documents are relevant to different degrees, and the best should be ranked first.",
     "user model": "A user reads from the top and stops at some rank. The score depends on the gains of"
     " the documents read.",
     "incomplete judgments": "Not every document is judged. These measures estimate the score or show the uncertainty.",
     "diversity": "A query has several meanings, and the page should cover all of them. The qrels must have subtopics.",
-    "preferences and assessors": "Users stated which document is better, or several assessors judged a topic.",
+    "preferences and assessors": "Users stated which of two documents is better, or several assessors judged the"
+    " same topic.",
     "facts about documents": "These measures also use facts about documents, such as their length or their group.",
     "answers": "These measures evaluate answers, citations, and contexts, with a verdict on each nugget, sentence, or"
-    " citation. `judged rag evaluate` computes them. Missing verdicts are excluded from the score, but the score"
-    " bounds account for them.",
+    " citation. `judged rag evaluate` computes them. The score excludes missing verdicts, but the score bounds"
+    " include every possible value of the missing verdicts.",
     "count": "Counts of topics and documents, which show how much data the means are based on.",
 }
 """Description of each family of measures, in the order of the catalog."""
@@ -187,7 +189,7 @@ def _describe_lists(text: str, family: str) -> str:
     if "None" in text:
         facts.append("`None` is a document without a judgment")
     if "missing=" in text:
-        facts.append("`missing` are the grades of judged documents that were not returned")
+        facts.append("`missing` contains the grades of judged documents that were not returned")
     if "[(" in text:
         label = "subtopic" if family == "diversity" else "user"
         facts.append(
@@ -269,7 +271,7 @@ def describe_properties(entry: Entry) -> list[str]:
     """Describe the properties of the scores, with the default parameters.
 
     >>> describe_properties(REGISTRY["Success"])[:3]
-    ['range 0 to 1', 'binary relevance: grades count only through `rel`', 'requires a ranking']
+    ['range 0 to 1', 'binary relevance: documents of grade `rel` or more are relevant', 'requires a ranking']
     """
     declared = entry.properties
     low = "-inf" if declared.low is None else f"{declared.low:g}"
@@ -277,18 +279,23 @@ def describe_properties(entry: Entry) -> list[str]:
     better = {True: "higher is better", False: "lower is better", None: "neither higher nor lower is better"}
     can_change = "cannot" if declared.ignores_unjudged_tail else "can"
     facts = [
-        "grades count" if declared.graded else _describe_binary(entry),
+        "the score depends on the grades" if declared.graded else _describe_binary(entry),
         "requires a ranking" if declared.needs_ranking else "requires no ranking: a set is enough",
         f"unjudged documents at the end of a ranking {can_change} change the score",
     ]
     if declared.reads_answers:
         facts = ["reads answers, not rankings", "missing verdicts are excluded; the score bounds account for them"]
-    return [f"range {low} to {high}", *facts, better[declared.higher_is_better], f"over topics: {entry.aggregate}"]
+    return [
+        f"range {low} to {high}",
+        *facts,
+        better[declared.higher_is_better],
+        f"aggregation over topics: {entry.aggregate}",
+    ]
 
 
 def _describe_binary(entry: Entry) -> str:
     if "rel" in {parameter.name for parameter in entry.parameters}:
-        return "binary relevance: grades count only through `rel`"
+        return "binary relevance: documents of grade `rel` or more are relevant"
     return "grades have no effect"
 
 

@@ -141,7 +141,7 @@ def integer(low: int, high: int = _LARGEST) -> ParameterType[int]:
 def real(low: float = -math.inf, high: float = math.inf) -> ParameterType[float]:
     """Accept finite numbers from ``low`` to ``high``."""
     ends = (f" {word} {end:g}" for word, end in (("from", low), ("to", high)) if math.isfinite(end))
-    values = f"number{''.join(ends)}"
+    values = f"number of at least {low:g}" if math.isfinite(low) and math.isinf(high) else f"number{''.join(ends)}"
 
     def convert(value: Any) -> float:
         number = _number(value)

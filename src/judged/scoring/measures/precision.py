@@ -35,7 +35,7 @@ _OF_SETS = Properties(
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="The share of useful results on the first page, if every rank has the same weight.",
+    use="You want to know the share of the first page that is relevant, if every rank has the same weight.",
     misleads="It cannot reach 1 if fewer than k documents are relevant, and ignores the order within the first k.",
     aliases={"Precision": {}, "prec": {}},
     properties=Properties(depends_on_missing=False, additive=True, better_first=True),
@@ -68,7 +68,7 @@ class P(RelevanceMeasure):
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="For results that have no order: a Boolean search, a filter, a candidate set.",
+    use="The results have no order: a Boolean search, a filter, or a candidate set.",
     misleads="It rewards a short result: one relevant document alone scores 1.",
     aliases={"set_P": {}},
     properties=replace(_OF_SETS, relative_to_ideal=False, depends_on_missing=False),
@@ -98,8 +98,10 @@ class SetP(RelevanceMeasure):
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="The share of the relevant documents that a first stage passes to the reranker or reader: R@100, R@1000.",
-    misleads="Only judged documents can be relevant: with a shallow pool, the recall of a new system is too low.",
+    use="You want to know the share of the relevant documents that a first stage passes to the reranker or reader:"
+    " R@100, R@1000.",
+    misleads="Only judged documents can be relevant: with a shallow pool, the measured recall of a new system is too"
+    " low.",
     aliases={"Recall": {}},
     properties=Properties(relative_to_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},
@@ -130,7 +132,7 @@ class R(RelevanceMeasure):
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="Whether a candidate set of any size contains the relevant documents.",
+    use="You want to know whether a candidate set of any size contains the relevant documents.",
     misleads="It rewards returning everything. Report the number of returned documents too.",
     aliases={"set_recall": {}},
     properties=Properties(needs_ranking=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True),
@@ -182,7 +184,7 @@ def _explained_f(measure: F | SetF, judged: Judged, precision: Floats, recall: F
 @measure(
     category="set at a cutoff",
     cite="van Rijsbergen 1979",
-    use="If the first page should be both precise and complete, and you need a single score.",
+    use="The first page should be precise and complete, and you need a single score.",
     misleads="It hides whether precision or recall is low. Report P@k and R@k too.",
     aliases={"F1": {"beta": 1}},
     properties=Properties(relative_to_ideal=True, additive=True, better_first=True),
@@ -217,8 +219,8 @@ class F(RelevanceMeasure):
 @measure(
     category="set",
     cite="van Rijsbergen 1979",
-    use="For Boolean results and document classifiers, which return a set and not a ranking.",
-    misleads="The weight in trec_eval's set_F is not squared: its set_F.4 is SetF(beta=2).",
+    use="A Boolean search or a document classifier returns a set, not a ranking.",
+    misleads="The weight in trec_eval's set_F is not squared: set_F.4 of trec_eval is SetF(beta=2).",
     aliases={"set_F": {}},
     properties=_OF_SETS,
     tools={"trec_eval": "set_F", "ir_measures": "SetF (its beta is not squared)"},
@@ -253,7 +255,8 @@ class SetF(RelevanceMeasure):
 @measure(
     category="set at a cutoff",
     cite="Soboroff 2006; trec_eval",
-    use="One good document is enough: known items, question answering, a RAG context that must contain the evidence.",
+    use="One relevant document is enough: known-item search, question answering, or a RAG context that must contain"
+    " the evidence.",
     misleads="The score is the same for one relevant document or ten, at any of the first k ranks.",
     aliases={"HitRate": {}, "hit_rate": {}, "Hit": {}},
     properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
@@ -285,14 +288,14 @@ FACTOR = Parameter(
     None,
     real(0),
     required=True,
-    values="number from 0, such as 0.5",
+    values="number of at least 0, such as 0.5",
 )
 
 
 @measure(
     category="ranked, binary",
     cite="Buckley and Voorhees 2005 (TREC book, ch. 3)",
-    use="A cutoff for each topic, if topics differ much in the number of relevant documents.",
+    use="Topics differ much in the number of relevant documents, so each topic needs a different cutoff.",
     misleads="The cutoff differs between topics, so the score does not describe a page that users see.",
     aliases={"r-precision": {}, "R-Prec": {}},
     properties=Properties(perfect=1.0, additive=True, better_first=True),
@@ -321,7 +324,7 @@ class Rprec(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="trec_eval",
-    use="To see whether a system favors precision (high at small factors) or recall (high at large factors).",
+    use="You want to see whether a system favors precision (high at small factors) or recall (high at large factors).",
     misleads="The cutoff is rounded to an integer by trec_eval's rule, which is unusual; see the definition.",
     aliases={"Rprec_mult": {}},
     properties=Properties(additive=True, better_first=True),
@@ -360,8 +363,9 @@ class RprecMult(RelevanceMeasure):
 @measure(
     category="set at a cutoff",
     cite="trec_eval; Thakur et al. 2021 (capped recall)",
-    use="To average topics with fewer and with more than k relevant documents: each topic can reach 1.",
-    misleads="Some papers call it capped recall, but it is precision if more than k documents are relevant.",
+    use="Some topics have fewer than k relevant documents and some have more, and every topic should be able to"
+    " reach 1.",
+    misleads="Some papers call this measure capped recall, but it equals P@k if at least k documents are relevant.",
     aliases={"relative_P": {}, "R_cap": {}, "RCap": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "relative_P_10", "BEIR": "R_cap@10"},
@@ -395,7 +399,7 @@ class RelP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="For results that have no order and differ in size: small results can reach 1 too.",
+    use="The results have no order and differ in size, and small results should also be able to reach 1.",
     misleads="One relevant document alone scores 1, and so does the entire collection.",
     aliases={"set_relative_P": {}},
     properties=_OF_SETS,

@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 
 _OVER_VALUES = ("all", "implied", "retrieved")
 OVER = Parameter(
-    "The preferences that count. `all`: all preferences. `implied`: preferences with at least one returned document"
+    "The preferences that the measure uses. `all`: all preferences. `implied`: preferences with at least one"
+    " returned document"
     " (documents that were not returned rank below returned documents). `retrieved`: preferences with two returned"
     " documents.",
     "all",
     choice(*_OVER_VALUES),
 )
 OF = Parameter(
-    "The preferences to count. `satisfied`: preferences that the ranking satisfies. `possible`: all preferences.",
+    "What the score counts. `satisfied`: preferences that the ranking satisfies. `possible`: all preferences.",
     "satisfied",
     choice("satisfied", "possible"),
 )
@@ -47,7 +48,8 @@ MEAN = Parameter(
     choice("preferences", "pairs", "users"),
 )
 BALANCED_OVER = Parameter(
-    "The preferences that count. `all`: all preferences. `retrieved`: preferences with two returned documents.",
+    "The preferences that the measure uses. `all`: all preferences. `retrieved`: preferences with two returned"
+    " documents.",
     "all",
     choice("all", "retrieved"),
 )
@@ -58,7 +60,7 @@ _MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="To check how many preferences other scores are based on, and how many are satisfied.",
+    use="You want to check how many preferences other scores are based on, and how many are satisfied.",
     misleads="A topic has many more preferences than documents, so a few large topics dominate the sum.",
     aliases={
         "prefs_num_prefs_ful": {},
@@ -100,7 +102,7 @@ class NumPrefs(Measure):
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="Assessors stated which of two documents is better, or grades are reliable only as an order.",
+    use="Assessors stated which of two documents is better, or only the order of the grades is reliable.",
     misleads="If users disagree, no ranking can reach 1. Pairs at the top and at the bottom have equal weight.",
     aliases={
         "prefs_simp": {},
@@ -170,9 +172,10 @@ class PrefShare(Measure):
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
-    use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
-    misleads="If any user has no relevant document, the topic scores 0, even if other users judged relevant documents,"
-    " as in trec_eval. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
+    use="Users judged many documents as not relevant, and preferences over these documents should not dominate the"
+    " score.",
+    misleads="As in trec_eval, the topic scores 0 if any user has no relevant document, even if other users have"
+    " relevant documents. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
     properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
@@ -398,8 +401,8 @@ class Bpref(Measure):
 @measure(
     category="incomplete judgments",
     cite="trec_eval; Robertson 2006 for the mean",
-    use="Use it like GMAP, but for incomplete judgments.",
-    misleads="A topic with a score of 0 counts as 0.00001, the floor of trec_eval, and lowers the mean considerably.",
+    use="You would use GMAP, but the judgments are incomplete.",
+    misleads="A topic with a score of 0 counts as 0.00001, as in trec_eval, and lowers the mean considerably.",
     aliases={"gm_bpref": {}},
     aggregate="geometric mean",
     properties=Properties(perfect=1.0, judged_better_first=True),

@@ -56,7 +56,7 @@ def _parse_max(value: Any) -> float | str:
 def _parse_persistence(value: Any) -> float:
     number = real(0, 1)(value)
     if number == 1:
-        raise ValueError("a number from 0, below 1: with p=1 the user never stops, and the factor 1 - p is 0")
+        raise ValueError("a number of at least 0 and below 1: with p=1 the user never stops, and the factor 1 - p is 0")
     return number
 
 
@@ -65,7 +65,7 @@ P = Parameter(
     None,
     _parse_persistence,
     required=True,
-    values="number from 0, below 1, such as 0.8",
+    values="number of at least 0 and below 1, such as 0.8",
 )
 P_RESIDUAL = Parameter(
     "The probability that a user who has read a document reads the next one.",
@@ -76,7 +76,7 @@ P_RESIDUAL = Parameter(
 )
 RBP_GAIN = Parameter(
     "The gain of a document. `binary`: 1 if the document is relevant. `graded`: the grade divided by `max`. A table"
-    " lists the gain of each grade, which is also divided by `max`.",
+    " lists the gain of each grade. These gains are also divided by `max`.",
     "binary",
     _parse_gain,
     values="binary, graded, or a table such as {1:1,2:3,3:10}",
@@ -99,8 +99,8 @@ def _reached(p: float, ranks: int) -> Floats:
     category="user model",
     cite="Moffat and Zobel 2008",
     use="Users may stop after every document. RBPResidual shows the uncertainty due to missing judgments.",
-    misleads="The default persistence differs between tools (.8, .85, .9), so p is required here."
-    " Tools scale graded gains in four different ways.",
+    misleads="The default persistence differs between tools (.8, .85, .9), so p has no default here. Tools also"
+    " differ in how they scale graded gains (four ways).",
     properties=Properties(depends_on_missing=False, relative_to_ideal=True, additive=True, better_first=True),
     tools={
         "trec_eval": "rbp (gain=graded, its scale of gains undefined; p is 0.9)",
@@ -143,7 +143,9 @@ class RBP(RelevanceMeasure):
         if self.gain == "binary" and self.max is not None:
             raise MeasureError(f"RBP: max={format_value(self.max)} requires graded gains. Fix: add gain=graded")
         if self.gain != "binary" and self.max is None:
-            raise MeasureError(f"RBP: gain={gain} needs max, the highest of the scale. Fix: add max=4, or max=topic")
+            raise MeasureError(
+                f"RBP: gain={gain} requires max, the highest gain of the scale. Fix: add max=4, or max=topic"
+            )
         if self.gain != "binary" and self.rel != REL.default:
             raise MeasureError(f"RBP: rel has no effect with gain={gain}. Fix: omit rel={format_value(self.rel)}")
 
@@ -204,7 +206,7 @@ class RBP(RelevanceMeasure):
 @measure(
     category="incomplete judgments",
     cite="Moffat and Zobel 2008; trec_eval 10",
-    use="Report it with RBP: the score under complete judgments is between RBP and RBP plus this residual.",
+    use="Report it with RBP: the RBP under complete judgments is between RBP and RBP plus this residual.",
     misleads="As in trec_eval 10, the residual is 0 if all returned documents are judged, although the documents below"
     " the end of the ranking are unknown too.",
     aliases={"rbp_resid": {"p": 0.9}},
@@ -310,9 +312,8 @@ CONTINUATION_FORMULA = "((x - 1) / x)^2"
 @measure(
     category="user model",
     cite="Moffat, Bailey, Scholer and Thomas 2015; cwl_eval",
-    use="Users have a goal of T useful documents, and stop earlier when they find them.",
-    misleads="T is the user's goal, not a cutoff. It must be known from the task, and it can change the order of"
-    " systems.",
+    use="Users have a goal of T useful documents, and stop earlier if they find useful documents early.",
+    misleads="T is the user's goal, not a cutoff. T must be known from the task, and can change the order of systems.",
     aliases={"INSTCWLMetric": {}},
     properties=EXPECTED,
     tools={"ir_measures": "INST(T=1.0,max_rel=3)", "cwl_eval": "INST-T=1"},
@@ -348,7 +349,7 @@ class INST(UserModel):
 @measure(
     category="user model",
     cite="Moffat, Scholer and Thomas 2012; cwl_eval",
-    use="A discount for users with a goal of T useful documents, independent of the gain so far.",
+    use="Users have a goal of T useful documents, but the discount should not depend on the gain so far.",
     misleads="Its weights decrease slowly, so much of the score depends on unjudged ranks. Report its residual too.",
     aliases={"INSQCWLMetric": {}},
     properties=FIXED,
@@ -427,7 +428,7 @@ class _WeightedExpectations(UserExpectations):
 @measure(
     category="user model",
     cite="Harman 1992; cwl_eval",
-    use="To compare AP with other user models, with graded gains and costs of documents.",
+    use="You want to compare AP with other user models, with graded gains and costs of documents.",
     misleads="It is not a user model: the weights depend on later ranks, do not sum to 1, and can increase with the"
     " rank, so ETU and ETC can be negative. For AP itself, use AP.",
     aliases={"TrAPCWLMetric": {}},

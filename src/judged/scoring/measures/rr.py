@@ -27,10 +27,10 @@ WHICH = Parameter(
 @measure(
     category="ranked, binary",
     cite="Voorhees 1999 (TREC-8 question answering)",
-    use="Users want one answer and stop there: navigation, known items, questions.",
-    misleads="Only the first relevant document counts; all other relevant documents have no effect. RR decreases by"
-    " 0.5 if this document moves from rank 1 to 2, and also if the only relevant document at rank 2 is no longer"
-    " returned.",
+    use="Users want one answer and stop at this answer: navigational queries, known-item search, question answering.",
+    misleads="Only the first relevant document counts; all other relevant documents have no effect. RR decreases"
+    " from 1 to 0.5 if this document moves from rank 1 to rank 2. RR also decreases by 0.5, from 0.5 to 0, if the"
+    " only returned relevant document is at rank 2 and is then no longer returned.",
     aliases={"MRR": {}, "recip_rank": {}},
     properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},
@@ -86,7 +86,8 @@ class RR(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Robertson 2012 (On smoothing average precision)",
-    use="AP on the unbounded scale of log odds, so that easy topics do not dominate the mean.",
+    use="You would use AP, but easy topics should not dominate the mean. This measure converts AP to the unbounded"
+    " scale of log odds.",
     misleads="It is not a share: an empty ranking scores -ln(1 + R), which decreases with the number of relevant"
     " documents, and a score of 0 corresponds to an AP of one half.",
     properties=Properties(low=None, high=None, better_first=True),
@@ -132,8 +133,10 @@ N = Parameter("Number of documents in the collection. Needed only if d is not 0.
 @measure(
     category="set",
     cite="Lewis 1995 (TREC-4 filtering); trec_eval",
-    use="Filtering: the user sees everything that is returned, and every document has a benefit or a cost.",
-    misleads="It has no common scale: topics with many relevant documents, and long results, dominate the mean.",
+    use="The system is a filter: the user sees everything that is returned, and every document has a benefit or a"
+    " cost.",
+    misleads="It has no common scale: topics with many relevant documents, or with many returned documents, dominate"
+    " the mean.",
     properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False, additive=True),
     tools={"trec_eval": "utility"},
 )

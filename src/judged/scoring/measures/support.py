@@ -24,7 +24,7 @@ UNCITED = Parameter("Whether sentences without a citation count as not supported
 @measure(
     category="answers",
     cite="Thakur et al. 2025 (support evaluation of TREC RAG 2024, arXiv 2504.15205)",
-    use="Whether the documents that an answer cites support the sentences that cite them.",
+    use="You want to know whether the documents that an answer cites support the sentences that cite them.",
     misleads="An answer whose only citation is correct scores 1, even if its other sentences have no support.",
     properties=OF_ANSWERS,
 )
@@ -56,7 +56,7 @@ class SupportP(AnswerMeasure):
 @measure(
     category="answers",
     cite="Thakur et al. 2025 (support evaluation of TREC RAG 2024, arXiv 2504.15205)",
-    use="The share of an answer that a reader can verify by its citations.",
+    use="You want to know the share of an answer that a reader can verify by its citations.",
     misleads="A sentence that needs no citation, such as a heading, counts as unsupported.",
     properties=OF_ANSWERS,
 )
@@ -91,7 +91,7 @@ class SupportR(AnswerMeasure):
 @measure(
     category="answers",
     cite="Mayfield et al. 2024 (ARGUE); Walden et al. 2025 (Auto-ARGUE, arXiv 2509.26184)",
-    use="If one citation without support makes a sentence unacceptable, as in reports.",
+    use="One citation without support makes a sentence unacceptable, as in reports.",
     misleads="Fewer citations can raise the score: each additional citation can lower the score of its sentence.",
     properties=OF_ANSWERS,
 )
@@ -124,7 +124,7 @@ class SentencePrecision(AnswerMeasure):
 @measure(
     category="answers",
     cite="Walden et al. 2025 (Auto-ARGUE, arXiv 2509.26184)",
-    use="A single score for reports that should contain the important facts and cite evidence for them.",
+    use="Reports should contain the important facts and cite evidence for these facts, and you need a single score.",
     misleads="It hides whether facts or evidence are missing. Report SentencePrecision and NuggetRecall too.",
     properties=OF_ANSWERS,
     aliases={"ArgueF1": {}},
@@ -161,7 +161,7 @@ class ArgueF(AnswerMeasure):
 @measure(
     category="answers",
     cite="Es et al. 2024 (ragas, faithfulness)",
-    use="Whether the generator uses only its context, with or without citations.",
+    use="You want to know whether the generator uses only its context, with or without citations.",
     misleads="Sentences copied from a useless context are grounded. The score does not show whether the answer is"
     " useful.",
     properties=OF_ANSWERS,
@@ -192,8 +192,9 @@ class Groundedness(AnswerMeasure):
 @measure(
     category="answers",
     cite="Thakur et al. 2025, for the verdicts",
-    use="The worst kind of error: a citation or the context contradicts the answer.",
-    misleads="The score is also low if no sentence is supported. Report Groundedness too.",
+    use="You want to know whether citations or the context contradict the answer, which is the worst kind of error.",
+    misleads="A low score does not show that sentences are supported: the score is also low if no sentence is"
+    " supported. Report Groundedness too.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class ContradictionRate(AnswerMeasure):

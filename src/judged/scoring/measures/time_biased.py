@@ -40,7 +40,8 @@ DOCUMENT = Parameter("Seconds to read a document, in addition to the seconds for
 @measure(
     category="facts about documents",
     cite="Smucker and Clarke 2012",
-    use="Effort matters and documents differ in length. Ranks are converted to seconds, as measured in a user study.",
+    use="The effort of users matters, and documents differ in length. Ranks are converted to seconds, with times"
+    " from a user study.",
     misleads="Its constants come from one study of newspaper search in 2012, and length must be counted in words, as in"
     " that study. In the paper, documents that were read before take no time; here every document is new.",
     properties=Properties(high=None, monotone=False, depends_on_missing=False),
@@ -113,7 +114,8 @@ MAX_LENGTH = Parameter(
     category="facts about documents",
     cite="Sakai and Dou 2013",
     use="Users read texts of different lengths one after the other: snippets, summaries, answers, documents.",
-    misleads="L determines the score: it is 132000 characters in the paper and 1000 in cwl_eval. Gains are not"
+    misleads="The score depends strongly on L, which is 132000 characters in the paper and 1000 in cwl_eval. Gains"
+    " are not"
     " normalized, so scores are comparable only on the same scale of grades.",
     aliases={"U-measure": {}},
     properties=Properties(high=None, graded=True, depends_on_missing=False),
@@ -149,6 +151,6 @@ class UMeasure(Measure):
         decay = np.maximum(0.0, 1.0 - end / self.L)
         if judged.calculation is not None:
             TopRanks.down_to(judged, counted).column("length", length)
-        judged.column("end", end, "sum of length to this rank", where=counted)
+        judged.column("end", end, "sum of length down to this rank", where=counted)
         judged.column("decay", decay, f"max(0, 1 - end / {format_value(self.L)})", where=counted, end=end)
         return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)

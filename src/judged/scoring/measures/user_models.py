@@ -21,7 +21,10 @@ TARGET_GAIN = Parameter(
     "The total gain at which the user stops, measured in documents of the highest grade.", 1.0, real(0)
 )
 BUDGET = Parameter(
-    "The cost at which the user stops: the number of documents, if each costs 1.", None, integer(1), required=True
+    "The cost at which the user stops: the number of documents, if each document costs 1.",
+    None,
+    integer(1),
+    required=True,
 )
 BENEFIT_STEP = Parameter(
     "How much a good document raises, and a bad document lowers, the gain at which the user stops.", 1.0, real(0)
@@ -35,7 +38,7 @@ MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, 
 @measure(
     category="user model",
     cite=_BPM_CITE,
-    use="Users want a certain gain and accept a certain cost, and stop when they reach either.",
+    use="Users want a certain gain and accept a certain cost, and stop when they reach this gain or this cost.",
     misleads="It is a step function: a small change of the gain can change the rank at which the user stops.",
     aliases={"BPM-Static": {}, "BPMCWLMetric": {}},
     properties=ADAPTIVE,
@@ -75,7 +78,7 @@ class BPM(UserModel):
 @measure(
     category="user model",
     cite=_BPM_CITE,
-    use="Use it like BPM, but for users who want more gain, and accept more cost, if results are good.",
+    use="You would use BPM, but users want more gain, and accept more cost, if results are good.",
     misleads="It has five parameters, each of which changes the score, and a good document near the top can lower the"
     " score.",
     aliases={"BPM-Dynamic": {"hc": 0}, "BPMDCWLMetric": {"hc": 0}},
@@ -141,14 +144,18 @@ class BPMD(UserModel):
 
 HALFLIFE = Parameter("The cost after which half of the users have stopped.", 224.0, real(1e-6), values="number above 0")
 MAX_READ = Parameter(
-    "The cost at which the last user stops, in the unit of the costs.", 1000.0, real(1e-6), values="number above 0"
+    "The cost at which the last user stops, in the same unit as the costs of documents.",
+    1000.0,
+    real(1e-6),
+    values="number above 0",
 )
 
 
 @measure(
     category="user model",
     cite="Smucker and Clarke 2012, in the form of cwl_eval",
-    use="To compare the users of time-biased gain with other user models: use each document's time as its cost.",
+    use="You want to compare the users of time-biased gain with other user models: use each document's time as its"
+    " cost.",
     misleads="It is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without costs=column"
     " it is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
@@ -185,7 +192,7 @@ class CwlTBG(UserModel):
 @measure(
     category="user model",
     cite="Sakai and Dou 2013, in the form of cwl_eval",
-    use="To compare the readers of U-measure with other user models: use each document's length as its cost.",
+    use="You want to compare the readers of U-measure with other user models: use each document's length as its cost.",
     misleads="It is not U-measure: the weight of a document depends on the position where it starts, not where it ends,"
     " and the weights are normalized to sum to 1.",
     aliases={"UMeasureCWLMetric": {}},
@@ -219,7 +226,7 @@ class CwlU(UserModel):
 
 
 _IFT_CITE = "Azzopardi, Thomas and Craswell 2018; cwl_eval"
-_MISLEADS = "Its parameters are fitted to a population of users. Without a fit, they are a guess, and"
+_MISLEADS = "Its parameters are fitted to a population of users. Without a fit to your users, they are a guess, and"
 _MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
 GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)

@@ -178,8 +178,8 @@ _PARAMETER_SYNTAX: dict[str, str] = {
     **dict.fromkeys(("P", "recall", "ndcg_cut", "map_cut", "relative_P", "success", "P_avgjg", "unj"), _CUTOFFS),
     **dict.fromkeys(("G", "dcg", "ideal_dcg", "ndcg", "ndcg_rel", "Rndcg"), _GAINS),
     **dict.fromkeys(("Rprec_mult", "Rprec_mult_avgjg"), "multiples of the number of relevant documents: {}.0.5,1"),
-    "iprec_at_recall": "recall points, one line for each: {}.0.1,0.5",
-    "11pt_avg": "recall points, averaged: {}.0.25,0.5,0.75",
+    "iprec_at_recall": "recall levels, with one line for each level: {}.0.1,0.5",
+    "11pt_avg": "recall levels to average: {}.0.25,0.5,0.75",
     "relstring": "number of documents: {}.20",
     "utility": "4 coefficients, for returned relevant, returned nonrelevant, missed relevant, and other documents:"
     " {}.1,-1,0,0",

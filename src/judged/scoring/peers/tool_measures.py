@@ -74,7 +74,9 @@ class Tool:
 
 
 _TREC_EVAL = {
-    "nDCG@k": Alias("ndcg_cut.{k}", note="nDCG with a cutoff accepts no gains, and -l has no effect on it"),
+    "nDCG@k": Alias(
+        "ndcg_cut.{k}", note="nDCG with a cutoff does not accept gains, and the option -l does not change nDCG"
+    ),
     "nDCG": Alias("ndcg", note="the ideal contains all judged documents, without a cutoff"),
     "AP": Alias("map"),
     "AP@k": Alias("map_cut.{k}", note="divided by the number of all relevant documents, not by k"),
@@ -83,7 +85,7 @@ _TREC_EVAL = {
     "R@k": Alias("recall.{k}"),
     "RelP@k": Alias("relative_P.{k}"),
     "RR": Alias("recip_rank"),
-    "RR@k": Alias("recip_rank", note="it has no cutoff"),
+    "RR@k": Alias("recip_rank", note="the score of the tool has no cutoff"),
     "Success@k": Alias("success.{k}"),
     "Rprec": Alias("Rprec"),
     "Bpref": Alias("bpref"),
@@ -113,10 +115,10 @@ _TREC_EVAL_10 = {
     "RBP": Alias(
         "rbp",
         "RBP(p=0.9,gain=graded,max=topic)",
-        "the default persistence is 0.9, and gains are divided by the highest gain of the topic (as intended: the code"
-        " uses an uninitialized variable)",
+        "the default persistence is 0.9, and gains are divided by the highest gain of the topic (the intention of"
+        " the code, which uses an uninitialized variable)",
     ),
-    "Judged@k": Alias("unj.{k}", note="the share of the k ranks that is not judged"),
+    "Judged@k": Alias("unj.{k}", note="the share of the first k ranks without a judged document"),
     "Unjudged@k": Alias("unj.{k}"),
 }
 
@@ -161,8 +163,8 @@ TOOLS: dict[str, Tool] = {
             "msmarco_passage_eval.py",
             "msmarco",
             {
-                "RR": Alias("MRR @10", note="it stops at rank 10"),
-                "RR@k": Alias("MRR @10", note="it always stops at rank 10"),
+                "RR": Alias("MRR @10", note="the tool uses only the first 10 ranks"),
+                "RR@k": Alias("MRR @10", note="the tool always uses the first 10 ranks"),
             },
         ),
         Tool(
@@ -198,13 +200,13 @@ TOOLS: dict[str, Tool] = {
                 "RR": Alias("mrr"),
                 "RR@k": Alias("mrr@{k}"),
                 "Rprec": Alias("r-precision"),
-                "Bpref": Alias("bpref", note="0/0 if no document is judged not relevant"),
+                "Bpref": Alias("bpref", note="undefined (0/0) if no document is judged not relevant"),
                 "Success@k": Alias("hit_rate@{k}"),
                 "SetP": Alias("precision"),
                 "SetR": Alias("recall"),
                 "SetF": Alias("f1", note="F1 of all returned documents"),
                 "F@k": Alias("f1@{k}"),
-                "RBP": Alias("rbp.80", note="the persistence is required (here 0.8), and grades are not scaled"),
+                "RBP": Alias("rbp.80", note="the persistence is required (here: 0.8), and grades are not scaled"),
             },
             has_rel_option=True,
             unmodeled_ties=("*",),
@@ -277,19 +279,23 @@ TOOLS: dict[str, Tool] = {
                     " reproduced here",
                 ),
                 "AP": Alias(
-                    "retrieval_average_precision", "AP(norm=returned)", "divided by the relevant documents returned"
+                    "retrieval_average_precision",
+                    "AP(norm=returned)",
+                    "divided by the number of relevant documents returned",
                 ),
                 "AP@k": Alias(
                     "retrieval_average_precision(top_k={k})",
                     "AP(norm=returned)@{k}",
-                    "divided by the relevant documents among the first k",
+                    "divided by the number of relevant documents among the first k",
                 ),
                 "P@k": Alias("retrieval_precision(top_k={k})", "P@{k}"),
-                "R@k": Alias("retrieval_recall(top_k={k})", "R@{k}", "divided by the relevant documents returned"),
+                "R@k": Alias(
+                    "retrieval_recall(top_k={k})", "R@{k}", "divided by the number of relevant documents returned"
+                ),
                 "Success@k": Alias("retrieval_hit_rate(top_k={k})", "Success@{k}"),
                 "RR": Alias("retrieval_reciprocal_rank", "RR"),
                 "RR@k": Alias("retrieval_reciprocal_rank(top_k={k})", "RR@{k}"),
-                "Rprec": Alias("retrieval_r_precision", "Rprec", "R counts the relevant documents returned"),
+                "Rprec": Alias("retrieval_r_precision", "Rprec", "R is the number of relevant documents returned"),
             },
             returned_only=True,
             positive_only=("AP", "AP@k", "P@k", "R@k", "RR", "RR@k"),
@@ -306,7 +312,7 @@ TOOLS: dict[str, Tool] = {
                 "nDCG@k": Alias(
                     "NDCG-k@{k}", "SDCG(max={highest})@{k}", "the ideal is k documents of the highest grade"
                 ),
-                "AP": Alias("AP", "AP(norm=returned)", "divided by the relevant documents returned"),
+                "AP": Alias("AP", "AP(norm=returned)", "divided by the number of relevant documents returned"),
             },
         ),
         Tool(

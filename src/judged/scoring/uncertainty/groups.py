@@ -152,7 +152,7 @@ def tied_lists(judged: Judged, measure: Measure, depth: int | None) -> tuple[Flo
     judged = replace(judged, calculation=None)
     check_depth(judged)
     if depth is not None and not judged.ranked:
-        problem = f"depth={depth} requires scores, but this run has none"
+        problem = f"depth={depth} requires scores, but this run has no scores"
         raise InputError(problem, fix="leave out depth", path=judged.run.where)
     depth = depth if judged.ranking.depth is None else min(judged.ranking.depth, depth or NO_LIMIT)
     # A copy without cached properties shows below whether the measure reads the returned documents.

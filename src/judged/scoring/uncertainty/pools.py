@@ -220,7 +220,7 @@ def _groups(lists: Mapping[str, Judged], groups: Mapping[str, str]) -> dict[str,
             )
     group_of = {name: groups.get(name, name) for name in lists}
     if len(set(group_of.values())) < _MIN_RUNS:
-        raise InputError("at least two runs, or groups, are required", fix="add the other runs of the pool")
+        raise InputError("at least two runs or groups of runs are required", fix="add the other runs of the pool")
     return group_of
 
 

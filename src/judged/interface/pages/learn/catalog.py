@@ -122,7 +122,7 @@ def common_measures_table() -> Table:
         Column("judgments", [("binary", "graded")[entry.properties.graded] for entry in entries], TEXT, "Judgments"),
         Column("order", [len(scores) > 1 for scores in orders], YES_NO, "Depends on the order"),
         Column("normalized", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Maximum is 1"),
-        Column("use", [entry.use for entry in entries], TEXT, "Best for"),
+        Column("use", [entry.use for entry in entries], TEXT, "When to use it"),
     )
     return Table("common_measures", columns, "Common measures")
 

@@ -189,8 +189,8 @@ RUN may be - for standard input; both may be compressed.
   -R, --Rel_info_format FORMAT         format of QRELS: qrels, qrels_jg, prefs, qrels_prefs
   -T, --Results_format FORMAT          format of RUN: trec_results
   -Z, --Zscore FILE                    print z-scores, with the means and deviations in FILE
-      --dialect NAME                   trec_eval-10 (default) or trec_eval-9
-  -o                                   no effect
+      --dialect NAME                   version to reproduce: trec_eval-10 (default) or trec_eval-9
+  -o                                   accepted, without effect
 
 Exit codes: 0 success; 1 invalid options or unknown measure; 2 unreadable file or invalid parameters; 4 duplicate
 document in a topic, topic missing from RUN without -c, measure that cannot be computed from the format of QRELS, or
@@ -201,8 +201,9 @@ _QRELS_HELP = {
     "grade means that the document was not judged.",
     "qrels_jg": "Lines of QRELS: topic, user, document, grade. Measures are computed for each user and averaged.",
     "prefs": "Lines of QRELS: topic, user, group, document, level. Within a group, a user prefers documents of a\n"
-    "higher level to documents of a lower level. The preferences of a user are transitive over groups.",
-    "qrels_prefs": "Lines of QRELS: topic, user, document, level. A user prefers a higher level to a lower one.",
+    "higher level to documents of a lower level. The preferences of a user are transitive across groups.",
+    "qrels_prefs": "Lines of QRELS: topic, user, document, level. A user prefers documents of a higher level to"
+    " documents of a lower level.",
 }
 _RUN_HELP = """\
 Lines of RUN: topic, an ignored field, document, rank (ignored), score, tag; further fields are ignored. Documents
