@@ -224,7 +224,7 @@ def describe_least_p(difference: Difference, family: int, choices: Choices, *, a
     corrected = exception = ""
     if least <= choices.alpha * (1 + ROUNDING):  # significant before the correction, not after it
         correction = correction_name(choices.correction)
-        corrected = f", or below {min(least * family, 1.0):.2g} after {correction} for {family} comparisons"
+        corrected = f", or below {min(least * family, 1.0):.2g} after {correction} correction for {family} comparisons"
         is_strict = choices.correction == "bonferroni" or (all_pairs and choices.correction == "holm")
         exception = "" if is_strict else ", unless other comparisons are significant"
     differing = f"differences on only {difference.differing} of " if difference.differing < difference.n else ""
@@ -241,6 +241,7 @@ def _resamples_note(measures: Sequence[MeasureComparison], choices: Choices) -> 
     if is_sampled and is_divided and not choices.is_joint_test and least > choices.alpha:
         text = (
             f"with {choices.resamples} resamples and {family} comparisons, p cannot be below {least:.2g} after"
-            f" {correction_name(choices.correction)}; use at least {math.ceil(family / choices.alpha)} resamples"
+            f" {correction_name(choices.correction)} correction; use at least {math.ceil(family / choices.alpha)}"
+            f" resamples"
         )
         yield Note("too-few-resamples", text)

@@ -100,8 +100,8 @@ def orders(scores: Scores, other: Scores | None = None) -> SystemOrders:
     """
     names = [name for name in scores.run_names if other is None or name in other.run_names]
     if len(names) < _MIN_SYSTEMS:
-        problem = f"at least {_MIN_SYSTEMS} shared runs are required, got {len(names)}"
-        raise InputError(problem, fix="add runs to both results")
+        problem = f"at least {_MIN_SYSTEMS} runs{' in both results' if other else ''} are required, got {len(names)}"
+        raise InputError(problem, fix="add runs to both results" if other else "add runs")
     columns = _columns(scores, names)
     other_columns = columns if other is None else _columns(other, names)
     pairs = itertools.combinations(columns, 2) if other is None else itertools.product(columns, other_columns)

@@ -318,7 +318,11 @@ class Pair:
         if self.shown_interval is None:
             return text
         low, high = (decimal(limit, 3) for limit in self.shown_interval)
-        disagreement = "" if self.interval_agrees else ", computed by another method than p; significance depends on p"
+        disagreement = (
+            ""
+            if self.interval_agrees
+            else "; the CI and p use different methods and disagree, and p decides significance"
+        )
         interval = "CI" if self.result.posterior is None else "credible interval"
         return f"{text} ({format_level(self.result.level)} {interval} [{low}, {high}]{disagreement})"
 
@@ -446,9 +450,7 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
     if choices.correction in {"bh", "by"}:
         return f"{levels_text} CIs: {nominal} of the CIs that exclude 0 are expected to contain the true difference"
     narrower = f"; lower levels are from later steps of the {correction_name(choices.correction)} procedure"
-    simultaneous = (
-        f"{levels_text} CIs: all {family} contain the true differences simultaneously in {nominal} of samples"
-    )
+    simultaneous = f"{levels_text} CIs: in {nominal} of samples, all {family} CIs contain the true difference"
     return simultaneous + (narrower if levels[1:] else "")
 
 

@@ -167,11 +167,11 @@ def describe_slice_changes(changes: Iterable[TestedChange], tests: int) -> Itera
     if significant:
         listing = "; ".join([*significant[:_MAX_CHANGES], *more])
         yield (
-            f"has significant changes by slice (Holm over {tests} tests): {listing}; no"
+            f"has significant changes by slice (p corrected by Holm for {tests} tests): {listing}; no"
             " significant change in other slices."
         )
     elif tested:
-        yield f"has no significant change in any slice (Holm over {tests} tests)."
+        yield f"has no significant change in any slice (p corrected by Holm for {tests} tests)."
 
 
 def regraded_runs_table(

@@ -400,8 +400,8 @@ class Matrix(AnswerOfScores):
         judged = ""
         if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
             judged = (
-                f"; {percent(point.judged)} of its top 10 documents are judged, so recall may"
-                " be low because of missing judgments"
+                f"; only {percent(point.judged)} of the top 10 documents are judged, so recall may be low because"
+                f" judgments are missing"
             )
         return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
 

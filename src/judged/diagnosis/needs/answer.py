@@ -171,8 +171,8 @@ class Needs(ReadOnly, AnswerOfScores):
         legend = (
             "mean: mean over wordings, then over needs; worst wording, best: mean over needs of the score of the"
             " worst or best wording; sd: standard deviation between wordings; consistency: share of the variance"
-            " that is between needs (1: no effect of the"
-            f" wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
+            f" that is between needs (1: the wording has no"
+            f" effect){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
         return [*tables[:-1], replace(tables[-1], note=legend)]
 
@@ -242,7 +242,7 @@ class Needs(ReadOnly, AnswerOfScores):
         selection = (
             ""
             if len(order) == len(self.needs)
-            else f" (the {len(order)} of {len(self.needs)} needs with the largest range)"
+            else f" (the {len(order)} of {len(self.needs)} information needs with the largest range)"
         )
         return Chart(
             name="needs",
@@ -270,7 +270,10 @@ class Needs(ReadOnly, AnswerOfScores):
             counted(len(self.needs), "information need"),
             counted(sum(map(len, self.query_ids)), "query", "queries"),
         )
-        rule = "each need counts once, and CIs and tests are over needs, because wordings of a need are not independent"
+        rule = (
+            "CIs and tests treat all wordings of an information need as one unit, because the wordings are not"
+            " independent"
+        )
         sentences = [f"{needs}, worded by {queries}: {rule}."]
         sentences += [self._run_sentences(row) for row in self._summaries_by_mean()[:_MAX_LINES]]
         if self.comparison is not None:

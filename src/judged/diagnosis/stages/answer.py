@@ -443,9 +443,10 @@ class Stages(Answer):
         opposite = overall[0].result.difference * overall[-1].result.difference < 0
         if opposite and any(change.significant for change in overall):
             yield (
-                "The loss by candidates and the loss by ranking changed in opposite directions. If fewer relevant"
-                " documents are candidates, fewer can be ranked low. Therefore, a change of the loss by ranking"
-                " does not necessarily show a better or worse ranker."
+                "The loss from relevant documents missing in the candidates and the loss from the order of the"
+                " candidates changed in opposite directions. If fewer relevant documents are candidates, fewer can be"
+                " ranked low. Therefore, a change of the loss from the order does not necessarily show a better or"
+                " worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
         for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):

@@ -214,7 +214,8 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     "--sd",
     type=float,
     metavar="S",
-    help="Standard deviation of the differences over topics, instead of QRELS and RUNs.",
+    help="Standard deviation over topics of the differences between two systems. Use this option instead of QRELS and"
+    " RUNs.",
 )
 @click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared(*TOPIC_OPTIONS)
@@ -274,15 +275,16 @@ def power_command(
     "--rel",
     multiple=True,
     metavar="[NAME=]N",
-    help="Lowest relevant grade, for all judges or for the judge NAME. Relevant grades become 1, others 0. Can be"
+    help="Lowest grade that counts as relevant, for all judges or for the judge NAME. Relevant grades become 1, and"
+    " lower grades become 0. Can be"
     " repeated.",
 )
 @shared("scale")
 @click.option(
     "--own",
     is_flag=True,
-    help="Score runs with all judgments of each judge. Otherwise, two judges are compared by the documents that both"
-    " judged.",
+    help="Score runs with all judgments of each judge. By default, the scores of two judges use only documents that"
+    " both judged.",
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()
@@ -372,8 +374,9 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="Contribution of a run to documents that it does not contain. skip: none; last: as for the rank after its last"
-    " document, or for its lowest score; share: as for the mean of all ranks after its last document."
+    help="Score that a run adds to a document that the run does not contain. skip: no score; last: as for the rank"
+    " after the run's last document, or for the run's lowest score; share: as for the mean of all ranks after the"
+    " run's last document."
     "  [default: share for borda, last for z-scores, otherwise skip]",
 )
 @shared("depth", "order")
