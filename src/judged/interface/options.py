@@ -102,7 +102,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         help=f"Measure. Can be repeated.  [default: {', '.join(TESTED_MEASURES)}]",
     ),
     "dialect": _option(
-        "--dialect", type=Choice(DIALECTS), help="Dialect: use the rules and the measure names of this tool."
+        "--dialect", type=Choice(DIALECTS), help="Evaluation tool whose rules and measure names are used."
     ),
     "topics": _option(
         "--topics",
@@ -123,13 +123,14 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "ties_or_bounds": _option(
         "--ties",
         type=Choice(_TIE_POLICY, "expected", "bounds"),
-        help=_TIES.format("; bounds: the lowest and highest score over these orders are shown"),
+        help=_TIES.format("; bounds: the lowest and highest score over all orders of tied documents are shown"),
     ),
     "exclude_self": _option(
         "--exclude-self",
         is_flag=True,
         default=None,
-        help="Remove returned documents whose ID equals the topic ID.  [default: with --dialect, the rule of the tool]",
+        help="Remove returned documents whose ID equals the topic ID.  [default: documents are kept; with --dialect,"
+        " the rule of the tool]",
     ),
     "documents": _option(
         "--documents",
@@ -147,8 +148,8 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         type=Choice("judged.stats.interval:IntervalName"),
         default="adjusted",
         show_default=True,
-        help="Method of confidence intervals over topics: Student's t adjusted for skewness and the"
-        " bounds of the measure, Student's t, or the bootstrap.",
+        help="Method of confidence intervals of means over topics. adjusted: Student's t, adjusted for skewness and"
+        " the bounds of the measure; t: Student's t; bootstrap: the bootstrap; none: no intervals.",
     ),
     "confidence": _option(
         "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
@@ -214,7 +215,11 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         metavar="FILE",
         help="Titles and texts of documents: a JSONL, CSV, Parquet, or TREC file, or a folder.",
     ),
-    "queries": _option("--queries", metavar="FILE", help="Query texts, with optional attributes in other columns."),
+    "queries": _option(
+        "--queries",
+        metavar="FILE",
+        help="File of query texts. Other columns of the file can contain attributes of the queries.",
+    ),
     "by": _option(
         "--by",
         multiple=True,

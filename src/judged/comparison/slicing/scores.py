@@ -205,7 +205,7 @@ class SlicedScores(PartScores[SliceEstimate]):
                 ),
             )
         if self.tests and not significant:
-            tests = "one test" if self.tests == 1 else f"{self.tests} tests, Holm"
+            tests = "one test" if self.tests == 1 else f"{self.tests} tests, p corrected by Holm"
             yield (
                 None,
                 (

@@ -169,8 +169,9 @@ class Needs(ReadOnly, AnswerOfScores):
             tables.append(Table(name, (replace(run, title=name), *others), only="people"))
         similarity_legend = f"; overlap, RBO: similarity of the top {self.cutoff} documents of two wordings"
         legend = (
-            "mean: mean over wordings, then over needs; worst wording, best: mean over needs of the score of the"
-            " worst or best wording; sd: standard deviation between wordings; consistency: share of the variance"
+            "mean: mean over wordings, then over needs; worst wording, best: score of the worst or best wording of"
+            " each need, averaged over needs; sd: standard deviation between wordings; consistency: share of the"
+            " variance"
             f" that is between needs (1: the wording has no"
             f" effect){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
@@ -307,7 +308,7 @@ def _pair_sentence(pair: Pair) -> str:
     if pair.better is not None:
         verdict = describe_winner(test.test, pair.better, pair.other(pair.better), pair.measure)
     difference = _format_with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
-    correction = f" after {correction_name(test.correction)}" if test.correction not in {"", "none"} else ""
+    correction = f" after {correction_name(test.correction)} correction" if test.correction not in {"", "none"} else ""
     p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{correction}"
     sentence = f"{verdict}: {pair.second} - {pair.first} = {difference} over {counted(test.n, 'need')}{p}."
     if pair.insufficiency:

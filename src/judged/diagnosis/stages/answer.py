@@ -413,9 +413,8 @@ class Stages(Answer):
         if non_candidate_share >= _MAX_NON_CANDIDATES:
             yield (
                 f"{name} is not a ranking of these candidates: {percent(non_candidate_share)} of its documents are not"
-                f" in the top {cutoff} of {self.trace.candidates}. Therefore, the losses by"
-                " candidates and by ranking do"
-                " not add up to its loss."
+                f" in the top {cutoff} of {self.trace.candidates}. Therefore, the candidate loss and the ranking loss"
+                f" do not add up to the loss of {name}."
             )
         yield self.headline
         ranking = overall.losses[-1]
@@ -443,9 +442,9 @@ class Stages(Answer):
         opposite = overall[0].result.difference * overall[-1].result.difference < 0
         if opposite and any(change.significant for change in overall):
             yield (
-                "The loss from relevant documents missing in the candidates and the loss from the order of the"
-                " candidates changed in opposite directions. If fewer relevant documents are candidates, fewer can be"
-                " ranked low. Therefore, a change of the loss from the order does not necessarily show a better or"
+                "The candidate loss (relevant documents that are not candidates) and the ranking loss (order of the"
+                " candidates) changed in opposite directions. If fewer relevant documents are candidates, fewer can be"
+                " ranked low. Therefore, a change of the ranking loss does not necessarily show a better or"
                 " worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]

@@ -46,7 +46,8 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="Baseline run: each other run is compared with this run.  [default: compare all pairs]",
+    help="Baseline run: each other run is compared with this run.  [default: no baseline; all pairs of runs are"
+    " compared]",
 )
 @shared("measures")
 @click.option(
@@ -62,7 +63,8 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     type=Choice("judged.comparison.choices:Family"),
     default="measure",
     show_default=True,
-    help="Tests that are corrected together. measure: all pairs by one measure; all: all pairs by all measures.",
+    help="Tests whose p-values are corrected together. measure: the tests of all pairs by one measure; all: the tests"
+    " of all pairs by all measures.",
 )
 @shared("alpha", "resamples", "seed")
 @click.option(
@@ -153,7 +155,7 @@ def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
         if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
             raise InputError(
                 f"--{unused} cannot be combined with several collections",
-                fix="omit it, or compare each collection separately",
+                fix="omit the option, or compare each collection separately",
             )
         options.pop(unused, None)
     return options
@@ -352,7 +354,8 @@ _FILE = click.Path(path_type=Path)
     type=Choice("judged.comparison.fusion.fuse:Algorithm"),
     default="rrf",
     show_default=True,
-    help="Fusion algorithm: reciprocal rank fusion; CombSUM, CombMNZ, or CombMAX of normalized scores; or Borda count.",
+    help="Fusion algorithm. rrf: reciprocal rank fusion; sum, mnz, max: CombSUM, CombMNZ, CombMAX of normalized"
+    " scores; borda: Borda count.",
 )
 @click.option(
     "--weight",
@@ -362,14 +365,19 @@ _FILE = click.Path(path_type=Path)
     help="Weight of a run. Can be repeated.  [default: 1 for each run]",
 )
 @click.option(
-    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="Constant added to each rank. Only for rrf."
+    "--rrf-k",
+    type=float,
+    default=60,
+    show_default=True,
+    metavar="K",
+    help="Constant that is added to each rank. Used only by the algorithm rrf.",
 )
 @click.option(
     "--normalize",
     type=Choice("judged.comparison.fusion.fuse:Normalization"),
     default="min-max",
     show_default=True,
-    help="Normalization of the scores of each run. Only for sum, mnz, and max.",
+    help="Normalization of the scores of each run. Used only by the algorithms sum, mnz, and max.",
 )
 @click.option(
     "--missing",

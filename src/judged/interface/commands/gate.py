@@ -68,7 +68,7 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
         click.option(
             "--strict/--not-strict",
             default=None,
-            help="Treat inconclusive checks as failed.  [default: as configured]",
+            help="Treat inconclusive checks as failed.  [default: the setting in the configuration]",
         ),
         answer_options(junit=".xml", sarif=".sarif"),
         *(

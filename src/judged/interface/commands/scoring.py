@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Number of parallel processes that read runs and match them with QRELS. The scores do not change.",
+    help="Number of parallel processes that read runs and match them with QRELS. This number does not affect the"
+    " scores.",
 )
 @shared(*TOPIC_OPTIONS)
 @answer_options()

@@ -62,7 +62,8 @@ class EvaluationQuery(Parameters):
     typed: _ListText = Field(None, alias="list", description=f"List of documents. {_FORM}")
     other: _ListText = Field(
         None,
-        description="Second list, in the same format. A row without a name is matched with a document of the first list"
+        description="Second list, in the same format. A row without a document name is matched with a document of the"
+        " first list"
         " that has the same grade. A row without a match is a new document.",
     )
     before: _ListText = Field(None, description="List before the last change, to show how each score changed.")
@@ -108,8 +109,8 @@ class EvaluationQuery(Parameters):
         description="Families of measures to score, such as nDCG,AP. Default: all.",
     )
     run: str | None = Field(None, max_length=500, description="Open run to read the list from.")
-    topic: str | None = Field(None, max_length=500, description="Topic of the run.")
-    other_run: str | None = Field(None, max_length=500, description="Second run to compare with.")
+    topic: str | None = Field(None, max_length=500, description="Topic whose ranking is read from the run.")
+    other_run: str | None = Field(None, max_length=500, description="Open run to read the second list from.")
 
 
 class MeasureQuery(EvaluationQuery):
