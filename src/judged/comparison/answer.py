@@ -213,7 +213,8 @@ class Comparison(AnswerOfScores):
         if pair is None:
             raise InputError(
                 f"{first!r} and {second!r} were not compared by {compared.name}",
-                fix=compared.untested or f"use two of {', '.join(self.ranked)}, one of them the baseline, if any",
+                fix=compared.untested
+                or f"use two of {', '.join(self.ranked)}; with a baseline, one of the two runs must be the baseline",
             )
         return pair
 

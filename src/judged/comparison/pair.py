@@ -286,7 +286,9 @@ class Pair:
         if not math.isnan(self.detectable):
             correction = f" after correction for {self.sharing} comparisons" if self.sharing > 1 else ""
             detectable_text = f": differences below {decimal(self.detectable, 3)} would often be missed{correction}"
-        return f"{self._inconclusive_text()}: {evidence}. This does not mean that they are equal{detectable_text}."
+        return (
+            f"{self._inconclusive_text()}: {evidence}. This does not mean that the systems are equal{detectable_text}."
+        )
 
     def _topics_test_sentence(self) -> str:
         method = self.result.test
@@ -333,7 +335,7 @@ class Pair:
         text = f"p {p_text(result.adjusted, self.alpha)}"
         if result.correction == result.test:  # a joint test corrects for its own comparisons
             return f"{text} ({TEST_NAMES.get(result.test, result.test)})"
-        return f"{text} after {correction_name(result.correction)}"
+        return f"{text} after {correction_name(result.correction)} correction"
 
 
 def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:

@@ -186,7 +186,7 @@ def _large_loss_note(check: CheckResult) -> str:
     lost_text = f"{check.large_losses or 'None'} of {topics_text(check.n)}"
     bound = share_bound(check.large_losses, check.n, 1 - check.alpha)
     losses = check.largest_losses
-    listed = ", ".join(f"{loss.query_id} {_score(loss.baseline)} to {_score(loss.candidate)}" for loss in losses)
+    listed = ", ".join(f"{loss.query_id} ({_score(loss.baseline)} to {_score(loss.candidate)})" for loss in losses)
     return (
         f" {lost_text} lost more than {format_loss(check.large_loss)}; in the"
         f" population of topics, this share is at most {bound:.1%} ({100 * (1 - check.alpha):g}% upper bound)."

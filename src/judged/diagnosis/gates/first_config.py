@@ -226,7 +226,8 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
         )
         yield f"margin_relative = {share:g}"
         yield _comment(
-            f"margin_relative is a share of the baseline's mean, {mean}. No margin can be computed from these topics: {reason}."
+            f"margin_relative is a share of the baseline's mean, {mean}."
+            f" No margin can be computed from these topics: {reason}."
         )
         return
     detectable = round_up(minimum_detectable(check.sd, check.n, 2 * ALPHA, POWER))

@@ -186,7 +186,7 @@ class Matrix(AnswerOfScores):
         slices = len({point.slice for point in points if point.quadrant and not point.is_overall})
         yield f"{self._cuts_text}, treated as exact; [{options.level:.0%} CI: Student's t]"
         if runs:
-            runs_text = counted(runs, "run") + ("" if self.custom_cuts else " and the baseline")
+            runs_text = counted(runs, "run") + ("" if self.custom_cuts else " besides the baseline")
             level = options.corrected(2 * runs)
             yield f"runs are classified by {level:.2%} CIs (Bonferroni: {runs_text}, two axes)"
         if slices:

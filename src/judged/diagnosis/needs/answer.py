@@ -297,7 +297,8 @@ class Needs(ReadOnly, AnswerOfScores):
             parts.append(f"{between}, and the rest between wordings.")
         if not math.isnan(row.overlap):
             shared = (
-                f"Two wordings of a need share on average {percent(row.overlap)} of their top {self.cutoff} documents"
+                f"On average, two wordings of an information need share {percent(row.overlap)} of the top"
+                f" {self.cutoff} documents"
             )
             parts.append(f"{shared} (RBO {decimal(row.rbo, 2)}).")
         return " ".join(parts)

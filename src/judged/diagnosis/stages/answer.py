@@ -259,8 +259,9 @@ class Stages(Answer):
             return
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
-            f"{first} minus {second}; candidates and ranking: change of {self.measure} by this part of the loss"
-            f" (negative: {first} loses more), which add up to the change of {self.measure}; paired randomization test,"
+            f"{first} minus {second}; candidates, ranking: change of {self.measure} due to the candidate loss or the"
+            f" ranking loss (negative: {first} loses more); the two changes add up to the change of {self.measure};"
+            f" paired randomization test,"
             f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
             " corrected by Holm, separately for tests over all topics and tests by slice; CIs corrected in the same"
             f" way; *: p <= {options.alpha:g}"
@@ -455,7 +456,7 @@ class Stages(Answer):
         kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
         for name, losses in self.lost.items():
             kind_counts = "".join(f"; {count} by {kind}" for kind, count in kinds) if name == SCORE else ""
-            subject = str(self.measure) if name == SCORE else f"{name} alone"
+            subject = str(self.measure) if name == SCORE else f"the change due to the {name} only"
             yield f"{self.trace.name} by {subject}: {describe_losers(losses, self.query_ids)}{kind_counts}."
 
     def _overall_change_sentence(self, score: TestedChange, parts: list[TestedChange]) -> str:
@@ -463,9 +464,9 @@ class Stages(Answer):
         if score.result.n < 2:
             return "There are too few topics to test the changes."
         if not any(change.result.difference for change in (score, *parts)):
-            return f"{first} and {second} have the same {self.measure} and the same losses by part."
+            return f"{first} and {second} have the same {self.measure} and the same losses."
         higher_or_lower = "lower" if score.result.difference < 0 else "higher"
-        part_texts = " and ".join(change.describe(f" by {change.part}") for change in parts)
+        part_texts = " and ".join(change.describe(f" due to the {change.part}") for change in parts)
         size = decimal(abs(score.result.difference))
         verdict = f"{first} scores {size} {higher_or_lower} than {second} in {self.measure}"
         return f"{verdict} ({score.p_value_text}): {part_texts}."

@@ -70,7 +70,7 @@ def single_measure(measure: Any) -> Measure:
     """Return the measure given as an object, a class, or a name."""
     measures = measures_of(measure)
     if len(measures) != 1:
-        raise InputError(f"exactly one measure is required, got {measure}", fix="use one, such as nDCG@10")
+        raise InputError(f"exactly one measure is required, got {measure}", fix="use one measure, such as nDCG@10")
     return measures[0]
 
 

@@ -237,7 +237,11 @@ class Tradeoff(Answer):
         texts: list[str] = []
         for is_certain, text, reason in (
             (True, "Dominated runs", "confirmed by the paired test and the noise of costs"),
-            (False, "Runs dominated by their means only", "the paired test finds no significant difference"),
+            (
+                False,
+                "Runs dominated in the mean, but not significantly",
+                "the paired test finds no significant difference",
+            ),
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
                      if row.front is False and row.certain == is_certain and not row.scores_as_empty]  # fmt: skip

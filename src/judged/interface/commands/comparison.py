@@ -100,7 +100,7 @@ def compare_command(
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
             "exactly one of QRELS with RUNs, --scores, and --collection is required",
-            fix="use one of them; repeat --scores or --collection before each value",
+            fix="use one of these inputs; repeat --scores or --collection before each value",
         )
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):

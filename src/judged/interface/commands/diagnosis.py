@@ -92,7 +92,7 @@ def stages_command(
             "--baseline-final requires --baseline", fix="add --baseline RUN with the candidates of the other system"
         )
     if per_topic and topic is not None:
-        raise InputError("--per-topic and --topic cannot be combined", fix="use one of them")
+        raise InputError("--per-topic and --topic cannot be combined", fix="use only one of the two options")
     options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
     if rel is not None:
         options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)
@@ -459,7 +459,7 @@ def tradeoff_command(
 
     output.keep(costs, *scores, qrels)
     if bool(scores) == bool(qrels):
-        raise InputError("either QRELS with RUNs or --scores is required", fix="use only one of them")
+        raise InputError("either QRELS with RUNs or --scores is required", fix="use only one of the two inputs")
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
         raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")

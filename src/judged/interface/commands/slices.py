@@ -98,7 +98,7 @@ def slices_command(
 def _baseline_run(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
     """Return the baseline; without a comparison, the run whose outcomes define slices."""
     if pair and baseline is not None:
-        raise InputError("--compare and --baseline cannot be combined", fix="use one of them")
+        raise InputError("--compare and --baseline cannot be combined", fix="use only one of the two options")
     if pair and len(runs) != 2:
         raise InputError(f"--compare requires two runs, got {len(runs)}", fix="pass two runs, or use --baseline RUN")
     if baseline is None:

@@ -252,7 +252,7 @@ def read_state(workspace: Workspace, query: EvaluationQuery) -> State:
         raise InputError(
             f"`relevant` must be at least {state.known_relevant}, the number of relevant documents in the lists and in"
             f" `missing`, got {state.relevant}",
-            fix=f"use relevant={state.known_relevant}, or omit it",
+            fix=f"use relevant={state.known_relevant}, or omit `relevant`",
         )
     docs = {document.doc for document in (*documents, *(other or ()))}
     n_documents = len(docs) + len(missing) + state.relevant - state.known_relevant
