@@ -452,7 +452,10 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
     if choices.correction in {"bh", "by"}:
         return f"{levels_text} CIs: {nominal} of the CIs that exclude 0 are expected to contain the true difference"
     narrower = f"; lower levels are from later steps of the {correction_name(choices.correction)} procedure"
-    simultaneous = f"{levels_text} CIs: in {nominal} of samples, all {family} CIs contain the true difference"
+    simultaneous = (
+        f"{levels_text} CIs: in {nominal} of samples, {'both' if family == 2 else f'all {family}'} CIs contain the"
+        f" true difference"
+    )
     return simultaneous + (narrower if levels[1:] else "")
 
 

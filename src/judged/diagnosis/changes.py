@@ -155,7 +155,11 @@ def lost_table(losses: Iterable[tuple[str, str, Discoveries]], query_ids: Sequen
 def describe_losers(lost: Discoveries, query_ids: Sequence[str]) -> str:
     """Describe the number of topics that lost, and list the first, as a sentence without capital and full stop."""
     topics = [query_ids[i] for i in np.flatnonzero(lost.mask).tolist()]
-    listing = f" ({', '.join(topics[:_MAX_TOPICS])}{', ...' if len(topics) > _MAX_TOPICS else ''})" if topics else ""
+    listing = (
+        f". Selected topics: {', '.join(topics[:_MAX_TOPICS])}{', ...' if len(topics) > _MAX_TOPICS else ''}"
+        if topics
+        else ""
+    )
     return f"{lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{listing}"
 
 

@@ -224,7 +224,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--by",
         multiple=True,
         metavar="NAME[,NAME]",
-        help="Attributes to slice by, with one slice per value. They are read from files or derived from the"
+        help="Attributes to slice by, with one slice per value. Attributes are read from files or derived from the"
         " data (relevant, words, length, kind, first_relevant, ...).",
     ),
     "pool_depth": _option(

@@ -293,8 +293,8 @@ class Needs(ReadOnly, AnswerOfScores):
             parts.append(f"The consistency over wordings is unknown: {reason}.")
         else:
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
-            between = f"{percent(share)}{ci} of the variance of its scores is between needs"
-            parts.append(f"{between}, and the rest between wordings.")
+            between = f"{percent(share)}{ci} of the variance of the scores is between needs"
+            parts.append(f"{between}, and the rest is between wordings of the same need.")
         if not math.isnan(row.overlap):
             shared = (
                 f"On average, two wordings of an information need share {percent(row.overlap)} of the top"

@@ -455,7 +455,8 @@ class Stages(Answer):
             yield f"Slices with too few topics for a test: {', '.join(sorted(small))}."
         kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
         for name, losses in self.lost.items():
-            kind_counts = "".join(f"; {count} by {kind}" for kind, count in kinds) if name == SCORE else ""
+            causes = ", ".join(f"{kind} on {counted(count, 'topic')}" for kind, count in kinds)
+            kind_counts = f". Cause of the loss: {causes}" if causes and name == SCORE else ""
             subject = str(self.measure) if name == SCORE else f"the change due to the {name} only"
             yield f"{self.trace.name} by {subject}: {describe_losers(losses, self.query_ids)}{kind_counts}."
 
