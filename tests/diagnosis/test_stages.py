@@ -146,7 +146,7 @@ def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
     assert result.parts[0].score.value == pytest.approx(scores.value("nDCG@10"))
     non_candidates, _, no_relevant, _, missing = result.warnings  # the others: few judged documents, and few topics
     assert non_candidates.startswith(
-        "run: 1 of its documents, on 1 topic, are not in the top 3 of run; 0 of them are relevant"
+        "run: returned documents that are not in the top 3 of run: 1, on 1 topic; 0 of these documents are relevant"
     )
     assert no_relevant == "nDCG@10: 1 of 4 topics have no relevant document: d"
     assert missing == "run: no documents returned for 1 of 4 topics; they score 0: c"
@@ -186,7 +186,7 @@ def test_one_topic_as_a_text() -> None:
     assert topic.title == "a: cats"
     (sentence,) = topic.sentences
     assert sentence == (
-        "run: ranked low: DCG@2 0.6309 of 2.6309, lost 0.0000 by candidates and 2.0000 by ranking; relevant"
+        "run: ranked low: DCG@2 0.6309 of at most 2.6309, with losses of 0.0000 due to the candidates and 2.0000 due to the ranking; relevant"
         " documents in the top 3: 2 of 3."
     )
     assert [line.split()[:2] for line in topic.text().splitlines()[-2:]] == [["a", "d1"], ["a", "d3"]]
@@ -258,7 +258,7 @@ def test_documents_that_are_no_candidates_are_counted() -> None:
     assert result.trace.parts[1, 2] == -1  # nothing among the candidates, and ranked first all the same
     assert result.notes[0].rule == "not-candidates"
     assert (
-        "4 of its documents, on 3 topics, are not in the top 3 of run; 3 of them are relevant and within the cutoff"
+        "returned documents that are not in the top 3 of run: 4, on 3 topics; 3 of these documents are relevant and within the cutoff"
         in result.notes[0].text
     )
     np.testing.assert_allclose(result.trace.parts.sum(axis=0), result.trace.best - result.trace.score, atol=1e-12)
@@ -338,7 +338,7 @@ def test_two_systems_and_slices() -> None:
     assert "side=even by candidates -1.0000" in text
     assert "side=odd by ranking -1.0000" in text
     assert "40 of 40 topics lost 1 or more, and 0 gained as much" in text
-    assert "; 20 by candidates; 20 by ranking." in text
+    assert ". Cause of the loss: candidates on 20 topics, ranking on 20 topics." in text
     assert "run by candidates alone: 20 of 40 topics lost 1 or more" in text
     assert 0.9 < result.parts[1].losses[0].low < result.parts[1].losses[0].value == result.parts[1].losses[0].high == 1
 
@@ -424,7 +424,7 @@ def test_slices_that_cannot_be_tested() -> None:
     for name in ("empty", "single", "small"):
         assert math.isnan(tests[name, "ranking"].p)
     assert tests["large", "ranking"].adjusted == pytest.approx(2 * tests["large", "ranking"].p)
-    assert "Holm over 2 tests" in " ".join(result.sentences)
+    assert "p corrected by Holm for 2 tests" in " ".join(result.sentences)
     json.dumps(result.to_dict(), allow_nan=False)
     quadrants = matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=slicing, resamples=999)
     points = {(point.run, point.slice): point for point in quadrants.points}

@@ -80,7 +80,8 @@ class InvalidChoiceError(click.BadParameter):
 _TIE_POLICY = "judged.scoring.judging.ranking:TiePolicy"
 _TIES = (
     "Order of documents with equal scores. docid: descending document ID; docid-rising: ascending document ID;"
-    " stable: as in the run; rank: all documents are sorted by the rank column, not by score; expected: each score is"
+    " stable: order of the documents in the run; rank: all documents are sorted by the rank column, not by score;"
+    " expected: each score is"
     " the mean over all orders of tied documents{}.  [default: docid; with --dialect, the rule of the tool]"
 )
 
@@ -141,7 +142,8 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--rel",
         type=float,
         metavar="GRADE",
-        help="Lowest relevant grade, for measures whose name does not set it. -m 'AP(rel=2)' sets it for one measure.",
+        help="Lowest grade that counts as relevant, for measures whose name does not set this grade. -m 'AP(rel=2)'"
+        " sets the grade for one measure.",
     ),
     "ci": _option(
         "--ci",

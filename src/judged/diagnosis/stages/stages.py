@@ -180,9 +180,10 @@ def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: i
         on_page &= (documents.candidate == 0) | (documents.candidate > cutoff)
         topics = counted(int(np.count_nonzero(trace.non_candidates)), "topic")
         text = (
-            f"{trace.non_candidates.sum()} returned documents, on {topics}, are not in the top {cutoff} of"
-            f" {trace.candidates}; {np.count_nonzero(on_page)} of these documents are relevant and within the cutoff"
-            f" of the measure. The ranking loss may be negative on these topics. If the system used more candidates,"
+            f"returned documents that are not in the top {cutoff} of {trace.candidates}:"
+            f" {trace.non_candidates.sum()}, on {topics}; {np.count_nonzero(on_page)} of these documents are relevant"
+            f" and within the cutoff of the measure. The ranking loss may be negative on these topics. If the system"
+            f" used more candidates,"
             f" set their number with"
             " --cutoff (cutoff= in Python)"
         )

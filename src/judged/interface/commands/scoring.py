@@ -104,8 +104,8 @@ def evaluate_command(
     "--as",
     "tools",
     metavar="TOOLS",
-    help="Show the scores of other tools, and the rules that cause differences. Separate tools with commas, or use"
-    " all. Tools: trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...",
+    help="Show the scores of other tools, and the rules that cause differences. Separate tools with commas, or write"
+    " 'all' for all tools. Tools: trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...",
 )
 @shared("rel", help="Lowest relevant grade. With --as, this grade is passed to the tools (-l of trec_eval).")
 @shared("depth", help="Use only the top N documents.")

@@ -77,7 +77,8 @@ class EvaluationQuery(Parameters):
         None,
         ge=0,
         le=10_000,
-        description="Number of relevant documents in the collection. Default: those in the lists and in `missing`.",
+        description="Number of relevant documents in the collection. Default: the number in the lists and in"
+        " `missing`.",
     )
     cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
     gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")

@@ -75,9 +75,11 @@ class TopicQuery(TopicOrderQuery):
     cutoff: int = Field(10, ge=1, le=100, description="Number of documents of each list to show.")
     explain: str = Field("", max_length=300, description="Measure to explain. Default: `measure`.")
     tools: bool = Field(default=False, description="Whether to show the scores of other tools.")
-    doc_id: str = Field("", max_length=LONGEST, description="Document whose grade is changed, to see the effect.")
+    doc_id: str = Field(
+        "", max_length=LONGEST, description="Document whose grade is changed, to see the effect on the scores."
+    )
     grade: float | None = Field(
-        None, allow_inf_nan=False, description="Changed grade of the document. It is not saved."
+        None, allow_inf_nan=False, description="Changed grade of the document. The changed grade is not saved."
     )
     saved: bool = Field(default=False, description="Whether the changed grade was just saved as a label.")
 
