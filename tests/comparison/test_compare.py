@@ -436,7 +436,10 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
     assert not any(pair.significant for pair in three.pairs)
     assert all(np.isnan(pair.detectable) for pair in three.pairs)
     assert "would often be missed" not in three.pairs[0].sentence
-    note = "with 6 topics, p cannot be below 0.031, or below 0.094 after Holm correction for 3 comparisons: no difference can be"
+    note = (
+        "with 6 topics, p cannot be below 0.031, or below 0.094 after Holm correction for 3 comparisons: no difference"
+        " can be"
+    )
     assert f"{note} significant at alpha = 0.05" in three.warnings
     late = scores(**runs).compare(correction="hochberg")  # rejects all: all p-values are below alpha
     assert all(pair.significant for pair in late.pairs)

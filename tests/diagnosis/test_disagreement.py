@@ -77,7 +77,8 @@ def test_steps_across_the_cutoff_are_counted_both_ways() -> None:
     assert reason.documents == ("a", "b")
     assert reason.text == (
         "the first run has 2 relevant documents in the top 2 that the second run ranks lower, and the second run has 1"
-        " that the first run ranks lower: P@2 depends on this cutoff, but R@4 counts them equally in both lists"
+        " such document that the first run ranks lower: P@2 depends on this cutoff, but R@4 counts them equally in"
+        " both lists"
     )
 
 

@@ -186,7 +186,8 @@ def test_one_topic_as_a_text() -> None:
     assert topic.title == "a: cats"
     (sentence,) = topic.sentences
     assert sentence == (
-        "run: ranked low: DCG@2 0.6309 of at most 2.6309, with losses of 0.0000 due to the candidates and 2.0000 due to the ranking; relevant"
+        "run: ranked low: DCG@2 0.6309 of at most 2.6309, with losses of 0.0000 due to the candidates and 2.0000"
+        " due to the ranking; relevant"
         " documents in the top 3: 2 of 3."
     )
     assert [line.split()[:2] for line in topic.text().splitlines()[-2:]] == [["a", "d1"], ["a", "d3"]]
@@ -258,8 +259,8 @@ def test_documents_that_are_no_candidates_are_counted() -> None:
     assert result.trace.parts[1, 2] == -1  # nothing among the candidates, and ranked first all the same
     assert result.notes[0].rule == "not-candidates"
     assert (
-        "returned documents that are not in the top 3 of run: 4, on 3 topics; 3 of these documents are relevant and within the cutoff"
-        in result.notes[0].text
+        "returned documents that are not in the top 3 of run: 4, on 3 topics; 3 of these documents are relevant"
+        " and within the cutoff" in result.notes[0].text
     )
     np.testing.assert_allclose(result.trace.parts.sum(axis=0), result.trace.best - result.trace.score, atol=1e-12)
 

@@ -148,7 +148,9 @@ def test_no_claims_without_differences() -> None:
     result = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
     assert result.tests == 6
     assert not any(estimate.significant for estimate in result.tested)
-    assert result.sentences[0].startswith("No slice differs significantly from the other topics (6 tests, p corrected by Holm).")
+    assert result.sentences[0].startswith(
+        "No slice differs significantly from the other topics (6 tests, p corrected by Holm)."
+    )
 
 
 def test_p_values_are_corrected_for_slices_runs_and_measures() -> None:
