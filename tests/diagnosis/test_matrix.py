@@ -253,7 +253,7 @@ def test_full_judgment_is_claimed_only_where_it_is() -> None:
     for judged, is_low in ((0.996, False), (0.94, True)):
         points = (replace(gone_point, quadrant="coverage problem", judged=judged),)
         text = " ".join(replace(result, points=(*result.points[:-1], *points)).sentences)
-        assert ("because of missing judgments" in text) == is_low
+        assert ("because judgments are missing" in text) == is_low
         assert "100% of its top 10 documents" not in text
 
 

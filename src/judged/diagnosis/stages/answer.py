@@ -413,7 +413,7 @@ class Stages(Answer):
             return
         if non_candidate_share >= _MAX_NON_CANDIDATES:
             yield (
-                f"{name} is not a ranking of these candidates: {percent(non_candidate_share)} of its documents are not"
+                f"{name} does not only rank the candidates: {percent(non_candidate_share)} of its documents are not"
                 f" in the top {cutoff} of {self.trace.candidates}. Therefore, the candidate loss and the ranking loss"
                 f" do not add up to the loss of {name}."
             )

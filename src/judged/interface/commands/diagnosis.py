@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 )
 @shared("fdr", "alpha", "resamples", "seed")
 @shared("per_topic", help="Show the results of each topic, largest loss first.")
-@shared("topic", help="Show the losses of this topic, and of its documents.")
+@shared("topic", help="Show the losses of this topic, and the stage at which each relevant document was lost.")
 @slice_options
 @shared(
     "topics",

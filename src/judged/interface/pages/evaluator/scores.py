@@ -241,7 +241,7 @@ def _notes(query: EvaluationQuery, state: State, measures: Table) -> Iterator[No
         "unjudged": n_unjudged > 0
         and f"{n_unjudged} of {returned} have no judgment. Most measures count them as not relevant.",
         "short-list": 0 < len(state.documents) < cutoff
-        and f"The list has {returned}, fewer than the cutoff of {cutoff}. Measures that divide by the cutoff count the"
-        " empty ranks.",
+        and f"The list has {returned}, fewer than the cutoff of {cutoff}. Measures that divide by the cutoff treat the"
+        " empty ranks like documents that are not relevant.",
     }
     yield from (Note(rule, text) for rule, text in notes.items() if text)
