@@ -340,7 +340,7 @@ def test_two_systems_and_slices() -> None:
     assert "side=odd by ranking -1.0000" in text
     assert "40 of 40 topics lost 1 or more, and 0 gained as much" in text
     assert ". Cause of the loss: candidates on 20 topics, ranking on 20 topics." in text
-    assert "run by candidates alone: 20 of 40 topics lost 1 or more" in text
+    assert "run by the change due to the candidates only: 20 of 40 topics lost 1 or more" in text
     assert 0.9 < result.parts[1].losses[0].low < result.parts[1].losses[0].value == result.parts[1].losses[0].high == 1
 
 
