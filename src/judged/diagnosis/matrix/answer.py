@@ -358,7 +358,7 @@ class Matrix(AnswerOfScores):
             down, up = (sum(sign * difference > 0 for difference in significant) for sign in (-1, 1))
             yield (
                 f"{axis}: of the other {runs - 1} runs, {down} are significantly lower than {self.baseline}, and {up}"
-                f" significantly higher (Holm over {2 * len(pairs)} tests)."
+                f" significantly higher (p corrected by Holm for {2 * len(pairs)} tests)."
             )
         if self.slicing is not None:
             slices = [point for point in self.points if not point.is_overall]
