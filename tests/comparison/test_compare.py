@@ -436,7 +436,10 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
     assert not any(pair.significant for pair in three.pairs)
     assert all(np.isnan(pair.detectable) for pair in three.pairs)
     assert "would often be missed" not in three.pairs[0].sentence
-    note = "with 6 topics, p cannot be below 0.031, or below 0.094 after Holm for 3 comparisons: no difference can be"
+    note = (
+        "with 6 topics, p cannot be below 0.031, or below 0.094 after Holm correction for 3 comparisons: no difference"
+        " can be"
+    )
     assert f"{note} significant at alpha = 0.05" in three.warnings
     late = scores(**runs).compare(correction="hochberg")  # rejects all: all p-values are below alpha
     assert all(pair.significant for pair in late.pairs)
@@ -453,7 +456,7 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
 def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
     few = scores(old=[1, 2, 3, 4], new=[2, 3, 4, 6]).compare().pairs[0]
     assert np.isnan(few.detectable)
-    assert few.sentence.partition("This does")[2].startswith(" not mean that they are equal. ")
+    assert few.sentence.partition("This does")[2].startswith(" not mean that the systems are equal. ")
 
 
 def test_captions_have_no_superfluous_explanations() -> None:

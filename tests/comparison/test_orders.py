@@ -42,7 +42,7 @@ def test_depths_and_signs() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(InputError, match="at least 3 shared runs are required, got 2"):
+    with pytest.raises(InputError, match="at least 3 runs are required, got 2"):
         evaluate(QRELS, {"x": RUNS["x"], "y": RUNS["y"]}, ["AP", "RR"]).orders()
     with pytest.raises(InputError, match="at least two measures are required"):
         evaluate(QRELS, RUNS, "AP").orders()

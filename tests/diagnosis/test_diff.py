@@ -82,7 +82,7 @@ def test_topics_that_are_not_shown_are_counted() -> None:
     first, second = {"a": 2.0, "x": 1.0}, {"a": 1.0, "x": 2.0}
     runs = [dict.fromkeys("abc", first) | {"d": second}, dict.fromkeys("abc", second) | {"d": first}]
     *_, omitted, queries = diff(qrels, *runs, limit=1).sentences
-    assert omitted == "Not shown: 0 other better topics and 2 other worse topics. Use --limit 3 to show all."
+    assert omitted == "Not shown: 2 other topics on which second is worse. Use --limit 3 to show all."
     assert "--queries FILE" in queries
     assert "--" not in diff(qrels, *runs, limit=3, queries=dict.fromkeys("abcd", "text")).sentences[-1]
 

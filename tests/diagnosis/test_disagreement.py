@@ -77,7 +77,8 @@ def test_steps_across_the_cutoff_are_counted_both_ways() -> None:
     assert reason.documents == ("a", "b")
     assert reason.text == (
         "the first run has 2 relevant documents in the top 2 that the second run ranks lower, and the second run has 1"
-        " that the first run ranks lower: P@2 depends on this cutoff, but R@4 counts them equally in both lists"
+        " such document that the first run ranks lower: P@2 depends on this cutoff, but R@4 counts them equally in"
+        " both lists"
     )
 
 
@@ -86,7 +87,7 @@ def test_first_relevant_and_what_the_other_measure_sees() -> None:
     reason = result["first relevant"]
     assert (reason.measure, reason.system, reason.documents) == ("RR", "the first run", ("a", "b", "c", "d"))
     assert "RR depends only on the first relevant document" in reason.text
-    assert "the second run ranks 3 other documents higher, which P@5 counts" in reason.text
+    assert "P@5 also counts 3 other documents that the second run ranks higher" in reason.text
 
 
 def test_first_relevant_where_the_other_list_has_none() -> None:
@@ -327,7 +328,7 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
     points = next(points for points in specification(result.chart())["datasets"].values() if "t0" in points[0])
     assert [(point["t0"], point["x"], round(point["y"], 3), point["color"]) for point in points] == [
         *((f"q{i}", -0.5, 0.667, "opposite preferences") for i in range(3)),
-        ("q3", 0.0, 0.0, "one or no preference"),
+        ("q3", 0.0, 0.0, "no preference by at least one measure"),
     ]
     assert [point["label"] for point in points] == ["q0", "q1", "q2", ""]
 
@@ -337,7 +338,7 @@ def test_identical_systems_are_said_to_be() -> None:
     text = " ".join(result.sentences)
     assert result.identical
     assert "Both systems have the same scores on every topic, so the measures cannot disagree." in text
-    assert "one or no preference" not in text
+    assert "no preference by at least one measure" not in text
 
 
 def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:

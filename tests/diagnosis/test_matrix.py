@@ -226,7 +226,7 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
     plain = scipy_stats.t.ppf(0.975, 59)
     y = result.values("old")[1]
     assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
-    assert "by 98.75% CIs (Bonferroni: 2 runs and the baseline, two axes)" in (result.table("points").note)
+    assert "by 98.75% CIs (Bonferroni: 2 runs besides the baseline, two axes)" in (result.table("points").note)
     assert result.sentences[1].startswith("new, all topics: both problems: R@20 0.")
     with_cuts = matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
     assert with_cuts.points[0].quadrant == "both problems"
@@ -253,7 +253,7 @@ def test_full_judgment_is_claimed_only_where_it_is() -> None:
     for judged, is_low in ((0.996, False), (0.94, True)):
         points = (replace(gone_point, quadrant="coverage problem", judged=judged),)
         text = " ".join(replace(result, points=(*result.points[:-1], *points)).sentences)
-        assert ("because of missing judgments" in text) == is_low
+        assert ("because judgments are missing" in text) == is_low
         assert "100% of its top 10 documents" not in text
 
 
@@ -273,7 +273,7 @@ def test_many_runs_are_summed_up() -> None:
     assert "summary of 6 runs; for CIs, use --per-run" in text
     assert (
         "nDCG@10: of the other 5 runs, 1 are significantly lower than old, and 0 significantly"
-        " higher (Holm over 10 tests)."
+        " higher (p corrected by Holm for 10 tests)."
     ) in text
     full = result.text(unfold=["points", "changes", "sentences"])
     assert "new, kind=gone: both problems" in full

@@ -120,7 +120,7 @@ def test_where_less_is_better_the_highest_is_the_worst() -> None:
 def test_sums_are_left_out_and_alone_refused() -> None:
     result = needs(QRELS, OLD, MAPPING, ["RR", "NumRel"])
     assert result.scores.measure_names == ("RR",)
-    assert "excluded because they are not means over topics: NumRel" in result.warnings
+    assert "measures excluded because they are not means over topics: NumRel" in result.warnings
     with pytest.raises(InputError, match="NumRel is not a mean"):
         needs(QRELS, OLD, MAPPING, "NumRel")
 
@@ -130,7 +130,7 @@ def test_topics_without_a_need_are_left_out_and_named() -> None:
     mapping = {query: need for query, need in MAPPING.items() if need != "9"}
     result = needs(qrels, OLD, mapping, "RR")
     assert result.needs == ("7", "8")
-    assert "excluded because their information need is unknown: 1 of 6 topics: 9-1" in result.warnings
+    assert "1 of 6 topics excluded because the information need is unknown: 9-1" in result.warnings
     with pytest.raises(InputError, match="no topic has an information need"):
         needs(qrels, OLD, {"z": "1"}, "RR")
 
@@ -282,7 +282,7 @@ def test_forms_hold_the_same() -> None:
 
 def test_one_need_and_one_query_are_called_one() -> None:
     result = needs({"7": {"a": 1}}, at_rank_two(), {"7-1": "7"}, "RR")
-    assert result.sentences[0].startswith("1 information need, worded by 1 query: each need counts once")
+    assert result.sentences[0].startswith("1 information need, worded by 1 query: CIs and tests treat all wordings")
     assert result.title == "1 need in several wordings"
     with pytest.raises(InputError, match=r"Fix: set column= \(--column\) to one of a, b"):
         needs_of({"q1": {"a": 1, "b": 2}})

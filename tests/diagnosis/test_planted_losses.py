@@ -173,7 +173,7 @@ def test_coverage_alone_is_recovered_where_few_documents_are_wanted() -> None:
     )
     (law_point,) = [point for point in result.points if (point.run, point.slice) == ("bad", "domain=law")]
     assert law_point.quadrant == "coverage problem"
-    assert any("of its top 10 documents are judged" in text for text in result.sentences)
+    assert any("of the top 10 documents are judged" in text for text in result.sentences)
 
 
 def test_undamaged_runs_give_false_findings_at_the_declared_rate() -> None:

@@ -146,7 +146,7 @@ def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
     assert result.parts[0].score.value == pytest.approx(scores.value("nDCG@10"))
     non_candidates, _, no_relevant, _, missing = result.warnings  # the others: few judged documents, and few topics
     assert non_candidates.startswith(
-        "run: 1 of its documents, on 1 topic, are not in the top 3 of run; 0 of them are relevant"
+        "run: returned documents that are not in the top 3 of run: 1, on 1 topic; 0 of these documents are relevant"
     )
     assert no_relevant == "nDCG@10: 1 of 4 topics have no relevant document: d"
     assert missing == "run: no documents returned for 1 of 4 topics; they score 0: c"
@@ -172,7 +172,7 @@ def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
     mixed = stages(qrels, run, final, cutoff=2)
     assert mixed.trace.non_candidate_share == pytest.approx(1 / 3)
     assert mixed.headroom.losses[-1].value > 0
-    assert mixed.sentences[0].startswith("run is not a ranking of these candidates: 33% of its documents are not in")
+    assert mixed.sentences[0].startswith("run does not only rank the candidates: 33% of its documents are not in")
     assert "no reranker" not in " ".join(mixed.sentences)
     proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, cutoff=2)
     assert proper.trace.non_candidate_share == 0
@@ -186,7 +186,8 @@ def test_one_topic_as_a_text() -> None:
     assert topic.title == "a: cats"
     (sentence,) = topic.sentences
     assert sentence == (
-        "run: ranked low: DCG@2 0.6309 of 2.6309, lost 0.0000 by candidates and 2.0000 by ranking; relevant"
+        "run: ranked low: DCG@2 0.6309 of at most 2.6309, with losses of 0.0000 due to the candidates and 2.0000"
+        " due to the ranking; relevant"
         " documents in the top 3: 2 of 3."
     )
     assert [line.split()[:2] for line in topic.text().splitlines()[-2:]] == [["a", "d1"], ["a", "d3"]]
@@ -258,8 +259,8 @@ def test_documents_that_are_no_candidates_are_counted() -> None:
     assert result.trace.parts[1, 2] == -1  # nothing among the candidates, and ranked first all the same
     assert result.notes[0].rule == "not-candidates"
     assert (
-        "4 of its documents, on 3 topics, are not in the top 3 of run; 3 of them are relevant and within the cutoff"
-        in result.notes[0].text
+        "returned documents that are not in the top 3 of run: 4, on 3 topics; 3 of these documents are relevant"
+        " and within the cutoff" in result.notes[0].text
     )
     np.testing.assert_allclose(result.trace.parts.sum(axis=0), result.trace.best - result.trace.score, atol=1e-12)
 
@@ -338,8 +339,8 @@ def test_two_systems_and_slices() -> None:
     assert "side=even by candidates -1.0000" in text
     assert "side=odd by ranking -1.0000" in text
     assert "40 of 40 topics lost 1 or more, and 0 gained as much" in text
-    assert "; 20 by candidates; 20 by ranking." in text
-    assert "run by candidates alone: 20 of 40 topics lost 1 or more" in text
+    assert ". Cause of the loss: candidates on 20 topics, ranking on 20 topics." in text
+    assert "run by the change due to the candidates only: 20 of 40 topics lost 1 or more" in text
     assert 0.9 < result.parts[1].losses[0].low < result.parts[1].losses[0].value == result.parts[1].losses[0].high == 1
 
 
@@ -350,7 +351,7 @@ def test_a_pair_of_candidates_and_final_ranking_is_a_system_too() -> None:
     differences = {change.part: change.result.difference for change in result.changes if change.is_overall}
     assert differences == {"score": -1.0, "candidates": 0.0, "ranking": -1.0}
     same = stages(qrels, good, baseline=good)
-    assert "have the same nDCG@10 and the same losses by part" in same.sentences[0]
+    assert "have the same nDCG@10 and the same losses" in same.sentences[0]
 
 
 def test_a_part_counts_from_a_share_of_the_best_and_of_the_loss_on() -> None:
@@ -424,7 +425,7 @@ def test_slices_that_cannot_be_tested() -> None:
     for name in ("empty", "single", "small"):
         assert math.isnan(tests[name, "ranking"].p)
     assert tests["large", "ranking"].adjusted == pytest.approx(2 * tests["large", "ranking"].p)
-    assert "Holm over 2 tests" in " ".join(result.sentences)
+    assert "p corrected by Holm for 2 tests" in " ".join(result.sentences)
     json.dumps(result.to_dict(), allow_nan=False)
     quadrants = matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=slicing, resamples=999)
     points = {(point.run, point.slice): point for point in quadrants.points}

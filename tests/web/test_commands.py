@@ -197,7 +197,7 @@ def test_a_port_that_is_taken_is_an_error(run):
         port = other.getsockname()[1]
         ended = run("serve", "--port", str(port))
     assert ended.code == 2
-    assert ended.err == f"error: port {port} is in use. Fix: use another --port, or omit it.\n"
+    assert ended.err == f"error: port {port} is in use. Fix: use --port with another port, or omit --port.\n"
 
 
 def test_the_next_port_is_taken_where_the_usual_one_is_not_free():

@@ -216,7 +216,8 @@ class Comparison(AnswerOfScores):
         if pair is None:
             raise InputError(
                 f"{first!r} and {second!r} were not compared by {compared.name}",
-                fix=compared.untested or f"use two of {', '.join(self.ranked)}, one of them the baseline, if any",
+                fix=compared.untested
+                or f"use two of {', '.join(self.ranked)}; with a baseline, one of the two runs must be the baseline",
             )
         return pair
 
@@ -258,7 +259,7 @@ class Comparison(AnswerOfScores):
             cells = [_matrix_cell(compared, run, column_run, row - column) for row, run in enumerate(self.ranked)]
             marks = [mark for _, mark in cells]
             columns.append(Column(letters[column], [text for text, _ in cells], TEXT, mark=marks))
-        p_text = "P(higher) of the better-ranked system" if self.choices.test == "bayes" else "p"
+        p_text = "probability that the better-ranked system is higher" if self.choices.test == "bayes" else "p"
         legend = mark_legend(compared.pairs, noun="values")
         note = f"{compared.name}: above the diagonal: row minus column; below the diagonal: {p_text}; {legend}"
         return Table("matrix", tuple(columns), note=note, labels=2, only="people")
@@ -304,7 +305,9 @@ class Comparison(AnswerOfScores):
         if system_count > 2:
             visible_rows = len(pairs) if len(pairs) <= _MAX_PAIRS else min(_MAX_PAIRS, system_count - 1)
             table, hidden_rows = self.pair_table(compared.name), range(visible_rows, len(pairs))
-            more_text = f"; {counted(len(hidden_rows), 'more pair')}: use --pairs" if hidden_rows else ""
+            more_text = (
+                f"; {counted(len(hidden_rows), 'more pair')}: use --pairs to show all pairs" if hidden_rows else ""
+            )
             blocks.append(replace(table.take(range(visible_rows)), note=table.note + more_text))
             # collapsed instead of omitted: `--pairs` and pages show all rows
             blocks += [replace(table.take(hidden_rows), folded=True)] if hidden_rows else []

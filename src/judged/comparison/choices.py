@@ -142,7 +142,7 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
     if not (scores.counted == scores.counted[0]).all():
         counts = zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)
         counts_text = first_few([f"{run} {n}" for run, n in counts])
-        text = "each mean is over all topics of its run, and each difference is over the topics that two runs share"
+        text = "each mean is over all topics of its run, and each difference is over the topics that both runs share"
         fix = "to use the same topics for all runs, set --topics qrels"
         yield Note("different-topics", f"the runs have different topics ({counts_text}): {text}; {fix}")
     yield from (Note("not-tested", measure.untested) for measure in measures if measure.untested)
@@ -161,7 +161,10 @@ def _left_out_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
     unconditional = [measure for measure in measures if not split_condition(measure.name)[1]]
     counts = [(max(pair.result.left_out for pair in measure.pairs), measure.name) for measure in unconditional]
     if counts_text := first_few([f"{name} {count}" for count, name in counts if count]):
-        text = "if a system has no score on a topic, its differences exclude this topic"
+        text = (
+            "if a system has no score on a topic, the differences between this system and other systems exclude the"
+            " topic"
+        )
         yield Note("left-out", f"{text}; largest number of excluded topics in a pair: {counts_text}")
 
 
@@ -224,7 +227,7 @@ def describe_least_p(difference: Difference, family: int, choices: Choices, *, a
     corrected = exception = ""
     if least <= choices.alpha * (1 + ROUNDING):  # significant before the correction, not after it
         correction = correction_name(choices.correction)
-        corrected = f", or below {min(least * family, 1.0):.2g} after {correction} for {family} comparisons"
+        corrected = f", or below {min(least * family, 1.0):.2g} after {correction} correction for {family} comparisons"
         is_strict = choices.correction == "bonferroni" or (all_pairs and choices.correction == "holm")
         exception = "" if is_strict else ", unless other comparisons are significant"
     differing = f"differences on only {difference.differing} of " if difference.differing < difference.n else ""
@@ -241,6 +244,7 @@ def _resamples_note(measures: Sequence[MeasureComparison], choices: Choices) -> 
     if is_sampled and is_divided and not choices.is_joint_test and least > choices.alpha:
         text = (
             f"with {choices.resamples} resamples and {family} comparisons, p cannot be below {least:.2g} after"
-            f" {correction_name(choices.correction)}; use at least {math.ceil(family / choices.alpha)} resamples"
+            f" {correction_name(choices.correction)} correction; use at least {math.ceil(family / choices.alpha)}"
+            f" resamples"
         )
         yield Note("too-few-resamples", text)

@@ -205,7 +205,9 @@ def collections_of_scores(
     old (baseline)  0.5000    0.5000    0.5000
     """
     if len(tables) < 2:
-        raise InputError(f"at least two collections are required, got {len(tables)}", fix="add one, or use compare")
+        raise InputError(
+            f"at least two collections are required, got {len(tables)}", fix="add a collection, or use compare"
+        )
     topics = max(len(table.query_ids) for table in tables.values())
     defaults: dict[str, Any] = {"test": default_test(topics), "resamples": default_resamples(topics)}
     overrides = {name: value for name, value in test_options.items() if value is not None}
@@ -215,7 +217,9 @@ def collections_of_scores(
     first, *others = tables.values()
     shared = [name for name in first.measure_names if all(name in table.measure_names for table in others)]
     if not shared:
-        raise InputError("the collections have no measure in common", fix="evaluate the same measures on each")
+        raise InputError(
+            "the collections have no measure in common", fix="evaluate the same measures on each collection"
+        )
     comparisons: dict[str, Comparison] = {}
     for name, table in tables.items():
         try:

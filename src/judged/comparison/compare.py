@@ -212,11 +212,13 @@ def _index_pairs(names: Sequence[str], baseline: str | None, order: Sequence[int
 def check_bounds(measure: Measure) -> None:
     """Raise InputError if the bounded test cannot compare a measure."""
     if measure.entry.aggregate == "geometric mean":
-        problem = f"the bounded test requires bounds, but {measure} is a geometric mean with unbounded logarithms"
+        problem = (
+            f"test 'bounded' requires bounded scores, but the logarithms in the geometric mean {measure} are unbounded"
+        )
         raise InputError(problem, fix="remove the measure, or use another test")
     if measure.entry.aggregate == "mean" and math.isinf(measure.properties.score_range):
         end = "lower" if measure.properties.low is None else "upper"
-        problem = f"the bounded test requires bounds, but {measure} has no {end} bound"
+        problem = f"test 'bounded' requires bounded scores, but {measure} has no {end} bound"
         raise InputError(problem, fix="use a bounded measure, such as nDCG@10, or another test")
 
 

@@ -100,14 +100,19 @@ def orders(scores: Scores, other: Scores | None = None) -> SystemOrders:
     """
     names = [name for name in scores.run_names if other is None or name in other.run_names]
     if len(names) < _MIN_SYSTEMS:
-        problem = f"at least {_MIN_SYSTEMS} shared runs are required, got {len(names)}"
-        raise InputError(problem, fix="add runs to both results")
+        problem = (
+            f"at least {_MIN_SYSTEMS} runs{'' if other is None else ' in both results'} are required, got {len(names)}"
+        )
+        raise InputError(problem, fix="add runs" if other is None else "add runs to both results")
     columns = _columns(scores, names)
     other_columns = columns if other is None else _columns(other, names)
     pairs = itertools.combinations(columns, 2) if other is None else itertools.product(columns, other_columns)
     agreements = tuple(_agreement(a, b, columns[a], other_columns[b], names) for a, b in pairs)
     if not agreements:
-        raise InputError("at least two measures are required, got 1", fix="evaluate more measures, or pass `other`")
+        raise InputError(
+            "at least two measures are required, got 1",
+            fix="evaluate more measures, or pass another result as `other`",
+        )
     return SystemOrders(tuple(names), agreements)
 
 

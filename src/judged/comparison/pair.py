@@ -286,7 +286,9 @@ class Pair:
         if not math.isnan(self.detectable):
             correction = f" after correction for {self.sharing} comparisons" if self.sharing > 1 else ""
             detectable_text = f": differences below {decimal(self.detectable, 3)} would often be missed{correction}"
-        return f"{self._inconclusive_text()}: {evidence}. This does not mean that they are equal{detectable_text}."
+        return (
+            f"{self._inconclusive_text()}: {evidence}. This does not mean that the systems are equal{detectable_text}."
+        )
 
     def _topics_test_sentence(self) -> str:
         method = self.result.test
@@ -318,7 +320,11 @@ class Pair:
         if self.shown_interval is None:
             return text
         low, high = (decimal(limit, 3) for limit in self.shown_interval)
-        disagreement = "" if self.interval_agrees else ", computed by another method than p; significance depends on p"
+        disagreement = (
+            ""
+            if self.interval_agrees
+            else "; the CI and p use different methods and disagree, and p decides significance"
+        )
         interval = "CI" if self.result.posterior is None else "credible interval"
         return f"{text} ({format_level(self.result.level)} {interval} [{low}, {high}]{disagreement})"
 
@@ -329,7 +335,7 @@ class Pair:
         text = f"p {p_text(result.adjusted, self.alpha)}"
         if result.correction == result.test:  # a joint test corrects for its own comparisons
             return f"{text} ({TEST_NAMES.get(result.test, result.test)})"
-        return f"{text} after {correction_name(result.correction)}"
+        return f"{text} after {correction_name(result.correction)} correction"
 
 
 def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
@@ -449,7 +455,8 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
         return f"{levels_text} CIs: {nominal} of the CIs that exclude 0 are expected to contain the true difference"
     narrower = f"; lower levels are from later steps of the {correction_name(choices.correction)} procedure"
     simultaneous = (
-        f"{levels_text} CIs: all {family} contain the true differences simultaneously in {nominal} of samples"
+        f"{levels_text} CIs: in {nominal} of samples, {'both' if family == 2 else f'all {family}'} CIs contain the"
+        f" true difference"
     )
     return simultaneous + (narrower if levels[1:] else "")
 

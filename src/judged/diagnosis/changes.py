@@ -155,7 +155,11 @@ def lost_table(losses: Iterable[tuple[str, str, Discoveries]], query_ids: Sequen
 def describe_losers(lost: Discoveries, query_ids: Sequence[str]) -> str:
     """Describe the number of topics that lost, and list the first, as a sentence without capital and full stop."""
     topics = [query_ids[i] for i in np.flatnonzero(lost.mask).tolist()]
-    listing = f" ({', '.join(topics[:_MAX_TOPICS])}{', ...' if len(topics) > _MAX_TOPICS else ''})" if topics else ""
+    listing = (
+        f". Selected topics: {', '.join(topics[:_MAX_TOPICS])}{', ...' if len(topics) > _MAX_TOPICS else ''}"
+        if topics
+        else ""
+    )
     return f"{lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{listing}"
 
 
@@ -167,11 +171,11 @@ def describe_slice_changes(changes: Iterable[TestedChange], tests: int) -> Itera
     if significant:
         listing = "; ".join([*significant[:_MAX_CHANGES], *more])
         yield (
-            f"has significant changes by slice (Holm over {tests} tests): {listing}; no"
+            f"has significant changes by slice (p corrected by Holm for {tests} tests): {listing}; no"
             " significant change in other slices."
         )
     elif tested:
-        yield f"has no significant change in any slice (Holm over {tests} tests)."
+        yield f"has no significant change in any slice (p corrected by Holm for {tests} tests)."
 
 
 def regraded_runs_table(

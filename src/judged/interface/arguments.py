@@ -452,7 +452,7 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
                 "--format",
                 "form",
                 type=Choice((*FORMS, *more)),
-                help=f"Output format.  [default: {usual}, or by the extension of -o]",
+                help=f"Output format.  [default: the format of the extension of the -o file, otherwise {usual}]",
             ),
             click.option(
                 "-o",

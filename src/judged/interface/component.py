@@ -75,14 +75,14 @@ COMPONENT = Component(
             f"{_PAGES}.topics.routes:router",
             "/topics",
             "Topics",
-            "Which topics are hard? What did each run return for a topic, and how is it scored?",
+            "Which topics are hard? What did each run return for a topic, and how is each result scored?",
             {"measure": "measure", "baseline": "runs", "run": "runs", **_TOPICS},
         ),
         Page(
             f"{_PAGES}.matrix:router",
             "/matrix",
             "Matrix",
-            "Do the candidates or their ranking fail, and on which topics and slices?",
+            "Are relevant documents missing or ranked low, and on which topics and slices?",
             {"measure": "y", "baseline": "baseline", "run": "run", **_TOPICS},
         ),
         Page(

@@ -80,7 +80,8 @@ class InvalidChoiceError(click.BadParameter):
 _TIE_POLICY = "judged.scoring.judging.ranking:TiePolicy"
 _TIES = (
     "Order of documents with equal scores. docid: descending document ID; docid-rising: ascending document ID;"
-    " stable: as in the run; rank: all documents are sorted by the rank column, not by score; expected: each score is"
+    " stable: order of the documents in the run; rank: all documents are sorted by the rank column, not by score;"
+    " expected: each score is"
     " the mean over all orders of tied documents{}.  [default: docid; with --dialect, the rule of the tool]"
 )
 
@@ -102,7 +103,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         help=f"Measure. Can be repeated.  [default: {', '.join(TESTED_MEASURES)}]",
     ),
     "dialect": _option(
-        "--dialect", type=Choice(DIALECTS), help="Dialect: use the rules and the measure names of this tool."
+        "--dialect", type=Choice(DIALECTS), help="Evaluation tool whose rules and measure names are used."
     ),
     "topics": _option(
         "--topics",
@@ -123,13 +124,14 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "ties_or_bounds": _option(
         "--ties",
         type=Choice(_TIE_POLICY, "expected", "bounds"),
-        help=_TIES.format("; bounds: the lowest and highest score over these orders are shown"),
+        help=_TIES.format("; bounds: the lowest and highest score over all orders of tied documents are shown"),
     ),
     "exclude_self": _option(
         "--exclude-self",
         is_flag=True,
         default=None,
-        help="Remove returned documents whose ID equals the topic ID.  [default: with --dialect, the rule of the tool]",
+        help="Remove returned documents whose ID equals the topic ID.  [default: documents are kept; with --dialect,"
+        " the rule of the tool]",
     ),
     "documents": _option(
         "--documents",
@@ -140,15 +142,16 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--rel",
         type=float,
         metavar="GRADE",
-        help="Lowest relevant grade, for measures whose name does not set it. -m 'AP(rel=2)' sets it for one measure.",
+        help="Lowest grade that counts as relevant, for measures whose name does not set this grade. -m 'AP(rel=2)'"
+        " sets the grade for one measure.",
     ),
     "ci": _option(
         "--ci",
         type=Choice("judged.stats.interval:IntervalName"),
         default="adjusted",
         show_default=True,
-        help="Method of confidence intervals over topics: Student's t adjusted for skewness and the"
-        " bounds of the measure, Student's t, or the bootstrap.",
+        help="Method of confidence intervals of means over topics. adjusted: Student's t, adjusted for skewness and"
+        " the bounds of the measure; t: Student's t; bootstrap: the bootstrap; none: no intervals.",
     ),
     "confidence": _option(
         "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
@@ -214,12 +217,16 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         metavar="FILE",
         help="Titles and texts of documents: a JSONL, CSV, Parquet, or TREC file, or a folder.",
     ),
-    "queries": _option("--queries", metavar="FILE", help="Query texts, with optional attributes in other columns."),
+    "queries": _option(
+        "--queries",
+        metavar="FILE",
+        help="File of query texts. Other columns of the file can contain attributes of the queries.",
+    ),
     "by": _option(
         "--by",
         multiple=True,
         metavar="NAME[,NAME]",
-        help="Attributes to slice by, with one slice per value. They are read from files or derived from the"
+        help="Attributes to slice by, with one slice per value. Attributes are read from files or derived from the"
         " data (relevant, words, length, kind, first_relevant, ...).",
     ),
     "pool_depth": _option(

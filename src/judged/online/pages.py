@@ -53,7 +53,7 @@ def looks_at_ranks(workspace: CurrentWorkspace) -> Answer:
 @_page("/clicks/people", _TABS["/clicks/people"], "Agreement of clicks and judgments")
 @cached_in_workspace
 def clicks_against_people(workspace: CurrentWorkspace) -> Answer:
-    """Compare judgments derived from clicks with the open judgments."""
+    """Compare judgments derived from clicks with the loaded judgments."""
     runs = [judged.run for judged in workspace.lists.values()]
     return clicks.against_people(clicks.judge_clicks(log_of(workspace)), workspace.qrels, runs)
 

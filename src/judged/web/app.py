@@ -148,7 +148,7 @@ def api_page(request: Request, workspace: CurrentWorkspace) -> HTMLResponse:
 ROUTERS = (opening, router, *(load(page.router) for component in all_components() for page in component.pages))
 """All pages and API routes."""
 
-_API_DESCRIPTION = "The data of the workbench as JSON. Each page has a route here with the same data."
+_API_DESCRIPTION = "The data of the workbench as JSON. Each page has a route in this API with the same data."
 _FORM_BYTES = 1 << 20  # allowed for a form in addition to its files
 
 

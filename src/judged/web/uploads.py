@@ -325,7 +325,7 @@ def open_by_form(request: Request, uploads: Files) -> Response:
     openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
 )
 def open_by_program(request: Request, uploads: Files) -> dict[str, Any]:
-    """Open judgments and runs, which replace the open data for all users. After an error, the previous data stay."""
+    """Open judgments and runs, which replace the open data for all users. After an error, the open data stay."""
     return open_data_overview(_open_upload(request, uploads)).to_dict()
 
 

@@ -154,7 +154,7 @@ def test_fractional_grades_are_no_categories() -> None:
 def test_binarized_scales() -> None:
     graded, binary = {"q": {"a": 3, "b": 2, "c": 1, "d": 0, "e": -1}}, {"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}}
     result = agree(graded, binary, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
-    assert "The highest grades of the judges differ (judge1 up to 3; judge2 up to 1)" in result.warnings[0]
+    assert "The highest grade differs between judges (judge1 up to 3; judge2 up to 1)" in result.warnings[0]
     assert result.systems[0].scores.tolist() == [1.0]
     result = agree(graded, binary, rel={"judge1": 2}, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
     assert (result.levels, result.notes) == ((2, None), ())

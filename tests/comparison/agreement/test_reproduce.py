@@ -55,7 +55,7 @@ def test_topics_of_one_run_alone_do_not_count_for_rankings() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(InputError, match="two baselines are required, got 1"):
+    with pytest.raises(InputError, match="baseline and baseline_reproduced must be set together"):
         reproduce(QRELS, ORIGINAL, AGAIN, baseline=BASELINE)
     with pytest.raises(InputError, match="no topic in common"):
         reproduce(QRELS, ORIGINAL, {"q7": {"a": 1.0}})

@@ -138,7 +138,7 @@ def test_complementary_slices_are_described_once() -> None:
         "a: `group=hard` is significantly worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273"
     )
     assert hard.endswith("p = 0.0001.")
-    assert averages.startswith("Averages with different topic weights (")
+    assert averages.startswith("Averages of the ")
     assert [row[-1].split()[-1] for row in result.overview().grid().rows[1:3]] == ["†", "‡"]
 
 
@@ -148,7 +148,9 @@ def test_no_claims_without_differences() -> None:
     result = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
     assert result.tests == 6
     assert not any(estimate.significant for estimate in result.tested)
-    assert result.sentences[0].startswith("No slice differs significantly from the other topics (6 tests, Holm).")
+    assert result.sentences[0].startswith(
+        "No slice differs significantly from the other topics (6 tests, p corrected by Holm)."
+    )
 
 
 def test_p_values_are_corrected_for_slices_runs_and_measures() -> None:
@@ -291,7 +293,7 @@ def test_an_average_that_does_not_exist_is_not_told() -> None:
     scores[30:45] = NAN  # no scores in a slice that has enough topics
     result = scores_of({"a": scores}).by_slice(slicing_of(HARD), weights=np.arange(48.0))
     assert math.isnan(result.average("mean of slices").value)
-    text = next(sentence for sentence in result.sentences if sentence.startswith("Averages with"))
+    text = next(sentence for sentence in result.sentences if sentence.startswith("Averages of the"))
     assert "nan" not in text
     assert "mean of the" not in text
 

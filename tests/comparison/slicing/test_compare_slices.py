@@ -253,7 +253,7 @@ def test_sentences_of_two_runs() -> None:
     assert result.sentences[0] == (
         f"new is better than old in nDCG@10 on `group=law` (+{law.result.difference:.3f}, 15 topics, p ="
         f" {law.result.adjusted:.2g}) and `group=news` (+{news.result.difference:.3f}, 20 topics, p ="
-        f" {news.result.adjusted:.2g}), after Holm over 3 comparisons."
+        f" {news.result.adjusted:.2g}), after Holm correction for 3 comparisons."
     )
     assert "`group=law` (if they are 18% of the topics" in result.sentences[1]  # 1 - 0.05^(1/15)
     assert f"mean difference below {news.sensitivity.reversing_difference:+.2f})" in result.sentences[1]
@@ -455,7 +455,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
     """Nine topics have a least p of 2^-8, five one of 2^-4 and six one of 2^-5, which Holm doubles at first."""
     for few, words in (
         (5, "p cannot be below 0.062: no difference"),
-        (6, "below 0.031, or below 0.062 after Holm for 2"),
+        (6, "below 0.031, or below 0.062 after Holm correction for 2"),
     ):
         old = np.full(9 + few, 0.2)
         new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])

@@ -91,7 +91,7 @@ CHECK = '[[check]]\nmeasure = "AP"\nmargin = 0.01\n'
 MISTAKES = {
     # text of the file: line number, part of the problem, part of the fix
     f"[gate]\nalpa = 0.1\n{CHECK}": (2, "[gate]: no key 'alpa'", "write alpha"),
-    f"alpha = 0.1\n{CHECK}": (1, "alpha is outside of its table", "write it under [gate]"),
+    f"alpha = 0.1\n{CHECK}": (1, "alpha is outside of its table", "write alpha under [gate]"),
     f"{CHECK}\n[[guardrails]]\nmissing_topics = 0": (5, "no table or key 'guardrails'", "write guardrail"),
     f"[gate]\nalpha = 0.5\n{CHECK}": (2, "alpha is 0.5", "above 0 and below 0.5"),
     f"[gate]\nalpha = 0\n{CHECK}": (2, "alpha is 0", "above 0 and below 0.5"),
@@ -217,9 +217,9 @@ def test_what_pythons_reader_fails_at_names_the_file(tmp_path: Path, text: str) 
     [
         ({"check": [{"measure": "AP", "max_loss": 0.1}]}, "write margin"),
         ({"check": [{"measure": "AP", "at_most_ratio": 1.1}]}, "write margin"),
-        ({"measure": "AP", "margin": 0.1}, r"write it under \[\[check\]\]"),
-        ({"gate": {"margin": 0.1}}, r"write it under \[\[check\]\]"),
-        ({"guardrail": [{"measure": "Judged@10", "margin": 0.1}]}, r"write it under \[\[check\]\]"),
+        ({"measure": "AP", "margin": 0.1}, r"write measure under \[\[check\]\]"),
+        ({"gate": {"margin": 0.1}}, r"write margin under \[\[check\]\]"),
+        ({"guardrail": [{"measure": "Judged@10", "margin": 0.1}]}, r"write margin under \[\[check\]\]"),
         ({"guardrail": [{"table": "t.csv", "column": "ms", "at_most_rate": 0.1}]}, "write at_most_ratio"),
         ({"guardrail": [{"table": "t.csv", "column": "ms", "at_least_ratio": 0.1}]}, "(?!write at_most)"),
     ],

@@ -201,8 +201,8 @@ def agree(
     notes = [*_notes(judges, pairs), *judges.origins]
     if systems and own:
         text = (
-            "The scores by a judge use all documents that this judge graded, so scores of different judges can differ"
-            " because of the documents and because of the grades."
+            "The scores with the grades of a judge use all documents that this judge graded. So the scores of two"
+            " judges can differ because of different documents or because of different grades."
         )
         notes.append(Note("own-documents", text))
     if alpha.groups < MIN_GROUPS and alpha.interval is not None:
@@ -259,8 +259,8 @@ def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
     if len(set(maxima.values())) > 1:
         examples = "; ".join(f"{name} up to {highest:g}" for name, highest in [*maxima.items()][:4])
         text = (
-            f"The highest grades of the judges differ ({examples}): equal grades can have different meanings. If the"
-            " scales differ, set rel for each judge."
+            f"The highest grade differs between judges ({examples}), so the same grade can have different meanings."
+            f" If the judges used different grading scales, set rel for each judge."
         )
         yield Note("different-grades", text)
     for pair in pairs:

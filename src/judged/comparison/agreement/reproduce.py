@@ -155,7 +155,7 @@ def reproduce(
     (0.75, 0.3536)
     """
     if (baseline is None) != (baseline_reproduced is None):
-        raise InputError("two baselines are required, got 1", fix="pass baseline and baseline_reproduced")
+        raise InputError("baseline and baseline_reproduced must be set together", fix="pass both, or neither")
     first, second = Run.of(original, name="original"), Run.of(reproduced, name="reproduced")
     aligned = align(first, second, ties=ties, depth=depth, precision=precision)
     # rankings are comparable only on topics that both runs returned

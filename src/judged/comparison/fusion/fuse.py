@@ -258,10 +258,12 @@ def _check_options(algorithm: Algorithm, normalization: Normalization, missing: 
     if not 0 <= rrf_k < math.inf:
         raise InputError(f"`rrf_k` must be a finite number >= 0, got {rrf_k}", fix="use 60")
     if algorithm == "mnz" and normalization == "z-score":
-        fix = "use min-max, or the algorithm sum"
+        fix = "use the normalization min-max, or the algorithm sum"
         raise InputError("mnz requires non-negative scores, and z-scores can be negative", fix=fix)
     if missing == "share" and algorithm not in _RANK_ALGORITHMS:
-        raise InputError(f"missing='share' requires rrf or borda, got {algorithm}", fix="use skip or last")
+        raise InputError(
+            f"missing='share' requires the algorithm rrf or borda, got {algorithm}", fix="use missing='skip' or 'last'"
+        )
 
 
 def _query_ids(run: Run) -> list[str]:

@@ -87,7 +87,7 @@ class FusionWeights(Answer):
         selection = self.selection
         weights = ", ".join(f"{name} {weight:g}" for name, weight in self.weights.items())
         n, naive = selection.values.size, f"{selection.naive:.4f}"
-        cross_validated = f"In cross-validation, the selected weights score {selection.honest:.4f} on the other topics"
+        cross_validated = f"In cross-validation, the selected weights score {selection.honest:.4f} on held-out topics"
         return (
             f"The best weights over all {n} topics are {weights}, with {self.measure} {naive} on these topics.",
             f"{cross_validated}, so {naive} is optimistic by {selection.optimism:.4f}.",

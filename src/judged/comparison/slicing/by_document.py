@@ -144,7 +144,7 @@ def _group_by_doc(documents: Documents, by: str, today: Any, date: str) -> dict[
     if len(distinct) > (limit := _MAX_NUMERIC_GROUPS if is_number else _MAX_GROUPS):
         raise InputError(
             f"a column may have at most {limit} values, {by} has {len(distinct)}",
-            fix="add a column with fewer values" + (", or set date= to use it as dates" if is_number else ""),
+            fix="add a column with fewer values" + (", or set date= to use this column as dates" if is_number else ""),
             path=documents.where,
         )
     names = [None if value is None else format_value(value) for value in values]
@@ -311,7 +311,8 @@ class ScoresByDocument(PartScores[GroupEstimate]):
                     f" {decimal(lowest.value)} over {lowest.size} topics and {lowest.relevant} relevant documents."
                 )
         sentences.append(
-            "Compare runs within a row. Do not compare rows: they have different topics, and documents of other"
+            "Compare runs within a row. Do not compare rows: different rows have different topics, and documents of"
+            " other"
             " groups count as not relevant."
         )
         if any(row.small for row in self.estimates):

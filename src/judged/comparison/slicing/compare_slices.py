@@ -251,8 +251,9 @@ def _reversal_notes(
     if overall_sign and signs == {-overall_sign}:
         higher, lower = (second, first) if overall_sign > 0 else (first, second)
         text = (
-            f"Simpson's paradox: {higher} has the higher mean over all topics, but {lower} is higher on every"
-            " slice: the means of the two systems are over different topics, or some topics are in no slice"
+            f"Simpson's paradox: {higher} has the higher mean over all topics, but {lower} has the higher mean on"
+            f" every slice, because the means of the two systems are over different topics, or because some topics"
+            f" are in no slice"
         )
         yield Note("simpson", text, subject, of="pairs")
     slice_by_winner = {row.better: row.slice for row in reversed(rows) if row.better is not None}

@@ -311,7 +311,8 @@ class SliceComparison(Answer):
             subtitle="filled: significant after correction; hollow: not significant",
             table=points,
             sentence=(
-                f"Each dot is a slice: the {noun} in {measure} to {first}, with its CI. Filled dots are significant."
+                f"Each dot shows the {noun} in {measure} on one slice, relative to {first}, with its CI. Filled dots"
+                f" are significant."
             ),
             y="slice",
             color="run",
@@ -375,7 +376,9 @@ class SliceComparison(Answer):
         first, second, measure = rows[0].first, rows[0].second, rows[0].measure
         test, correction, size = self.choices.test, self.choices.correction, self.families[measure]
         uncorrected = test == "bayes" or correction == "none" or size < 2
-        correction_text = "" if uncorrected else f", after {correction_name(correction)} over {size} comparisons"
+        correction_text = (
+            "" if uncorrected else f", after {correction_name(correction)} correction for {size} comparisons"
+        )
         for winner, loser in ((second, first), (first, second)):
             if wins := [row for row in rows if row.better == winner]:
                 claim = describe_winner(test, winner, loser, measure) + ("" if is_test_of_means(test) else ",")
@@ -442,7 +445,7 @@ def _format_win(name: str, pair: Pair) -> str:
 def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
     sensitivities = [(row.slice, row.pair.sensitivity) for row in wins if row.pair and row.pair.sensitivity]
     shares = [
-        f"`{name}` (if they are {sensitivity.missed_share:.0%} of the topics, with a mean difference"
+        f"`{name}` (if such topics are {sensitivity.missed_share:.0%} of the slice, with a mean difference"
         f" {'below' if sensitivity.reversing_difference < 0 else 'above'}"
         f" {decimal(sensitivity.reversing_difference, 2, '+')})"
         for name, sensitivity in sensitivities

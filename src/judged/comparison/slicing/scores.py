@@ -205,7 +205,7 @@ class SlicedScores(PartScores[SliceEstimate]):
                 ),
             )
         if self.tests and not significant:
-            tests = "one test" if self.tests == 1 else f"{self.tests} tests, Holm"
+            tests = "one test" if self.tests == 1 else f"{self.tests} tests, p corrected by Holm"
             yield (
                 None,
                 (
@@ -232,7 +232,7 @@ class SlicedScores(PartScores[SliceEstimate]):
             for value in (test.difference, *(test.interval or (math.nan, math.nan)))
         )
         level = self.method.level
-        correction = f" after Holm over {self.tests} tests" if self.tests > 1 else ""
+        correction = f" after Holm correction for {self.tests} tests" if self.tests > 1 else ""
         return (
             f"{row.run}: `{row.part}`{rank} is significantly {comparative} than the other topics in {row.measure}:"
             f" {decimal(row.value, 3)} over {counted(test.n, 'topic')}, {difference} compared with"
@@ -247,7 +247,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         if len(set(values.values())) > 1:
             names = {MEAN_OF_SLICES: f"mean of the {int((~self.slicing.small).sum())} slices with enough topics"}
             text = ", ".join(f"{names.get(name, name)} {value}" for name, value in values.items())
-            yield f"Averages with different topic weights ({run}, {measure}): {text}."
+            yield f"Averages of the {measure} of {run} with different weights of topics: {text}."
         if not self.slicing.disjoint:
             yield f"The slices overlap, so the {MEAN_OF_SLICES} is not computed, only the {TOPIC_MEAN}."
 

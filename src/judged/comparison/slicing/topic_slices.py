@@ -333,7 +333,7 @@ def slice_topics(
     slice_names = [slice_.name for slice_ in result]
     if duplicates := [name for name in slice_names if slice_names.count(name) > 1]:
         problem = f"slice names must be unique, got {duplicates[0]!r} twice"
-        raise InputError(problem, fix="rename one of them", path=where)
+        raise InputError(problem, fix="rename one of the two slices", path=where)
     try:
         return _build_slicing(tuple(result), table)
     except InputError as error:
@@ -404,7 +404,7 @@ def _slices_by_value(attributes: Attributes, name: str, min_topics: int) -> list
     try:
         column = attributes.column(name)
     except InputError as error:
-        fix = f"compute it with `derive` from {DERIVED[name]}" if name in DERIVED else error.fix
+        fix = f"compute the attribute with `derive` from {DERIVED[name]}" if name in DERIVED else error.fix
         raise InputError(error.problem, fix=fix, path=error.path) from None
     values = [value for value in column.to_pylist() if value is not None]
     if not values:

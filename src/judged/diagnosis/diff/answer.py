@@ -323,10 +323,9 @@ class Diff(Answer):
             )
             better, worse = self.means[0].better, self.means[0].worse
             if won < better or lost < worse:
-                texts.append(
-                    f"Not shown: {counted(better - won, 'other better topic')} and"
-                    f" {counted(worse - lost, 'other worse topic')}. Use --limit {max(better, worse)} to show all."
-                )
+                counts = ((better - won, "better"), (worse - lost, "worse"))
+                omitted = [f"{counted(n, 'other topic')} on which {second} is {text}" for n, text in counts if n > 0]
+                texts.append(f"Not shown: {' and '.join(omitted)}. Use --limit {max(better, worse)} to show all.")
             if not any(topic.query for topic in self.topics):
                 texts.append("Use --queries FILE to show the query texts.")
         return tuple(texts)

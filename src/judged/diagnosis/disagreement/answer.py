@@ -257,8 +257,8 @@ class Disagreement(AnswerOfScores):
             stronger_measure = self.measures[self.direction * topic.sides[0] < 0]
             lines.insert(
                 0,
-                f"Both measures prefer {self._system(topic.sides[0])}, but by {stronger_measure} the difference"
-                " is larger in standard errors.",
+                f"Both measures prefer {self._system(topic.sides[0])}, but the difference in {stronger_measure} is"
+                f" larger in units of its standard error.",
             )
         title = f"{topic.query_id}: {topic.query}" if topic.query else topic.query_id
         lines = lines or ["No known reason explains the disagreement on this topic."]
@@ -267,7 +267,7 @@ class Disagreement(AnswerOfScores):
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
         kinds = {
-            "one or no preference": PALETTE[-1],
+            "no preference by at least one measure": PALETTE[-1],
             "same preference": PALETTE[0],
             "opposite preferences": PALETTE[1],
         }

@@ -251,7 +251,11 @@ def _across_cutoff(pair: ListPair) -> Iterator[Reason]:
         explanation = "does not depend on these documents"
     else:
         explanation = "depends on the ranks" if pair.depends_on_rank(deep) else "counts them equally in both lists"
-    opposite = f", and {loser.name} has {len(opposite_docs)} that {winner.name} ranks lower" if opposite_docs else ""
+    opposite = (
+        f", and {loser.name} has {counted(len(opposite_docs), 'such document')} that {winner.name} ranks lower"
+        if opposite_docs
+        else ""
+    )
     text = (
         f"{winner.name} has {counted(len(docs), 'relevant document')} in the top {shallow.depth} that {loser.name}"
         f" ranks lower{opposite}: {shallow.name} depends on this cutoff, but {deep.name}"
@@ -281,7 +285,9 @@ def _first_relevant(pair: ListPair) -> Iterator[Reason]:
         favored_ranks = favored.within(other.depth, 0, other.rel) if other.preference else {}
         higher = [key for key in favored_ranks if key != doc and favored_ranks[key] < other_ranks.get(key, math.inf)]
         if higher and pair.depends_on(other, favored, higher):
-            text += f"; {favored.name} ranks {counted(len(higher), 'other document')} higher, which {other.name} counts"
+            text += (
+                f"; {other.name} also counts {counted(len(higher), 'other document')} that {favored.name} ranks higher"
+            )
         yield Reason("first relevant", scorer.name, winner.name, tuple(dict.fromkeys((doc, *higher))), text)
         return
 

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _RULES = {
     "loss": ("LossBeyondMargin", "The candidate lost more than the margin of this check."),
-    "inconclusive": ("Inconclusive", "The topics neither show nor rule out a loss larger than the margin."),
+    "inconclusive": (
+        "Inconclusive",
+        "A loss larger than the margin is neither significant nor ruled out on these topics.",
+    ),
     "guardrail": ("GuardrailBroken", "A value of the candidate violates a guardrail."),
 }
 
@@ -174,7 +177,8 @@ class GateResult(Answer):
         if unclear:
             sensitive = self._count_with_few_deciding_topics("pass")
             effect = "An inconclusive check does not block the release, unless --strict is used."
-            return f"INCONCLUSIVE: {pair}: nothing failed, but {unclear} could not be decided{sensitive}. {effect}"
+            undecided = f"no check or guardrail failed, but {unclear} could not be decided{sensitive}"
+            return f"INCONCLUSIVE: {pair}: {undecided}. {effect}"
         kinds = [name for name, parts in self._kinds if parts]
         passed = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"the only {kinds[0]}"
         return f"PASS: {pair}: {passed} passed{self._count_with_few_deciding_topics('pass')}."

@@ -186,7 +186,7 @@ def _large_loss_note(check: CheckResult) -> str:
     lost_text = f"{check.large_losses or 'None'} of {topics_text(check.n)}"
     bound = share_bound(check.large_losses, check.n, 1 - check.alpha)
     losses = check.largest_losses
-    listed = ", ".join(f"{loss.query_id} {_score(loss.baseline)} to {_score(loss.candidate)}" for loss in losses)
+    listed = ", ".join(f"{loss.query_id} ({_score(loss.baseline)} to {_score(loss.candidate)})" for loss in losses)
     return (
         f" {lost_text} lost more than {format_loss(check.large_loss)}; in the"
         f" population of topics, this share is at most {bound:.1%} ({100 * (1 - check.alpha):g}% upper bound)."
@@ -203,9 +203,9 @@ def _status_text(check: CheckResult) -> str:
         return f"failed: {_change(check)}, more than the margin of {margin} ({numbers}).{note}"
     if check.status == "fail":
         return (
-            f"failed: more than {100 * (check.max_share_of_large_losses or 0):g}% of the topics"
-            " had a large loss; a mean"
-            f" loss of more than the margin of {margin} is not significant ({test_numbers})."
+            f"failed: more than {100 * (check.max_share_of_large_losses or 0):g}% of the topics lost more than"
+            f" {format_loss(check.large_loss)}; a mean loss of more than the margin of {margin} is not significant"
+            f" ({test_numbers})."
         )
     if check.status == "pass" and (math.isnan(check.p) or check.identical):
         return f"passed: {check.note}."

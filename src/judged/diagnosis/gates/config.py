@@ -263,7 +263,7 @@ class GateConfig:
         for i, check in enumerate(self.checks):
             with self.source_lines.locate_errors("check", i):
                 if checks[i] in checks[:i]:
-                    raise InputError(f"duplicate check of {check.name}", fix="remove one of the two")
+                    raise InputError(f"duplicate check of {check.name}", fix="remove one of the two checks")
         for i, name in enumerate(slice_names[1:]):
             with self.source_lines.locate_errors("slice", i):
                 if name in slice_names[: i + 1]:
@@ -374,7 +374,10 @@ def config_of(
     """
     has_margin = measures is not None or margin is not None or margin_relative is not None
     if config is not None and has_margin:
-        raise InputError("a configuration and measures with a margin cannot be combined", fix="use only one of the two")
+        raise InputError(
+            "a configuration and measures with a margin cannot be combined",
+            fix="use either the configuration or the measures with a margin",
+        )
     if config is None and not has_margin:
         fix = "use measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
         raise InputError("the gate has no checks", fix=fix)
@@ -460,9 +463,9 @@ def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[st
     with source_lines.locate_errors():
         for key in raw:
             if key in _KEYS["gate"] and key not in _FILES:
-                raise SettingError(key, f"{key} is outside of its table", "write it under [gate]")
+                raise SettingError(key, f"{key} is outside of its table", f"write {key} under [gate]")
             if key in _KEYS["check"] and key not in _TABLE_ARRAYS:
-                raise SettingError(key, f"{key} is outside of its table", "write it under [[check]]")
+                raise SettingError(key, f"{key} is outside of its table", f"write {key} under [[check]]")
         _check_keys(raw, ("gate", *_TABLE_ARRAYS, *_FILES), "table or key")
         settings = raw.get("gate", {})
         if not isinstance(settings, dict):
@@ -475,7 +478,7 @@ def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[st
         _check_keys(settings, _KEYS["gate"])
         for name in _FILES:
             if name in raw and name in settings:
-                raise SettingError(name, f"{name} is set twice", "remove one of the two")
+                raise SettingError(name, f"{name} is set twice", "remove one of the two settings")
     return settings | {name: raw[name] for name in _FILES if name in raw}
 
 
@@ -496,7 +499,7 @@ def _check_keys(keys: Iterable[str], allowed: Sequence[str], kind: str = "key") 
     for key in keys:
         if key not in allowed:
             is_margin = key in {"margin", "margin_relative"}
-            fix = "write it under [[check]]" if is_margin else suggest_name(key, allowed)
+            fix = f"write {key} under [[check]]" if is_margin else suggest_name(key, allowed)
             raise SettingError(key, f"no {kind} {key!r}", fix)
 
 

@@ -222,9 +222,14 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
     mean, share = decimal(check.mean), RELATIVE if margin_relative is None else margin_relative
     if not (check.n > 1 and check.sd > 0):  # also if the sd is NaN
         ratio = math.isnan(check.sd) and check.n > 1
-        reason = "geometric means are compared by ratios" if ratio else "the scores do not vary, or are too few"
+        reason = (
+            "geometric means are compared by ratios" if ratio else "the scores do not vary, or there are too few scores"
+        )
         yield f"margin_relative = {share:g}"
-        yield _comment(f"A share of the baseline's mean {mean}. No margin can be computed from these topics: {reason}.")
+        yield _comment(
+            f"margin_relative is a share of the baseline's mean, {mean}."
+            f" No margin can be computed from these topics: {reason}."
+        )
         return
     detectable = round_up(minimum_detectable(check.sd, check.n, 2 * ALPHA, POWER))
     if strict and margin_relative is None:
@@ -239,7 +244,7 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
     explanation = f"{100 * share:g}% of the baseline's mean {mean} is {format_loss(margin)}. {rates}"
     yield f"margin_relative = {share:g}"
     yield _comment(f"{explanation} {_sd_source(check)}")
-    advice = f"If most checks must be conclusive, as with strict = true, use margin = {format_loss(detectable)}."
+    advice = f"To make most checks conclusive, for example with strict = true, use margin = {format_loss(detectable)}."
     yield _comment(f"{advice} {_error_rates(check, detectable, family)}")
 
 

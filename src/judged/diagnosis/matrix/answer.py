@@ -186,7 +186,7 @@ class Matrix(AnswerOfScores):
         slices = len({point.slice for point in points if point.quadrant and not point.is_overall})
         yield f"{self._cuts_text}, treated as exact; [{options.level:.0%} CI: Student's t]"
         if runs:
-            runs_text = counted(runs, "run") + ("" if self.custom_cuts else " and the baseline")
+            runs_text = counted(runs, "run") + ("" if self.custom_cuts else " besides the baseline")
             level = options.corrected(2 * runs)
             yield f"runs are classified by {level:.2%} CIs (Bonferroni: {runs_text}, two axes)"
         if slices:
@@ -358,7 +358,7 @@ class Matrix(AnswerOfScores):
             down, up = (sum(sign * difference > 0 for difference in significant) for sign in (-1, 1))
             yield (
                 f"{axis}: of the other {runs - 1} runs, {down} are significantly lower than {self.baseline}, and {up}"
-                f" significantly higher (Holm over {2 * len(pairs)} tests)."
+                f" significantly higher (p corrected by Holm for {2 * len(pairs)} tests)."
             )
         if self.slicing is not None:
             slices = [point for point in self.points if not point.is_overall]
@@ -400,8 +400,8 @@ class Matrix(AnswerOfScores):
         judged = ""
         if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
             judged = (
-                f"; {percent(point.judged)} of its top 10 documents are judged, so recall may"
-                " be low because of missing judgments"
+                f"; only {percent(point.judged)} of the top 10 documents are judged, so recall may be low because"
+                f" judgments are missing"
             )
         return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
 

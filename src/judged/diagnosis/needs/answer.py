@@ -169,10 +169,11 @@ class Needs(ReadOnly, AnswerOfScores):
             tables.append(Table(name, (replace(run, title=name), *others), only="people"))
         similarity_legend = f"; overlap, RBO: similarity of the top {self.cutoff} documents of two wordings"
         legend = (
-            "mean: mean over wordings, then over needs; worst wording, best: mean over needs of the score of the"
-            " worst or best wording; sd: standard deviation between wordings; consistency: share of the variance"
-            " that is between needs (1: no effect of the"
-            f" wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
+            "mean: mean over wordings, then over needs; worst wording, best: score of the worst or best wording of"
+            " each need, averaged over needs; sd: standard deviation between wordings; consistency: share of the"
+            " variance"
+            f" that is between needs (1: the wording has no"
+            f" effect){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
         return [*tables[:-1], replace(tables[-1], note=legend)]
 
@@ -242,7 +243,7 @@ class Needs(ReadOnly, AnswerOfScores):
         selection = (
             ""
             if len(order) == len(self.needs)
-            else f" (the {len(order)} of {len(self.needs)} needs with the largest range)"
+            else f" (the {len(order)} of {len(self.needs)} information needs with the largest range)"
         )
         return Chart(
             name="needs",
@@ -270,7 +271,10 @@ class Needs(ReadOnly, AnswerOfScores):
             counted(len(self.needs), "information need"),
             counted(sum(map(len, self.query_ids)), "query", "queries"),
         )
-        rule = "each need counts once, and CIs and tests are over needs, because wordings of a need are not independent"
+        rule = (
+            "CIs and tests treat all wordings of an information need as one unit, because the wordings are not"
+            " independent"
+        )
         sentences = [f"{needs}, worded by {queries}: {rule}."]
         sentences += [self._run_sentences(row) for row in self._summaries_by_mean()[:_MAX_LINES]]
         if self.comparison is not None:
@@ -289,11 +293,12 @@ class Needs(ReadOnly, AnswerOfScores):
             parts.append(f"The consistency over wordings is unknown: {reason}.")
         else:
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
-            between = f"{percent(share)}{ci} of the variance of its scores is between needs"
-            parts.append(f"{between}, and the rest between wordings.")
+            between = f"{percent(share)}{ci} of the variance of the scores is between needs"
+            parts.append(f"{between}, and the rest is between wordings of the same need.")
         if not math.isnan(row.overlap):
             shared = (
-                f"Two wordings of a need share on average {percent(row.overlap)} of their top {self.cutoff} documents"
+                f"On average, two wordings of an information need share {percent(row.overlap)} of the top"
+                f" {self.cutoff} documents"
             )
             parts.append(f"{shared} (RBO {decimal(row.rbo, 2)}).")
         return " ".join(parts)
@@ -304,7 +309,7 @@ def _pair_sentence(pair: Pair) -> str:
     if pair.better is not None:
         verdict = describe_winner(test.test, pair.better, pair.other(pair.better), pair.measure)
     difference = _format_with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
-    correction = f" after {correction_name(test.correction)}" if test.correction not in {"", "none"} else ""
+    correction = f" after {correction_name(test.correction)} correction" if test.correction not in {"", "none"} else ""
     p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{correction}"
     sentence = f"{verdict}: {pair.second} - {pair.first} = {difference} over {counted(test.n, 'need')}{p}."
     if pair.insufficiency:

@@ -174,7 +174,7 @@ def _mean_measures(scores: Scores) -> tuple[Scores, list[Note]]:
     if not means:
         raise InputError(f"{dropped} is not a mean over topics", fix="use a measure such as nDCG@10")
     if dropped:
-        notes.append(Note("no-mean", f"excluded because they are not means over topics: {dropped}"))
+        notes.append(Note("no-mean", f"measures excluded because they are not means over topics: {dropped}"))
         table = select_measures(table, means)
     return table, notes
 
@@ -237,7 +237,7 @@ def _notes(table: Scores, need_of: dict[str, str], groups: Sequence[Ints]) -> li
     if unknown := [query for query in table.query_ids if query not in need_of]:
         share = f"{len(unknown)} of {counted(len(table.query_ids), 'topic')}"
         notes.append(
-            Note("need-unknown", f"excluded because their information need is unknown: {share}: {first_few(unknown)}")
+            Note("need-unknown", f"{share} excluded because the information need is unknown: {first_few(unknown)}")
         )
     if num_single := sum(len(group) == 1 for group in groups):
         verb, pronoun = ("has", "its") if num_single == 1 else ("have", "their")

@@ -385,7 +385,8 @@ class ReviewList(Answer):
             first, second = self.runs[:2]
             texts.append(
                 f"If changed, {counted(self.n_reversed, 'label')} would each reverse the order of {first} and {second}"
-                f" by {self.measure} on its topic{'; these labels are listed first' if self.n_reversed else ''}."
+                f" by {self.measure} on the label's"
+                f" topic{'; these labels are listed first' if self.n_reversed else ''}."
                 f" The difference is {second} minus {first}."
             )
         texts.append(

@@ -259,8 +259,9 @@ class Stages(Answer):
             return
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
-            f"{first} minus {second}; candidates and ranking: change of {self.measure} by this part of the loss"
-            f" (negative: {first} loses more), which add up to the change of {self.measure}; paired randomization test,"
+            f"{first} minus {second}; candidates, ranking: change of {self.measure} due to the candidate loss or the"
+            f" ranking loss (negative: {first} loses more); the two changes add up to the change of {self.measure};"
+            f" paired randomization test,"
             f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
             " corrected by Holm, separately for tests over all topics and tests by slice; CIs corrected in the same"
             f" way; *: p <= {options.alpha:g}"
@@ -412,10 +413,9 @@ class Stages(Answer):
             return
         if non_candidate_share >= _MAX_NON_CANDIDATES:
             yield (
-                f"{name} is not a ranking of these candidates: {percent(non_candidate_share)} of its documents are not"
-                f" in the top {cutoff} of {self.trace.candidates}. Therefore, the losses by"
-                " candidates and by ranking do"
-                " not add up to its loss."
+                f"{name} does not only rank the candidates: {percent(non_candidate_share)} of its documents are not"
+                f" in the top {cutoff} of {self.trace.candidates}. Therefore, the candidate loss and the ranking loss"
+                f" do not add up to the loss of {name}."
             )
         yield self.headline
         ranking = overall.losses[-1]
@@ -443,9 +443,10 @@ class Stages(Answer):
         opposite = overall[0].result.difference * overall[-1].result.difference < 0
         if opposite and any(change.significant for change in overall):
             yield (
-                "The loss by candidates and the loss by ranking changed in opposite directions. If fewer relevant"
-                " documents are candidates, fewer can be ranked low. Therefore, a change of the loss by ranking"
-                " does not necessarily show a better or worse ranker."
+                "The candidate loss (relevant documents that are not candidates) and the ranking loss (order of the"
+                " candidates) changed in opposite directions. If fewer relevant documents are candidates, fewer can be"
+                " ranked low. Therefore, a change of the ranking loss does not necessarily show a better or"
+                " worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
         for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):
@@ -454,8 +455,9 @@ class Stages(Answer):
             yield f"Slices with too few topics for a test: {', '.join(sorted(small))}."
         kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
         for name, losses in self.lost.items():
-            kind_counts = "".join(f"; {count} by {kind}" for kind, count in kinds) if name == SCORE else ""
-            subject = str(self.measure) if name == SCORE else f"{name} alone"
+            causes = ", ".join(f"{kind} on {counted(count, 'topic')}" for kind, count in kinds)
+            kind_counts = f". Cause of the loss: {causes}" if causes and name == SCORE else ""
+            subject = str(self.measure) if name == SCORE else f"the change due to the {name} only"
             yield f"{self.trace.name} by {subject}: {describe_losers(losses, self.query_ids)}{kind_counts}."
 
     def _overall_change_sentence(self, score: TestedChange, parts: list[TestedChange]) -> str:
@@ -463,9 +465,9 @@ class Stages(Answer):
         if score.result.n < 2:
             return "There are too few topics to test the changes."
         if not any(change.result.difference for change in (score, *parts)):
-            return f"{first} and {second} have the same {self.measure} and the same losses by part."
+            return f"{first} and {second} have the same {self.measure} and the same losses."
         higher_or_lower = "lower" if score.result.difference < 0 else "higher"
-        part_texts = " and ".join(change.describe(f" by {change.part}") for change in parts)
+        part_texts = " and ".join(change.describe(f" due to the {change.part}") for change in parts)
         size = decimal(abs(score.result.difference))
         verdict = f"{first} scores {size} {higher_or_lower} than {second} in {self.measure}"
         return f"{verdict} ({score.p_value_text}): {part_texts}."

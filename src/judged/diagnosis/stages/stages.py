@@ -180,9 +180,11 @@ def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: i
         on_page &= (documents.candidate == 0) | (documents.candidate > cutoff)
         topics = counted(int(np.count_nonzero(trace.non_candidates)), "topic")
         text = (
-            f"{trace.non_candidates.sum()} of its documents, on {topics}, are not in the top {cutoff} of"
-            f" {trace.candidates}; {np.count_nonzero(on_page)} of them are relevant and within the cutoff of the"
-            " measure. The loss by ranking may be negative there. If there were more candidates, set their number with"
+            f"returned documents that are not in the top {cutoff} of {trace.candidates}:"
+            f" {trace.non_candidates.sum()}, on {topics}; {np.count_nonzero(on_page)} of these documents are relevant"
+            f" and within the cutoff of the measure. The ranking loss may be negative on these topics. If the system"
+            f" used more candidates,"
+            f" set their number with"
             " --cutoff (cutoff= in Python)"
         )
         yield Note("not-candidates", text, trace.name, trace.non_candidate_share)

@@ -70,7 +70,7 @@ def single_measure(measure: Any) -> Measure:
     """Return the measure given as an object, a class, or a name."""
     measures = measures_of(measure)
     if len(measures) != 1:
-        raise InputError(f"exactly one measure is required, got {measure}", fix="use one, such as nDCG@10")
+        raise InputError(f"exactly one measure is required, got {measure}", fix="use one measure, such as nDCG@10")
     return measures[0]
 
 
@@ -341,11 +341,12 @@ class TopicStages(Answer):
         texts: list[str] = []
         for trace in stages.traces:
             parts = " and ".join(
-                f"{decimal(float(part[i]))} by {name}" for name, part in zip(PARTS, trace.parts, strict=True)
+                f"{decimal(float(part[i]))} due to the {name}" for name, part in zip(PARTS, trace.parts, strict=True)
             )
             texts.append(
                 f"{trace.name}: {trace.verdicts(stages.choices)[i]}: {stages.measure}"
-                f" {decimal(float(trace.score[i]))} of {decimal(float(trace.best[i]))}, lost {parts}; relevant"
+                f" {decimal(float(trace.score[i]))} of at most {decimal(float(trace.best[i]))}, with losses of"
+                f" {parts}; relevant"
                 f" documents in the top {stages.choices.cutoff}: {trace.num_retrieved[i]} of {trace.relevant[i]}."
             )
         if not len(self._documents()):

@@ -203,10 +203,10 @@ class Tradeoff(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Runs on the front, the certainty of their place, and the limits of the conclusions."""
         front = [row for row in self.rows if row.front]
-        lower = [f"{name} (less is better)" for name in self.costs if name not in self.benefits]
-        higher = [f"{name} (more is better)" for name in self.benefits]
+        lower = [f"{name} (lower is better)" for name in self.costs if name not in self.benefits]
+        higher = [f"{name} (higher is better)" for name in self.benefits]
         criteria = listed(
-            [f"{self.measure} ({'more' if self.higher_is_better else 'less'} is better)", *lower, *higher]
+            [f"{self.measure} ({'higher' if self.higher_is_better else 'lower'} is better)", *lower, *higher]
         )
         return (
             (
@@ -215,8 +215,9 @@ class Tradeoff(Answer):
                 " criterion."
             ),
             *(
-                f"{row.run} is on the front only by its mean. The paired test does not exclude that other runs,"
-                f" which cost no more within the noise, are as good in {self.measure}: {join_names(row.rivals)}."
+                f"{row.run} is on the front only by its mean {self.measure}. The paired test does not show that"
+                f" {row.run} is better than these runs, which cost no more (within the noise):"
+                f" {join_names(row.rivals)}."
                 for row in front
                 if not row.certain
             ),
@@ -237,7 +238,11 @@ class Tradeoff(Answer):
         texts: list[str] = []
         for is_certain, text, reason in (
             (True, "Dominated runs", "confirmed by the paired test and the noise of costs"),
-            (False, "Runs dominated by their means only", "the paired test finds no significant difference"),
+            (
+                False,
+                "Runs dominated in the mean, but not significantly",
+                "the paired test finds no significant difference",
+            ),
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
                      if row.front is False and row.certain == is_certain and not row.scores_as_empty]  # fmt: skip

@@ -46,7 +46,8 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="Baseline run: each other run is compared with this run.  [default: compare all pairs]",
+    help="Baseline run: each other run is compared with this run.  [default: no baseline; all pairs of runs are"
+    " compared]",
 )
 @shared("measures")
 @click.option(
@@ -62,7 +63,8 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     type=Choice("judged.comparison.choices:Family"),
     default="measure",
     show_default=True,
-    help="Tests that are corrected together. measure: all pairs by one measure; all: all pairs by all measures.",
+    help="Tests whose p-values are corrected together. measure: the tests of all pairs by one measure; all: the tests"
+    " of all pairs by all measures.",
 )
 @shared("alpha", "resamples", "seed")
 @click.option(
@@ -98,7 +100,7 @@ def compare_command(
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
             "exactly one of QRELS with RUNs, --scores, and --collection is required",
-            fix="use one of them; repeat --scores or --collection before each value",
+            fix="use one of these inputs; repeat --scores or --collection before each value",
         )
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
@@ -153,7 +155,7 @@ def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
         if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
             raise InputError(
                 f"--{unused} cannot be combined with several collections",
-                fix="omit it, or compare each collection separately",
+                fix="omit the option, or compare each collection separately",
             )
         options.pop(unused, None)
     return options
@@ -214,7 +216,8 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     "--sd",
     type=float,
     metavar="S",
-    help="Standard deviation of the differences over topics, instead of QRELS and RUNs.",
+    help="Standard deviation over topics of the differences between two systems. Use this option instead of QRELS and"
+    " RUNs.",
 )
 @click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared(*TOPIC_OPTIONS)
@@ -274,15 +277,16 @@ def power_command(
     "--rel",
     multiple=True,
     metavar="[NAME=]N",
-    help="Lowest relevant grade, for all judges or for the judge NAME. Relevant grades become 1, others 0. Can be"
+    help="Lowest grade that counts as relevant, for all judges or for the judge NAME. Relevant grades become 1, and"
+    " lower grades become 0. Can be"
     " repeated.",
 )
 @shared("scale")
 @click.option(
     "--own",
     is_flag=True,
-    help="Score runs with all judgments of each judge. Otherwise, two judges are compared by the documents that both"
-    " judged.",
+    help="Score runs with all judgments of each judge. By default, the scores of two judges use only documents that"
+    " both judged.",
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()
@@ -350,7 +354,8 @@ _FILE = click.Path(path_type=Path)
     type=Choice("judged.comparison.fusion.fuse:Algorithm"),
     default="rrf",
     show_default=True,
-    help="Fusion algorithm: reciprocal rank fusion; CombSUM, CombMNZ, or CombMAX of normalized scores; or Borda count.",
+    help="Fusion algorithm. rrf: reciprocal rank fusion; sum, mnz, max: CombSUM, CombMNZ, CombMAX of normalized"
+    " scores; borda: Borda count.",
 )
 @click.option(
     "--weight",
@@ -360,20 +365,26 @@ _FILE = click.Path(path_type=Path)
     help="Weight of a run. Can be repeated.  [default: 1 for each run]",
 )
 @click.option(
-    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="Constant added to each rank. Only for rrf."
+    "--rrf-k",
+    type=float,
+    default=60,
+    show_default=True,
+    metavar="K",
+    help="Constant that is added to each rank. Used only by the algorithm rrf.",
 )
 @click.option(
     "--normalize",
     type=Choice("judged.comparison.fusion.fuse:Normalization"),
     default="min-max",
     show_default=True,
-    help="Normalization of the scores of each run. Only for sum, mnz, and max.",
+    help="Normalization of the scores of each run. Used only by the algorithms sum, mnz, and max.",
 )
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="Contribution of a run to documents that it does not contain. skip: none; last: as for the rank after its last"
-    " document, or for its lowest score; share: as for the mean of all ranks after its last document."
+    help="Score that a run adds to a document that the run does not contain. skip: no score; last: as for the rank"
+    " after the run's last document, or for the run's lowest score; share: as for the mean of all ranks after the"
+    " run's last document."
     "  [default: share for borda, last for z-scores, otherwise skip]",
 )
 @shared("depth", "order")

@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 @click.argument("run")
 @click.argument("final", required=False)
 @shared("measure", help="Measure of the final ranking.")
-@shared("cutoff", default=100, help="Number of candidates per topic: the first documents of RUN.")
+@shared("cutoff", default=100, help="Number of candidates per topic. The candidates are the top documents of RUN.")
 @shared("rel")
 @click.option("--recall", metavar="NAME", help="Measure of the candidates.  [default: recall (R) at --cutoff]")
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="Candidates of another system to compare with. Without --baseline-final, they are also its final ranking.",
+    help="Run with the candidates of another system, to compare with. Without --baseline-final, this run is also the"
+    " final ranking of that system.",
 )
-@click.option("--baseline-final", metavar="RUN", help="Final ranking of the system in --baseline.")
+@click.option("--baseline-final", metavar="RUN", help="Run with the final ranking of the system of --baseline.")
 @click.option(
     "--min-loss",
     type=float,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 )
 @shared("fdr", "alpha", "resamples", "seed")
 @shared("per_topic", help="Show the results of each topic, largest loss first.")
-@shared("topic", help="Show the losses of this topic, and of its documents.")
+@shared("topic", help="Show the losses of this topic, and the stage at which each relevant document was lost.")
 @slice_options
 @shared(
     "topics",
@@ -91,7 +92,7 @@ def stages_command(
             "--baseline-final requires --baseline", fix="add --baseline RUN with the candidates of the other system"
         )
     if per_topic and topic is not None:
-        raise InputError("--per-topic and --topic cannot be combined", fix="use one of them")
+        raise InputError("--per-topic and --topic cannot be combined", fix="use only one of the two options")
     options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
     if rel is not None:
         options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)
@@ -133,7 +134,7 @@ def stages_command(
     metavar="RUN",
     help="Baseline run, whose means are the thresholds.  [default: the first run]",
 )
-@click.option("--cuts", metavar="X,Y", help="Thresholds to use instead of the means of the baseline.")
+@click.option("--cuts", metavar="X,Y", help="Thresholds of the two measures, instead of the means of the baseline.")
 @shared("level", "fdr", "resamples", "seed", "per_topic")
 @click.option("--per-run", is_flag=True, help="Show all results of each run, also for more than 4 runs.")
 @slice_options
@@ -178,7 +179,10 @@ def matrix_command(
 @click.command("disagree")
 @shared("qrels")
 @shared("runs", metavar="RUN RUN...")
-@shared("measures", help=f"Measure. Use -m twice.  [default: {', '.join(RANKING_AND_CANDIDATES)}]")
+@shared(
+    "measures",
+    help=f"Measure to compare. Use -m twice, for two measures.  [default: {', '.join(RANKING_AND_CANDIDATES)}]",
+)
 @click.option(
     "--pair",
     nargs=2,
@@ -220,20 +224,32 @@ def disagree_command(
 @click.command("needs")
 @shared("qrels", "runs")
 @click.option("--needs", "mapping", metavar="FILE", help="Table with the columns `query_id` and `need`.")
-@shared("queries", help="Query texts. Without --needs, this file also needs a column with the information need.")
+@shared(
+    "queries", help="File of query texts. Without --needs, this file must also have a column with the information need."
+)
 @click.option(
     "--column",
     metavar="NAME",
-    help="Column with the information need.  [default: the column need or topic_id, or the only other column]",
+    help="Column with the information need.  [default: the column need, need_id, topic_id, or topic; otherwise the"
+    " only column besides query_id]",
 )
 @shared("measures")
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="Baseline run: each other run is compared with this run.  [default: compare all pairs]",
+    help="Baseline run: each other run is compared with this run.  [default: no baseline; all pairs of runs are"
+    " compared]",
 )
-@shared("limit", type=click.IntRange(0), default=10, help="Number of needs to show, largest range of scores first.")
-@shared("cutoff", help="Number of top documents to compare between the rankings of a need.")
+@shared(
+    "limit",
+    type=click.IntRange(0),
+    default=10,
+    help="Number of information needs to show, starting with the largest range of scores.",
+)
+@shared(
+    "cutoff",
+    help="Number of top documents to compare between the rankings of two queries with the same information need.",
+)
 @shared("level", "seed", "dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
 @answer_options()
 @shared(*FORMATS)
@@ -281,7 +297,7 @@ def needs_command(
     "limit",
     default=5,
     metavar="N",
-    help="Number of topics to show with the largest gains, and with the largest losses, by the first measure."
+    help="Show the N topics with the largest gains and the N topics with the largest losses, by the first measure."
     " Ignored with --topic.",
 )
 @shared("texts", *TOPIC_OPTIONS, "order", "rel")
@@ -315,7 +331,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 
 @click.command("review")
 @shared("qrels", "some_runs")
-@shared("measure", help="Measure for the effect of each judgment on the scores.")
+@shared("measure", help="Measure that shows how each judgment affects the scores.")
 @shared(
     "cutoff",
     type=int,
@@ -335,7 +351,8 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
     "--apply",
     "reviewed",
     metavar="FILE",
-    help="List of judgments with new grades, instead of RUNs. The new grades are merged into QRELS, and written to -o.",
+    help="List of judgments with new grades, instead of RUNs. The new grades are merged into QRELS, and the result is"
+    " written to the -o file.",
 )
 @answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
 @shared(*FORMATS)
@@ -362,7 +379,7 @@ def review_command(
         raise InputError("at least one run is required", fix="add runs after QRELS")
     if options["limit"] < 0:
         raise InputError(
-            f"--limit must not be negative, got {options['limit']}", fix="use a whole number, or 0 for all"
+            f"--limit must not be negative, got {options['limit']}", fix="use a positive integer, or 0 for all"
         )
     judgments, run_list = output.inputs(qrels, runs, options, options["texts"], *slicing_options.paths)
     judgments, slicing = slicing_options.apply(judgments, run_list[0])
@@ -408,7 +425,9 @@ def _apply_review(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | 
     help=f"Measure.  [default: {DEFAULT_MEASURE}; with --scores, the first measure in the file]",
 )
 @click.option("--baseline", metavar="RUN", help="Baseline run.  [default: the cheapest run]")
-@click.option("--cost", multiple=True, metavar="NAME", help="Cost to use. Can be repeated.  [default: all costs]")
+@click.option(
+    "--cost", multiple=True, metavar="NAME", help="Column of costs to use. Can be repeated.  [default: all costs]"
+)
 @click.option(
     "--higher-is-better",
     multiple=True,
@@ -440,7 +459,7 @@ def tradeoff_command(
 
     output.keep(costs, *scores, qrels)
     if bool(scores) == bool(qrels):
-        raise InputError("either QRELS with RUNs or --scores is required", fix="use only one of them")
+        raise InputError("either QRELS with RUNs or --scores is required", fix="use only one of the two inputs")
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
         raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("check")
 @shared("qrels", "some_runs")
 @answer_options()
-@shared("texts", metavar="CORPUS", help="Also report documents that are not in this corpus.")
+@shared("texts", metavar="CORPUS", help="Corpus: also report documents of QRELS and RUNs that are not in this corpus.")
 @shared(*FORMATS)
 def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **options: str | None) -> None:
     """Check QRELS and RUNs for errors that would make scores wrong.
@@ -46,7 +46,8 @@ Each number is a mean over the 48 topics. Its 95% confidence interval is for the
 of this kind. nDCG@10 measures the first page, AP the whole ranking, RR the rank of the first relevant
 document, and R@50 the candidates that a reranker could use. With rel=2, grades 2 and 3 are relevant.
 
-Next, copy the sample to a folder and try more commands. In a clone, first run . .venv/bin/activate
+Next, copy the sample to a folder and try more commands. In a clone of the repository, first run:
+  . .venv/bin/activate
 
   judged demo --to sample
   judged evaluate sample/qrels.txt sample/runs/*.run.gz

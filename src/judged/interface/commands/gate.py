@@ -53,7 +53,9 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
         shared(
             "measures", help=f"Measure to check if there is no configuration. Can be repeated.  [default: {measure}]"
         ),
-        shared("margin", help="Margin: largest acceptable loss by each measure, if there is no configuration."),
+        shared(
+            "margin", help="Margin of each check: largest acceptable loss in the measure, if there is no configuration."
+        ),
         click.option(
             "--margin-relative",
             type=float,
@@ -68,7 +70,8 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
         click.option(
             "--strict/--not-strict",
             default=None,
-            help="Treat inconclusive checks as failed.  [default: as configured]",
+            help="Treat inconclusive checks as failed.  [default: the setting in the configuration, or else"
+            " --not-strict]",
         ),
         answer_options(junit=".xml", sarif=".sarif"),
         *(

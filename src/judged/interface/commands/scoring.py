@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Number of parallel processes that read runs and match them with QRELS. The scores do not change.",
+    help="Number of parallel processes that read runs and match them with QRELS. This number does not affect the"
+    " scores.",
 )
 @shared(*TOPIC_OPTIONS)
 @answer_options()
@@ -103,8 +104,8 @@ def evaluate_command(
     "--as",
     "tools",
     metavar="TOOLS",
-    help="Show the scores of other tools, and the rules that cause differences. Separate tools with commas, or use"
-    " all. Tools: trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...",
+    help="Show the scores of other tools, and the rules that cause differences. Separate tools with commas, or write"
+    " 'all' for all tools. Tools: trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...",
 )
 @shared("rel", help="Lowest relevant grade. With --as, this grade is passed to the tools (-l of trec_eval).")
 @shared("depth", help="Use only the top N documents.")
@@ -155,7 +156,7 @@ def explain_command(
     query_id = judged.query_ids[0] if topic is None else topic
     output.keep(qrels, run, documents, queries, texts)
     if texts and tools is not None:
-        raise InputError("--texts and --as cannot be combined", fix="omit one of them")
+        raise InputError("--texts and --as cannot be combined", fix="omit one of the two options")
     text = Topics.read(queries).text(query_id) if queries else ""
     answers = [
         explain_list(judged, parsed, query_id)
@@ -202,7 +203,7 @@ def _judge_grades(grades: str, missing: str, depth: int | None, others: dict[str
 
     if conflicts := [name for name, value in others.items() if value is not None]:
         names = ", ".join(conflicts)
-        raise InputError(f"--grades cannot be combined with {names}", fix="omit one of them")
+        raise InputError(f"--grades cannot be combined with {names}", fix="omit --grades, or omit the other options")
     grade_lists: list[list[float | None]] = []
     for text in (grades, missing):
         try:
@@ -265,7 +266,10 @@ def curve_command(
         )
     name = measure[0] if measure else None
     if name and "@" in name and (to or cutoffs):
-        raise InputError(f"{name} has a cutoff, and cannot be combined with --to or --cutoffs", fix="use one of them")
+        raise InputError(
+            f"{name} has a cutoff, and cannot be combined with --to or --cutoffs",
+            fix="omit the cutoff of the measure, or omit --to and --cutoffs",
+        )
     if precision_recall is not None and name is not None:
         raise InputError(
             "--precision-recall cannot be combined with -m", fix="omit -m; --rel sets the lowest relevant grade"
@@ -293,7 +297,7 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
     if text is None:
         return to
     if to is not None:
-        raise InputError("--to and --cutoffs cannot be combined", fix="use one of them")
+        raise InputError("--to and --cutoffs cannot be combined", fix="use only one of the two options")
     from judged.scoring.measures.grammar import parse_many
 
     try:

@@ -28,10 +28,10 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     multiple=True,
     metavar="NAME",
     help="Also show means with topics weighted by this numeric attribute, such as traffic."
-    " With `relevant`, each relevant document has the same weight.",
+    " With the attribute `relevant`, each relevant document has the same weight.",
 )
 @click.option("--baseline", metavar="RUN", help="Baseline run: each other run is compared with this run on each slice.")
-@click.option("--compare", "pair", is_flag=True, help="Compare the second of two runs with the first on each slice.")
+@click.option("--compare", "pair", is_flag=True, help="Compare the second run with the first run on each slice.")
 @shared("measures")
 @click.option(
     "--test",
@@ -44,7 +44,8 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     type=Choice("judged.comparison.choices:Family"),
     default="all",
     show_default=True,
-    help="Tests that are corrected together. measure: all tests by one measure; all: all slices, pairs, and measures.",
+    help="Tests whose p-values are corrected together. measure: all tests by one measure; all: the tests of all"
+    " slices, pairs, and measures.",
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()
@@ -97,7 +98,7 @@ def slices_command(
 def _baseline_run(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
     """Return the baseline; without a comparison, the run whose outcomes define slices."""
     if pair and baseline is not None:
-        raise InputError("--compare and --baseline cannot be combined", fix="use one of them")
+        raise InputError("--compare and --baseline cannot be combined", fix="use only one of the two options")
     if pair and len(runs) != 2:
         raise InputError(f"--compare requires two runs, got {len(runs)}", fix="pass two runs, or use --baseline RUN")
     if baseline is None:

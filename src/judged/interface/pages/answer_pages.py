@@ -160,7 +160,9 @@ class NotOpenError(InputError):
     no log is open. Fix: start with: judged serve QRELS RUN --log LOG.
     """
 
-    def __init__(self, problem: str, command: str = "", about: str = "Open it with judgments and runs:") -> None:
+    def __init__(
+        self, problem: str, command: str = "", about: str = "Start the workbench with judgments and runs:"
+    ) -> None:
         self.about, self.command = about, command  # without a command, a page links to /open
         super().__init__(problem, fix=f"start with: {command or 'judged serve QRELS RUN RUN'}")
 

@@ -143,7 +143,7 @@ class ComparisonQuery(ScoredQuery):
     first: str = Field(
         "",
         max_length=LONGEST,
-        description="Baseline run. Default: a run with baseline in its name, or else the best run.",
+        description="Baseline run. Default: a run whose name contains 'baseline', or else the best run.",
     )
     second: str = Field(
         "", max_length=LONGEST, description="Run to compare with the baseline. Default: the best other run."
@@ -157,7 +157,10 @@ class ComparisonQuery(ScoredQuery):
         "all", description="Topics to list: all topics, or those on which the second run is better, worse, or equal."
     )
     q: str = Field("", max_length=500, description="Words that the topic ID or the query must contain.")
-    sort: Sort = Field("", description="Sort column of the topics; - in front means descending order.")
+    sort: Sort = Field(
+        "",
+        description="Column by which the topics are sorted. A minus sign in front of the name means descending order.",
+    )
     page: int = Field(1, ge=0, le=1_000_000, description="Page number of the list of topics, or 0 for all topics.")
     by: Trimmed = Field(
         "", max_length=300, description="Topic attribute to slice by: the runs are compared on each slice."
@@ -269,7 +272,9 @@ class ComparePage(Answer):
         ratio_rows = [row for row in rows if row[1] and row[1].is_ratio]
         groups = [group for group in ([row for row in rows if row not in ratio_rows], ratio_rows) if group]
         family = describe_intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
-        note = f"The name of a measure links to its scores by topic{f'; {family}' if family else ''}"
+        note = (
+            f"The name of a measure links to the scores of each topic by this measure{f'; {family}' if family else ''}"
+        )
         tables = [self._by_measure(group) for group in groups]
         return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
 

@@ -39,7 +39,7 @@ class HomeQuery(Parameters):
     sort: str = Field(
         "-value",
         pattern="^-?(name|value|n|missing|documents)$",
-        description="Sort column of the runs; - in front means descending order.",
+        description="Column by which the runs are sorted. A minus sign in front of the name means descending order.",
     )
 
 

@@ -66,15 +66,15 @@ class LeaderboardQuery(ScoredQuery):
     baseline: str = Field(
         "",
         max_length=LONGEST,
-        description="Baseline run. Default: a run with baseline in its name, or else the best run.",
+        description="Baseline run. Default: a run whose name contains 'baseline', or else the best run.",
     )
-    measure: Name = Field("", description="Additional measure, shown before those in `measures`.")
+    measure: Name = Field("", description="Additional measure, shown before the measures in `measures`.")
     run: str = Field("", max_length=LONGEST, description="Run that is highlighted in the charts, like the baseline.")
     sort: Trimmed = Field(
         "",
         max_length=300,
-        description="Sort column: run, judged, or a measure; - in front means descending order. Default: the first"
-        " measure, best run first.",
+        description="Column by which the runs are sorted: run, judged, or a measure. A minus sign in front of the"
+        " name means descending order. Default: the first measure, best run first.",
     )
     where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     test: Trimmed = Field(
@@ -293,7 +293,10 @@ class LeaderboardPage(Answer):
         if curves := self.curves():
             chart, n_in_chart, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
             shown = "the baseline" if len(self._highlighted_runs) < 2 else "the highlighted runs"
-            selection = f" The chart shows {n_in_chart} of {counted(runs, 'run')}: {shown} and the best by {self.lead}."
+            selection = (
+                f" The chart shows {n_in_chart} of {counted(runs, 'run')}: {shown} and the best other runs by"
+                f" {self.lead}."
+            )
             names = dict.fromkeys((self._ranked_estimates()[0].run, *self._highlighted_runs))
             highlighted = tuple(names) if n_in_chart > SERIES else ()
             sentence = chart.sentence + selection * (n_in_chart < runs)
@@ -436,7 +439,8 @@ def _parse_sort(sort: str, measures: tuple[Measure, ...]) -> str:
     except MeasureError:
         names = ", ".join(["run", "judged", *map(str, measures)])
         raise InputError(
-            f"there is no column {name!r}", fix=f"sort by one of {names}; put - in front for descending order"
+            f"there is no column {name!r}",
+            fix=f"sort by one of {names}; for descending order, put a minus sign in front of the name",
         ) from None
     return f"{sign}{measure}" if measure in measures else ""
 

@@ -68,7 +68,10 @@ class MatrixQuery(SlicedQuery, ScoredQuery):
     y0: Number = Field(None, description="Smallest y of the topics to select.")
     y1: Number = Field(None, description="Largest y of the topics to select.")
     quadrant: Quadrant = Field("", description="Select only topics of this quadrant.")
-    sort: SortKey = Field("y", description="Sort column of the topics; - in front means descending order.")
+    sort: SortKey = Field(
+        "y",
+        description="Column by which the topics are sorted. A minus sign in front of the name means descending order.",
+    )
     page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(lambda page: 1 if page == "" else page)] = Field(
         1, description="Page number of the list of topics, or 0 for all topics."
     )

@@ -116,7 +116,7 @@ class ScoredQuery(Parameters):
     """The parameter of every page that scores: the lowest relevant grade."""
 
     rel: Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank_to_none)] = Field(
-        None, description="Lowest relevant grade, for measures whose name does not set it."
+        None, description="Lowest grade that counts as relevant, for measures whose name does not set this grade."
     )
 
     def read(self, name: str) -> Measure:

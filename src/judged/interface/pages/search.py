@@ -109,5 +109,5 @@ def search_page(request: Request, workspace: CurrentWorkspace, query: Annotated[
 
 @router.get("/api/v1/search", summary="Search", responses=PROBLEMS)
 def search_data(workspace: CurrentWorkspace, query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
-    """Find pages, runs, measures by their name in any tool, and topics by ID or words. Each match has an address."""
+    """Find pages, runs, topics by ID or words, and measures by their name in any tool. Each match has an address."""
     return search(workspace, query).to_dict()

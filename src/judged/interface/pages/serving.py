@@ -86,7 +86,7 @@ def _listen(host: str, ports: Sequence[int]) -> socket.socket:
             server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return server_socket
     if len(ports) == 1:
-        raise InputError(f"port {ports[0]} is in use", fix="use another --port, or omit it")
+        raise InputError(f"port {ports[0]} is in use", fix="use --port with another port, or omit --port")
     raise InputError(f"the ports {ports[0]} to {ports[-1]} are in use", fix="use --port with another port")
 
 

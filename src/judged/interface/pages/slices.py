@@ -195,7 +195,7 @@ class SlicePage(Answer):
         tests += ["Welch's t-test" + (" for slices with many topics" if tests else "")] if None in permutations else []
         if tests:
             correction_note = f"; p-values with Holm correction for {scores.tests} tests" if scores.tests > 1 else ""
-            parts.append(f"each slice against the topics outside it: {', '.join(tests)}{correction_note}")
+            parts.append(f"each slice against the topics outside the slice: {', '.join(tests)}{correction_note}")
         return "; ".join(parts)
 
 

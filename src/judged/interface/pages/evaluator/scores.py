@@ -218,8 +218,8 @@ def _notes(query: EvaluationQuery, state: State, measures: Table) -> Iterator[No
     if query.other and query.typed is not None and any(":" not in row for row in query.other.split(",")):
         yield Note(
             "unnamed-rows",
-            "Rows of the second list without a name are matched with documents of the first list that have the same"
-            " grade, so that the number of relevant documents is as small as possible.",
+            "In the second list, rows without a document name are matched with documents of the first list that have"
+            " the same grade, so that the number of relevant documents is as small as possible.",
         )
     columns = (measures.column(name).values for name in ("name", "value", "reason"))
     missing_scores = [(name, reason) for name, value, reason in zip(*columns, strict=True) if value is None]
@@ -241,7 +241,7 @@ def _notes(query: EvaluationQuery, state: State, measures: Table) -> Iterator[No
         "unjudged": n_unjudged > 0
         and f"{n_unjudged} of {returned} have no judgment. Most measures count them as not relevant.",
         "short-list": 0 < len(state.documents) < cutoff
-        and f"The list has {returned}, fewer than the cutoff of {cutoff}. Measures that divide by the cutoff count the"
-        " empty ranks.",
+        and f"The list has {returned}, fewer than the cutoff of {cutoff}. Measures that divide by the cutoff treat the"
+        " empty ranks like documents that are not relevant.",
     }
     yield from (Note(rule, text) for rule, text in notes.items() if text)

@@ -62,7 +62,8 @@ class EvaluationQuery(Parameters):
     typed: _ListText = Field(None, alias="list", description=f"List of documents. {_FORM}")
     other: _ListText = Field(
         None,
-        description="Second list, in the same format. A row without a name is matched with a document of the first list"
+        description="Second list, in the same format. A row without a document name is matched with a document of the"
+        " first list"
         " that has the same grade. A row without a match is a new document.",
     )
     before: _ListText = Field(None, description="List before the last change, to show how each score changed.")
@@ -76,7 +77,8 @@ class EvaluationQuery(Parameters):
         None,
         ge=0,
         le=10_000,
-        description="Number of relevant documents in the collection. Default: those in the lists and in `missing`.",
+        description="Number of relevant documents in the collection. Default: the number in the lists and in"
+        " `missing`.",
     )
     cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
     gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")
@@ -108,8 +110,8 @@ class EvaluationQuery(Parameters):
         description="Families of measures to score, such as nDCG,AP. Default: all.",
     )
     run: str | None = Field(None, max_length=500, description="Open run to read the list from.")
-    topic: str | None = Field(None, max_length=500, description="Topic of the run.")
-    other_run: str | None = Field(None, max_length=500, description="Second run to compare with.")
+    topic: str | None = Field(None, max_length=500, description="Topic whose ranking is read from the run.")
+    other_run: str | None = Field(None, max_length=500, description="Open run to read the second list from.")
 
 
 class MeasureQuery(EvaluationQuery):
@@ -251,7 +253,7 @@ def read_state(workspace: Workspace, query: EvaluationQuery) -> State:
         raise InputError(
             f"`relevant` must be at least {state.known_relevant}, the number of relevant documents in the lists and in"
             f" `missing`, got {state.relevant}",
-            fix=f"use relevant={state.known_relevant}, or omit it",
+            fix=f"use relevant={state.known_relevant}, or omit `relevant`",
         )
     docs = {document.doc for document in (*documents, *(other or ()))}
     n_documents = len(docs) + len(missing) + state.relevant - state.known_relevant

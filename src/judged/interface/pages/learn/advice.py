@@ -163,7 +163,7 @@ class AdviceQuery(Parameters):
 
     task: Literal["", *TASKS] = Field("", description="Task of the system. Default: inferred from the data.")  # type: ignore[valid-type]
     about: Literal["open", "described"] = Field(
-        "open", description="Whether the advice is on the open data, or on judgments described by the other parameters."
+        "open", description="Subject of the advice: the open data, or judgments that the other parameters describe."
     )
     grades: Literal["binary", "three", "four", "fine"] = Field("binary", description="How is relevance judged?")
     relevant: Literal["one", "few", "many", "hundreds"] = Field(

@@ -49,7 +49,7 @@ class CatalogQuery(Parameters):
     q: str = Field(
         "",
         max_length=200,
-        description="Name of a measure in judged or in another tool (ndcg_cut_10), or words to find.",
+        description="Name of a measure in judged, name in another tool (such as ndcg_cut_10), or words to find.",
     )
     grades: Literal["", "graded", "binary"] = Field(
         "", description="Whether the measure uses grades, or only whether documents are relevant."

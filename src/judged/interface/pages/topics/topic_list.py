@@ -36,8 +36,8 @@ class TopicOrderQuery(ScoredQuery):
     sort: str = Field(
         "query_id",
         max_length=1000,
-        description="Sort column: query_id, query, relevant, judged, mean, spread, or run:NAME; - in front means"
-        " descending order.",
+        description="Column by which the topics are sorted: query_id, query, relevant, judged, mean, spread, or"
+        " run:NAME. A minus sign in front of the name means descending order.",
     )
     q: str = Field("", max_length=500, description="Words that the topic ID or the query must contain.")
     where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
@@ -69,14 +69,17 @@ class TopicQuery(TopicOrderQuery):
     second: str | None = Field(
         None,
         max_length=LONGEST,
-        description="Run on the right; empty for none. Default: the best other run, if `first` is not set either.",
+        description="Run on the right. If empty, only the run on the left is shown. Default: the best other run,"
+        " unless `first` is set.",
     )
     cutoff: int = Field(10, ge=1, le=100, description="Number of documents of each list to show.")
     explain: str = Field("", max_length=300, description="Measure to explain. Default: `measure`.")
     tools: bool = Field(default=False, description="Whether to show the scores of other tools.")
-    doc_id: str = Field("", max_length=LONGEST, description="Document whose grade is changed, to see the effect.")
+    doc_id: str = Field(
+        "", max_length=LONGEST, description="Document whose grade is changed, to see the effect on the scores."
+    )
     grade: float | None = Field(
-        None, allow_inf_nan=False, description="Changed grade of the document. It is not saved."
+        None, allow_inf_nan=False, description="Changed grade of the document. The changed grade is not saved."
     )
     saved: bool = Field(default=False, description="Whether the changed grade was just saved as a label.")
 
@@ -173,7 +176,7 @@ def _means_chart(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple
     ids = table.column("query_id").values
     links = [f"/topic{query_string({'topic': name, 'measure': str(measure)})}" for name in ids]
     table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
-    note = f"Each bar is the {'score' if len(runs) == 1 else 'mean score'} of {subject} on one topic."
+    note = f"Each bar shows the {'score' if len(runs) == 1 else 'mean score'} of {subject} on one topic."
     note += f" The chart shows {MAX_BARS} of {len(order):,} topics." * (len(order) > MAX_BARS)
     title, x_title = f"{measure} by topic, best first", "topics, best first"
     chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=x_title, y_title=str(measure))
