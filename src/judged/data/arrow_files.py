@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import canonical_names
 from judged.data.compute import pc
 from judged.data.index import id_column
-from judged.data.layout import canonical_names
 from judged.data.objects import canonical_table
 from judged.data.rows import SLICE, UnnumberedRows, to_record_batch
 from judged.errors import InputError
@@ -171,8 +171,4 @@ class ParquetRows(UnnumberedRows):
 
 
 def _select_columns(selected: set[str], names: list[str]) -> list[str]:
-    return [
-        name
-        for name, canonical_names in zip(names, canonical_names(names, "run"), strict=True)
-        if canonical_names in selected
-    ]
+    return [name for name, role in zip(names, canonical_names(names, "run"), strict=True) if role in selected]

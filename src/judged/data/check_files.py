@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.data.rows import Rows
     from judged.results.types import Strings, Table
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns
 from judged.data.index import format_value, id_text
-from judged.data.layout import DUPLICATE_FIX, MAX_EXACT_INTEGER, canonical_names, find_name_clash, missing_columns
+from judged.data.layout import MAX_EXACT_INTEGER
 from judged.data.objects import VALUE_COLUMNS, with_scores
 from judged.errors import InputError
 from judged.results.decimals import read_number
@@ -22,7 +23,7 @@ from judged.results.decimals import read_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.results.types import Table
 
 
@@ -266,7 +267,7 @@ def _column_table(columns: dict[str, list[Any]], where: str) -> Table:
 def _find_columns(
     keys: tuple[str, ...], kind: Kind, previous: dict[str, str], location: _RecordLocation
 ) -> dict[str, str]:
-    """Return the key of each canonical_names column, which must be the columns of the previous records."""
+    """Return the key of each canonical column, which must be the columns of the previous records."""
     names = canonical_names(keys, kind)
     if problem := find_name_clash(names, keys, kind):
         raise location.error(problem, DUPLICATE_FIX)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from judged.errors import InputError, JudgedError
+from judged.errors import JudgedError
 from judged.results.decimals import is_number, read_grade, read_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 NUMERIC_COLUMNS = frozenset({"score", "relevance", "rank"})
@@ -46,7 +46,7 @@ class Layout:
     query_id _ doc_id relevance
     """
 
-    names: tuple[str, ...]  # canonical_names column name of each field, `""` for a field that is not used
+    names: tuple[str, ...]  # canonical name of the column of each field, `""` for a field that is not used
     delimiter: str  # `" "` and `"\t"` mean any white space unless `strict`; a comma is always strict
     strict: bool = False  # the delimiter is exactly one character, so that fields may be empty or contain blanks
     header: bool = False  # the first line that is neither blank nor a comment names the columns
@@ -166,97 +166,6 @@ def parse_field(name: str, text: str) -> str | float | int:
     if not (abs(number) <= MAX_EXACT_INTEGER and number.is_integer()):
         raise LineError("bad-rank", f"the rank {text!r} is not an integer")
     return int(number)
-
-
-Kind = Literal["qrels", "run"]
-
-_ALIASES: dict[str, tuple[str, ...]] = {
-    "query_id": ("qid", "query", "q_id", "topic", "topic_id", "query_number", "query_no"),
-    "doc_id": (
-        "docid",
-        "docno",
-        "doc",
-        "did",
-        "pid",
-        "corpus_id",
-        "document_id",
-        "passage_id",
-        "item_id",
-        "doc_number",
-    ),
-    "relevance": ("rel", "label", "grade", "judgment", "judgment", "relevance_grade"),
-    "score": ("sim", "similarity", "rsv", "retrieval_score"),
-    "rank": ("position", "rank_of_doc"),
-    "run_id": ("run", "system", "system_id", "system_number", "run_name", "tag"),
-    "iteration": ("iter", "subtopic", "subtopic_id", "assessor", "q0"),
-}
-
-_CANONICAL_NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
-_USED_COLUMNS = {
-    "qrels": {"query_id", "doc_id", "relevance", "iteration"},
-    "run": {"query_id", "doc_id", "score", "rank", "run_id"},
-}
-DUPLICATE_FIX = "remove or rename one of them"
-_WEAK_ALIASES = frozenset({"query", "docid"})
-_REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
-
-
-def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
-    """Return the canonical column names of a table; an unknown name becomes ``""``.
-
-    >>> canonical_names(["query-id", "corpus-id", "score"], "qrels")
-    ('query_id', 'doc_id', 'relevance')
-    >>> canonical_names(["qid", "Docno", "sim", "comment"], "run")
-    ('query_id', 'doc_id', 'score', '')
-
-    If there are other columns of ids, ``query`` is the query text, and ``docid`` an internal number: PyTerrier writes
-    both.
-
-    >>> canonical_names(["qid", "docid", "docno", "rank", "score", "query"], "run")
-    ('query_id', '', 'doc_id', 'rank', 'score', '')
-    """
-    # In the qrels of BEIR the relevance is named `score`.
-    columns = [name.strip().lower().replace("-", "_").replace(" ", "_") for name in names]
-    canonical_names = [_CANONICAL_NAMES.get(column, "") for column in columns]
-    if kind == "qrels" and "relevance" not in canonical_names:
-        canonical_names = ["relevance" if name == "score" else name for name in canonical_names]
-    aliases = defaultdict[str, set[str]](set)
-    for column, name in zip(columns, canonical_names, strict=True):
-        aliases[name].add(column)
-    for position, name in enumerate(canonical_names):
-        if name and columns[position] in _WEAK_ALIASES and len(aliases[name]) > 1:
-            canonical_names[position] = ""
-    return tuple(canonical_names)
-
-
-def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) -> str:
-    """Describe the first two columns with the same canonical_names name, or return ``""``.
-
-    >>> find_name_clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
-    "the columns 'relevance' and 'label' both contain the relevance"
-    """
-    first: dict[str, str] = {}
-    for name, column in zip(names, columns, strict=True):
-        if name in first:
-            if first[name] == column:
-                return f"two columns are called {column!r}"
-            return f"the columns {first[name]!r} and {column!r} both contain the {name}"
-        if name in _USED_COLUMNS[kind]:
-            first[name] = column
-    return ""
-
-
-def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
-    """Return the required columns of this kind that are not among `names`."""
-    return _REQUIRED_COLUMNS[kind] - set(names)
-
-
-def check_unique_names(names: Sequence[str], where: str, line: int | None = None) -> None:
-    """Raise InputError if two columns have the same name, as records would keep only the last."""
-    if len(set(names)) < len(names):
-        duplicate = next(name for name, count in Counter(names).items() if count > 1)
-        fix = "use a different name for each column"
-        raise InputError(f"two columns are called {duplicate!r}", fix=fix, path=where, line=line)
 
 
 _ITERATIONS = frozenset({"0", "Q0", "q0"})

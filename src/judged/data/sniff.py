@@ -14,23 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
+from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns
 from judged.data.json_rows import json_kind
 from judged.data.layout import (
-    DUPLICATE_FIX,
+    NUMERIC_COLUMNS,
     Layout,
-    canonical_names,
     common_width,
-    find_name_clash,
     is_data,
     looks_like_qrels,
     looks_like_ratings,
     looks_like_run,
     looks_like_smart,
-    missing_columns,
     parse_field,
     ranks_count_up,
     ranks_shuffled,
     split_fields,
+    split_line,
 )
 from judged.data.objects import check_score_column
 from judged.data.text_rows import is_utf8
@@ -40,7 +39,7 @@ from judged.results.decimals import is_number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
 
 Format: TypeAlias = Literal["json", "jsonl", "parquet", "arrow"]
 
@@ -129,6 +128,19 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
         raise InputError("there are no rows", fix=fix, path=where, rule="empty-file")
     sample = _Sample(where, kind, lines)
     return _detect_layout(sample) if format is None else _layout_of_format(sample, format)
+
+
+def fits_sample(path: Path, layout: Layout) -> bool:
+    """Whether the first lines of a file have the fields and the numbers of a layout with a header."""
+    lines = _first_lines(path, files.head(path, _HEAD_SIZES[0]))
+    try:
+        for _, raw in lines[1:]:
+            fields = split_line(raw, layout) or {}
+            for name in NUMERIC_COLUMNS & set(fields):
+                parse_field(name, fields[name])
+    except ValueError:
+        return False
+    return True
 
 
 def _detect_binary_format(head: bytes, where: str) -> Format | None:

@@ -22,7 +22,7 @@ from judged.results.files import atomic_write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.results.types import Floats, Ints, Strings, Table
