@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -36,11 +37,11 @@ _NAMES = {
     " articolo produto artigo документ 文書id 文書 商品コード 商品id 商品番号 文档 文档id 商品编号 商品",
     "relevance": "rel label grade judgment judgement relevance_grade"
     " | relevance_label rating gain esci_label gold gold_label human_grade stars score_label is_relevant relevant"
-    " relevanz bewertung note urteil pertinence jugement relevancia valoracion calificacion rilevanza voto valutazione"
-    " nota relevancia оценка 関連度 評価 適合度 相关性 相关度 评分",
+    " purchases relevanz bewertung note urteil pertinence jugement relevancia valoracion calificacion rilevanza voto"
+    " valutazione nota оценка 関連度 評価 適合度 相关性 相关度 评分",
     "score": "sim similarity rsv retrieval_score"
-    " | relevance_score model_score predicted_score predicted_rating prediction probability confidence match_score match"
-    " punktzahl punktwert wertung puntuacion puntaje punteggio pontuacao スコア 得点 得分 分数",
+    " | relevance_score model_score predicted_score predicted_rating prediction probability confidence match_score"
+    " match punktzahl punktwert wertung puntuacion puntaje punteggio pontuacao スコア 得点 得分 分数",
     "rank": "position rank_of_doc | doc_position result_position pos place rang posicion posizione posicao 順位 排名",
     "run_id": "run system system_id system_number run_name tag | model model_name configuration engine snapshot_name",
     "iteration": "iter subtopic subtopic_id assessor q0",
@@ -54,18 +55,36 @@ _USED_COLUMNS = {
 _REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 
-_columns: ContextVar[Mapping[str, str]] = ContextVar("columns", default={})  # noqa: B039  never changed
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How tables are read: names of columns, and whether accidental differences between ids are removed."""
+
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    normalize_ids: bool = False
+
+
+_options: ContextVar[ReadingOptions] = ContextVar("options", default=ReadingOptions())  # noqa: B039  immutable
+
+
+def reading_options() -> ReadingOptions:
+    """Return the options with which tables are read now."""
+    return _options.get()
 
 
 @contextmanager
-def use_columns(columns: Mapping[str, str] | None) -> Generator[None]:
-    """Read all tables with these names of columns: ``{"doc_id": "sku"}`` reads ``doc_id`` from the column ``sku``."""
-    # A context variable, since the names are an option of every command and function that reads a table.
-    token = _columns.set(columns or {})
+def use_columns(columns: Mapping[str, str] | None = None, *, normalize_ids: bool = False) -> Generator[None]:
+    """Read all tables with these names of columns: ``{"doc_id": "sku"}`` reads ``doc_id`` from the column ``sku``.
+
+    A name may begin with the kind of table: ``run.doc_id``, ``qrels.doc_id``. With `normalize_ids`, ids are read as
+    `judged.data.index.normalize_ids` returns them.
+    """
+    # A context variable, since these are options of every command and function that reads a table.
+    token = _options.set(ReadingOptions(columns or {}, normalize_ids))
     try:
         yield
     finally:
-        _columns.reset(token)
+        _options.reset(token)
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -123,7 +142,16 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     ('query_id', 'doc_id', '', 'relevance')
     """
     names = list(names)
-    wanted = {column: name for name, column in _columns.get().items() if column in names}
+    columns = {
+        name.rpartition(".")[2]: column
+        for name, column in reading_options().columns.items()
+        if name.rpartition(".")[0] in {"", kind}
+    }
+    if columns and not set(columns.values()) <= set(names):  # a role in place of a column, as in doc_id=query_id
+        with use_columns():
+            by_role = dict(zip(canonical_names(names, kind), names, strict=True))
+        columns = {name: by_role.get(column, column) for name, column in columns.items()}
+    wanted = {column: name for name, column in columns.items() if column in names}
     roles = [
         (wanted[name], -1)
         if name in wanted

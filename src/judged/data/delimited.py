@@ -101,9 +101,8 @@ def _split(text: str, delimiter: str) -> tuple[list[str], list[tuple[int, list[s
     if not widths or delimiter not in text:
         return None
     width = max(widths, key=lambda size: (widths[size], size))
-    for index, (line, cells) in enumerate(content[:_MAX_TITLE_ROWS]):
-        if len(cells) == 1 and (other := _other_header(cells[0], delimiter, width)):
-            cells = other
+    for index, (line, row) in enumerate(content[:_MAX_TITLE_ROWS]):
+        cells = (_other_header(row[0], delimiter, width) if len(row) == 1 else []) or row
         if len(cells) == width and all(cells) and not any(map(is_number, cells)):
             return cells, content[index + 1 :], line
         if len(cells) == width and sum(map(bool, cells)) > 1 and any(map(is_number, cells)):

@@ -25,6 +25,7 @@ COMMENT_FIX = "write a space after the # of a comment, or use another topic id"
 
 _FIELD = re.compile(rb"""(?:[ \t]*"((?:[^"]|"")*)"[ \t]*|([ \t]*[^", \t][^,]*|[ \t]*))(?=,|$)""")
 _ESCAPED = re.compile(rb"'(?=[=+\-@'\t\r])")
+_DESCRIPTION = b"<SYSDESC>"  # first line of the runs of NTCIR
 _HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([^\r\n]*)(?:\r\n|\r|\n)?")
 
 
@@ -67,7 +68,7 @@ class Layout:
 def is_data(raw: bytes) -> bool:
     """Whether a line is neither blank nor a ``#`` comment."""
     text = raw.strip()
-    return bool(text) and not text.startswith(b"#")
+    return bool(text) and not text.startswith((b"#", _DESCRIPTION))
 
 
 def without_header(block: bytes) -> tuple[bytes, bool]:
@@ -89,7 +90,7 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
         raise LineError(
             "comment-or-row", f"this may be a comment, or a row of a topic that begins with #: {text[:80]!r}"
         )
-    if not text or (is_comment and not layout.strict):
+    if not text or (is_comment and not layout.strict) or raw.startswith(_DESCRIPTION):
         return None
     fields = split_fields(raw, layout.delimiter, strict=layout.strict)
     required = len(layout.names) - layout.optional

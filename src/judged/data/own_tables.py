@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,30 +33,12 @@ if TYPE_CHECKING:
     from judged.data.delimited import DelimitedTable
     from judged.results.types import Table
 
-_LISTS = frozenset(
-    [
-        "prediction",
-        "predictions",
-        "predicted",
-        "results",
-        "result",
-        "retrieved",
-        "ranking",
-        "docs",
-        "documents",
-        "items",
-        "recommendations",
-        "docids",
-        "retrievedids",
-        "retrieveddocids",
-        "itemids",
-        "recommended",
-        "trefferliste",
-        "resultats",
-        "resultados",
-        "risultati",
-    ]
-)
+_LETOR = re.compile(rb"(\d+) qid:(\S+) ")
+_LISTS = frozenset([
+    "prediction", "predictions", "predicted", "results", "result", "retrieved", "ranking", "docs", "documents", "items",
+    "recommendations", "recommended", "docids", "retrievedids", "retrieveddocids", "itemids", "trefferliste",
+])  # fmt: skip
+"""Names of columns with all results of a query, in rank order."""
 
 
 def read_own_table(path: Path, kind: Kind, where: str) -> tuple[Table, list[str]] | None:
@@ -64,7 +48,27 @@ def read_own_table(path: Path, kind: Kind, where: str) -> tuple[Table, list[str]
         return None
     if head[:1] in (b"{", b"["):
         return _read_json(path, kind, where, json_kind(head.decode(errors="replace"), where))
+    if kind == "qrels" and _LETOR.match(head):
+        return _read_letor(path, where)
     return _read_delimited(path, kind, where)
+
+
+def _read_letor(path: Path, where: str) -> tuple[Table, list[str]]:
+    """Read judgments of LETOR and SVMlight: the document is named by its position in the query, from 0."""
+    columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], "relevance": []}
+    counts = Counter[str]()
+    for number, line in enumerate(files.text(path, where).splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LETOR.match(line.encode())
+        if not match:
+            raise InputError("expected GRADE qid:QUERY FEATURES", fix="correct it", path=where, line=number)
+        query = match[2].decode()
+        for name, value in (("query_id", query), ("doc_id", str(counts[query])), ("relevance", match[1].decode())):
+            columns[name].append(value)
+        counts[query] += 1
+    notes = ["read as LETOR (SVMlight): a document has its position in the query as its id, from 0, as in score files"]
+    return _typed(columns, "qrels", where, notes), notes
 
 
 def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, list[str]] | None:
@@ -176,10 +180,9 @@ def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[st
                 fix = "write numbers with a decimal point and without other separators"
                 raise InputError(problem, fix=fix, path=where, line=lines[row] if lines else None, rule=f"bad-{name}")
             columns[name] = numbers
-    if distances := columns.pop("distance", None):
-        if "score" not in columns:
-            columns["score"] = [-value for value in distances]
-            notes.append("the distances were read as scores: the smallest distance is the best result")
+    if (distances := columns.pop("distance", None)) and "score" not in columns:
+        columns["score"] = [-value for value in distances]
+        notes.append("the distances were read as scores: the smallest distance is the best result")
     if kind == "run" and not {"score", "rank", "relevance"} & set(columns):
         columns["rank"] = list(range(1, len(columns["doc_id"]) + 1))
         notes.append("there are no scores, so that the results of each query are read in the order of the rows")

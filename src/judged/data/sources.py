@@ -21,8 +21,9 @@ from judged.data.arrow_files import (
     parquet_shape,
     parquet_table,
 )
-from judged.data.column_names import canonical_names
+from judged.data.column_names import canonical_names, reading_options
 from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database
+from judged.data.index import normalize_ids
 from judged.data.json_rows import saved_result_error
 from judged.data.layout import Layout, looks_like_qrels
 from judged.data.objects import canonical_table, rows_of_object
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from judged.results.types import Table
 
 _SUFFIXES = frozenset({
-    ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".rank", ".dat", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv", ".json", ".jsonl",
-    ".ndjson", ".parquet", ".arrow", ".feather", ".xml",
+    ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".rank", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv", ".json",
+    ".jsonl", ".ndjson", ".dat", ".parquet", ".arrow", ".feather", ".xml",
 })  # fmt: skip
 _FINAL_ERRORS = frozenset(
     {NO_CONTENT, "looks-like-qrels", "looks-like-run", "rank-or-score", "truncated", "empty-file", "saved-result"}
@@ -105,12 +106,15 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
         return Source(
             _file_rows(file, where, sniff(file, where, kind, format), kind, _MAX_ROWS_IN_MEMORY, is_trusted=True), name
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", JudgedWarning)
-        rows = _detected_rows(file, where, kind)
-    for warning in caught:
-        warnings.warn(warning.message, stacklevel=3)
-    return Source(rows, name)
+    rows = _detected_rows(file, where, kind)
+    return Source(_with_normalized_ids(rows, file) if reading_options().normalize_ids else rows, name)
+
+
+def _with_normalized_ids(rows: Rows, file: Path) -> Rows:
+    table, _ = Source(rows).table(("query_id", "doc_id", "score", "rank", "run_id", "relevance", "iteration"))
+    for name in ("query_id", "doc_id"):
+        table = table.set_column(table.column_names.index(name), name, normalize_ids(table[name]))
+    return FileTable(table, rows.where, file)
 
 
 def _detected_rows(file: Path, where: str, kind: Kind) -> Rows:
@@ -123,7 +127,7 @@ def _detected_rows(file: Path, where: str, kind: Kind) -> Rows:
         if own is None:
             raise
         return _own_rows(file, where, *own)
-    if isinstance(layout, Layout) and layout.header and not fits_sample(file, layout):
+    if isinstance(layout, Layout) and not fits_sample(file, layout):
         with suppress(InputError):  # reading the plain layout reports the first line with an error
             if own := read_own_table(file, kind, where):
                 return _own_rows(file, where, *own)

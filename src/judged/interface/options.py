@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 POLICIES = ("dialect", "topics", "depth", "ties", "exclude_self", "documents", "rel")
-FORMATS = ("qrels_format", "run_format")
+FORMATS = ("qrels_format", "run_format", "columns", "normalize_ids")
 TOPIC_OPTIONS = ("queries", "attributes", "where")
 PAIRED_TESTS = (
     "randomization",
@@ -83,6 +83,16 @@ _TIES = (
     " or as in the run (stable). With rank, all documents are sorted by the rank column, not by score. With expected,"
     " each score is the mean over all orders{}.  [default: docid, or as in the dialect]"
 )
+
+
+def _read_with(ctx: click.Context, param: click.Parameter, value: str | bool | None) -> None:
+    """Read the tables of this command with names of columns, or with normalized ids."""
+    from judged.data.column_names import parse_columns, reading_options, use_columns
+
+    if value:
+        options = reading_options()
+        columns = parse_columns(value) if isinstance(value, str) else options.columns
+        ctx.with_resource(use_columns(columns, normalize_ids=options.normalize_ids or param.name == "normalize_ids"))
 
 
 def _option(*flags: str, **attributes: Any) -> Callable[..., Any]:
@@ -251,6 +261,20 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--where",
         metavar="EXPR",
         help="Use only topics that satisfy this condition, such as \"kind == 'law' and words < 5\".",
+    ),
+    "columns": _option(
+        "--columns",
+        expose_value=False,
+        callback=_read_with,
+        metavar="NAME=COLUMN[,...]",
+        help="Names of columns in the input tables, such as doc_id=sku,query_id=search_term.",
+    ),
+    "normalize_ids": _option(
+        "--normalize-ids",
+        is_flag=True,
+        expose_value=False,
+        callback=_read_with,
+        help="Ignore case, Unicode form, leading zeros, and a final .0 in query ids and document ids.",
     ),
     "qrels_format": _option(
         "--qrels-format", metavar="FORMAT", help="Format of QRELS.  [default: detected automatically]"
