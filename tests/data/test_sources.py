@@ -124,7 +124,7 @@ def test_json_numbers_as_ids_become_their_decimal_text(tmp_path: Path) -> None:
         ("a.json", '{"q": {"d": "high"}}', None, "not a number"),
         ("a.json", '{"q": {"d": true}}', None, "not a number"),
         ("a.json", '{"q": {"d": null}}', None, "not a number"),
-        ("a.json", '{"q": ["d"]}', None, "must be a dict"),
+        ("a.json", '{"q": [["d"]]}', None, "must be a dict"),
         ("a.json", '{"q": {}}', None, "no rows"),
         ("a.json", "{}", None, "no rows"),
         ("a.json", "[]", None, "no rows"),

@@ -43,7 +43,8 @@ _NAMES = {
     " | relevance_score model_score predicted_score predicted_rating prediction probability confidence match_score"
     " match punktzahl punktwert wertung puntuacion puntaje punteggio pontuacao スコア 得点 得分 分数",
     "rank": "position rank_of_doc | doc_position result_position pos place rang posicion posizione posicao 順位 排名",
-    "run_id": "run system system_id system_number run_name tag | model model_name configuration engine snapshot_name",
+    "run_id": "run system system_id system_number run_name tag"
+    " | model model_name configuration engine snapshot_name systeme sistema modell modele modelo",
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
@@ -70,6 +71,13 @@ _options: ContextVar[ReadingOptions] = ContextVar("options", default=ReadingOpti
 def reading_options() -> ReadingOptions:
     """Return the options with which tables are read now."""
     return _options.get()
+
+
+def options_as_words() -> list[str]:
+    """Return the current options as words of a command line."""
+    options = reading_options()
+    columns = ",".join(f"{name}={column}" for name, column in options.columns.items())
+    return [*(["--columns", columns] if columns else []), *["--normalize-ids"] * options.normalize_ids]
 
 
 @contextmanager
@@ -244,6 +252,20 @@ def missing_columns_error(
         line=line,
         rule="unknown-header",
     )
+
+
+def check_no_numbers(columns: Sequence[str], rows: Sequence[Sequence[str]], used: set[int], where: str) -> None:
+    """Raise InputError if a run without scores has an unused column of numbers, which may be the scores."""
+    unused = (position for position in range(len(columns)) if position not in used and columns[position])
+    number = next((p for p in unused if rows and all(_is_numeric(row, p) for row in rows)), None)
+    if number is not None:
+        raise InputError(
+            f"no column is known as score or rank: the columns are {', '.join(columns)}",
+            fix=f'use --columns "score={columns[number]}"',
+            path=where,
+            line=1,
+            rule="unknown-header",
+        )
 
 
 def _is_numeric(row: Sequence[str], position: int) -> bool:

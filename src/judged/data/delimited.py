@@ -95,7 +95,10 @@ def decode(data: bytes) -> tuple[str, str]:
 
 def _split(text: str, delimiter: str) -> tuple[list[str], list[tuple[int, list[str]]], int] | None:
     """Split a text into a header and rows, with the line of each; None if it has no header with this delimiter."""
-    lines = list(_cells(text, delimiter))
+    try:
+        lines = list(_cells(text, delimiter))
+    except csv.Error:
+        return None
     content = [(line, cells) for line, cells in lines if any(cells) and not all(map(_BORDER.fullmatch, cells))]
     widths = Counter(len(cells) for _, cells in content if len(cells) > 1)
     if not widths or delimiter not in text:
@@ -115,14 +118,11 @@ def _cells(text: str, delimiter: str) -> Iterable[tuple[int, list[str]]]:
         for line, row in enumerate(text.splitlines(), 1):
             yield line, [cell.strip() for cell in row.split(delimiter)]
         return
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
     start = 1
-    try:
-        for row in reader:
-            yield start, [csv_text(cell.strip()) for cell in row]
-            start = reader.line_num + 1
-    except csv.Error:
-        return
+    for row in reader:
+        yield start, [csv_text(cell.strip()) for cell in row]
+        start = reader.line_num + 1
 
 
 def _other_header(line: str, delimiter: str, width: int) -> list[str]:
@@ -150,8 +150,9 @@ def parse_numbers(texts: Sequence[str]) -> list[float] | None:
             or re.search(rf"\{point}(\d{{1,2}}|\d{{4,}})$", text)
             for text in plain
         )
-        if is_certain and all(map(group.fullmatch, plain)):
-            return [float(text.replace(thousands, "").replace(point, ".")) for text in plain]
+        numbers = [text.replace(thousands, "").replace(point, ".") for text in plain]
+        if is_certain and all(map(group.fullmatch, plain)) and all(map(is_number, numbers)):
+            return list(map(float, numbers))
     return None
 
 

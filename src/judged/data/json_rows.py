@@ -270,7 +270,7 @@ def _find_columns(
     """Return the key of each canonical column, which must be the columns of the previous records."""
     names = canonical_names(keys, kind)
     if problem := find_name_clash(names, keys, kind):
-        raise location.error(problem, DUPLICATE_FIX)
+        raise location.error(problem, DUPLICATE_FIX, "same-columns")
     key_by_name = {name: key for key, name in zip(keys, names, strict=True) if name}
     fix = f"write the fields query_id, doc_id, {VALUE_COLUMNS[kind]} in all records"
     if missing := missing_columns(key_by_name, kind):

@@ -258,8 +258,12 @@ def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
     ratings, items = {row[2] for row in rows}, {row[1] for row in rows}
     if not rows or len(ratings) > _MAX_RATINGS or not all(map(is_number, ratings)):
         return False
-    has_timestamps = all(is_number(row[3]) and float(row[3]) > _MIN_TIMESTAMP for row in rows)
-    return has_timestamps or len(items) > _MAX_ITERATIONS
+    return has_timestamps(rows) or len(items) > _MAX_ITERATIONS
+
+
+def has_timestamps(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the fourth field of all lines is a time in seconds."""
+    return all(len(row) > 3 and is_number(row[3]) and float(row[3]) > _MIN_TIMESTAMP for row in rows)
 
 
 def ranks_count_up(rows: Sequence[Sequence[str]]) -> bool:

@@ -66,7 +66,7 @@ def canonical_table(table: Table, kind: Kind, where: str) -> Table:
             rule="unknown-header",
         )
     if problem := find_name_clash(names, table.column_names, kind):
-        raise InputError(problem, fix=DUPLICATE_FIX, path=where)
+        raise InputError(problem, fix=DUPLICATE_FIX, path=where, rule="same-columns")
     check_score_column(names, tuple(table.column_names), kind, where)
     used = [position for position, name in enumerate(names) if name]
     try:

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.column_names import (
+    DUPLICATE_FIX,
     canonical_names,
+    check_no_numbers,
+    find_name_clash,
     missing_columns,
     missing_columns_error,
     name_key,
-    unused_columns,
 )
 from judged.data.delimited import numbered_columns, parse_numbers, read_delimited
 from judged.data.grade_words import grades_of_words
@@ -73,7 +75,10 @@ def _read_letor(path: Path, where: str) -> tuple[Table, list[str]]:
 
 def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, list[str]] | None:
     """Read JSON or JSON Lines of another tool; None if its layout is unknown. Also return notes."""
-    data = [record for _, record in json_lines(path, where)] if format == "jsonl" else load_json(path, where)
+    try:
+        data = [record for _, record in json_lines(path, where)] if format == "jsonl" else load_json(path, where)
+    except InputError:
+        return None
     found = find_layout(data, kind)
     if found is None:
         return None
@@ -97,32 +102,38 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
     table = read_delimited(path, where, kind)
     if table is None or not table.rows:
         return None
-    names = list(canonical_names(table.columns, kind))
     notes = list(table.notes)
-    cells = {
-        name: [row[position] for row in table.rows] for position, name in enumerate(names) if name
-    }  # with the column of each role
-    used = {position for position, name in enumerate(names) if name}
-    if kind == "run" and "query_id" in cells and ("doc_id" not in cells or not {"score", "rank"} & set(cells)):
-        ranked, positions = _ranked_lists(table, cells["query_id"], names)
-        cells, used = (ranked, used | positions) if ranked else (cells, used)
-    if kind == "qrels" and set(names) == {"query_id", "doc_id"}:
+    cells, used = _cells_by_role(table, kind, where)
+    if kind == "qrels" and set(cells) == {"query_id", "doc_id"} and len(table.columns) == 2:
         cells["relevance"] = ["1"] * len(table.rows)
         notes.append("there is no column of grades, so that all documents are read as relevant")
-    if missing := missing_columns(cells, kind):
+    if missing_columns(cells, kind):
         raise missing_columns_error(table.columns, kind, where, table.rows, table.lines[0] - 1)
-    for number, row in zip(table.lines, zip(cells["query_id"], cells["doc_id"], strict=True), strict=False):
-        if not all(row):
-            missing = "query_id" if not row[0] else "doc_id"
-            raise InputError(f"the {missing} is empty", fix="fill in the id", path=where, line=number, rule="empty-id")
-    pages = [position for position, column in enumerate(table.columns) if name_key(column) in {"page", "pageno"}]
-    if "rank" in cells and "score" not in cells and pages and pages[0] not in used:
-        _combine_pages(cells, [row[pages[0]] for row in table.rows], notes)
-        used.add(pages[0])
-    others = [column for position, column in enumerate(table.columns) if position not in used]
-    if others := unused_columns([""] * len(others), others, kind):
-        notes.append(f"columns that are not used: {first_few(others)}")
+    for number, query, doc in zip(table.lines, cells["query_id"], cells["doc_id"], strict=False):
+        if not query or not doc:
+            problem = f"the {'doc_id' if query else 'query_id'} is empty"
+            raise InputError(problem, fix="fill in the id", path=where, line=number, rule="empty-id")
+    if "rank" in cells and "score" not in cells:
+        used |= _combine_pages(cells, table, used, notes)
+    if kind == "run" and not {"score", "rank", "distance", "relevance"} & set(cells):
+        check_no_numbers(table.columns, table.rows, used, where)
+    others = [column for position, column in enumerate(table.columns) if position not in used and column.strip()]
+    notes += [f"columns that are not used: {first_few(others)}"] if others else []
     return _typed(cells, kind, where, notes, table.lines), notes
+
+
+def _cells_by_role(table: DelimitedTable, kind: Kind, where: str) -> tuple[dict[str, list[Any]], set[int]]:
+    """Return the cells of each known column, and the positions of these columns."""
+    names = list(canonical_names(table.columns, kind))
+    if problem := find_name_clash(names, table.columns, kind):
+        raise InputError(problem, fix=DUPLICATE_FIX, path=where, rule="same-columns")
+    used = {position for position, name in enumerate(names) if name}
+    cells = {names[position]: [row[position] for row in table.rows] for position in used}
+    if kind == "run" and "query_id" in cells and ("doc_id" not in cells or not {"score", "rank"} & set(cells)):
+        ranked, positions = _ranked_lists(table, cells["query_id"], names)
+        if ranked:
+            return ranked, used | positions
+    return cells, used
 
 
 def _ranked_lists(
@@ -154,15 +165,19 @@ def _split_list(text: str) -> list[str]:
     return [doc.strip(" \"'") for doc in text.strip("[]").split(separator)]
 
 
-def _combine_pages(cells: dict[str, list[Any]], pages: Sequence[str], notes: list[str]) -> None:
-    """Number ranks through all pages, if they begin at 1 on each page."""
+def _combine_pages(cells: dict[str, list[Any]], table: DelimitedTable, used: set[int], notes: list[str]) -> set[int]:
+    """Number ranks through all pages, if they begin at 1 on each page; return the position of the column of pages."""
     keys = list(zip(cells["query_id"], cells["rank"], strict=True))
-    numbers, ranks = parse_numbers(pages), parse_numbers(cells["rank"])
-    if len(set(keys)) == len(keys) or numbers is None or ranks is None:
-        return
+    pages = [position for position, column in enumerate(table.columns) if name_key(column) in {"page", "pageno"}]
+    if len(set(keys)) == len(keys) or not set(pages) - used:
+        return set()
+    numbers, ranks = parse_numbers([row[pages[0]] for row in table.rows]), parse_numbers(cells["rank"])
+    if numbers is None or ranks is None:
+        return set()
     size = max(ranks) + 1
     cells["rank"] = [str(int(page * size + rank)) for page, rank in zip(numbers, ranks, strict=True)]
     notes.append("ranks begin again on each page, so that results are ordered by page and rank")
+    return {pages[0]}
 
 
 def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[str], lines: Sequence[int] = ()) -> Table:

@@ -20,6 +20,7 @@ from judged.data.layout import (
     NUMERIC_COLUMNS,
     Layout,
     common_width,
+    has_timestamps,
     is_data,
     looks_like_qrels,
     looks_like_ratings,
@@ -188,6 +189,9 @@ def _detect_layout(sample: _Sample) -> Layout:
         delimiter, strict = _DOUBLE_COLON, True
     rows = sample.split(delimiter, strict=strict)
     if sample.kind == "qrels" and looks_like_ratings(rows):
+        if not has_timestamps(rows):
+            problem = "the fields look like 'user item rating', and would be read as 'query iteration doc grade'"
+            raise sample.error(problem, "add a header line, such as user,item,rating,time", "looks-like-ratings")
         warnings.warn(f"{sample.where}: read as ratings: user, item, rating, time", JudgedWarning, stacklevel=2)
         return Layout(("query_id", "doc_id", "relevance", ""), delimiter, strict)
     layout = _layout_of_width(sample, rows, delimiter, strict=strict)
@@ -234,7 +238,7 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
     if not is_utf8(sample.lines[0][1]):
         raise sample.error("the header is not UTF-8", "save the file as UTF-8", "not-utf8")
     if problem := find_name_clash(names, columns, sample.kind):
-        raise sample.error(problem, DUPLICATE_FIX)
+        raise sample.error(problem, DUPLICATE_FIX, "same-columns")
     check_score_column(names, columns, sample.kind, sample.where)
     last_used = max(position for position, name in enumerate(names, 1) if name)
     return Layout(names[:last_used], delimiter, strict=strict, header=True, fields=len(names))

@@ -45,9 +45,10 @@ _SUFFIXES = frozenset({
     ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".rank", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv", ".json",
     ".jsonl", ".ndjson", ".dat", ".parquet", ".arrow", ".feather", ".xml",
 })  # fmt: skip
-_FINAL_ERRORS = frozenset(
-    {NO_CONTENT, "looks-like-qrels", "looks-like-run", "rank-or-score", "truncated", "empty-file", "saved-result"}
-)
+_FINAL_ERRORS = frozenset([
+    NO_CONTENT, "looks-like-qrels", "looks-like-run", "looks-like-ratings", "rank-or-score", "truncated", "empty-file",
+    "saved-result", "same-columns",
+])  # fmt: skip
 _SAMPLE_ROWS = 200  # rows that are checked for signs of qrels
 _MAX_ROWS_IN_MEMORY = 100_000  # of a run in Parquet: larger runs are read in parts, as there may be many of them
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 POLICIES = ("dialect", "topics", "depth", "ties", "exclude_self", "documents", "rel")
-FORMATS = ("qrels_format", "run_format", "columns", "normalize_ids")
+FORMATS = ("qrels_format", "run_format")
+READING = (*FORMATS, "columns", "normalize_ids")
 TOPIC_OPTIONS = ("queries", "attributes", "where")
 PAIRED_TESTS = (
     "randomization",

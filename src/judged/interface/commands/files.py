@@ -9,7 +9,7 @@ import click
 
 from judged.components import all_components, load
 from judged.interface.arguments import answer_options, print_warnings, terminal_width
-from judged.interface.options import FORMATS, shared
+from judged.interface.options import READING, shared
 
 if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @shared("qrels", "some_runs")
 @answer_options()
 @shared("texts", metavar="CORPUS", help="Also report documents that are not in this corpus.")
-@shared(*FORMATS)
+@shared(*READING)
 def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **options: str | None) -> None:
     """Check QRELS and RUNs for errors that would make scores wrong.
 
