@@ -6,6 +6,7 @@ Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, `
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from collections import Counter
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
+from judged.results.blocks import first_few
 from judged.results.decimals import is_number
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ _NAMES = {
     "rank": "position rank_of_doc | doc_position result_position pos place rang posicion posizione posicao 順位 排名",
     "run_id": "run system system_id system_number run_name tag"
     " | model model_name configuration engine snapshot_name systeme sistema modell modele modelo",
+    "time": "timestamp unix_time rated_at date ts",
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
@@ -209,8 +212,15 @@ def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
 
 def unused_columns(names: Iterable[str], columns: Iterable[str], kind: Kind) -> list[str]:
     """Return the columns that are not read as part of qrels or of a run."""
+    used = _USED_COLUMNS[kind] | {"distance"}
     pairs = zip(names, columns, strict=True)
-    return [column for name, column in pairs if name not in _USED_COLUMNS[kind] | {"distance"} and column.strip()]
+    return [column for name, column in pairs if name not in used and column.strip() and not column.startswith("__")]
+
+
+def warn_unused(columns: Sequence[str], where: str) -> None:
+    """Warn of columns that are not read."""
+    if columns:
+        warnings.warn(f"{where}: columns that are not used: {first_few(columns)}", JudgedWarning, stacklevel=2)
 
 
 def check_unique_names(names: Sequence[str], where: str, line: int | None = None) -> None:

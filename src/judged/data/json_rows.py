@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns
+from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, warn_unused
 from judged.data.index import format_value, id_text
 from judged.data.layout import MAX_EXACT_INTEGER
 from judged.data.objects import VALUE_COLUMNS, with_scores
@@ -242,14 +242,17 @@ def _records_table(records: Iterable[tuple[_RecordLocation, Any]], kind: Kind, w
     columns: dict[str, list[Any]] = {}
     names: dict[str, str] = {}
     keys: tuple[str, ...] = ()
+    unused: dict[str, None] = {}
     for location, record in records:
         if not isinstance(record, dict):
             raise location.error(f"{json.dumps(record)[:40]} is not a record", 'write {"query_id": ...}')
         if tuple(cast("dict[str, Any]", record)) != keys:
             keys = tuple(cast("dict[str, Any]", record))
             names = _find_columns(keys, kind, names, location)
+            unused |= dict.fromkeys(key for key in keys if key not in names.values())
         for name, key in names.items():
             columns.setdefault(name, []).append(_parse_field(name, record[key], location))
+    warn_unused(list(unused), where)
     table = _column_table(columns, where)
     return with_scores(table, kind, where) if columns else table
 

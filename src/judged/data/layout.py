@@ -54,6 +54,7 @@ class Layout:
     optional: int = 0  # number of fields at the end that may be missing, such as the tag of a run
     fields: int = 0  # number of fields of a line, if there are more fields than names
     open_ended: bool = False  # any number of fields may follow
+    unused: tuple[str, ...] = ()  # columns of the header that are not read
 
     @property
     def width(self) -> int:

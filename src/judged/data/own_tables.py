@@ -89,7 +89,17 @@ def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, 
     columns = {name: [_single(row.get(name)) for row in rows] for name in layout.paths}
     if kind == "qrels" and "relevance" not in columns:
         columns["relevance"] = [1] * len(rows)
+    if {"score", "rank"} <= set(columns):
+        del columns["rank" if _decrease(columns) else "score"]
     return _typed(columns, kind, where, notes), notes
+
+
+def _decrease(columns: dict[str, list[Any]]) -> bool:
+    """Whether all rows have scores, and these do not increase within the list of a query."""
+    scores, ranks = columns["score"], columns["rank"]
+    if not all(isinstance(score, (int, float)) for score in scores):
+        return False
+    return all(rank == 1 or after <= before for before, after, rank in zip(scores, scores[1:], ranks[1:], strict=False))
 
 
 def _single(value: Any) -> Any:

@@ -233,6 +233,8 @@ def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
     for name, column in zip(names, data.columns, strict=True):
         if name in {"query_id", "doc_id", "iteration", "run_id"}:
             columns[name] = id_column(column, name)
+        elif name == "time":
+            columns[name] = column.cast(pa.string())
         elif name in {"relevance", "score"}:
             columns[name] = _number_column(column, name, where)
         elif name == "rank":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
-from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns
+from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, unused_columns
 from judged.data.json_rows import json_kind
 from judged.data.layout import (
     NUMERIC_COLUMNS,
@@ -193,7 +193,7 @@ def _detect_layout(sample: _Sample) -> Layout:
             problem = "the fields look like 'user item rating', and would be read as 'query iteration doc grade'"
             raise sample.error(problem, "add a header line, such as user,item,rating,time", "looks-like-ratings")
         warnings.warn(f"{sample.where}: read as ratings: user, item, rating, time", JudgedWarning, stacklevel=2)
-        return Layout(("query_id", "doc_id", "relevance", ""), delimiter, strict)
+        return Layout(("query_id", "doc_id", "relevance", "time"), delimiter, strict)
     layout = _layout_of_width(sample, rows, delimiter, strict=strict)
     _check_kind(sample, rows)
     _check_rank_field(sample, rows, layout)
@@ -241,7 +241,8 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
         raise sample.error(problem, DUPLICATE_FIX, "same-columns")
     check_score_column(names, columns, sample.kind, sample.where)
     last_used = max(position for position, name in enumerate(names, 1) if name)
-    return Layout(names[:last_used], delimiter, strict=strict, header=True, fields=len(names))
+    unused = unused_columns(names, columns, sample.kind)
+    return Layout(names[:last_used], delimiter, strict, header=True, fields=len(names), unused=tuple(unused))
 
 
 def _check_columns(sample: _Sample, layout: Layout) -> Layout:

@@ -21,7 +21,7 @@ from judged.data.arrow_files import (
     parquet_shape,
     parquet_table,
 )
-from judged.data.column_names import canonical_names, reading_options
+from judged.data.column_names import canonical_names, reading_options, unused_columns, warn_unused
 from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database
 from judged.data.index import normalize_ids
 from judged.data.json_rows import saved_result_error
@@ -132,6 +132,11 @@ def _detected_rows(file: Path, where: str, kind: Kind) -> Rows:
         with suppress(InputError):  # reading the plain layout reports the first line with an error
             if own := read_own_table(file, kind, where):
                 return _own_rows(file, where, *own)
+    if isinstance(layout, Layout):
+        warn_unused(layout.unused, where)
+    elif layout in {"parquet", "arrow"}:
+        columns = arrow_schema(file, where, layout).names
+        warn_unused(unused_columns(canonical_names(columns, kind), columns, kind), where)
     return rows
 
 

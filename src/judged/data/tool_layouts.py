@@ -6,12 +6,13 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from judged.data.nested_rows import nested_rows, row_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class ToolLayout:
     kind: str  # qrels, run, or answers
     paths: Mapping[str, str]
     where: Mapping[str, Any] = field(default_factory=dict[str, Any])  # value at a path, for the rows that are read
-    known: tuple[str, ...] = ()  # keys of rows that are not read and not reported
+    optional: Sequence[str] = ()  # columns that the first row may lack
+    known: Sequence[str] = ()  # keys of rows that are not read and not reported
     note: str = ""  # what the user should know
 
     def rows(self, data: Any) -> list[dict[str, Any]]:
@@ -34,7 +36,7 @@ class ToolLayout:
             conditions = [row.pop(f"where {number}", None) for number in range(len(self.where))]
             if conditions != list(self.where.values()):
                 continue
-            if not rows and not _is_row(row, self.paths):
+            if not rows and not _is_row(row, set(self.paths) - set(self.optional)):
                 return []
             rows.append(row)
         return rows
@@ -47,18 +49,17 @@ class ToolLayout:
         return sorted(row_keys(data, self.paths) - read - set(self.known))
 
 
-def _is_row(row: Mapping[str, Any], paths: Mapping[str, str]) -> bool:
+def _is_row(row: Mapping[str, Any], required: set[str]) -> bool:
     ids = [row.get(name) for name in ("query_id", "doc_id")]
     are_ids = all(isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" for value in ids)
-    score = row.get("score", 0.0)
-    return are_ids and set(paths) <= set(row) and isinstance(score, (int, float))
+    return are_ids and required <= set(row) and isinstance(row.get("score"), (int, float, NoneType))
 
 
 @cache
 def tool_layouts() -> tuple[ToolLayout, ...]:
     """Return all layouts, in the order in which they are tried."""
     content = tomllib.loads((Path(__file__).parent / "tool_layouts.toml").read_text(encoding="utf-8"))
-    return tuple(ToolLayout(**{**layout, "known": tuple(layout.get("known", ()))}) for layout in content["layout"])
+    return tuple(ToolLayout(**layout) for layout in content["layout"])
 
 
 def find_layout(data: Any, kind: str) -> tuple[ToolLayout, list[dict[str, Any]]] | None:

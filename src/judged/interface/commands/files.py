@@ -1,15 +1,15 @@
-"""`judged check` and `judged demo`: check input files, and evaluate the sample."""
+"""`judged check`, `judged convert`, and `judged demo`: check and convert input files, and evaluate the sample."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.components import all_components, load
-from judged.interface.arguments import answer_options, print_warnings, terminal_width
-from judged.interface.options import READING, shared
+from judged.interface.arguments import answer_options, keep_inputs, print_warnings, terminal_width
+from judged.interface.options import READING, Choice, shared
 
 if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
@@ -31,6 +31,35 @@ def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **op
     findings = check(qrels, runs, **options)
     output(findings)
     raise SystemExit(1 if findings.errors else 0)
+
+
+@click.command("convert")
+@click.argument("file")
+@click.option("-o", "--out", required=True, metavar="FILE", help="File to write.")
+@click.option(
+    "--to",
+    type=Choice("judged.data.convert:ConvertFormat"),
+    help="Format of the output.  [default: by the extension of the output file]",
+)
+@click.option("--kind", type=Choice(("qrels", "run")), help="Content of FILE.  [default: detected]")
+@click.option("--min-grade", type=float, metavar="GRADE", help="Write only judgments with at least this grade.")
+@click.option("--since", metavar="TIME", help="Write only judgments with this time or a later time.")
+@shared("columns", "normalize_ids")
+def convert_command(file: str, out: str, to: Any, kind: Any, **options: Any) -> None:
+    r"""Convert FILE, judgments or a run in any layout that is read, to another format.
+
+    An error is printed if the format cannot hold the content unchanged.
+
+    \b
+    Examples:
+      judged convert ratings.dat -o qrels.txt --min-grade 4
+      judged convert rank_eval_response.json -o run.jsonl
+    """
+    from judged.data.convert import convert
+
+    keep_inputs(Path(out), [file])
+    written = convert(file, out, to=to, kind=kind, **options)
+    click.echo(f"wrote {written!r} to {out}")
 
 
 MEASURES = ("nDCG@10", "AP(rel=2)", "RR(rel=2)@10", "R(rel=2)@50")
