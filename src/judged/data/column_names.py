@@ -243,7 +243,7 @@ def missing_columns_error(
     names = canonical_names(columns, kind)
     missing = sorted(missing_columns(names, kind))
     free = [position for position, name in enumerate(names) if not name and columns[position].strip()]
-    numeric = {position for position in free if rows and all(_is_numeric(row, position) for row in rows)}
+    numeric = {position for position in free if _is_numeric(rows, position)}
     guesses: dict[str, str] = {}
     for name in sorted(missing, key=lambda name: name != "relevance"):
         candidates = [position for position in free if (position in numeric) == (name == "relevance") or not rows]
@@ -267,7 +267,7 @@ def missing_columns_error(
 def check_no_numbers(columns: Sequence[str], rows: Sequence[Sequence[str]], used: set[int], where: str) -> None:
     """Raise InputError if a run without scores has an unused column of numbers, which may be the scores."""
     unused = (position for position in range(len(columns)) if position not in used and columns[position])
-    number = next((p for p in unused if rows and all(_is_numeric(row, p) for row in rows)), None)
+    number = next((position for position in unused if _is_numeric(rows, position)), None)
     if number is not None:
         raise InputError(
             f"no column is known as score or rank: the columns are {', '.join(columns)}",
@@ -278,8 +278,10 @@ def check_no_numbers(columns: Sequence[str], rows: Sequence[Sequence[str]], used
         )
 
 
-def _is_numeric(row: Sequence[str], position: int) -> bool:
-    return position < len(row) and is_number(row[position])
+def _is_numeric(rows: Sequence[Sequence[str]], position: int) -> bool:
+    """Whether all cells of a column that are not empty are numbers."""
+    cells = [row[position] for row in rows if position < len(row) and row[position]]
+    return bool(cells) and all(map(is_number, cells))
 
 
 def _likeness(column: str, name: str) -> float:

@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 @shared("texts", metavar="CORPUS", help="Also report documents that are not in this corpus.")
 @shared(*READING)
 def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **options: str | None) -> None:
-    """Check QRELS and RUNs for errors that would make scores wrong.
+    """Check QRELS and RUNs for errors that would make scores wrong, or say what a single file contains.
+
+    A single file may be of any kind that judged reads: judgments, a run, query texts, labels, a log, or RAG answers.
 
     Exit code 0: no errors, but possibly warnings; 1: errors; 2: a file cannot be read.
     """
-    from judged.data.check_files import check
+    from judged.data.check_files import check, check_one
 
     output.keep(qrels, *runs, options["texts"])
-    findings = check(qrels, runs, **options)
+    findings = check(qrels, runs, **options) if runs or any(options.values()) else check_one(qrels)
     output(findings)
     raise SystemExit(1 if findings.errors else 0)
 
@@ -38,7 +40,7 @@ def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **op
 @click.option("-o", "--out", required=True, metavar="FILE", help="File to write.")
 @click.option(
     "--to",
-    type=Choice("judged.data.convert:ConvertFormat"),
+    type=Choice("judged.data.convert_files:ConvertFormat"),
     help="Format of the output.  [default: by the extension of the output file]",
 )
 @click.option("--kind", type=Choice(("qrels", "run")), help="Content of FILE.  [default: detected]")
@@ -55,7 +57,7 @@ def convert_command(file: str, out: str, to: Any, kind: Any, **options: Any) -> 
       judged convert ratings.dat -o qrels.txt --min-grade 4
       judged convert rank_eval_response.json -o run.jsonl
     """
-    from judged.data.convert import convert
+    from judged.data.convert_files import convert
 
     keep_inputs(Path(out), [file])
     written = convert(file, out, to=to, kind=kind, **options)
