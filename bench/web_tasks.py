@@ -50,7 +50,7 @@ TASKS = (
         "engineer",
         "Which run is best, and is the difference significant?",
         (menu("Leaderboard"),),
-        ".lead:has-text('not shown to differ')",
+        ".lead:has-text('not significantly different')",
     ),
     Task(
         "engineer",
@@ -94,7 +94,7 @@ TASKS = (
         "teacher",
         "Two lists from a book, 3 2 0 1 and 2 3 1 0: which is better, and why?",
         (menu("Evaluator"), *paste("3 2 0 1\n\n2 3 1 0")),
-        "#working .apart",
+        "#calculation .list-difference",
     ),
     Task(
         "teacher",
@@ -105,14 +105,14 @@ TASKS = (
             ("fill", "#relevant", "4"),
             ("click", "#pinned .measure[data-name=AP] .name"),
         ),
-        "#working .lines :text-matches('0.5667')",
+        "#calculation .lines :text-matches('0.5667')",
     ),
     Task(
         "student",
         "Find the definition of MRR, whether it uses grades, and its value for the list 0 0 1 0.",
         (
             ("keys", "/", "m", "r", "r"),
-            ("wait", "#places [aria-selected=true] >> text=RR"),
+            ("wait", "#search-results [aria-selected=true] >> text=RR"),
             ("keys", "Enter"),
             ("wait", ".typed"),
             ("click", ".typed .row >> nth=0 >> [data-grade='0']"),
@@ -127,7 +127,7 @@ TASKS = (
             menu("Evaluator"),
             ("click", "#pinned .measure[data-name='P@10'] .name, #pinned .measure[data-name='P@5'] .name"),
         ),
-        "#working .curve circle",
+        "#calculation .curve circle",
     ),
     Task(
         "judge",
@@ -146,7 +146,7 @@ TASKS = (
         "Grade five documents, and save the grades.",
         (
             menu("Judging"),
-            ("click", "text=Try judging"),
+            ("click", "button:has-text('Try judging')"),
             ("fill", "input[name=judge]", "ann"),
             ("click", "text=Begin"),
             ("wait", ".judging[data-ready]"),

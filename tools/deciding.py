@@ -1,4 +1,4 @@
-"""Write the table of docs/pooling.md on decisive labels: ``deciding.py DATA [--pairs N]``.
+"""Write the table of docs/pooling-methods.md on decisive labels: ``deciding.py DATA [--pairs N]``.
 
 DATA is a folder of TREC DL 2019 passages, with qrels and runs. All labels are hidden, and revealed individually on
 request, until the labels decide which of two runs has the higher mean. Passages that NIST did not judge have grade 0.
@@ -20,7 +20,7 @@ from judged.labels.deciding import OpenComparison, build_comparison, labels_need
 if TYPE_CHECKING:
     from judged.results.types import Ints
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "pooling.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "pooling-methods.md"
 _TABLE_MARKERS = re.compile(
     r"(<!-- written by tools/deciding.py: begin -->\n).*?(<!-- written by tools/deciding.py: end -->)", re.DOTALL
 )

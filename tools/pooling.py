@@ -1,4 +1,4 @@
-"""Write the measured part of docs/pooling.md from two TREC collections: ``pooling.py DATA [--times N]``.
+"""Write the measured part of docs/pooling-methods.md from two TREC collections: ``pooling.py DATA [--times N]``.
 
 DATA is a folder with ``robust03`` and ``dl19_passage``. The tool does not change text above the line `MARK`.
 The tests compare one line of each table with the code.
@@ -25,13 +25,13 @@ from judged.scoring.judging.unjudged import select_labels
 from judged.scoring.measures import parse
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "pooling.md"
+PAGE = ROOT / "docs" / "pooling-methods.md"
 MARK = "<!-- below: written by tools/pooling.py -->"
 DEPTHS = (1, 5, 20, 50)
 SIZES = (10, 20, 50, 100)
 STRATA, RATES = (10, 30), (4.0, 2.0, 1.0)
 MEASURES = ("P@10", "DCG@10", "RBP(p=0.8)", "NumRelRet", "NumRel", "R@100", "AP")
-SHOWN_SIZES, SHOWN_MEASURES = (10, 50), ("P@10", "RBP(p=0.8)", "NumRel", "R@100", "AP")
+SHOWN_SIZES, SHOWN_MEASURES = (10, 50), ("P@10", "NumRel", "R@100", "AP")
 RUNS = ("InexpC2", "SABIR03BASE", "UIUC03Rd1", "pircRBa1", "rutcor03100")  # of different quality
 
 
@@ -278,24 +278,22 @@ def coverage_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 MAXMEAN_TEXT = """\
-Relevant documents found, and their share of those in the depth-100 pool, with the same number of labels per
-topic as the pool by depth. Robust03 has 17 runs, 100 topics, and relevant grades from 1; DL19 has 37 runs, 43 topics,
-and relevant grades from 2. The ratio compares MaxMean with retention 1 and the pool by depth."""
+Relevant documents found, and their share of those in the depth-100 pool, with as many labels per topic as the pool by
+depth. Robust03 has 17 runs, 100 topics, and relevant grades from 1; DL19 has 37 runs, 43 topics, and relevant grades
+from 2. The ratio compares retention 1 and the pool by depth."""
 ESTIMATES_TEXT = """\
-The depth-100 pool of Robust03 (17 runs, about 495 documents per topic) counts as fully judged. {times}
-samples were drawn, for all 100 topics and for 10 of them, and five runs were estimated. Strata are best ranks 1-10,
-11-30, and 31-100, sampled at rates 4, 2, and 1. All rows use the same random numbers, so their errors are correlated.
+The depth-100 pool of Robust03 (17 runs, about 495 documents per topic) counts as fully judged. {times} samples were
+drawn, for all 100 topics and for 10 of them, and five runs were estimated. Strata are best ranks 1-10, 11-30, and
+31-100, sampled at rates 4, 2, and 1. All rows use the same random numbers, so their errors are correlated.
 
 Bias is the relative error of the mean estimate, for the run with the largest one. Spread is the standard deviation of
 the estimates relative to the true value. Coverage is the share of 95% intervals that contain the true value, for the
-run furthest from 95%; its own 95% margin is {noise}. For recall and AP, the coverage is so low that `estimate` shows no
+run furthest from 95%; its own 95% margin is {noise}. Coverage of recall and AP is so low that `estimate` shows no
 interval."""
 COVERAGE_TEXT = """\
-Lowest and highest coverage over five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per
-topic:"""
+Lowest and highest coverage of five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per topic:"""
 INFAP_TEXT = """\
-The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative
-grades; it has no interval here."""
+The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative grades."""
 
 if __name__ == "__main__":
     raise SystemExit(main())

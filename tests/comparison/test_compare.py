@@ -241,7 +241,7 @@ def test_sums_are_shown_and_not_tested() -> None:
     result = scores(["NumRel", "RR"], first=[1, 2, 3], second=[1, 1, 1]).compare(test="t", ci="none")
     assert result.measure("NumRel").pairs == ()
     assert "NumRel is a sum over topics, and was not tested" in result.warnings
-    assert result.leaderboard().text().splitlines()[1].split() == ["a", "first", "3", "0.6111"]
+    assert result.leaderboard().text().splitlines()[1].split() == ["first", "3", "0.6111"]
     assert result.measure("RR").family == 1
     alone = scores("NumRel", first=[1, 2], second=[1, 1]).compare()
     assert alone.pairs == ()
@@ -257,7 +257,7 @@ def test_where_lower_is_better() -> None:
     assert pair.result.difference > 0
     assert pair.better == "clean"
     assert [result.scores.run_names[i] for i in result.order] == ["clean", "dirty"]
-    assert result.leaderboard().grid().rows[0][2].best
+    assert result.leaderboard().grid().rows[0][1].best
     assert pair.sentence.startswith("clean is better than dirty")
 
 
@@ -270,7 +270,7 @@ def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean
             assert pair.result.difference < 0
             assert pair.better is None
             assert pair.favored == "second"
-            assert "favors the other system" in pair.sentence
+            assert ", so the mean favors first." in pair.sentence
             assert "better" not in pair.sentence
         assert pair.side == 1
 
@@ -308,7 +308,7 @@ def test_runs_with_different_topics_are_compared_over_those_they_share() -> None
     assert pair.result.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
     assert [estimate.n for estimate in result.measures[0].estimates] == [3, 4]
     assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in result.warnings)
-    assert "largest number of topics excluded from a pair because one system has no score: RR 1" in result.warnings
+    assert any("largest number of excluded topics in a pair: RR 1" in text for text in result.warnings)
 
 
 def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
@@ -397,7 +397,7 @@ def test_policies_go_to_evaluate() -> None:
         ({"margin": 0.0}, "`margin` must be a positive number, got 0.0"),
         ({"test": "dunnett"}, "dunnett requires a baseline. Fix: set `baseline`"),
         ({"test": "tukey", "family": "all"}, "tukey corrects within one measure"),
-        ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate it, or use one of RR, P@2"),
+        ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate this measure, or use one of RR, P@2"),
         ({"ci": "guess"}, "interval method 'guess'"),
     ],
 )
@@ -417,7 +417,7 @@ def test_wrong_input() -> None:
         result.pair("bm25", "dense")
     with pytest.raises(InputError, match="AP was not compared"):
         result.measure("AP")
-    with pytest.raises(InputError, match="the matrix requires tests of all pairs by RR"):
+    with pytest.raises(InputError, match="the matrix requires tests of all pairs of runs by RR"):
         result.matrix()
 
 
@@ -459,7 +459,7 @@ def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
 def test_captions_have_no_superfluous_explanations() -> None:
     """Without corrections or marks there is no legend, and one topic is singular."""
     alike = scores(old=[1, 2, 1, 2, 3, 4], new=[2, 1, 1, 2, 3, 4]).compare(baseline="old")
-    assert "not corrected: one comparison" in alike.caption
+    assert "not corrected: only one comparison" in alike.caption
     assert alike.pair_table().grid().header[3] == "p"
     assert "†" not in alike.text()
     assert "new is higher on 1 topic, equal on 4, lower on 1." in alike.text()

@@ -222,8 +222,8 @@ def test_long_lists_are_collapsed() -> None:
 
 def test_columns_follow_the_first_measure_and_bold_is_of_each() -> None:
     table = scores(["P@1", "R@2"], first=[1, 1, 3, 3], second=[2, 2, 1, 2]).compare(test="t", ci="none").leaderboard()
-    assert [column.heading for column in table.columns] == ["", "run", "P@1", "R@2"]
-    _, names, first, second = table.columns
+    assert [column.heading for column in table.columns] == ["run", "P@1", "R@2"]
+    names, first, second = table.columns
     assert list(names.values) == ["first", "second"]
     assert [(column.cells(), list(column.best)) for column in (first, second)] == [
         (["0.5000", "0.2500"], [True, False]), (["0.5000", "1.0000"], [False, True]),
@@ -284,3 +284,20 @@ def test_rounded_p_values_stay_on_their_side_of_alpha(p: float, expected: str) -
     comparison = scores(old=[2] * 9, new=[1, 2, 3] * 3).compare()
     (pair,) = comparison.pairs
     assert replace(pair, result=pair.result.corrected(p, "holm")).format_p() == expected
+
+
+def test_two_systems_have_their_verdict_first_and_no_letters() -> None:
+    result = scores(**{name: RANKS[name] for name in ("old", "a_b")}).compare(ci="none")
+    sentence, table = result.text().split("\n\n")[:2]
+    assert sentence.startswith("a_b is better than old in RR: a_b - old = +0.5554 (95% CI")
+    assert table.splitlines() == ["run        RR", "a_b  0.7833 †", "old  0.2279"]
+    assert "† significantly better" in result.caption
+    assert "letters" not in result.caption
+    assert result.text().count("is better than") == 1
+
+
+def test_two_equal_systems_have_no_empty_section() -> None:
+    result = scores(a=RANKS["old"], b=RANKS["old"]).compare(ci="none")
+    assert result.text().startswith("b and a have the same RR on all 10 topics.\n\nrun")
+    assert "== RR ==" not in result.text()
+    assert "†" not in result.caption

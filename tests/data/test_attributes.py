@@ -260,7 +260,7 @@ def test_objects_of_many_kinds_are_understood() -> None:
 
 def test_objects_that_tell_nothing_are_refused() -> None:
     for data, message in {
-        3: "a int cannot be read as attributes of topics",
+        3: "an object of type int cannot be read as attributes of topics",
         ("q1",): "the attributes of a topic must be a dict, got 'q1'",
     }.items():
         with pytest.raises(InputError, match=message):

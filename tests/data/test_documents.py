@@ -52,7 +52,7 @@ def test_what_is_wrong_is_said() -> None:
         Documents.of([{"doc_id": "7", "length": 1}, {"doc_id": "7", "length": 2}])
     with pytest.raises(InputError, match="no doc_id among the columns length"):
         Documents.of(pa.table({"length": [1]}))
-    with pytest.raises(InputError, match="a int cannot be read as attributes of documents"):
+    with pytest.raises(InputError, match="an object of type int cannot be read as attributes of documents"):
         Documents.of(3)
 
 

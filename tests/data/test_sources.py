@@ -228,7 +228,7 @@ def test_beir_folder(tmp_path: Path) -> None:
     source = open_source(tmp_path / "scifact", "qrels")
     assert (source.name, source.rows.where) == ("scifact", str(test))
     test.rename(test.with_name("dev.tsv"))
-    with pytest.raises(InputError, match=r"several files in qrels/: dev\.tsv, train\.tsv"):
+    with pytest.raises(InputError, match=r"there are several files in qrels/: dev\.tsv, train\.tsv"):
         open_source(tmp_path / "scifact", "qrels")
     train.unlink()
     assert open_source(tmp_path / "scifact", "qrels").rows.where.endswith("dev.tsv")

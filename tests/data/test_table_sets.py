@@ -70,8 +70,12 @@ def test_cells_of_another_type_are_refused(column: str, value: Any, fix: str) ->
 def test_what_does_not_fit_together_is_refused() -> None:
     checked([{"person": "a"}, {"person": "b", "kind": "old"}], [{"person": "a"}, {"person": "a"}])
     for people, things, message in (
-        ([{"person": "a"}, {"person": "a"}], [], "two rows of person 'a'"),
-        ([{"person": "a"}], [{"person": "a", "rank": 1}, {"person": "a", "rank": 1}], "two rows of person 'a', rank 1"),
+        ([{"person": "a"}, {"person": "a"}], [], "several rows of person 'a'"),
+        (
+            [{"person": "a"}],
+            [{"person": "a", "rank": 1}, {"person": "a", "rank": 1}],
+            "several rows of person 'a', rank 1",
+        ),
         ([{"person": "a", "kind": "strange"}], [], "no kind 'strange'"),
         ([{"person": "a"}], [{"person": "b"}], "people has no row of person 'b'"),
     ):

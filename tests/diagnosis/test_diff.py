@@ -73,7 +73,18 @@ def test_topics_that_differ_most_both_ways() -> None:
     mean = result.means[0]
     assert (mean.better, mean.worse, mean.same) == (1, 1, 1)
     assert mean.first == pytest.approx(((1 + 1.5) / IDEAL + 2) / 3)
-    assert "second is better on 1 and worse on 1" in result.sentences[-1]
+    assert "second is better on 1 of these topics and worse on 1" in result.sentences[1]
+
+
+def test_topics_that_are_not_shown_are_counted() -> None:
+    """The second run is worse on 3 topics and better on 1."""
+    qrels = {topic: {"a": 1} for topic in "abcd"}
+    first, second = {"a": 2.0, "x": 1.0}, {"a": 1.0, "x": 2.0}
+    runs = [dict.fromkeys("abc", first) | {"d": second}, dict.fromkeys("abc", second) | {"d": first}]
+    *_, omitted, queries = diff(qrels, *runs, limit=1).sentences
+    assert omitted == "Not shown: 0 other better topics and 2 other worse topics. Use --limit 3 to show all."
+    assert "--queries FILE" in queries
+    assert "--" not in diff(qrels, *runs, limit=3, queries=dict.fromkeys("abcd", "text")).sentences[-1]
 
 
 def test_where_less_is_better_wins_turn_round() -> None:
@@ -123,9 +134,10 @@ def test_warnings_are_those_of_evaluate() -> None:
         warning.startswith("ties among the judged documents") and "second 100%" in warning
         for warning in result.warnings
     )
-    assert "many of the first 10 documents are not judged and count as not relevant: first 100%, second 50%" in (
-        result.warnings
-    )
+    assert (
+        "many of the first 10 documents are not judged and count as not relevant; share of unjudged documents: first"
+        " 100%, second 50%"
+    ) in (result.warnings)
 
 
 def test_the_head_of_the_document_is_that_of_evaluate(tmp_path: Path) -> None:

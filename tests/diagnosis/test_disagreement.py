@@ -42,7 +42,7 @@ def test_below_the_cutoff() -> None:
     result = reasons_by_kind(BINARY, "a b n m o p", "n a m b c d", "nDCG@2", "R@6")
     reason = result["below the cutoff"]
     assert (reason.measure, reason.system, reason.documents) == ("R@6", "the second run", ("c", "d"))
-    assert "has 2 more relevant documents at ranks deeper than 2: R@6 counts them, nDCG@2 does not" in reason.text
+    assert "has 2 more relevant documents at ranks deeper than 2: R@6 counts them, but nDCG@2 does not" in reason.text
 
 
 def test_what_the_deeper_measure_does_not_see_is_no_reason() -> None:
@@ -77,7 +77,7 @@ def test_steps_across_the_cutoff_are_counted_both_ways() -> None:
     assert reason.documents == ("a", "b")
     assert reason.text == (
         "the first run has 2 relevant documents in the top 2 that the second run ranks lower, and the second run has 1"
-        " that the first run ranks lower: P@2 depends on this cutoff, R@4 counts them equally in both lists"
+        " that the first run ranks lower: P@2 depends on this cutoff, but R@4 counts them equally in both lists"
     )
 
 
@@ -85,7 +85,7 @@ def test_first_relevant_and_what_the_other_measure_sees() -> None:
     result = reasons_by_kind(BINARY, "a n m o b c d", "n a b c d m o", "RR", "P@5")
     reason = result["first relevant"]
     assert (reason.measure, reason.system, reason.documents) == ("RR", "the first run", ("a", "b", "c", "d"))
-    assert "is at rank 1 instead of 2, and RR depends only on this rank" in reason.text
+    assert "RR depends only on the first relevant document" in reason.text
     assert "the second run ranks 3 other documents higher, which P@5 counts" in reason.text
 
 
@@ -98,7 +98,7 @@ def test_first_relevant_goes_by_the_level_of_its_measure() -> None:
     grades = {"a": 2, "b": 1, "c": 1, "d": 2, "n": 0, "m": 0}
     reason = reasons_by_kind(grades, "b a n m", "n m a c b", "RR(rel=2)@4", "P@5")["first relevant"]
     assert (reason.system, reason.documents[0]) == ("the first run", "a")
-    assert "is at rank 2 instead of 3" in reason.text  # b, of grade 1, is none for it
+    assert "is at rank 2 and the second run's is at rank 3" in reason.text  # b, of grade 1, is none for it
 
 
 def test_grades() -> None:
@@ -106,9 +106,9 @@ def test_grades() -> None:
     reason = reasons_by_kind(grades, "a n m", "b c n", "nDCG@3", "P@3")["grades"]
     assert (reason.measure, reason.system, set(reason.documents)) == ("nDCG@3", "the first run", {"a", "b", "c"})
     assert reason.text == (
-        "In the top 3, the second run has 2 of grade 1 more, the first run has 1 of grade 3 more:"
-        " nDCG@3 weights grades,"
-        " P@3 uses only binary relevance"
+        "In the top 3, the second run has 2 more documents of grade 1, and the first run has 1 more document of"
+        " grade 3: nDCG@3 weights grades,"
+        " but P@3 uses only binary relevance"
     )
 
 
@@ -229,7 +229,7 @@ def test_fewer_topics_than_those_that_pull_most_may_turn_the_means() -> None:
     assert result.n_decisive_topics == 2
     assert (values[1] - values[0])[:, :2].sum(axis=1) == pytest.approx([-1.0, -0.1])
     text = (
-        "The means disagree because of at most 2 topics: without the topics with the largest"
+        "The means disagree because of at most 2 topics: without these topics, which have the largest"
         " contributions, the means do not disagree."
     )
     assert any(text in sentence for sentence in result.sentences)
@@ -327,7 +327,7 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
     points = next(points for points in specification(result.chart())["datasets"].values() if "t0" in points[0])
     assert [(point["t0"], point["x"], round(point["y"], 3), point["color"]) for point in points] == [
         *((f"q{i}", -0.5, 0.667, "opposite preferences") for i in range(3)),
-        ("q3", 0.0, 0.0, "at most one preference"),
+        ("q3", 0.0, 0.0, "one or no preference"),
     ]
     assert [point["label"] for point in points] == ["q0", "q1", "q2", ""]
 
@@ -337,7 +337,7 @@ def test_identical_systems_are_said_to_be() -> None:
     text = " ".join(result.sentences)
     assert result.identical
     assert "Both systems have the same scores on every topic, so the measures cannot disagree." in text
-    assert "at most one preference" not in text
+    assert "one or no preference" not in text
 
 
 def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
@@ -345,7 +345,7 @@ def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
     result = reasons_by_kind(BINARY, "n a b m", "c m n a b", "P@3", "RR")
     assert result["across the cutoff"].text.endswith("RR depends only on the first relevant document")
     assert result["first relevant"].text.startswith(
-        "the second run's first relevant document is at rank 1 instead of 2"
+        "the second run's first relevant document is at rank 1 and the first run's is at rank 2"
     )
 
 

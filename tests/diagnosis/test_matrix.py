@@ -60,11 +60,11 @@ def test_quadrants_of_slices() -> None:
     assert (small.slice, small.n, small.quadrant) == ("few=true", 4, "")
     assert math.isnan(small.y.low)
     text = " ".join(result.sentences)
-    meaning = "relevant documents are ranked low; whether fewer are retrieved is undecided"
+    meaning = "relevant documents are ranked low; it is undecided whether fewer are retrieved"
     assert f"new, kind=low: ranking problem ({meaning}): R@20 1.000" in text
     assert "nDCG@10 0.000 [0.000, " in text
     assert "below the baseline's 0.9" in text
-    assert "too few topics: few=true" in text
+    assert "Slices of old with too few topics: few=true" in text
 
 
 def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> None:

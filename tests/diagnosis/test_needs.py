@@ -74,7 +74,10 @@ def test_every_number_by_hand() -> None:
     assert old.worst == pytest.approx((0.25 + 0.5 + 1) / 3)
     assert old.best == pytest.approx((1 + 0.5 + 1) / 3)
     assert old.deviation == pytest.approx(deviation / 2)
-    assert "the judgments are of needs: each of 6 query variants gets the judgments of its need" in result.warnings
+    assert (
+        "the judgments are for information needs: each of 6 query variants gets the judgments of its need"
+        in result.warnings
+    )
     assert "1 of 3 needs has only one wording: its variation is unknown" in result.warnings
 
 
@@ -127,8 +130,8 @@ def test_topics_without_a_need_are_left_out_and_named() -> None:
     mapping = {query: need for query, need in MAPPING.items() if need != "9"}
     result = needs(qrels, OLD, mapping, "RR")
     assert result.needs == ("7", "8")
-    assert "excluded because their need is unknown: 1 of 6 topics: 9-1" in result.warnings
-    with pytest.raises(InputError, match="no topic has a need"):
+    assert "excluded because their information need is unknown: 1 of 6 topics: 9-1" in result.warnings
+    with pytest.raises(InputError, match="no topic has an information need"):
         needs(qrels, OLD, {"z": "1"}, "RR")
 
 
@@ -247,7 +250,7 @@ def test_where_needs_are_named(tmp_path: Path) -> None:
     assert needs_of(topics) == expected  # the only attribute
     assert needs_of(Attributes.of({"q1": {"b": 7, "need": "x"}, "q2": {"b": 8}}), "b") == {"q1": "7", "q2": "8"}
     assert needs_of({1: 7, "q2": "8"}) == {"1": "7", "q2": "8"}
-    with pytest.raises(InputError, match="the column of needs is unknown"):
+    with pytest.raises(InputError, match="it is unclear which column contains the information needs"):
         needs_of({"q1": {"a": 1, "b": 2}})
     with pytest.raises(InputError, match="no attribute 'c'"):
         needs_of({"q1": {"a": 1, "b": 2}}, "c")
@@ -272,14 +275,14 @@ def test_forms_hold_the_same() -> None:
     assert [row["measure"] for row in document["pairs"]] == ["RR", "P@1"]
     assert len(result.table()) == 2 * 2 * 3
     text = result.text(width=100)
-    assert "3 needs, worded by 6 queries" in text
+    assert "3 information needs, worded by 6 queries" in text
     assert "    worst: dogs" in text.splitlines()  # of the run with the higher mean
     assert "| new |" in result.markdown()
 
 
 def test_one_need_and_one_query_are_called_one() -> None:
     result = needs({"7": {"a": 1}}, at_rank_two(), {"7-1": "7"}, "RR")
-    assert result.sentences[0].startswith("1 need, worded by 1 query: each need counts once")
+    assert result.sentences[0].startswith("1 information need, worded by 1 query: each need counts once")
     assert result.title == "1 need in several wordings"
     with pytest.raises(InputError, match=r"Fix: set column= \(--column\) to one of a, b"):
         needs_of({"q1": {"a": 1, "b": 2}})

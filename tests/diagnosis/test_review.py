@@ -505,7 +505,10 @@ def test_warnings_are_those_of_evaluate() -> None:
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",
         few_topics_note(3),
-        "many of the first 10 documents are not judged and count as not relevant: run 100%",
+        (
+            "many of the first 10 documents are not judged and count as not relevant; share of unjudged documents:"
+            " run 100%"
+        ),
     )
     tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")
     (ties,) = [entry for entry in tied.warnings if entry.startswith("ties among the judged documents")]

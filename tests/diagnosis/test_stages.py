@@ -191,7 +191,7 @@ def test_one_topic_as_a_text() -> None:
     )
     assert [line.split()[:2] for line in topic.text().splitlines()[-2:]] == [["a", "d1"], ["a", "d3"]]
     assert topic.to_dict()["topics"][0]["lost_ranking"] == 2
-    assert result.topic("d").sentences[-1] == "No relevant document is known."
+    assert result.topic("d").sentences[-1] == "The qrels have no relevant document for this topic."
     perfect = stages({"q": {"a": 1}}, {"q": ["a"]})
     assert perfect.topic("q").sentences[-1] == "No relevant document was lost."
     with pytest.raises(InputError, match="no topic 'z'"):

@@ -279,7 +279,7 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
         assert max(map(len, table.splitlines())) <= width
         assert all(row.run in table for row in result.rows)
         assert " ".join(sentence.split()).startswith(
-            f"The table is too wide for {missing}. All other formats include them."
+            f"The table is too wide for {missing}. All other formats include these intervals."
         )
 
 
@@ -318,7 +318,7 @@ def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
         ({"cost": "x"}, InputError, "no cost 'x'"),
         ({"higher_is_better": ["x"]}, InputError, "no cost 'x'"),
         ({"test": "sign"}, InputError, "no confidence interval"),
-        ({"costs": {"other": {"ms": 3}}}, InputError, "no scored run has a ms"),
+        ({"costs": {"other": {"ms": 3}}}, InputError, "no scored run has a value of ms"),
     ],
 )
 def test_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:

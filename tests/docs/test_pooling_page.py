@@ -1,4 +1,4 @@
-"""docs/pooling.md says what MaxMean finds and how right estimates are on TREC's collections."""
+"""docs/pooling-methods.md says what MaxMean finds and how right estimates are on TREC's collections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from shared_data import SHARED, needs_shared
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "pooling.md"
+PAGE = ROOT / "docs" / "pooling-methods.md"
 
 
 @needs_shared

@@ -250,7 +250,7 @@ def test_query_ids_have_priority_over_texts(tmp_path: Path) -> None:
     import_labels(store, table)
     assert {row["query_id"] for row in store.labels().table.to_pylist()} == {"1"}
     write_file(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,desk \n")
-    with pytest.raises(InputError, match="query_id 1, but its text 'desk ' is that of topic 2") as caught:
+    with pytest.raises(InputError, match="query_id 1, but its text 'desk ' is the text of topic 2") as caught:
         import_labels(store, table)
     assert caught.value.line == 2
     write_file(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,CHAIR\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judged.comparison.agreement import agree
 from judged.errors import InputError
 from judged.labels import Labels, LabelStore, NewTask, quality
 from shared_data import SHARED, needs_shared
@@ -38,6 +39,15 @@ def test_topics_and_grades_by_hand() -> None:
         "0": (3, pytest.approx(2 / 3)), "1": (5, pytest.approx(4 / 5)), "2": (2, 1.0),
     }  # fmt: skip
     assert result.sentences[0] == result.alpha.sentence
+
+
+def test_pairs_of_judges_have_the_coefficients_of_agree() -> None:
+    """Judges without a grade are left out."""
+    records = [row(topic, doc, name, grade) for name, grades in (("ann", ANN), ("bob", BOB))
+               for topic, docs in grades.items() for doc, grade in docs.items()]  # fmt: skip
+    result = quality(labels([*records, row("q1", "a", "cat", None, valid=False)]))
+    assert result.table("judge_pairs").records() == agree({"ann": ANN, "bob": BOB}).table("pairs").records()
+    assert "Agreement by pair of judges" in result.text()
 
 
 def test_slices_have_their_own_agreement() -> None:

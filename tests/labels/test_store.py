@@ -16,7 +16,7 @@ import pytest
 from judged.errors import InputError
 from judged.labels import LabelStore, NewTask, assign_tasks, qrels_of, read_labels, status
 from judged.labels.consensus import RULES
-from judged.labels.labels import SCHEMA
+from judged.labels.labels import SCALES, SCHEMA
 from pipelines.experiments.server import can_start_postgresql, postgresql
 
 WRITERS = [sys.executable, str(Path(__file__).with_name("writers.py"))]
@@ -232,3 +232,12 @@ def test_a_damaged_store_raises(tmp_path: Path) -> None:
     connection.close()
     with LabelStore.open(tmp_path / "x.db", new=False) as store, pytest.raises(InputError, match=r"damaged \(valid is"):
         store.labels()
+
+
+def test_a_store_with_earlier_definitions_of_a_scale_opens(tmp_path: Path) -> None:
+    earlier = [(grade.grade, grade.word, "earlier wording") for grade in SCALES["0-3"]]
+    LabelStore.open(tmp_path / "labels.db", scale=earlier).close()
+    with LabelStore.open(tmp_path / "labels.db", scale="0-3") as store:
+        assert store.scale[0].definition == "earlier wording"
+    with pytest.raises(InputError, match="cannot be changed"):
+        LabelStore.open(tmp_path / "labels.db", scale=[(*grade[:2], "other") for grade in earlier])

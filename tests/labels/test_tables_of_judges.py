@@ -311,7 +311,10 @@ def test_sentences_of_the_quality_of_labels() -> None:
         "ann graded 83% of 6 gold documents correctly.",
         "Changes by 0.3.",
     )  # fmt: skip
-    assert (result.blocks()[-1].name, result.blocks()[-1].title) == ("systems", "Systems by pair of judges")
+    assert (result.blocks()[-1].name, result.blocks()[-1].title) == (
+        "systems",
+        "Agreement on systems by pair of judges",
+    )
     strict = label_quality(replace(ANN, drift_p=0.06), good, threshold=0.061)
     assert sum("later labels" in text for text in strict.sentences) == 2
     no_systems = SimpleNamespace(systems=[], table=systems.table)

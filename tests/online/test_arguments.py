@@ -113,7 +113,7 @@ def test_options_of_a_series(log: InteractionLog, options: dict[str, Any], messa
         ({"bins": 2.5}, "bins is 2.5. Fix: use an integer"),
         ({"min_pages": None}, "min_pages is None"),
         ({"level": "x"}, "level is 'x'. Fix: use a number"),
-        ({"topics": 3}, "`topics` must be a column, a path, or a mapping of texts, got 3"),
+        ({"topics": 3}, "`topics` must be a column, a path, or a mapping of topic IDs to texts, got 3"),
     ],
 )
 def test_options_against_qrels(log: InteractionLog, options: dict[str, Any], message: str) -> None:

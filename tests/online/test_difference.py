@@ -42,6 +42,14 @@ def _two_weeks(
     return [*pages, *ends], events
 
 
+def test_note_states_the_correction() -> None:
+    log = typed_log(*_two_weeks(users=20))
+    texts = [difference(log, "PageCTR", by="device", correction=name).text() for name in ("holm", "none")]
+    notes = [" ".join(text.split()) for text in texts]
+    assert "p adjusted for 1 difference (correction: holm)" in notes[0]
+    assert "p not adjusted for 1 difference;" in notes[1]
+
+
 def _sums(pages: list[dict[str, Any]], events: list[dict[str, Any]], is_on_side: Any) -> dict[int, list[int]]:
     """Count clicked pages and pages of each user on one side."""
     clicked = {event["serp"] for event in events}

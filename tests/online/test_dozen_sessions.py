@@ -164,7 +164,8 @@ def test_unsupported_metrics_are_refused_with_a_reason() -> None:
     scores = online_metrics(log, ["PageCTR", "SatisfiedClicks", "TimeToFirstClick", "Latency"])
     assert [str(metric) for metric in scores.metrics] == ["PageCTR"]
     assert {str(metric): reason for metric, reason in scores.refused} == {
-        "SatisfiedClicks": "the log has no dwell times: it has no timestamps, or no activity follows a click",
+        "SatisfiedClicks": "the log has no dwell times: it has no timestamps, all clicks have the time of their"
+        " page, or no activity follows a click",
         "TimeToFirstClick": "the log has no timestamps",
         "Latency": "the log does not record the latency of the engine",
     }

@@ -55,7 +55,7 @@ def test_results_name_the_metric_of_a_synonym() -> None:
     scores = online_metrics(typed_log(*pages_and_events()), iter(["CTR", "PageCTR@1", "AOV"]))
     assert [str(metric) for metric in scores.metrics] == ["PageCTR", "PageCTR@1", "OrderValue"]
     assert scores.policies[:2] == (
-        ("CTR", "PageCTR; for shown results use ImpressionCTR"), ("AOV", "OrderValue"))  # fmt: skip
+        ("CTR", "PageCTR (for shown results, use ImpressionCTR)"), ("AOV", "OrderValue"))  # fmt: skip
     assert resolved_synonyms(["PageCTR"]) == ()
     assert scores.value("ctr") == scores.value("PageCTR") == 11 / 20
 

@@ -92,7 +92,10 @@ def test_a_plan_of_two_systems_by_hand() -> None:
     (pair,) = found.pairs
     assert (pair.first, pair.second, pair.n, pair.topics_needed) == (0, 1, 5, 34)
     assert (pair.difference, pair.sd, pair.detectable) == pytest.approx((0.1, found.sd, found.detectable))
-    assert plan(SCORES[:2], n=43).sentence == "With 43 topics you can detect 0.044 (80% power, alpha 0.05)."
+    assert (
+        plan(SCORES[:2], n=43).sentence
+        == "With 43 topics you can detect a difference of 0.044 (80% power, alpha 0.05)."
+    )
 
 
 def test_a_plan_leaves_out_what_is_missing() -> None:
@@ -118,7 +121,7 @@ def test_plans_from_nothing() -> None:
     assert plan([[NAN, 0.2], [0.1, NAN]]).sentence.startswith("0 topics: at least two")
     same = plan([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]], difference=0.1)
     assert (same.sd, same.detectable, same.topics_needed) == (0.0, 0.0, None)
-    assert "no plan is possible" in same.sentence
+    assert "the detectable difference cannot be computed" in same.sentence
     assert plan([[0.1, 0.2, 0.3], [0.2, 0.3, 0.4]]).sd == 0.0  # the same but for rounding
     assert math.isnan(plan_of_sd(0.1, 1).detectable)
 

@@ -138,7 +138,7 @@ def test_many_things_are_counted_in_parts() -> None:
 def test_words_and_wrong_input() -> None:
     result = tau_ap(np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 1.0]))
     assert result.sentence == "tau_AP,a is 0.500 over 3 ranked items: 1 of 3 pairs is in the opposite order."
-    with pytest.raises(InputError, match=r'must have no ties.*use ties="b"'):
+    with pytest.raises(InputError, match=r'requires a `truth` without ties.*use ties="b"'):
         tau_ap(np.array([1.0, 1.0]), np.array([1.0, 2.0]))
     with pytest.raises(InputError, match="same length"):
         spearman(np.zeros(2), np.zeros(3))

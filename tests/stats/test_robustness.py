@@ -325,7 +325,7 @@ def test_reliability_of_nothing() -> None:
     chance = reliability([[0, 1], [1, 0]])
     assert (chance.generalizability.value, chance.generalizability.topics_needed) == (0.0, math.inf)
     assert chance.dependability.interval is None
-    assert "requires infinitely many and infinitely many topics" in chance.sentence
+    assert "requires infinitely many topics, and Phi requires infinitely many topics" in chance.sentence
 
 
 @pytest.mark.parametrize(

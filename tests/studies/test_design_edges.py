@@ -63,10 +63,12 @@ def test_what_must_be_there_to_compare() -> None:
         make_design(1, 2)
     assert make_design(1, 2, interfaces=2).conditions == (Condition("s0", "v0"), Condition("s0", "v1"))
     assert make_design(1, 1, interfaces=2, variants="between").conditions == (Condition("s0"),)
-    with pytest.raises(SettingError, match="systems and variants, 2, got 1") as plain:
+    with pytest.raises(SettingError, match="at least 2 topics, one for each system, got 1") as plain:
         make_design(2, 1)
     assert "between" not in str(plain.value.fix)
-    with pytest.raises(SettingError, match="systems and variants, 4, got 3") as crossed:
+    with pytest.raises(
+        SettingError, match="at least 4 topics, one for each combination of system and variant, got 3"
+    ) as crossed:
         make_design(2, 3, interfaces=2)
     assert "use 4 topics or more, or write" in str(crossed.value.fix)
 
@@ -182,8 +184,8 @@ def test_sentences_of_a_check() -> None:
     assert work.startswith("Each of 8 participants does 4 tasks with 2 systems, after 1 practice task:")
     assert work.endswith(": at most 20 minutes, plus 1 task without a time limit.")
     assert balanced == (
-        "Systems are balanced if the number of participants is a multiple of 2. Positions of topics are balanced if it"
-        " is a multiple of 8."
+        "Systems are balanced if the number of participants is a multiple of 2. Positions of topics are balanced if"
+        " this number is a multiple of 8."
     )
     assert ready == "The study cannot run yet, because data is missing."
     assert check.facts() == {"ready": False, "minutes": 20.0, "block_systems": 2, "block": 8}
@@ -211,7 +213,7 @@ def test_a_check_of_variants_and_groups() -> None:
     assert check.sentences[0].endswith("20 minutes.")
     balanced = (
         "Systems are balanced if the number of participants in each group is a multiple of 4. Positions of topics are"
-        " balanced if it is a multiple of 16."
+        " balanced if this number is a multiple of 16."
     )
     assert check.sentences[1] == balanced
     table = check.blocks()[1]
@@ -222,7 +224,7 @@ def test_a_check_of_variants_and_groups() -> None:
     } == {True}
     uneven = [(note.subject, note.text) for note in check.notes if note.rule == "uneven-participants"]
     assert [subject for subject, _ in uneven] == ["x", "y"]
-    assert uneven[0][1].startswith("with 1 participant, some counts are unequal: ")
+    assert uneven[0][1].startswith("with 1 participant, these combinations do not occur equally often: ")
     assert uneven[0][1].endswith("use 4 participants")
     assert uneven[1][1].endswith("use 4 participants")
     assert {note.of for note in check.notes if note.rule == "uneven-participants"} == {"groups"}
@@ -259,7 +261,7 @@ def test_numbers_of_people_that_are_not_balanced(people: int, order: Any, combin
         assert combinations in note.text
         assert note.text.endswith(fix)
         subject = "1 participant" if people == 1 else f"{people} participants"
-        assert note.text.startswith(f"with {subject}, some counts are unequal: ")
+        assert note.text.startswith(f"with {subject}, these combinations do not occur equally often: ")
 
 
 def test_topics_that_no_person_has_equally_often() -> None:

@@ -176,7 +176,8 @@ def test_pairs_without_an_estimate_say_why() -> None:
            "position": np.array([0, 1, 1, 0, 0, 1])}  # fmt: skip
     topics, *empty_rows = system_effects(outcome_from([1.0, 2, 3, 5, 2, 5], record), names=("a", "b", "c"))
     assert (topics.means, topics.counts, topics.people, topics.n) == ((2.0, 4.0), (3, 3), 3, 2)
-    assert topics.reason == "The systems were used with different topics, so their effects cannot be separated."
+    reason = "The systems were used with different topics, so the effects of systems and of topics cannot be separated."
+    assert topics.reason == reason
     assert [(row.first, row.second, row.counts) for row in empty_rows] == [("a", "c", (3, 0)), ("b", "c", (3, 0))]
     assert [row.reason for row in empty_rows] == ["No trial of c has a value."] * 2
     assert [(row.people, row.n) for row in empty_rows] == [(3, 1)] * 2  # those of the system that has trials

@@ -33,7 +33,7 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert all(people is not None and people % 6 == 0 for people in needed[2:])
     assert (table.name, table.labels, len(table.columns)) == ("people_needed", 1, 4)
     assert table.title == "Participants for a power of 80%"
-    assert table.note == "Numbers of participants are multiples of 6. A dash: 10,000 are too few."
+    assert table.note == "Numbers of participants are multiples of 6. A dash: 10,000 participants are too few."
     rows = table.records()
     assert [row["n"] for row in rows] == topics
     assert [row["people"] for row in rows] == needed
@@ -54,7 +54,7 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert (chart.kind, chart.x, chart.y, chart.color, chart.percent, chart.spread) == (
         "lines", "people", "power", "topics", "y", "amount",
     )  # fmt: skip
-    assert "With 5 participants, the power is 0% for 3 topics and 0% for 27." in chart.sentence
+    assert "With 5 participants, the power is 0% for 3 topics and 0% for 27 topics." in chart.sentence
     assert sentences.texts == plan.sentences
 
 
@@ -119,7 +119,7 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
 
     fewest, most_topics = (Contrast(2).power(0.8, SPREADS, 24, topics) for topics in (6, 48))
     assert fewest < 0.9 < most_topics
-    end = f"the power is {fewest:.0%} for 6 topics and > 99% for 48."
+    end = f"the power is {fewest:.0%} for 6 topics and > 99% for 48 topics."
     assert plan.blocks()[2].sentence == f"With 24 participants, {end}"
 
     limited = planned(design, 0.5, power=0.6, alpha=0.1)

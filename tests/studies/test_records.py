@@ -92,7 +92,7 @@ def test_odd_records_are_answered(tables_given: Tables, tmp_path: Path) -> None:
         (changed("preferences", right="a", left="a"), "two different systems"),
         (changed("preferences", preferred="c"), "got 'c'"),
         (tables() | {"participants": []}, "participants has no row of participant"),
-        (tables() | {"participants": tables()["participants"] * 2}, "two rows"),
+        (tables() | {"participants": tables()["participants"] * 2}, "several rows"),
         (tables() | {"trials": tables()["trials"][1:]}, "no trial at position 1"),
         (tables() | {"people": []}, "no table 'people'"),
     ],

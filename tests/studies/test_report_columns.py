@@ -77,7 +77,7 @@ def test_the_table_of_effects() -> None:
     record, other = effect(), effect(outcome="x", second="c", adjusted=0.2)
     table = make_report(effects=(other, record)).table("effects")
     assert (table.title, table.labels, table.folded) == ("Differences between systems", 3, False)
-    assert table.note.startswith("Differences are second minus first. The first 95% CI")
+    assert table.note.startswith("Differences are second system minus first system. The first 95% CI")
     assert visible_headings(table) == [
         "outcome", "first", "second", "mean of first", "mean of second", "difference", "p",
         "difference for these topics", "verdict",

@@ -103,7 +103,8 @@ class MeasureComparison:
     def column(self, title: str, order: Sequence[str], baseline: str | None, *, intervals: bool = True) -> Column:
         """Return a leaderboard column with values, intervals, and marks of significance, one row per run of `order`.
 
-        Marks are the letters of the systems that a system is better than, or daggers for differences from the baseline.
+        Marks are the letters of the systems that a system is better than, or daggers for differences from the baseline
+        or between two systems.
         """
         estimates = {estimate.run: estimate for estimate in self.estimates}
         values = [estimates[run].value if run in estimates else math.nan for run in order]
@@ -113,8 +114,10 @@ class MeasureComparison:
         best_runs = {self.estimates[row].run for row in self.best()}
         letters, marks = system_letters(len(order)), [""] * len(order)
         for row, run in enumerate(order):
-            if baseline is None:
-                beaten = self.better_than.get(run, set())
+            beaten = self.better_than.get(run, set())
+            if baseline is None and len(order) == 2:
+                marks[row] = BETTER if beaten else ""
+            elif baseline is None:
                 marks[row] = letter_ranges(letters, [column for column, other in enumerate(order) if other in beaten])
             elif (pair := self.by_runs.get((baseline, run))) is not None and pair.better is not None:
                 marks[row] = BETTER if pair.better == run else WORSE
@@ -153,9 +156,9 @@ class Comparison(AnswerOfScores):
     >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> print(compare(qrels, {"bad": bad, "good": good}, "RR", ci="none").leaderboard().text())
-       run       RR
-    a  good  1.0000 b
-    b  bad   0.5000
+    run       RR
+    good  1.0000 †
+    bad   0.5000
     """
 
     kind: ClassVar[str] = "comparison"
@@ -218,12 +221,14 @@ class Comparison(AnswerOfScores):
         return pair
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the leaderboard, a section per measure, the rules, and the data tables."""
+        """Return the verdicts of two systems, the leaderboard, sections by measure, the rules, and the data tables."""
         leaderboard, measure = self.leaderboard(), self.measures[0].name
         description = f"{measure} of {counted(len(self.order), 'system')}, best first."
         chart = Chart("leaderboard", f"{measure} of every system", leaderboard, description, x=measure, y="run")
-        sections = (self._section(compared) for compared in self.measures if compared.pairs)
-        return (leaderboard, chart, *sections, Sentences((self.rules,)), *data_tables(self.measures))
+        sections = (self._section(compared) for compared in self.measures if self._has_section(compared))
+        verdicts = tuple(pair.sentence for pair in self.pairs) if len(self.order) == 2 else ()
+        first = [Sentences(verdicts, "verdict")] if verdicts else []
+        return (*first, leaderboard, chart, *sections, Sentences((self.rules,)), *data_tables(self.measures))
 
     def facts(self) -> dict[str, Any]:
         """Return the options, the caption, and the names of the systems from best to worst."""
@@ -246,7 +251,7 @@ class Comparison(AnswerOfScores):
         compared = self.measure(measure)
         if self.choices.baseline is not None or not compared.pairs:
             fix = compared.untested or "compare without a baseline"
-            raise InputError(f"the matrix requires tests of all pairs by {compared.name}", fix=fix)
+            raise InputError(f"the matrix requires tests of all pairs of runs by {compared.name}", fix=fix)
         letters = system_letters(len(self.ranked))
         columns = [Column("letter", letters, TEXT, ""), Column("run", self.ranked, TEXT)]
         for column, column_run in enumerate(self.ranked):
@@ -285,6 +290,11 @@ class Comparison(AnswerOfScores):
             return sorted(compared.pairs, key=lambda pair: ranks[pair.second])
         return sorted(compared.pairs, key=lambda pair: sorted((ranks[pair.first], ranks[pair.second])))
 
+    def _has_section(self, compared: MeasureComparison) -> bool:
+        # of two systems, the section only lists the topics with the largest differences
+        has_topics = len(self.order) > 2 or any(pair.topics_sentence for pair in compared.pairs)
+        return bool(compared.pairs) and (has_topics or bool(compared.overall))
+
     def _section(self, compared: MeasureComparison) -> Section:
         """Return the section of one measure; long lists are collapsed."""
         blocks: list[Block] = [Sentences((compared.overall,))] if compared.overall else []
@@ -298,7 +308,9 @@ class Comparison(AnswerOfScores):
             blocks.append(replace(table.take(range(visible_rows)), note=table.note + more_text))
             # collapsed instead of omitted: `--pairs` and pages show all rows
             blocks += [replace(table.take(hidden_rows), folded=True)] if hidden_rows else []
-        sentences = tuple(f"{pair.sentence} {pair.topics_sentence}".rstrip() for pair in pairs)
+        sentences = tuple(
+            f"{pair.sentence if system_count > 2 else ''} {pair.topics_sentence}".strip() for pair in pairs
+        )
         visible_count = len(sentences) if len(sentences) <= _MAX_SENTENCES else 1
         blocks.append(Sentences(sentences[:visible_count]))
         blocks += [Sentences(sentences[visible_count:], "pairs", folded=True)] if sentences[visible_count:] else []
@@ -308,7 +320,8 @@ class Comparison(AnswerOfScores):
     def caption(self) -> str:
         """Caption of the leaderboard: test, correction, alpha, marks, and intervals."""
         baseline, marks = self.choices.baseline, ""
-        if baseline is None or any(pair.better is not None for pair in self.pairs):  # without marks no legend
+        has_letters = baseline is None and len(self.order) > 2
+        if has_letters or any(pair.better is not None for pair in self.pairs):  # without marks no legend
             marks = describe_marks(self.choices, f"the baseline {baseline}", system_letters(len(self.order)))
         parts = [self.pair_caption, marks] if self.pairs else ["no significance test"]
         parts += [f"[{self.interval_rules}]"] if self.interval_rules else []
@@ -333,9 +346,10 @@ class Comparison(AnswerOfScores):
 def leaderboard_table(
     name: str, title: str, order: Sequence[str], baseline: str | None, columns: Iterable[Column], note: str
 ) -> Table:
-    """Build a leaderboard table in the given order, with a letter per system if all pairs are tested."""
+    """Build a leaderboard table in the given order, with letters if all pairs of three systems or more are tested."""
     runs = [f"{run} (baseline)" if run == baseline else run for run in order]
-    label_columns = [Column("letter", system_letters(len(order)), TEXT, "")] if baseline is None else []
+    has_letters = baseline is None and len(order) > 2
+    label_columns = [Column("letter", system_letters(len(order)), TEXT, "")] if has_letters else []
     label_columns.append(Column("run", runs, TEXT, title))
     return Table(name, (*label_columns, *columns), note=note, labels=len(label_columns), only="people")
 

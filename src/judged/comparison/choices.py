@@ -142,7 +142,7 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
     if not (scores.counted == scores.counted[0]).all():
         counts = zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)
         counts_text = first_few([f"{run} {n}" for run, n in counts])
-        text = "each mean is over the topics of the run, and each difference over the shared topics"
+        text = "each mean is over all topics of its run, and each difference is over the topics that two runs share"
         fix = "to use the same topics for all runs, set --topics qrels"
         yield Note("different-topics", f"the runs have different topics ({counts_text}): {text}; {fix}")
     yield from (Note("not-tested", measure.untested) for measure in measures if measure.untested)
@@ -161,8 +161,8 @@ def _left_out_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
     unconditional = [measure for measure in measures if not split_condition(measure.name)[1]]
     counts = [(max(pair.result.left_out for pair in measure.pairs), measure.name) for measure in unconditional]
     if counts_text := first_few([f"{name} {count}" for count, name in counts if count]):
-        text = "largest number of topics excluded from a pair because one system has no score"
-        yield Note("left-out", f"{text}: {counts_text}")
+        text = "if a system has no score on a topic, its differences exclude this topic"
+        yield Note("left-out", f"{text}; largest number of excluded topics in a pair: {counts_text}")
 
 
 def _identical_systems_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:

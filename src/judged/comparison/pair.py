@@ -59,13 +59,13 @@ _WORDING_BY_TEST = {
     "ratio": _MEAN_WORDING._replace(verb_phrase="is better than {loser} in {measure} by the ratio of geometric means"),
     "sign": ClaimWording(
         "wins more topics than {loser} in {measure}",
-        "significantly ahead of by topics won",
+        "significantly ahead of in topics won",
         "wins significantly more topics",
         "wins significantly fewer topics than",
         "No significant difference between the topics won by {winner} and {loser} in {measure}",
     ),
     "wilcoxon": ClaimWording(
-        "is favored over {loser} in {measure} by the signed ranks of their differences",
+        "is favored over {loser} by the signed ranks of the differences in {measure}",
         "significantly favored over by the signed-rank test",
         "significantly favored by the signed-rank test",
         "disfavored compared with",
@@ -284,7 +284,7 @@ class Pair:
             return f"{winner}: {evidence}."
         detectable_text = ""
         if not math.isnan(self.detectable):
-            correction = f", with correction for {self.sharing} comparisons" if self.sharing > 1 else ""
+            correction = f" after correction for {self.sharing} comparisons" if self.sharing > 1 else ""
             detectable_text = f": differences below {decimal(self.detectable, 3)} would often be missed{correction}"
         return f"{self._inconclusive_text()}: {evidence}. This does not mean that they are equal{detectable_text}."
 
@@ -295,16 +295,17 @@ class Pair:
         # Sign and rank tests can favor the system with the lower mean: the sentence must mention that.
         if self.favored is None:
             return f"{self._inconclusive_text()}: {self._p_text()}{test_name}. {mean_text}."
-        contrast = ", which favors the other system" if self.better is None and self.result.difference else ""
-        winner = describe_winner(method, self.favored, self.other(self.favored), self.measure)
+        other = self.other(self.favored)
+        contrast = f", so the mean favors {other}" if self.better is None and self.result.difference else ""
+        winner = describe_winner(method, self.favored, other, self.measure)
         return f"{winner}: {self._p_text()}{test_name}. {mean_text}{contrast}."
 
     def _posterior_sentence(self, posterior: Posterior) -> str:
         return (
             f"The probability that {self.second} is higher than {self.first} in {self.measure} is"
-            f" {posterior.higher:.1%}: {self._difference_text()} over {self.result.n} topics. It is higher by more than"
-            f" {posterior.rope:g} with probability {posterior.practically_higher:.1%}, and lower by more than"
-            f" {posterior.rope:g} with probability {posterior.practically_lower:.1%}."
+            f" {posterior.higher:.1%}: {self._difference_text()} over {self.result.n} topics. {self.second} is"
+            f" higher by more than {posterior.rope:g} with probability {posterior.practically_higher:.1%}, and"
+            f" lower by more than {posterior.rope:g} with probability {posterior.practically_lower:.1%}."
         )
 
     def _inconclusive_text(self) -> str:
@@ -418,7 +419,7 @@ def describe_correction(choices: Choices, sizes: str, *, several: bool) -> str:
     if choices.test in JOINT_TESTS:
         return f"corrected for {count_text}"
     if sizes == "1" or choices.correction == "none":
-        return f"p not corrected: {count_text}"
+        return "p not corrected: only one comparison" if sizes == "1" else f"p not corrected for {count_text}"
     return f"p corrected by {correction_name(choices.correction)} for {count_text}"
 
 
@@ -428,6 +429,8 @@ def describe_marks(choices: Choices, baseline: str, names: tuple[str, ...]) -> s
     wording = claim_wording(choices.test)
     if choices.baseline is not None:
         return f"{BETTER} {wording.ahead_legend}, {WORSE} {wording.behind_legend} {baseline}{threshold}"
+    if len(names) == 2:
+        return f"{BETTER} {wording.ahead_legend}{threshold}"
     symbols = "letters" if names[0].isalpha() else "numbers"
     return f"{symbols}: systems that this system is {wording.letters_legend}{threshold}"
 
@@ -444,7 +447,7 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
         return f"{nominal} CIs are not corrected for the number of comparisons"
     if choices.correction in {"bh", "by"}:
         return f"{levels_text} CIs: {nominal} of the CIs that exclude 0 are expected to contain the true difference"
-    narrower = f"; narrower CIs are from later steps of {correction_name(choices.correction)}"
+    narrower = f"; lower levels are from later steps of the {correction_name(choices.correction)} procedure"
     simultaneous = (
         f"{levels_text} CIs: all {family} contain the true differences simultaneously in {nominal} of samples"
     )

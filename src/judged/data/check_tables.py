@@ -46,11 +46,11 @@ def check_labels(rows: CheckedRows) -> Iterator[Finding]:
     if rows.has("iteration") and len(repeated) and not any(duplicate_pairs(rows, "iteration")):
         iterations, count = len(pc.unique(rows.table["iteration"])), len(repeated)
         problem = (
-            f"{counted(count, 'row')} have another label of a pair, under another iteration "
-            f"({counted(iterations, 'iteration')}: subtopics or assessors);"
+            f"{counted(count, 'row')} repeat a pair of topic and document under another iteration"
+            f" ({counted(iterations, 'iteration')}: subtopics or assessors);"
             " measures with one label per pair use the highest grade"
         )
-        fix = "select one iteration if this is not intended"
+        fix = "if several labels per pair are not intended, select one iteration"
         yield rows.finding("warning", "several-labels", problem, fix, count=count, row=int(repeated[0]))
 
 
@@ -85,9 +85,9 @@ def check_grades(rows: CheckedRows) -> Iterator[Finding]:
         problem = f"{count} above {_HUGE_GRADE}, the highest is {highest:g}; check that these are grades"
         fix = "exponential gains will be huge"
         yield rows.finding("warning", "huge-grades", problem, fix, count=len(huge_rows), row=int(huge_rows[0]))
-    if len(rows.table) > 1 and len(np.unique(values)) == 1:
-        problem = f"every grade is {values[0]:g}; documents that are not relevant are missing"
-        fix = "every judged document counts as relevant"
+    if len(rows.table) > 1 and values[0] > 0 and len(np.unique(values)) == 1:
+        problem = f"every grade is {values[0]:g}: no document is judged not relevant"
+        fix = "add the documents that were judged not relevant, with grade 0"
         yield rows.finding("warning", "one-grade", problem, fix, count=len(values))
 
 
@@ -159,7 +159,7 @@ def compare_with_qrels(rows: CheckedRows, index: QrelsIndex) -> Iterator[Finding
             f"run and qrels have no topic in common: the run has {first_few(rows.topics.to_pylist(), 3)}, "
             f"the qrels have {first_few(topics.to_pylist(), 3)}"
         )
-        yield rows.finding("error", "no-common-topics", problem, "use the qrels of these topics")
+        yield rows.finding("error", "no-common-topics", problem, "use the qrels for the topics of the run")
         yield from near_matches
         return
     codes = np.nan_to_num(pc.index_in(rows.topics, value_set=topics).to_numpy(zero_copy_only=False), nan=-1)
@@ -176,7 +176,7 @@ def compare_with_qrels(rows: CheckedRows, index: QrelsIndex) -> Iterator[Finding
     unjudged_topics = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if count := len(unjudged_topics):
         problem = f"no judgment for {counted(count, 'topic')} of the run: {first_few(unjudged_topics.to_pylist())}"
-        fix = "these topics are excluded; judge or remove them"
+        fix = "these topics are excluded; judge them, or remove them from the run"
         row = pc.index(rows.table["query_id"], unjudged_topics[0]).as_py()
         yield rows.finding("warning", "extra-topics", problem, fix, count=count, row=row)
 
@@ -195,7 +195,7 @@ def compare_with_corpus(rows: CheckedRows, corpus: Strings, where: str) -> Itera
 def _nothing_judged_finding(rows: CheckedRows, docs: Strings) -> Finding:
     """Report that no returned document is judged, with the likely difference between the ids of run and qrels."""
     examples = f"the run has {first_few(rows.docs.to_pylist(), 3)}, the qrels have {first_few(docs.to_pylist(), 3)}"
-    cause, fix = "", "use the same document ids in both"
+    cause, fix = "", "use the same document ids in the run and the qrels"
     for description, (pattern, source), advice in _ID_DIFFERENCES:
         long_ids, short_ids = (rows.docs, docs) if source == "run" else (docs, rows.docs)
         shortened_ids = pc.replace_substring_regex(long_ids, pattern, "")
@@ -213,7 +213,7 @@ def _nothing_judged_finding(rows: CheckedRows, docs: Strings) -> Finding:
 _DOCUMENT_ID_FIX = (
     "write the id of the document instead of the id of its passage, once per document with its best score"
 )
-_SAME_IDS_FIX = "write the ids as the qrels do"
+_SAME_IDS_FIX = "write the ids as in the qrels"
 _ID_DIFFERENCES = (
     ("ids of the run end in .0", (r"\.0+$", "run"), "write whole numbers without a fraction"),
     ("ids of the qrels end in .0", (r"\.0+$", "qrels"), "write whole numbers without a fraction"),
@@ -224,7 +224,7 @@ _ID_DIFFERENCES = (
     ("ids of the qrels have a suffix", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"), "return passages too"),
     ("ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME_IDS_FIX),
 )
-"""Typical differences: without the text that matches the pattern, the ids of one source equal those of the other."""
+"""Typical differences. If the text that matches the pattern is removed, the ids of run and qrels are equal."""
 
 
 def _near_matches(rows: CheckedRows, name: str, run_ids: Strings, judged_ids: Strings) -> Iterator[Finding]:
@@ -243,7 +243,7 @@ def _near_matches(rows: CheckedRows, name: str, run_ids: Strings, judged_ids: St
             f"{len(matched):,} {noun} of the run differ from judged ids only in leading zeros, case, or Unicode form: "
             f"{run_id.as_py()!r} here, {judged_id!r} in the qrels"
         )
-        row, fix = pc.index(rows.table[name], run_id).as_py(), "write the ids as the qrels do"
+        row, fix = pc.index(rows.table[name], run_id).as_py(), "write the ids as in the qrels"
         yield rows.finding("warning", "near-same-ids", problem, fix, count=len(matched), row=row)
 
 
@@ -400,8 +400,9 @@ def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterato
             np.unique(groups.topic[mask]) for mask in (is_mixed, is_mixed & (groups.rank <= _TOP_RANKS))
         )
         problem = (
-            f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}, and in"
-            f" {len(top_topics)} of these topics within the top {_TOP_RANKS}, where their order changes the measures"
+            f"documents with different grades have equal scores in {counted(len(all_topics), 'topic')}; in"
+            f" {len(top_topics)} of these topics, such documents are in the top {_TOP_RANKS}, where their order"
+            " changes the measures"
         )
         fix, first_row = "use judged evaluate --ties bounds to see the effect", int(groups.order[is_mixed].min())
         yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["qrels", "run"]
 
-DUPLICATE_FIX = "remove or rename one of them, or use --columns"
+DUPLICATE_FIX = "remove or rename one of these columns, or use --columns"
 
 # For each column: names of which only one may occur, and after the bar, names that are used only if no better name
 # occurs, best first. PyTerrier writes `docno` and `docid`, and ESCI `query_id` and `query`.

@@ -70,7 +70,9 @@ class AttributeTable:
         elif isinstance(data, Iterable):
             rows = [dict(cls._record(record)) for record in cast("Iterable[Any]", data)]
         else:
-            problem = f"a {type(data).__name__} cannot be read as attributes of {ENTITIES[cls.id_name]}s"
+            problem = (
+                f"an object of type {type(data).__name__} cannot be read as attributes of {ENTITIES[cls.id_name]}s"
+            )
             raise InputError(problem, fix='use {"id": {"name": "value"}}, a data frame, or a path')
         where = "<dict>" if isinstance(data, Mapping) else "<records>"
         names = dict.fromkeys(name for row in rows for name in row)
@@ -171,5 +173,5 @@ class Documents(AttributeTable):
             missing = docs.filter(pc.is_null(values).combine_chunks())
             examples = ", ".join(missing.slice(0, _MAX_EXAMPLES).to_pylist())
             problem = f"{len(missing)} returned documents have no {name}: {examples}"
-            raise InputError(problem, fix="add them to the table of documents", path=self.where)
+            raise InputError(problem, fix="add these values to the table of documents", path=self.where)
         return values.combine_chunks()

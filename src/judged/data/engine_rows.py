@@ -269,7 +269,7 @@ class TableInFile(DuckdbTable):
         qualified_name = (schema or "main", table)
         if qualified_name not in tables:
             names = [f"{path}/{table if schema == 'main' else f'{schema}.{table}'}" for schema, table in tables]
-            fix = f"use the name of a table: {', '.join(sorted(names)[:20])}" if names else "create a table in it"
+            fix = f"use the name of a table: {', '.join(sorted(names)[:20])}" if names else "create a table in the file"
             problem = f"the database has no table {name!r}" if name else "this is a DuckDB database, not a table"
             raise InputError(problem, fix=fix, path=str(path))
         self._restrict()

@@ -45,7 +45,7 @@ def id_text(value: Any, name: str, *, path: str = "", line: int | None = None) -
         try:
             return str(int(value))
         except ValueError:  # int() and str() are limited to 4,300 digits
-            raise InputError(f"the {name} is a number with too many digits", fix="write it as text") from None
+            raise InputError(f"the {name} is a number with too many digits", fix="write the id as text") from None
     problem = f"the {name} {value!r:.80} is a {type(value).__name__}"
     raise InputError(problem, fix="use texts or integers as ids", path=path, line=line)
 

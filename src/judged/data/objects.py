@@ -41,7 +41,7 @@ def rows_of_object(data: Any, kind: Kind) -> Rows:
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _rows_of_list(list(data), kind)  # type: ignore[reportUnknownArgumentType]
     raise InputError(
-        f"a {type(data).__name__} cannot be read as {kind}",
+        f"an object of type {type(data).__name__} cannot be read as {kind}",
         fix="use a path, a dict of dicts, a data frame, named tuples, or lists of document ids",
     )
 
@@ -100,7 +100,7 @@ def with_scores(table: Table, kind: Kind, where: str) -> Table:
             return table.append_column("score", pc.negate(table["rank"].cast(pa.float64())))
         if "relevance" in columns:
             raise InputError(
-                "this looks like qrels, not like a run: it has a relevance, but no score",
+                "this looks like qrels, not like a run: it has a column 'relevance', but no column 'score'",
                 fix="swap the two inputs, or name the column of scores 'score'",
                 path=where,
                 rule="looks-like-qrels",
@@ -119,7 +119,7 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
     for topic, docs in data.items():
         if type(docs) is not dict and not isinstance(docs, Mapping):
             raise InputError(
-                f"the value of topic {topic!r} must be a dict, got a {type(docs).__name__}",
+                f"the value of topic {topic!r} must be a dict, got {type(docs).__name__}",
                 fix=f"use {{query_id: {{doc_id: {VALUE_COLUMNS[kind]}}}}}",
                 path="<dict>",
             )

@@ -115,7 +115,9 @@ def run_in_path(folder: Path, path: Path) -> str | None:
         if canonical_names([name], "run") != ("run_id",):
             continue
         if value == _HIVE_NULL:
-            raise InputError("its rows have no run_id", fix="remove them, or fill in the id", path=str(path))
+            raise InputError(
+                "the rows of this file have no run_id", fix="remove these rows, or fill in the run_id", path=str(path)
+            )
         return unquote(value)
     return None
 

@@ -197,7 +197,7 @@ class Qrels:
         query, doc = first["query_id"], first["doc_id"]
         raise InputError(
             f"document {doc} is judged {first['count_all']} times for topic {query}"
-            f" ({duplicates.num_rows} such pairs in all)",
+            f" (pairs of topic and document with several judgments: {duplicates.num_rows})",
             fix="keep one judgment per pair, or use different iterations (subtopics, assessors)",
             path=self.where,
             line=source.rows.line(query, doc, 2),

@@ -146,7 +146,8 @@ def detect_languages(texts: Sequence[str], among: Sequence[str] | None = None) -
     if among is not None:
         unknown = [code for code in among if code not in model.labels]
         if unknown or len(set(among)) < 2:
-            problem = f"no language {unknown[0]!r}" if unknown else "at least two languages are required, got 1"
+            too_few = f"at least two languages are required, got {len(set(among))}"
+            problem = f"no language {unknown[0]!r}" if unknown else too_few
             raise InputError(problem, fix="use two or more codes such as 'en' and 'de'")
         model = copy(model)  # set_languages replaces tables of the copy and leaves those of the original unchanged
         model.set_languages(list(among))

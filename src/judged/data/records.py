@@ -66,7 +66,7 @@ def records_of(data: Any, where: str, description: str, fix: str, *, key: str = 
                 raise InputError(f"{row!r:.40} is not a row of {description}", fix=fix, path=where)
             yield number, dict(cast("Mapping[Any, Any]", row))
     else:
-        raise InputError(f"a {type(data).__name__} contains no {description}", fix=fix, path=where)
+        raise InputError(f"an object of type {type(data).__name__} contains no {description}", fix=fix, path=where)
 
 
 def _rows(table: Table, where: str) -> list[dict[str, Any]]:
@@ -153,8 +153,8 @@ class TableSet:
         for name, key in self.keys.items():
             counts = self.of(tables, name, where).group_by(list(key)).aggregate([([], "count_all")])
             if (duplicates := counts.filter(pc.greater(counts["count_all"], 1))).num_rows:
-                problem = f"{name}: there are two rows of {_format_key(duplicates, key)}"
-                raise InputError(problem, fix="remove one of them", path=where)
+                problem = f"{name}: there are several rows of {_format_key(duplicates, key)}"
+                raise InputError(problem, fix="keep one of these rows", path=where)
         for (name, column), allowed in self.enums.items():
             if unknown := set(self.of(tables, name, where)[column].unique().to_pylist()) - set(allowed):
                 fix = f"use one of {', '.join(allowed)}"
@@ -164,7 +164,7 @@ class TableSet:
             missing = self.of(tables, name, where).select(key).join(other_keys, list(key), join_type="left anti")
             if missing.num_rows:
                 problem = f"{name}: {other_name} has no row of {_format_key(missing, key)}"
-                raise InputError(problem, fix=f"add the row, or remove this row from {name}", path=where)
+                raise InputError(problem, fix=f"add the row to {other_name}, or remove the row from {name}", path=where)
 
     def table(self, name: str, data: Any) -> Table:
         """Create one table from any object that `pyarrow.table` accepts, a list of dicts, or a path."""

@@ -197,7 +197,8 @@ def check_distinct_as_doubles(values: Iterable[Any], name: str, where: str = "")
 
 def _equal_doubles_error(first: int, second: int, name: str, where: str) -> InputError:
     return InputError(
-        f"the {name}s {first} and {second} are equal as 64-bit floating point numbers, in which {name}s are compared",
+        f"{name}s are compared as 64-bit floating-point numbers, and the {name}s {first} and {second} are equal in"
+        " this format",
         fix=f"subtract a constant from all {name}s, or add ranks in a column named rank",
         path=where,
         rule="bad-score",
@@ -218,7 +219,7 @@ def table_of(data: Any, used: Callable[[list[str]], Iterable[Any]] | None = None
 
 def _convert_columns(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> Table:
     if getattr(data, "columns", None) is None:
-        problem = f"a {type(data).__name__} is not a table"
+        problem = f"an object of type {type(data).__name__} is not a table"
         raise InputError(problem, fix="use a data frame with named columns: query_id, doc_id...")
     names = [str(name) for name in data.columns]
     check_unique_names(names, "<table>")

@@ -265,11 +265,11 @@ def _check_header(sample: _Sample, layout: Layout) -> Layout:
         # Without the alias `score` for the relevance of qrels.
         run_names = canonical_names(sample.header_fields(layout.delimiter, strict=layout.strict), "run")
         if "relevance" not in run_names and {"rank", "run_id"} & set(layout.names):
-            raise _wrong_kind_error(sample, "its header names a rank or a run")
+            raise _wrong_kind_error(sample, "its header has a column for the rank or the run")
         return _check_columns(sample, layout)
     ranking_columns = {"score", "rank"} & set(layout.names)
     if "relevance" in layout.names and not ranking_columns:
-        raise _wrong_kind_error(sample, "its header names a relevance and no score")
+        raise _wrong_kind_error(sample, "its header has a column for the relevance and no column for the score")
     if ranking_columns == {"score"}:
         positions = [layout.names.index(name) for name in ("query_id", "doc_id", "score")]
         rows = [row for row in sample.split(layout.delimiter, strict=layout.strict)[1:] if len(row) > max(positions)]
@@ -386,7 +386,7 @@ def _check_kind(sample: _Sample, rows: list[list[str]]) -> None:
         raise _wrong_kind_error(sample, reason)
     if sample.kind == "qrels" and looks_like_smart(rows):
         raise sample.error(
-            "all judgments are of one document and of grade 0: the fields may be 'query doc 0 0.0' (SMART)",
+            "all judgments have the same document and grade 0: the fields may be 'query doc 0 0.0' (SMART)",
             "write 'query 0 doc 1', or use format='trec' if the lines are correct",
             "unknown-layout",
         )

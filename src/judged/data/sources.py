@@ -239,7 +239,10 @@ def _find_qrels(folder: Path, kind: Kind) -> Path:
         if candidates:
             names = ", ".join(file.name for file in candidates[:8])
             raise InputError(
-                f"several files in qrels/: {names}", fix="use one of these files", path=str(folder), rule=NO_CONTENT
+                f"there are several files in qrels/: {names}",
+                fix="use one of these files",
+                path=str(folder),
+                rule=NO_CONTENT,
             )
     raise InputError("this is a folder", fix="use a file in this folder", path=str(folder), rule=NO_CONTENT)
 

@@ -113,7 +113,7 @@ class Texts:
         if isinstance(data, Mapping):
             rows = ((id_text(doc, "document id"), text) for doc, text in cast("Mapping[Any, Any]", data).items())
             return cls({doc: _parse_text(text) for doc, text in rows if doc_ids is None or doc in doc_ids})
-        problem = f"documents must be a path or a dict, got a {type(data).__name__}"
+        problem = f"documents must be a path or a dict, got {type(data).__name__}"
         raise InputError(problem, fix='use a file or {"d1": "the text"}')
 
     def title(self, doc_id: str) -> str:

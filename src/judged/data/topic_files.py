@@ -216,7 +216,7 @@ def _merge_fields(fields: Iterable[tuple[str, str]], where: str, line: int | Non
         contents.setdefault(name, []).append(content)
     for name in ("num", "number"):
         if len(texts := contents.get(name, [])) > 1:
-            problem = f"a topic has the numbers {' and '.join(texts)[:60]}"
+            problem = f"one topic has several numbers: {' and '.join(texts)[:60]}"
             raise InputError(problem, fix="close each topic", path=where, line=line)
     renamed = {name: _TREC_NAMES.get(name, name) for name in contents}
     return {name if renamed[name] in contents else renamed[name]: "\n".join(texts) for name, texts in contents.items()}

@@ -52,7 +52,7 @@ class Topics:
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:
-            raise InputError("there are no topics", fix="use a file with at least one", path=self.where)
+            raise InputError("there are no topics", fix="use a file with at least one topic", path=self.where)
         check_unique_ids(self.table, "query_id", self.where)
 
     @classmethod
@@ -129,4 +129,6 @@ def _rows_of(data: Any) -> list[Any]:
         return table.to_pylist()
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return list(cast("Iterable[Any]", data))
-    raise InputError(f"a {type(data).__name__} cannot be read as topics", fix='use {"1": "the text"} or a data frame')
+    raise InputError(
+        f"an object of type {type(data).__name__} cannot be read as topics", fix='use {"1": "the text"} or a data frame'
+    )

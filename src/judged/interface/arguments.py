@@ -343,7 +343,7 @@ _SLICE_OPTIONS = with_options(
     shared("attributes", "by"),
     click.option("--slices", metavar="FILE", help="TOML file with [[slice]] tables that define slices."),
     click.option(
-        "--cross", is_flag=True, help="Form a slice for each combination of the values of several --by attributes."
+        "--cross", is_flag=True, help="With several --by attributes, form a slice for each combination of their values."
     ),
     click.option(
         "--min-topics",
@@ -470,7 +470,10 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
                 " JSON, and Parquet have full precision.",
             ),
             click.option(
-                "-v", "--verbose", is_flag=True, help="Show each warning separately, and sections hidden by default."
+                "-v",
+                "--verbose",
+                is_flag=True,
+                help="Show each warning separately, and show the sections that are hidden by default.",
             ),
         )(call)
 

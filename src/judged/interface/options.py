@@ -80,9 +80,9 @@ class InvalidChoiceError(click.BadParameter):
 
 _TIE_POLICY = "judged.scoring.judging.ranking:TiePolicy"
 _TIES = (
-    "Order of documents with equal scores: descending document ID (docid), ascending document ID (docid-rising),"
-    " or as in the run (stable). With rank, all documents are sorted by the rank column, not by score. With expected,"
-    " each score is the mean over all orders{}.  [default: docid, or as in the dialect]"
+    "Order of documents with equal scores. docid: descending document ID; docid-rising: ascending document ID;"
+    " stable: as in the run; rank: all documents are sorted by the rank column, not by score; expected: each score is"
+    " the mean over all orders of tied documents{}.  [default: docid; with --dialect, the rule of the tool]"
 )
 
 
@@ -112,12 +112,15 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         metavar="NAME",
         help=f"Measure. Can be repeated.  [default: {', '.join(TESTED_MEASURES)}]",
     ),
-    "dialect": _option("--dialect", type=Choice(DIALECTS), help="Use the rules and the measure names of this tool."),
+    "dialect": _option(
+        "--dialect", type=Choice(DIALECTS), help="Dialect: use the rules and the measure names of this tool."
+    ),
     "topics": _option(
         "--topics",
         type=Choice("judged.scoring.judging.ranking:TopicPolicy"),
-        help="Topics that are averaged: all topics in the qrels (a topic missing from the run scores 0), topics in the"
-        " run, or topics in both.  [default: qrels, or as in the dialect]",
+        help="Topics that are averaged. qrels: all topics in the qrels (a topic missing from the run scores 0); run:"
+        " topics in the run; both: topics in the qrels and the run.  [default: qrels; with --dialect, the rule of"
+        " the tool]",
     ),
     "depth": _option("--depth", type=click.IntRange(1), metavar="N", help="Use only the top N documents per topic."),
     "order": _option(
@@ -125,19 +128,19 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         type=Choice(_TIE_POLICY),
         default="docid",
         show_default=True,
-        help=_TIES.partition(" With expected")[0],
+        help=_TIES.partition("; expected")[0] + ".",
     ),
     "ties": _option("--ties", type=Choice(_TIE_POLICY, "expected"), help=_TIES.format("")),
     "ties_or_bounds": _option(
         "--ties",
         type=Choice(_TIE_POLICY, "expected", "bounds"),
-        help=_TIES.format(". With bounds, the range of each score over all orders is shown"),
+        help=_TIES.format("; bounds: the lowest and highest score over these orders are shown"),
     ),
     "exclude_self": _option(
         "--exclude-self",
         is_flag=True,
         default=None,
-        help="Remove returned documents whose ID equals the topic ID.  [default: as in the dialect]",
+        help="Remove returned documents whose ID equals the topic ID.  [default: with --dialect, the rule of the tool]",
     ),
     "documents": _option(
         "--documents",

@@ -197,7 +197,7 @@ class Calibration(Answer):
                     "families",
                     columns_of(self.families, *head),
                     labels=2,
-                    title="Bias of judges by family of systems",
+                    title="Bias of judges by system family",
                     folded=len(self.families) > _MAX_UNFOLDED,
                 )
             )
@@ -341,7 +341,7 @@ def calibrate(
 def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterator[Note]:
     """Yield warnings about the data; `labeled` is 0 if there are no family biases."""
     if not means:
-        text = "means are not corrected: this needs 3 topics judged by people and 2 topics judged only by the model"
+        text = "means are not corrected: this requires 3 topics judged by people, and 2 topics judged only by a model"
         yield Note("no-correction", text)
     if fewest < MIN_N:
         text = f"people judged {fewest} topics, fewer than {MIN_N}: intervals of differences may be too narrow"
@@ -350,8 +350,8 @@ def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterato
         # 95% of samples of this size contain an error that affects a larger share of topics
         text = (
             "intervals of bias and difference ignore model errors that do not occur on the human-judged topics. With"
-            f" {counted(labeled, 'such topic')}, these errors can affect up to {1 - 0.05 ** (1 / labeled):.0%} of all"
-            " topics"
+            f" {counted(labeled, 'human-judged topic')}, these errors can affect up to {1 - 0.05 ** (1 / labeled):.0%}"
+            " of all topics"
         )
         yield Note("rare-errors", text)
 

@@ -109,10 +109,10 @@ class Collection(Answer):
             unit = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
             run_name = f" ({most_fallen.run})" if rank_loss else ""
             sentences.append(
-                f"Without the judgments that only its own {unit} contributed, a run loses up to"
+                f"Without the judgments that no other {unit} contributed, a run loses up to"
                 f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}) and up to"
-                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run outside the pool may be"
-                " undervalued by as much, and a very different run by more."
+                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run outside the pool may"
+                " lose as much, and a very different run may lose more."
             )
         if self.plans:
             sentences += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]

@@ -93,15 +93,16 @@ class Decision(Answer):
             outside = "also holds" if self.decided_outside else "may not hold"
             decision = (
                 f"Decided: {better} has the higher mean on these topics. The decision {outside} if documents outside"
-                " the top lists of both runs have the highest grade. It does not apply to other topics."
+                " the top lists of both runs have the highest grade. The decision does not apply to other topics."
             )
             return bounds, decision
         remaining = f"Not decided: the decision needs at most {counted(self.unlabeled, 'more label')}."
         if self.labels_median is not None:
             remaining += (
-                f" In {_DRAWS} simulations of the missing grades, from ranks and existing labels, labels of the first"
-                f" {self.labels_median} documents in the list decided half of the simulations, and labels of the first"
-                f" {self.labels_q90} decided 90%. If you update the list after some labels, you usually need fewer."
+                f" The missing grades were simulated {_DRAWS} times, from ranks and existing labels. Labels of the"
+                f" first {self.labels_median} documents in the list decided half of the simulations, and labels of the"
+                f" first {self.labels_q90} documents decided 90%. If you update the list after some labels, you usually"
+                " need fewer labels."
             )
         return bounds, remaining
 

@@ -42,7 +42,7 @@ class RunEstimate(NamedTuple):
     run: str
     measure: str
     value: float
-    # None for a ratio (such intervals had too low coverage, docs/pooling.md) and if the sampled documents do not vary
+    # None for a ratio (too low coverage, see docs/pooling-methods.md), and if the sampled documents do not vary
     ci: tuple[float, float] | None
     error: float  # standard error over samples
     # `sum`: unbiased; `ratio` of two sums: unbiased only for large samples
@@ -85,7 +85,7 @@ class Estimates(Answer):
             f" pool count as not relevant. The {self.level:.0%} CI covers the sampling of documents, not of topics."
         )
         if any(row.estimator == "ratio" for row in self.rows):
-            bias = "Ratio estimates are biased in small samples, so they have no interval (docs/pooling.md)."
+            bias = "Ratio estimates are biased in small samples, so they have no interval (docs/pooling-methods.md)."
             return scope, f"{bias} They are means over topics with a relevant document in the sample."
         return (scope,)
 
@@ -194,7 +194,7 @@ def estimate(
 
 
 _TOO_FEW_RELEVANT = "no interval, because the sample has too few relevant documents"
-_NO_VARIATION = "no interval, because the sampled documents do not differ; documents outside the sample may differ"
+_NO_VARIATION = "no interval, because the sample has no variation; documents outside the sample may be different"
 
 
 def estimator_of(measure: Measure) -> Estimator:
@@ -239,9 +239,10 @@ def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
     judged = pairs.join(
         all_qrels.table.select(["query_id", "doc_id", "relevance"]), ["query_id", "doc_id"], join_type="inner"
     )
-    if unjudged := pairs.num_rows - judged.num_rows:
+    if judged.num_rows != pairs.num_rows:
         raise InputError(
-            f"each pair of the pool must have one judgment; {unjudged} of {pairs.num_rows} have none, or some have two",
+            f"each pair of the pool must have exactly one judgment, got {counted(judged.num_rows, 'judgment')} for"
+            f" {counted(pairs.num_rows, 'pair')}",
             fix="judge all pairs: estimates are biased if pairs of the sample are left out",
             path=all_qrels.where,
         )
@@ -264,7 +265,8 @@ def match_sample(pool: Pool, judged: Judged) -> StratifiedSample:
     # Probabilities in a file are rounded, so sizes are recovered up to rounding errors.
     if (np.abs(expected_sizes - rounded_sizes) > 1e-6 * expected_sizes + 1e-6).any():
         raise InputError(
-            "each probability must be the sampled share of its stratum", fix="use the pool as it was saved"
+            "each probability must be the share of its stratum that was sampled",
+            fix="use the unchanged file of 'judged pool'",
         )
     return StratifiedSample(label_stratum, rounded_sizes, stratum_topic, len(judged))
 

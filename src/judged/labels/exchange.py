@@ -133,8 +133,8 @@ def label_rows(
                 problem = f"the query {text!r:.80} must be the text of exactly one topic"
                 raise InputError(problem, fix="use a different text for each topic", path=where, line=line)
         elif ids and topic not in {"", row["query_id"]}:
-            problem = f"the row has query_id {row['query_id']}, but its text {text!r:.60} is that of topic {topic}"
-            raise InputError(problem, fix="remove or correct the column text", path=where, line=line)
+            problem = f"the row has query_id {row['query_id']}, but its text {text!r:.60} is the text of topic {topic}"
+            raise InputError(problem, fix="remove or correct the column `text`", path=where, line=line)
         for name in ("query_id", "doc_id"):
             if not row[name]:
                 raise InputError(f"each label must have a {name}", fix=f"add the missing {name}", path=where, line=line)
@@ -361,7 +361,7 @@ def _rows_with_columns(path: str | Path, required: set[str]) -> Iterator[Row]:
             raise InputError(problem, fix="correct the row", path=where, line=line)
         row = dict(zip(_column_names(list(record)), record.values(), strict=True))
         if missing := required - row.keys():
-            fix = f"add {min(missing)}; 'judged pool' selects documents of runs to judge"
+            fix = f"add {min(missing)}, or use a file of 'judged pool', which selects documents to judge"
             raise InputError(f"the column {min(missing)} is missing", fix=fix, path=where, line=line)
         yield line, row
 
@@ -377,7 +377,9 @@ def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> No
     table = labels.table if notes else labels.table.drop_columns("note")
     suffix = Path(path).suffix.lower() or ".csv"
     if suffix not in {".csv", ".jsonl", ".parquet"}:
-        raise InputError("labels are written as .csv, .jsonl or .parquet", fix="change the file name", path=str(path))
+        raise InputError(
+            "a file of labels must be .csv, .jsonl or .parquet", fix="change the file name", path=str(path)
+        )
     with atomic_write(path) as temporary_path:
         if suffix == ".csv":
             temporary_path.write_text(csv_lines([table.column_names, *_cells(table)]) + "\n", encoding="utf-8")

@@ -260,21 +260,21 @@ class Grade(NamedTuple):
 
 SCALES: dict[str, tuple[Grade, ...]] = {
     "binary": (
-        Grade(0, "Not relevant", "Nothing in it helps with what was asked."),
-        Grade(1, "Relevant", "It holds something that whoever asked would want to read."),
+        Grade(0, "Not relevant", "It does not help to answer the query."),
+        Grade(1, "Relevant", "It contains information that helps to answer the query."),
     ),
     "0-3": (
-        Grade(0, "Not relevant", "It has nothing to do with what was asked."),
-        Grade(1, "Related", "It is about the subject, but does not answer."),
-        Grade(2, "Relevant", "It answers in part, or the answer has to be looked for in it."),
-        Grade(3, "Highly relevant", "It is about what was asked, and answers it."),
+        Grade(0, "Not relevant", "It has nothing to do with the query."),
+        Grade(1, "Related", "It is about the topic of the query, but does not answer it."),
+        Grade(2, "Relevant", "It answers part of the query, or the answer is hard to find."),
+        Grade(3, "Highly relevant", "It is dedicated to the query, and answers it."),
     ),
     "0-4": (
-        Grade(0, "Bad", "It has nothing to do with what was asked, or misleads."),
-        Grade(1, "Fair", "It touches the subject; few would be content with it."),
-        Grade(2, "Good", "It helps, though much is lacking or hard to find."),
-        Grade(3, "Excellent", "It gives what most would hope to find."),
-        Grade(4, "Perfect", "It is the one result that must not be missing."),
+        Grade(0, "Bad", "It has nothing to do with the query, or it is misleading."),
+        Grade(1, "Fair", "It mentions the topic of the query, but would satisfy few users."),
+        Grade(2, "Good", "It is useful, but much of the answer is missing or hard to find."),
+        Grade(3, "Excellent", "It contains what most users hope to find."),
+        Grade(4, "Perfect", "It is the best possible result, and must not be missing."),
     ),
 }
 """Built-in scales, by name."""

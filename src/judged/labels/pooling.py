@@ -80,11 +80,11 @@ class Pool(Answer):
             # An empty probability is null (MaxMean), but an ID such as "NA" must stay a text.
             table = unescape_csv(csv.read_csv(path, convert_options=options))
         except (OSError, pa.ArrowException) as error:
-            fix = f"use a CSV file of judged pool, with the columns {', '.join(SCHEMA.names)}"
+            fix = f"use a CSV file of 'judged pool', with the columns {', '.join(SCHEMA.names)}"
             raise InputError(f"not a pool: {error}", fix=fix, path=str(path)) from None
         probabilities = table["probability"].drop_null().to_numpy()
         if not ((probabilities > 0) & (probabilities <= 1)).all():
-            fix = "use the file of judged pool as it was saved"
+            fix = "use the unchanged file of 'judged pool'"
             raise InputError("a probability must be above 0 and at most 1", fix=fix, path=str(path))
         return cls(table, f"Read from {path}.")
 
@@ -189,7 +189,7 @@ def pool(
         each selection uses fewer labels.
     retention
         With a budget: weight of a run's earlier labels when another of its documents is judged: 1 for the stationary
-        variant; 0 for the last document only, the non-stationary one (docs/pooling.md compares them).
+        variant; 0 for the last document only, the non-stationary one (docs/pooling-methods.md compares them).
     rel
         Lowest relevant grade.
     strata
@@ -222,7 +222,7 @@ def pool(
     if seed < 0:
         raise InputError(f"`seed` must be 0 or a positive integer, got {seed}", fix="use seed=0")
     if budget is not None and sample is not None:
-        raise InputError("`budget` and `sample` cannot be combined", fix="use one of them")
+        raise InputError("`budget` and `sample` cannot be combined", fix="use either `budget` or `sample`")
     if not 0 <= retention <= 1:
         raise InputError(f"`retention` must be from 0 to 1, got {retention:g}", fix="use 1 or 0")
     documents = candidates(runs, depth, queries=queries, ties=ties)

@@ -99,7 +99,10 @@ class LabelStore:
             connection.execute(schema.scale.insert(), [grade._asdict() for grade in resolve_scale(scale or "0-3")])
 
         store = cls(open_database(where, schema.LAYOUT, begin, new=new), without_password(where))
-        if scale is not None and store.scale != resolve_scale(scale):
+        # The definitions of built-in scales may differ, because they are those of the version that created the store.
+        fields = 2 if isinstance(scale, str) else 3
+        expected = store.scale if scale is None else resolve_scale(scale)
+        if [grade[:fields] for grade in store.scale] != [grade[:fields] for grade in expected]:
             raise InputError("the scale of a store cannot be changed", fix="omit --scale", path=store.where)
         return store
 
@@ -262,6 +265,16 @@ class LabelStore:
         from judged.labels import schema
 
         return {row.judge: row.kind for row in self.rows(schema.judges.select().order_by("judge"))}
+
+    def judge_names(self) -> tuple[str, ...]:
+        """Return the names of all judges: added, assigned to tasks, or with labels."""
+        from sqlalchemy import select, union
+
+        from judged.labels import schema
+
+        tables = (schema.judges, schema.tasks, schema.labels)
+        names = (row.judge for row in self.rows(union(*(select(table.c.judge) for table in tables))))
+        return tuple(sorted(filter(None, names)))  # the judge of a task for everyone is empty
 
     def all_tasks(self) -> tuple[NewTask, ...]:
         """Return all tasks, done or not, in the order in which they were added."""

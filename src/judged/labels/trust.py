@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FAST = 1.0
 """Labels that took fewer seconds are fast: too short to read a document."""
+_MAX_COMPARED_JUDGES = 10  # without runs; the number of pairs grows with the square
 _THREE_DECIMALS, _SIGNED = number(3), number(3, "+")
 _OPTIONAL_COLUMNS = (
     ("consistency", SHARE, "self-consistency", ("repeats", "consistency_ci")),
@@ -150,7 +151,8 @@ class LabelQuality(Answer):
         blocks.append(Table("grades", _agreement_columns(self.grades, "grade"), title="By grade"))
         blocks.append(Table("topics", _agreement_columns(self.topics, "query_id"), title="By topic", folded=True))
         if self.systems is not None:
-            blocks.append(replace(self.systems.table("systems"), title="Systems by pair of judges"))
+            pairs = replace(self.systems.table("pairs"), name="judge_pairs", title="Agreement by pair of judges")
+            blocks += [pairs, replace(self.systems.table("systems"), title="Agreement on systems by pair of judges")]
         return tuple(blocks)
 
     def facts(self) -> dict[str, Any]:
@@ -229,9 +231,11 @@ def quality(
     query_ids = all_labels.pairs["query_id"].unique().to_pylist()
     topics = [_summarize_agreement(str(name), grades[topic == i]) for i, name in enumerate(query_ids)]
     systems = None
-    if len(runs) if hasattr(runs, "__len__") else runs is not None:
-        qrels = {judge: _to_qrels(all_labels.of_judges([judge])) for judge in all_labels.judges}
-        systems = agree(qrels, runs=runs, measures=measure, scale=scale, level=level)
+    has_runs = len(runs) if hasattr(runs, "__len__") else runs is not None
+    if has_runs or len(all_labels.judges) <= _MAX_COMPARED_JUDGES:
+        by_judge = {judge: all_labels.of_judges([judge]) for judge in all_labels.judges}
+        qrels = {judge: _to_qrels(part) for judge, part in by_judge.items() if part.graded.num_rows}
+        systems = agree(qrels, runs=runs if has_runs else None, measures=measure, scale=scale, level=level)
     gold_rows = [] if gold is None else Qrels.of(gold).table.to_pylist()
     gold_grades = _gold_grades(labels) if gold is None else _column_by_pair(gold_rows, "relevance")
     judges = _assess_judges(all_labels, gold_grades, scale, level)

@@ -75,7 +75,7 @@ class Periods:
     @property
     def compared(self) -> str:
         """The compared periods, with a warning if weekdays may differ."""
-        weeks = "" if self.whole_weeks else "; these are not whole weeks, so weekdays may differ"
+        weeks = "" if self.whole_weeks else "; the periods are not whole weeks and may contain different weekdays"
         return f"{self} (UTC){weeks}"
 
     def __str__(self) -> str:
@@ -216,6 +216,12 @@ class LogDifference(LogAnswer):
     def blocks(self) -> tuple[Block, ...]:
         """Return the table of differences and the block about the method."""
         differences = self.differences
+        n_differences = counted(len(differences), "difference")
+        adjustment = (
+            f"p not adjusted for {n_differences}"
+            if self.correction == "none"
+            else f"p adjusted for {n_differences} (correction: {self.correction})"
+        )
         estimates = [row.other for row in differences]
         table = Table(
             "differences",
@@ -230,8 +236,8 @@ class LogDifference(LogAnswer):
             ),
             labels=2,
             note=f"{percent(self.level)} confidence intervals over {self.unit}s;"
-            f" p adjusted by {self.correction} for {counted(len(differences), 'difference')}; with unequally active"
-            " users, simulated 95% CIs of a difference covered the true value in 91% to 100% (docs/calibration.md)",
+            f" {adjustment}; in simulations with unequally active users, 91% to 100% of the 95% CIs of a difference"
+            " covered the true value (docs/calibration.md)",
         )
         return table, self.method_block(*(f"{metric} is not compared: {reason}" for metric, reason in self.refused))
 

@@ -294,8 +294,8 @@ def unequal_activity_notes(estimates: Iterable[OnlineEstimate], unit: str) -> tu
     text = (
         f"Confidence intervals of {names} are too narrow if more active {unit}s have higher values: the effective"
         f" number of {unit}s is {worst.effective_units:,.0f} of {worst.units:,}. In simulations with 20 to 200"
-        " users, 95% intervals covered the true value in 80-87% of the runs if clicks per page were proportional to"
-        " activity^0.3, and in 55-65% of the runs for activity^0.6."
+        " users, 95% intervals covered the true value 80-87% of the time if clicks per page were proportional to"
+        " activity^0.3, and 55-65% of the time for activity^0.6."
     )
     return (Note("unequal-users", text, weight=worst.units / worst.effective_units, of="metrics"),)
 

@@ -166,7 +166,8 @@ def _describe_change(change: MetricDifference, level: float, unit: str) -> str:
     direction = "higher" if value > 0 else "lower"
     return (
         f"{change.metric} is {direction} than before: {show.write(value)}, {percent(level)} CI [{low}, {high}],"
-        f" p = {P_VALUE.write(change.p)}, n = {change.other.units:,} and {change.baseline.units:,} {unit}s."
+        f" p = {P_VALUE.write(change.p)}, n = {change.baseline.units:,} {unit}s before and {change.other.units:,}"
+        f" {unit}s after."
     )
 
 

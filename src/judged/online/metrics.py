@@ -250,14 +250,14 @@ def resolved_synonyms(names: Iterable[str | OnlineMetric]) -> tuple[tuple[str, s
     """Return for each synonym in `names` the metric, with a note on other metrics of that name.
 
     >>> resolved_synonyms(["CTR", "PageCTR", "abandonment rate"])
-    (('CTR', 'PageCTR; for shown results use ImpressionCTR'),
-     ('abandonment rate', 'Abandonment; without pages that may have given the answer use BadAbandonment'))
+    (('CTR', 'PageCTR (for shown results, use ImpressionCTR)'),
+     ('abandonment rate', 'Abandonment (to exclude pages that may have given the answer, use BadAbandonment)'))
     """
     resolved = dict[str, str]()
     for name in names:
         match = _NAME.fullmatch(name) if isinstance(name, str) else None
         if match is not None and (key := normalize_name(match["name"])) in SYNONYMS:
-            resolved[match[0].strip()] = "; ".join(filter(None, (str(online_metric(name)), SYNONYMS[key][1])))
+            resolved[match[0].strip()] = f"{online_metric(name)} ({SYNONYMS[key][1]})".removesuffix(" ()")
     return tuple(resolved.items())
 
 

@@ -122,8 +122,8 @@ class OnlineScores(Answer):
         KeyError
             If there is no such estimate.
         """
-        # A synonym resolves to the name with its parameters, before the note after the semicolon.
-        names = {str(metric), *(resolved.split(";")[0] for _, resolved in resolved_synonyms([metric]))}
+        # A synonym resolves to the name with its parameters, before the note in parentheses after a blank.
+        names = {str(metric), *(resolved.split(" (")[0] for _, resolved in resolved_synonyms([metric]))}
         for estimate in self.estimates:
             if str(estimate.metric) in names and estimate.slice == slice:
                 return estimate

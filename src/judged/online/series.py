@@ -286,7 +286,7 @@ def notes_of(series: Series) -> list[str]:
         notes[signal.point].append(_describe_signal(signal))
     write = _series_format(series).write
     for change in series.changes:
-        notes[change.point].append(f"level {write(change.before)} to {write(change.after)}")
+        notes[change.point].append(f"level changes from {write(change.before)} to {write(change.after)}")
     return ["; ".join(note) for note in notes]
 
 
@@ -310,7 +310,8 @@ def sentences_of(series: Series, over: str) -> tuple[str, ...]:
         f"{center} The {period}s vary {ratio}; the control limits include this variation.",
         f"Signals on: {', '.join(starts[i] for i in unusual[:5])}{more}." if unusual else "No signals.",
         *(
-            f"Change at {starts[change.point]}: {write(change.before)} to {write(change.after)}, p = {change.p:.2g}."
+            f"Change of the level at {starts[change.point]}: from {write(change.before)} to {write(change.after)},"
+            f" p = {change.p:.2g}."
             for change in series.changes
         ),
     )

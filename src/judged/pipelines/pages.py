@@ -51,7 +51,7 @@ _SETTINGS = 100  # at most, in the form of a trial
 class ConclusionsQuery(SlicingQuery):
     """Measure, costs, and slicing attributes."""
 
-    measure: str = Field("", max_length=200, description="Measure of the plan. Default: the first one.")
+    measure: str = Field("", max_length=200, description="Measure of the plan. Default: the first measure.")
     cost: str = Field("", max_length=200, description="Cost for the Pareto front. Default: p50_ms, the median latency.")
 
 
@@ -68,7 +68,7 @@ class TrialQuery(Parameters):
     measures: str = Field(
         "", max_length=500, description="Measures, separated by commas. Default: the measures of the plan."
     )
-    cutoff: int = Field(10, ge=1, le=100, description="Number of documents of each list.")
+    cutoff: int = Field(10, ge=1, le=100, description="Number of documents in each list.")
 
 
 def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | None) -> dict[str, Any]:
@@ -155,7 +155,9 @@ class WaterfallQuery(SlicedQuery):
 class AnswerScoresQuery(Parameters):
     """Measures of answers."""
 
-    measures: str = Field("", max_length=500, description="Measures, separated by commas. Default: all that apply.")
+    measures: str = Field(
+        "", max_length=500, description="Measures, separated by commas. Default: all measures that apply."
+    )
 
 
 class SingleAnswerQuery(Parameters):
@@ -248,7 +250,9 @@ class DocumentPathQuery(Parameters):
     """A topic, and documents whose path is shown."""
 
     topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first traced topic.")
-    doc: list[str] = Field([], max_length=2, description="Document id. The features of two documents are compared.")
+    doc: list[str] = Field(
+        [], max_length=2, description="Document id. Repeat to compare the features of two documents."
+    )
 
 
 def _link_topics_by_loss(workspace: Workspace, _: FunnelQuery, answer: TraceFunnel | None) -> dict[str, Any]:

@@ -42,7 +42,9 @@ def change() -> None:
 @click.option("--documents", metavar="FILE", help="Documents with dates, to detect the failure 'freshness'.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
 @click.option(
-    "--today", metavar="DAY", help="Ignore documents with a later date.  [default: the newest date in --documents]"
+    "--today",
+    metavar="DAY",
+    help="Reference date: later documents are ignored.  [default: the newest date in --documents]",
 )
 @click.option(
     "--clicks",
@@ -70,7 +72,8 @@ def change() -> None:
 @click.option(
     "--arm",
     metavar="NAME",
-    help="Arm of the candidate in the log, or its ranker in interleaved lists.  [default: the arm named like the run]",
+    help="Arm of the candidate in the log, or its ranker in interleaved lists."
+    "  [default: the arm with the name of the run]",
 )
 @click.option(
     "--guardrail",
@@ -120,7 +123,8 @@ def review_command(
 ) -> None:
     """Answer questions about a change from BASELINE to CANDIDATE, and list the questions without data.
 
-    Exit code 1: the gate, the A/B test, or the watch has an unfavorable result; 0: none has; 2: invalid input.
+    Exit code 1: the gate, the A/B test, or 'judged watch' has an unfavorable result; 0: no unfavorable
+    result; 2: invalid input.
     """
     from judged.reports.changes import review
     from judged.scoring.evaluation import runs_of

@@ -23,7 +23,7 @@ class ChangeQuery(Parameters):
     """Query parameters of the page: the two runs."""
 
     first: str = Field(
-        "", max_length=LONGEST, description="Baseline run. Default: the run named baseline, or else the best run."
+        "", max_length=LONGEST, description="Baseline run. Default: the run named `baseline`, or else the best run."
     )
     second: str = Field("", max_length=LONGEST, description="Candidate run. Default: the best of the other runs.")
 

@@ -324,6 +324,8 @@ class Table:
         CSS class of each row on a page: ``chosen``, ``small``, or empty.
     groups
         Heading of each row, or empty; rows with the same heading must be adjacent.
+    terminal_rows
+        Number of rows that a terminal shows; 0 for all.
 
     Examples
     --------
@@ -349,6 +351,7 @@ class Table:
     one_piece: bool = False
     kinds: Sequence[str] = ()
     groups: Sequence[str] = ()
+    terminal_rows: int = 0
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -409,6 +412,9 @@ class Table:
 
     def text(self, width: int | None = None, *, color: bool = False) -> str:
         """Render for a terminal."""
+        if 0 < self.terminal_rows < len(self):
+            text = replace(self.take(range(self.terminal_rows)), terminal_rows=0).text(width, color=color)
+            return f"{text}\n\n{len(self) - self.terminal_rows:,} more rows; use --format json for all."
         if any(column.only == "terminal" for column in self.columns):
             columns = (
                 replace(column, only="people" if column.only == "terminal" else column.only) for column in self.columns
@@ -430,7 +436,7 @@ class Table:
                 if count == len(with_intervals)
                 else f" of {listed([column.heading for column in with_intervals[:count]])}"
             )
-            omission = f"\n\nThe table is too wide for the intervals{which}. All other formats include them."
+            omission = f"\n\nThe table is too wide for the intervals{which}. All other formats include these intervals."
         return text + omission
 
     def _with_texts_below(self, width: int | None, *, color: bool) -> str:

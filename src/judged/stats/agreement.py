@@ -214,7 +214,7 @@ def _agreement(
         elif (n_varied := _varied_groups(included, group_codes)) < MIN_UNITS["verdict"]:
             note = (
                 f"only {n_varied} groups have a grade other than the most frequent grade, so there is no interval:"
-                f" with fewer than {MIN_UNITS['verdict']} such groups, its coverage would be too low"
+                f" with fewer than {MIN_UNITS['verdict']} such groups, the coverage of an interval would be too low"
             )
         else:
             leave_one_out = leave_one_group_out(counts, n_groups, model)
@@ -223,7 +223,7 @@ def _agreement(
             )
             note = "" if n_groups >= MIN_GROUPS else warning
             if np.isnan(leave_one_out).any():
-                note = "without one of the groups, all grades are the same, so there is no interval"
+                note = "if one of the groups is removed, all grades are the same, so there is no interval"
             elif np.ptp(leave_one_out) <= _SAME:
                 note = "removing any single group does not change the value, so there is no interval"
             else:

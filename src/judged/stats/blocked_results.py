@@ -329,9 +329,10 @@ class CompleteScores:
         if self.unevenness <= UNEVEN:
             return ""
         return (
-            f"the differences of one system vary {self.unevenness:.1f} times as much as those of all systems; the test"
-            " assumes equal variances, and unequal variances cause a false positive in 10% to 25% of families of"
-            " comparisons instead of 5%; the randomization test with Holm's correction does not have this problem"
+            f"the differences of one system vary {self.unevenness:.1f} times as much as the differences of all"
+            " systems; the test assumes equal variances, and unequal variances cause a false positive in 10% to 25% of"
+            " families of comparisons instead of 5%; the randomization test with Holm's correction does not have this"
+            " problem"
         )
 
 

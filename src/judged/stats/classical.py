@@ -120,10 +120,10 @@ def _rank_sum_distribution(double_ranks: np.ndarray[tuple[int], np.dtype[np.int6
 
 def _dropped_note(row: Floats, non_zero: Floats) -> str:
     ties = len(row) - len(non_zero)
-    return f"the test ignores {ties} of {len(row)} topics, because they have no difference" if ties else ""
+    return f"the test ignores {ties} of {len(row)} topics, because the difference is 0 on these topics" if ties else ""
 
 
-HALL = "; for slices, the larger p and the wider CI of this test and Hall's test for skewed data"
+HALL = "; for slices, the larger p-value and the wider CI of two tests: this test and Hall's test for skewed data"
 """Text for captions, after the name of the test."""
 
 

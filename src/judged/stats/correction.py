@@ -28,7 +28,7 @@ _ROUNDING = 1e-12
 CORRECTIONS = {
     "none": "p-values without correction",
     "bonferroni": "p-values times the number of comparisons: controls the family-wise error rate",
-    "holm": "step-down Bonferroni (Holm 1979): controls the same error rate, at least as powerful as Bonferroni",
+    "holm": "step-down Bonferroni (Holm 1979): controls the family-wise error rate, at least as powerful as Bonferroni",
     "hochberg": "step-up Bonferroni (Hochberg 1988): controls the family-wise error rate under positive dependence",
     "bh": "Benjamini and Hochberg (1995): controls the false discovery rate under positive dependence",
     "by": "Benjamini and Yekutieli (2001): controls the false discovery rate under any dependence",
@@ -290,8 +290,8 @@ class Discoveries(ReadOnly):
             )
         return (
             f"No topic has a significant loss at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
-            f" {topics_text(self.n)} lost and {self.gains} gained; for every size of loss, gains of this size are"
-            " too frequent."
+            f" {topics_text(self.n)} lost and {self.gains} gained; for every size of loss, too many topics gained as"
+            " much."
         )
 
 
@@ -335,7 +335,8 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     changes = np.asarray(differences, dtype=np.float64)
     if changes.ndim != 1 or np.isinf(changes).any():
         raise InputError(
-            "`differences` must be a list of finite numbers", fix="pass one per topic, NaN for a missing one"
+            "`differences` must be a list of finite numbers",
+            fix="pass one difference per topic, NaN for a missing difference",
         )
     tolerance = ROUNDING * max(scale, float(np.nanmax(np.abs(changes), initial=0.0)))
     present = changes[~np.isnan(changes)]

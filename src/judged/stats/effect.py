@@ -250,8 +250,9 @@ class Equivalence:
         if size > 1:
             return ""
         return (
-            f" This assumes that these {topics_text(self.n)} represent all topics: they may miss topics with a"
-            f" difference of {size:.2g} or more (up to {share:.1%} of all topics)."
+            f" This assumes that these {topics_text(self.n)} represent all topics. Up to {share:.1%} of all topics"
+            f" may be of a kind that is missing here, and a mean difference of {size:.2g} or more on such topics"
+            " would offset the margin."
         )
 
 

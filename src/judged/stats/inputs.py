@@ -32,7 +32,8 @@ def paired_differences(first: ArrayLike, second: ArrayLike) -> tuple[Floats, int
     a, b = _numbers(first), _numbers(second)
     if a.ndim != 1 or a.shape != b.shape:
         raise InputError(
-            f"paired scores must have the same length, got shapes {a.shape} and {b.shape}", fix="pass one per topic"
+            f"paired scores must have the same length, got shapes {a.shape} and {b.shape}",
+            fix="pass one score per topic for each system",
         )
     in_both = ~(np.isnan(a) | np.isnan(b))
     a, b = a[in_both], b[in_both]
@@ -116,5 +117,5 @@ def topics_text(n: int) -> str:
 def _numbers(values: ArrayLike) -> Floats:
     numbers = np.asarray(values, dtype=np.float64)
     if np.isinf(numbers).any():
-        raise InputError("scores must be finite, got an infinite one", fix="use NaN for missing scores")
+        raise InputError("scores must be finite, got an infinite score", fix="use NaN for missing scores")
     return numbers

@@ -259,9 +259,10 @@ def _replacement_note(name: str, n: int, differing: int, effective: float, is_co
         if effective >= (minimum := MIN_EFFECTIVE_DIFFERING.get(name, 0)):
             return ""
         uneven = (
-            f"a few large differences dominate, as if only {effective:.2g} topics had differences, all of equal size"
+            f"a few large differences dominate: they count as much as {effective:.2g} topics with differences of"
+            " equal size"
         )
-        return f"{uneven}, and with fewer than {minimum}, {error}"
+        return f"{uneven}, and with fewer than {minimum} such topics, {error}"
     observed = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
     return f"{observed}, and with fewer than {MIN_DIFFERING[name]} such topics, {error}"
 
@@ -276,7 +277,7 @@ def _constant_result(value: float, name: str, options: Options) -> PairedResult:
         p=math.nan if name == "bayes" else 1.0,
         interval=None if name in _WITHOUT_INTERVAL else options.interval(0.0, 0.0),
         exact=name != "bayes",
-        note="no topic has a difference",
+        note="the difference is 0 on every topic",
         posterior=posterior,
     )
 
@@ -305,7 +306,7 @@ def _check_scores(values: ArrayLike, name: str) -> Floats:
 def _check_pairs(pairs: Sequence[tuple[int, int]], systems: int) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:
     rows = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     if np.any((rows < 0) | (rows >= systems)):
-        raise InputError(f"pairs must be rows from 0 to {systems - 1}", fix="count rows from 0")
+        raise InputError(f"pairs must be row indices from 0 to {systems - 1}", fix="count rows from 0")
     return rows
 
 

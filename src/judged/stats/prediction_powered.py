@@ -51,7 +51,8 @@ class PredictionPoweredMean:
         low, high = self.worth_interval
         if low <= 0:
             return (
-                f"the predictions add no significant information to the {self.n} known values (upper limit: {high:.0f})"
+                f"the predictions add no significant information to the {self.n} known values (upper limit: as much"
+                f" as {high:.0f} more known values)"
             )
         return (
             f"the predictions add as much information as {self.worth:.0f} more known values [{low:.0f}, {high:.0f}]"

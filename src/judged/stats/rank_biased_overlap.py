@@ -51,7 +51,7 @@ class Overlap:
         return (
             f"RBO (p = {self.p:g}) is {decimal(self.value, 3)}, with bounds {decimal(self.low, 3)} and"
             f" {decimal(self.high, 3)}: the rankings of {self.lengths[0]} and {self.lengths[1]}"
-            f" documents have {self.shared} in common."
+            f" documents have {self.shared} documents in common."
         )
 
 

@@ -79,8 +79,9 @@ class Stability:
         )
         return (
             f"Two disjoint sets of {topics_text(self.size)} order two systems differently in "
-            f"{self.swap_rate:.1%} of the cases; {reliable}; tau between the orders is {decimal(self.tau, 3)} "
-            f"(95% of samples: {decimal(self.tau_interval[0], 3)} to {decimal(self.tau_interval[1], 3)})."
+            f"{self.swap_rate:.1%} of the cases; {reliable}; Kendall's tau between the two orders of the systems is"
+            f" {decimal(self.tau, 3)} (95% of samples: {decimal(self.tau_interval[0], 3)} to"
+            f" {decimal(self.tau_interval[1], 3)})."
         )
 
 

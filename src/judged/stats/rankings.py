@@ -125,7 +125,7 @@ def tau_ap(truth: Floats, estimate: Floats, ties: Ties = "a") -> Correlation:
     x, y, left_out = _common_items(truth, estimate)
     pairs = _count_pairs(x, y)
     if ties == "a" and pairs[2]:
-        raise InputError("`truth` must have no ties with ties='a'", fix='use ties="b"')
+        raise InputError("ties='a' requires a `truth` without ties", fix='use ties="b"')
     value = math.nan
     if len(x) > 1:
         value = _tau_ap_a(x, y) if ties == "a" else (_tau_ap_b(x, y) + _tau_ap_b(y, x)) / 2

@@ -204,17 +204,18 @@ class PowerPlan:
                 f"{topics_text(self.n_observed if self.systems else self.n)}: at least two are required for planning."
             )
         if self.sd == 0:
-            return "The differences do not vary between these topics, so no plan is possible."
+            return "The differences do not vary between these topics, so the detectable difference cannot be computed."
         demonstrative = "these " if self.systems and self.n == self.n_observed else ""
         rule = f"{self.power:.0%} power, alpha {self.alpha:g}"
         text = (
-            f"With {demonstrative}{topics_text(self.n)} you can detect {format_difference(self.detectable)} ({rule})."
+            f"With {demonstrative}{topics_text(self.n)} you can detect a difference of"
+            f" {format_difference(self.detectable)} ({rule})."
         )
         if self.systems > 2:
             low, high = (format_difference(limit) for limit in self.range)
             text += f" For pairs of the {self.systems} systems, the detectable difference is {low} to {high}."
         if self.topics_needed is not None:
-            text += f" To detect {self.difference:g}, you need {topics_text(self.topics_needed)}."
+            text += f" To detect a difference of {self.difference:g}, you need {topics_text(self.topics_needed)}."
         return text
 
     @property
@@ -227,7 +228,7 @@ class PowerPlan:
 def plan(
     values: ArrayLike, *, n: int | None = None, difference: float | None = None, alpha: float = 0.05, power: float = 0.8
 ) -> PowerPlan:
-    """Compute which differences between systems are detectable, from their variation between topics.
+    r"""Compute which differences between systems are detectable, from their variation between topics.
 
     The observed differences are not used: the power for the observed difference would only restate its p-value.
 
@@ -257,8 +258,9 @@ def plan(
     Examples
     --------
     >>> design = plan([[0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.5, 0.3, 0.3]], difference=0.05)
-    >>> design.sentence
-    'With these 5 topics you can detect 0.168 (80% power, alpha 0.05). To detect 0.05, you need 34 topics.'
+    >>> design.sentence.replace(". ", ".\n").splitlines()
+    ['With these 5 topics you can detect a difference of 0.168 (80% power, alpha 0.05).',
+     'To detect a difference of 0.05, you need 34 topics.']
     """
     scores = score_matrix(values)
     _check_n_topics(n)
@@ -282,7 +284,7 @@ def plan_of_sd(
     """Compute a plan from a known or assumed standard deviation of the differences; otherwise like `plan`.
 
     >>> plan_of_sd(0.1, 43).sentence
-    'With 43 topics you can detect 0.044 (80% power, alpha 0.05).'
+    'With 43 topics you can detect a difference of 0.044 (80% power, alpha 0.05).'
     """
     # If a paper reports the standard deviation of the scores, `sd` is at most about sqrt(2) times that. It is smaller
     # for systems that find the same topics difficult.

@@ -314,7 +314,7 @@ class LeaveOneTopicOut:
         if len(self.topics) < 2:
             return f"{topics_text(len(self.topics))}: no topic can be removed."
         if not any(self.differences):
-            return "The two systems do not differ, regardless of which topic is removed."
+            return "The mean difference is 0, regardless of which topic is removed."
         names = names or [f"topic {column}" for column in range(max(self.topics) + 1)]
         return " ".join(filter(None, (self._about_sign(names), self._about_significance(names))))
 
@@ -341,7 +341,10 @@ class LeaveOneTopicOut:
             text = f"Without {topics}, the difference would be {verdicts[not self.significant]} (alpha {self.alpha:g})."
         if self.significant and self.min_removals is not None:
             count = topics_text(self.min_removals)
-            text += f" Removing the {count} with the largest differences in this direction would reverse the sign."
+            text += (
+                f" Removing the {count} with the largest differences of the same sign would reverse the sign of the"
+                " mean difference."
+            )
         return text
 
 

@@ -125,7 +125,7 @@ def heterogeneity(
     sizes = np.bincount(labels, minlength=len(group_ids))
     means = [float(values[labels == label].mean()) for label in range(len(group_ids))]
     if len(group_ids) < 2:
-        note = "fewer than two groups have two topics"
+        note = "fewer than two groups have at least two topics"
         return Heterogeneity(
             math.nan, math.nan, *_group_summaries(group_ids, sizes, means), math.nan, resamples, seed, note
         )
@@ -198,7 +198,7 @@ def _check_values(values: ArrayLike, groups: ArrayLike, resamples: int, seed: in
             fix="pass one number and one group per topic",
         )
     if np.isinf(numbers).any():
-        raise InputError("numbers must be finite, got an infinite one", fix="use NaN for topics without a number")
+        raise InputError("numbers must be finite, got an infinite number", fix="use NaN for topics without a number")
     check_resampling(resamples, seed)
     return numbers, codes
 

@@ -199,14 +199,14 @@ class Reliability:
         shares = ", ".join(
             f"{percent(share)} {source}"
             for share, source in zip(
-                self.shares, ("systems", "topics", "their interaction and residual error"), strict=True
+                self.shares, ("systems", "topics", "interaction of systems and topics, and residual error"), strict=True
             )
         )
         return (
             f"Sources of the variance of the scores: {shares}. With these {topics_text(self.n)}, E rho^2 is "
             f"{_with_interval(self.generalizability)} and Phi {_with_interval(self.dependability)}; "
-            f"a value of {self.target:g} requires {_format_topics(self.generalizability.topics_needed)} and "
-            f"{_format_topics(self.dependability.topics_needed)} topics."
+            f"to reach {self.target:g}, E rho^2 requires {_format_topics(self.generalizability.topics_needed)}"
+            f" topics, and Phi requires {_format_topics(self.dependability.topics_needed)} topics."
         )
 
     def coefficients_for(self, topics: int) -> tuple[float, float]:

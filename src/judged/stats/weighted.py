@@ -146,7 +146,7 @@ def _check_scores(values: ArrayLike, weights: ArrayLike) -> tuple[Floats, Floats
             fix="pass one row of scores per quantity, and one weight per topic",
         )
     if np.isinf(scores).any():
-        raise InputError("scores must be finite, got an infinite one", fix="use NaN for missing scores")
+        raise InputError("scores must be finite, got an infinite score", fix="use NaN for missing scores")
     if np.isinf(topic_weights).any() or (topic_weights < 0).any():
         raise InputError("weights must be finite and not negative", fix="use weights such as query frequencies")
     return scores, topic_weights

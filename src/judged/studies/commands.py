@@ -71,26 +71,34 @@ def check_command(design: str, output: OutputOptions) -> None:
 )
 @click.option("--pilot", metavar="FOLDER", help="Records of a pilot study, to estimate the standard deviations.")
 @click.option(
-    "--outcome", metavar="NAME", help="Outcome of the pilot: minutes, saved, or a questionnaire after each task."
+    "--outcome",
+    metavar="NAME",
+    help="Outcome of the pilot: `minutes`, `saved`, or the name of a questionnaire after each task.",
 )
-@click.option("--trials", type=float, metavar="S", help="Residual standard deviation of single trials.  [default: 1]")
+@click.option(
+    "--trials",
+    type=float,
+    metavar="S",
+    help="Residual standard deviation of single trials.  [default: from the pilot, otherwise 1]",
+)
 @click.option(
     "--people-by-system",
     type=float,
     metavar="S",
-    help="Standard deviation of the interaction of participants and systems.  [default: 0.3]",
+    help="Standard deviation of the interaction of participants and systems.  [default: from the pilot, otherwise 0.3]",
 )
 @click.option(
     "--topics-by-system",
     type=float,
     metavar="S",
-    help="Standard deviation of the interaction of topics and systems.  [default: 0.3]",
+    help="Standard deviation of the interaction of topics and systems.  [default: from the pilot, otherwise 0.3]",
 )
 @click.option(
     "--people",
     type=float,
     metavar="S",
-    help="Standard deviation between participants, if each uses only one variant.  [default: 0]",
+    help="Standard deviation between participants, if each participant uses only one variant.  [default: from the"
+    " pilot, otherwise 0]",
 )
 @shared("alpha", help="Significance level of the test.")
 @shared("power")
@@ -244,7 +252,9 @@ def export_command(store: str, folder: str, personal: bool) -> None:
     "--design", type=click.Path(path_type=Path), metavar="FILE", help="Design of the study, with its questionnaires."
 )
 @click.option(
-    "--outcome", metavar="NAME", help="Primary outcome. All other outcomes are exploratory.  [default: the first]"
+    "--outcome",
+    metavar="NAME",
+    help="Primary outcome. All other outcomes are exploratory.  [default: the first outcome]",
 )
 @click.option("--qrels", metavar="FILE", help="Judgments of documents.  [default: qrels of the design]")
 @shared("measure", help="Offline measure to correlate with the outcomes.")

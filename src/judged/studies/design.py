@@ -215,7 +215,8 @@ class Design:
             raise InputError("the design must have at least two systems or variants", fix=fix, path=self.path)
         if len(self.tasks) < len(self.conditions):
             least = len(self.conditions)
-            problem = f"topics must be at least as many as systems and variants, {least}, got {len(self.tasks)}"
+            noun = "system" if least == len(self.systems) else "combination of system and variant"
+            problem = f"there must be at least {least} topics, one for each {noun}, got {len(self.tasks)}"
             fix = f"use {len(self.conditions)} topics or more" + (
                 ', or write variants = "between"' if len(self.conditions) > len(self.systems) else ""
             )
@@ -292,7 +293,7 @@ def read_design(path: str | Path) -> Design:
     InputError
         If the design or its topics cannot be read, a key is unknown or missing, or a value is invalid (with the line).
     """
-    return parse_design(read_toml(path, "write one with 'judged study init FILE'"), str(path))
+    return parse_design(read_toml(path, "write a design with 'judged study init FILE'"), str(path))
 
 
 def parse_design(text: str, path: str = "") -> Design:

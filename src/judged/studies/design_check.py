@@ -81,7 +81,7 @@ class DesignCheck(Answer):
         systems = f"Systems are balanced if the number of participants{several} is a multiple of {for_systems}"
         return (
             f"Each of {counted(people, 'participant')} does {work}: at most {self.minutes:.0f} minutes{no_limit}.",
-            f"{systems}. Positions of topics are balanced if it is a multiple of {for_topics}.",
+            f"{systems}. Positions of topics are balanced if this number is a multiple of {for_topics}.",
             "The study can run." if self.ready else "The study cannot run yet, because data is missing.",
         )
 
@@ -152,7 +152,10 @@ def _balance_notes(design: Design, balances: dict[str, tuple[Balance, ...]]) -> 
             less, more = planned - planned % step, planned - planned % step + step
             fix = f"use {less} or {more} participants" if less else f"use {more} participants"
             combinations = listed([_DESCRIPTIONS[kind] for kind in sorted(unbalanced)])
-            text = f"with {counted(planned, 'participant')}, some counts are unequal: {combinations}. Fix: {fix}"
+            text = (
+                f"with {counted(planned, 'participant')}, these combinations do not occur equally often:"
+                f" {combinations}. Fix: {fix}"
+            )
             yield Note("uneven-participants", text, group, of="groups")
 
 

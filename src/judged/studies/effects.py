@@ -178,7 +178,8 @@ def _without_estimate(
         reason = f"No trial of {' and '.join(empty)} has a value."
     elif confounders := trials.confounders(*used_codes):
         reason = (
-            f"The systems were used with different {' and '.join(confounders)}, so their effects cannot be separated."
+            f"The systems were used with different {' and '.join(confounders)}, so the effects of systems and of"
+            f" {' and '.join(confounders)} cannot be separated."
         )
     else:
         reason = "The effects of systems cannot be separated from those of participants, topics, and positions."

@@ -384,7 +384,7 @@ def _preferences(step: StudyStep, form: Mapping[str, str]) -> list[dict[str, Any
     systems = {"left": left, "right": right, "neither": ""}
     if form.get("preferred") not in systems:
         problem = "an answer is required: which list is better?"
-        raise InputError(problem, fix="go back, and select a list or neither")
+        raise InputError(problem, fix="go back, and select one of the lists or “Neither”")
     row = {"query_id": topic, "left": left, "right": right, "preferred": systems[form["preferred"]]}
     return [{**row, "reason": form.get("reason", "")[:10_000]}]
 

@@ -276,7 +276,8 @@ class StudyPlan(Answer):
                 ),
             ),
             title=f"Participants for a power of {percent(self.power)}",
-            note=f"Numbers of participants are multiples of {self.step}. A dash: {_MAX_PEOPLE:,} are too few.",
+            note=f"Numbers of participants are multiples of {self.step}. A dash: {_MAX_PEOPLE:,} participants are too"
+            " few.",
         )
         # Fewer people than two per condition, or than one balanced block, are no useful plan.
         multiples = {max(2 * n, self.step, round(self.people * factor)) for factor in _FACTORS}
@@ -296,7 +297,7 @@ class StudyPlan(Answer):
             "Power by participants and topics",
             powers,
             f"With {counted(self.people, 'participant')}, the power is {low} for"
-            f" {counted(topic_counts[0], 'topic')} and {high} for {topic_counts[-1]}.",
+            f" {counted(topic_counts[0], 'topic')} and {high} for {counted(topic_counts[-1], 'topic')}.",
             kind="lines",
             x="people",
             y="power",

@@ -239,7 +239,7 @@ def _http_search(path: str) -> Callable[[str, str], Hits]:
 
 
 def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
-    """Yield a UBI record for each result page and each action, in the layout of docs/logs.md.
+    """Yield a UBI record for each result page and each action, in the layout of docs/log-formats.md.
 
     A participant is a client and a trial a session. The attribute ``ranker`` of a page is the system; topic, variant,
     position, group, and practice are further attributes. A click has the time in the document; the grade of a saved

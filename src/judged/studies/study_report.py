@@ -158,13 +158,19 @@ class StudyReport(Answer):
         return Sentences(self.sentences), self._effects(), *optional, Sentences(self._caveats())
 
     def _preferences(self) -> Table:
-        note = "Share preferred: wins plus half of the ties, averaged over participants. p: sign-flip test."
+        note = (
+            "Share preferred: share of wins plus half of the share of ties, averaged over participants. p: sign-flip"
+            " test."
+        )
         return Table("preferences", columns_of(self.preferences, *_PREFERENCES), "Side-by-side preferences", note=note)
 
     def _strengths(self) -> Table:
         rows = self.strengths
         strength = Column("strength", [row.strength for row in rows], CHANGE, ci=[row.ci for row in rows])
-        note = "Bradley-Terry strengths: a difference of strengths is the log odds that the first system is preferred."
+        note = (
+            "Bradley-Terry strengths: the strength of system A minus the strength of system B is the log odds that A is"
+            " preferred to B."
+        )
         return Table("strengths", (*columns_of(rows, ("system", TEXT)), strength), "Strengths of systems", note=note)
 
     def _components(self) -> Table:
@@ -196,9 +202,9 @@ class StudyReport(Answer):
             *(replace(column, only="data") for column in columns_of(rows, *_EFFECT_DATA)),
         )
         note = (
-            f"Differences are second minus first. The first {percent(self.level)} CI is for other participants and"
-            " topics, the second for other participants with these topics. p is Holm-corrected. Only the primary"
-            " outcome is confirmatory."
+            f"Differences are second system minus first system. The first {percent(self.level)} CI generalizes to other"
+            " participants and topics. The second CI generalizes to other participants with these topics. p is"
+            " Holm-corrected. Only the primary outcome is confirmatory."
         )
         return Table("effects", columns, "Differences between systems", labels=3, note=note)
 
@@ -252,8 +258,8 @@ class StudyReport(Answer):
             ),
             "Learning effects",
             labels=2,
-            note="The model includes participants, topics, and systems. Without a system: all systems. The CI is over"
-            " participants.",
+            note="The model includes participants, topics, and systems. A row without a system is for all systems. The"
+            " CI is over participants.",
             folded=True,
         )
 

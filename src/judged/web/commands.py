@@ -96,10 +96,14 @@ def _print_summary(workspace: Workspace, address: str) -> None:
 
     names = workspace.run_names
     first_names = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    click.echo(f"{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
+    if (store := workspace.labels) is not None:
+        sizes = f"{counted(len(store.topics()), 'topic')}, {counted(len(store), 'label')}"
+        click.echo(f"label store {store.where}: {sizes}")
+    also = "" if store is None else "also open: "
+    click.echo(f"{also}{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
     if names:
         click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")
     if workspace.labels is not None:
-        click.echo("Judges open /judging. From other machines, they add ?as=TOKEN with their judge token.")
+        click.echo("Judges open /judging. On other machines, they open /judging?as=TOKEN with their own judge token.")
     click.echo("Press Ctrl-C to stop.")

@@ -138,7 +138,7 @@ def test_complementary_slices_are_described_once() -> None:
         "a: `group=hard` is significantly worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273"
     )
     assert hard.endswith("p = 0.0001.")
-    assert averages.startswith("Averages with different weights of topics (")
+    assert averages.startswith("Averages with different topic weights (")
     assert [row[-1].split()[-1] for row in result.overview().grid().rows[1:3]] == ["†", "‡"]
 
 
@@ -259,7 +259,7 @@ def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
     groups = {query: {"group": "easy" if i < 20 else "hard"} for i, query in enumerate(qrels)}
     result = evaluate(qrels, ranked, "GMAP").by_slice(slice_topics(groups, "group"))
     text = result.sentences[0]
-    assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 compared with the other 20" in text
+    assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 compared with the other 20 topics" in text
     assert f"CI [{TIMES}0.250, {TIMES}0.250]" in text
 
 
@@ -272,7 +272,7 @@ def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
     text = next(warning for warning in result.warnings if "micro" in warning)
     assert text.startswith("the weights count documents of grade 1 or higher")
-    assert text.endswith("for R(rel=2)@5, the weighted mean is not the micro-average")
+    assert text.endswith("R(rel=2)@5 has another relevance threshold: its weighted mean is not the micro-average")
     assert not any("micro" in warning for warning in scores.by_slice(result.slicing, ci="none").warnings)
 
 

@@ -137,8 +137,8 @@ def test_opposite_findings_are_warned_of() -> None:
     assert result.row("group=law").better == "new"
     assert result.row("group=news").better == "old"
     assert result.warnings[-1] == (
-        "nDCG@10 of old and new: the overall difference hides opposite differences: old is better on group=news, new on"
-        " group=law"
+        "nDCG@10 of old and new: the overall difference hides opposite differences: old is better on group=news,"
+        " and new is better on group=law"
     )
 
 
@@ -148,7 +148,10 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     result = scores_of(runs_with_effects(groups=groups)).compare_slices(slicing_of(groups))
     assert all(row.pair.result.exact for row in result.rows if row.pair)
     assert not result.overall.pairs[0].result.exact
-    test = "paired randomization test, 100000 resamples, seed 0, or exact if there are fewer permutations; "
+    test = (
+        "paired randomization test, 100000 resamples, seed 0,"
+        " or exact on slices with fewer permutations than resamples; "
+    )
     assert result.caption.startswith(test)
     small = scores_of(runs_with_effects(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], min_topics=5))
     assert small.caption.startswith("paired randomization test, exact; ")
@@ -210,7 +213,8 @@ def test_simpsons_paradox() -> None:
     assert means[0] > means[1]
     (warned,) = [text for text in result.warnings if "Simpson" in text]
     assert warned.startswith(
-        "RR of old and new: Simpson's paradox: old has the higher mean over all topics, but new on every slice"
+        "RR of old and new: Simpson's paradox: old has the higher mean over all topics, but new is higher on"
+        " every slice"
     )
 
 
@@ -251,8 +255,8 @@ def test_sentences_of_two_runs() -> None:
         f" {law.result.adjusted:.2g}) and `group=news` (+{news.result.difference:.3f}, 20 topics, p ="
         f" {news.result.adjusted:.2g}), after Holm over 3 comparisons."
     )
-    assert "18% of `group=law`" in result.sentences[1]  # 1 - 0.05^(1/15)
-    assert f"14% of `group=news` ({news.sensitivity.reversing_difference:+.2f})" in result.sentences[1]
+    assert "`group=law` (if they are 18% of the topics" in result.sentences[1]  # 1 - 0.05^(1/15)
+    assert f"mean difference below {news.sensitivity.reversing_difference:+.2f})" in result.sentences[1]
     assert result.sentences[2].startswith("No significant difference in nDCG@10 between new and old on `group=chat`.")
 
 

@@ -371,7 +371,7 @@ def test_bands_stand_by_their_size() -> None:
 
 
 def test_what_could_be_derived_is_pointed_to() -> None:
-    with pytest.raises(InputError, match=r"no attribute 'relevant_band'. Fix: compute it with derive from qrels"):
+    with pytest.raises(InputError, match=r"no attribute 'relevant_band'. Fix: compute it with `derive` from qrels"):
         slice_topics({"q": {"kind": "law"}}, "relevant_band")
     with pytest.raises(InputError, match=r"no attribute 'odd'\. Fix: use one of kind"):
         slice_topics({"q": {"kind": "law"}}, "odd")

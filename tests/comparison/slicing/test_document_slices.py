@@ -146,7 +146,7 @@ def test_scores_by_group_by_hand() -> None:
     assert counts == {ALL: (4, 6, False), "mail": (2, 3, False), "web": (2, 2, False), "unknown": (1, 1, True)}
     assert result.estimate("web", "b").value == 1.0
     assert "the source of 1 of 6 relevant documents (17%) is unknown" in result.warnings
-    assert "fewer than 2 topics, so that means are unreliable: unknown" in result.warnings
+    assert "groups with fewer than 2 topics have unreliable means: unknown" in result.warnings
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")

@@ -130,8 +130,19 @@ def test_holm_allows_for_all_checks() -> None:
     assert decided(single, alpha=0.02)[0].status == "fail"
     corrected = decided(single, pair([-0.1, 0.1] * 6, "RR", margin=0.1), alpha=0.02)[0]
     assert (corrected.status, corrected.adjusted) == ("inconclusive", 2 * 2**-6)
-    assert "the check would fail without correction (p = 0.016), but not after Holm's correction" in corrected.sentence
+    numbers = "96% CI of the difference [-0.5000, -0.5000], p = 0.016"
+    failure = f"the check would fail without correction ({numbers})"
+    assert f"{failure}, but not after Holm's correction for 2 checks (p = 0.031)" in corrected.sentence
     assert decided(single, checks[2], correction="none", alpha=0.02)[0].status == "fail"
+
+
+def test_an_interval_beyond_the_margin_is_shown_with_both_p_values() -> None:
+    others = (pair([-0.1, 0.1] * 6, name, margin=0.1) for name in ("RR", "R@10"))
+    check = decided(pair([-0.3] * 5 + [0.0] * 15, margin=0.001), *others)[0]
+    assert check.status == "inconclusive"
+    assert check.least_loss > check.margin
+    failure = "the check would fail without correction (90% CI of the difference [-0.1286, -0.0273], p = 0.025)"
+    assert f"{failure}, but not after Holm's correction for 3 checks (p = 0.075)" in check.sentence
 
 
 def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> None:
@@ -314,7 +325,10 @@ def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:
     """Where none of n topics lost x, a share of 3/n of all topics may: from x = n margin / 3, that is the margin."""
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
     assert result.unsampled_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
-    assert "unless the sample misses topics with losses of 0.3306 or more (up to 6.1% of all topics)" in result.sentence
+    assert (
+        "unless topics with losses of 0.3306 or more are missing from the sample (up to 6.1% of all topics)"
+        in result.sentence
+    )
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7
     assert math.isnan(result.unsampled_loss)
     assert "but for" not in result.sentence

@@ -83,7 +83,7 @@ def test_the_inconclusive_sentence_says_what_is_open_and_what_would_have_been_se
         f"a loss of up to {check.largest_loss:.4f} cannot be ruled out, and the margin is 0.26; the candidate is worse"
         f" (by at least {check.least_loss:.4f}), but possibly by less than the margin; with 24"
         f" topics, a loss of {noticed:.4f}"
-        " is detected with 80% power, or less if it occurs on few topics." in check.sentence
+        " is detected with 80% power, or with less power if the loss occurs on few topics." in check.sentence
     )
 
 
@@ -126,7 +126,7 @@ def test_slices_need_attributes_of_these_topics() -> None:
     options = {"slices": (ODD,)}
     with pytest.raises(InputError, match=r"attribute kind is in no table.* Fix: pass the texts of the topics"):
         run_gate(ranks(), Check("RR", margin=0.1, slice="odd"), **options)
-    with pytest.raises(InputError, match="in common with the qrels: the first is 'x1', in the qrels 'q00'"):
+    with pytest.raises(InputError, match="the first topic is 'x1', and the first topic of the qrels is 'q00'"):
         run_gate(ranks(), Check("RR", margin=0.1, slice="odd"), **options, attributes={"x1": {"kind": "odd"}})
     with pytest.raises(InputError, match="attribute kind is in no table"):
         run_gate(ranks(), Check("RR", margin=0.1, slice="odd"), **options, attributes={"q01": {"sort": "odd"}})

@@ -60,6 +60,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_exit_codes(run: Callable[..., Ended], candidate: str, more: tuple[str, ...], code: int, status: str) -> None:
     done = run("gate", *FILES, f"{candidate}.run", *more)
     assert (done.code, done.lines[0].partition(":")[0]) == (code, status)
+    assert ("does not block the release, unless --strict" in " ".join(done.out.split())) == (status == "INCONCLUSIVE")
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_configuration_is_named_and_its_error_rates_are_printed(run: Callable[..., Ended]) -> None:
+    done = run("gate", "init", *FILES, "-m", "RR", "-o", "first.toml")
+    assert "First check: With 40 topics, a candidate that loses" in done.out
+    assert "a candidate as good as the baseline passes with probability" in done.out
+    assert "Configuration: gate.toml." in run("gate", *FILES, "mixed.run").lines
+    assert "Configuration:" not in run("gate", *FILES, "mixed.run", "-m", "RR", "--margin", "0.02").out
 
 
 @pytest.mark.usefixtures("folder")

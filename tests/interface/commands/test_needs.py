@@ -35,12 +35,12 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_needs_in_a_file_of_their_own(run: Callable[..., Ended]) -> None:
     done = run(*ARGUMENTS, "--needs", "needs.tsv", "--limit", "1")
     assert done.code == 0
-    assert done.out.startswith("2 needs, worded by 4 queries")
+    assert done.out.startswith("2 information needs, worded by 4 queries")
     row = next(line for line in done.lines if line.startswith("old  "))
     assert row.split()[1] == "0.625"  # (0.75 + 0.5) / 2
     assert "over 2 needs" in " ".join(done.out.split())
     assert done.lines[-1].split()[:4] == ["8", "8-2", "8-1", "2"]
-    assert "warning: the judgments are of needs" in done.err
+    assert "warning: the judgments are for information needs" in done.err
 
 
 def test_needs_in_a_column_of_the_queries(run: Callable[..., Ended]) -> None:

@@ -33,12 +33,12 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_and_a_sentence(run: Callable[..., Ended]) -> None:
     done = run("power", "qrels.txt", "a.run", "b.run", "-m", "RR", "--difference", "0.05")
     needed, detectable = topics_needed_t(0.05, SD), f"{minimum_detectable(SD, 3):.3f}"
-    said = f"RR: With these 3 topics you can detect {detectable} (80% power, alpha 0.05)."
+    said = f"RR: With these 3 topics you can detect a difference of {detectable} (80% power, alpha 0.05)."
     assert [*done.lines[:3], " ".join(done.lines[3:])] == [
         "measure  topics  SD of differences  detectable  topics for 0.05",
         f"RR            3              0.289       {detectable}              {needed}",
         "",
-        f"{said} To detect 0.05, you need {needed} topics.",
+        f"{said} To detect a difference of 0.05, you need {needed} topics.",
     ]
 
 
@@ -71,7 +71,8 @@ def test_forms(run: Callable[..., Ended]) -> None:
 def test_without_files(run: Callable[..., Ended]) -> None:
     done = run("power", "--sd", "0.1", "--n", "43", "--difference", "0.02")
     assert " ".join(done.lines[-2:]).strip() == (
-        "With 43 topics you can detect 0.044 (80% power, alpha 0.05). To detect 0.02, you need 199 topics."
+        "With 43 topics you can detect a difference of 0.044 (80% power, alpha 0.05)."
+        " To detect a difference of 0.02, you need 199 topics."
     )
     assert json.loads(run("power", "--sd", "0.1", "--n", "43", "--format", "json").out)["plans"][0]["sd"] == 0.1
 

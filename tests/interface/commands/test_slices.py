@@ -206,7 +206,7 @@ def test_wrong_input(run: Callable[..., Ended], options: tuple[str, ...], proble
 @pytest.mark.usefixtures("folder")
 def test_sums_are_not_compared_and_it_says_so(run: Callable[..., Ended]) -> None:
     alone = run(*CALL[:-1], "NumRelRet", "--by", "kind", "--compare")
-    problem = "no measure is a mean over topics: NumRelRet is a sum over the topics. Fix: add one"
+    problem = "no measure is a mean over topics: NumRelRet is a sum over the topics. Fix: add a measure"
     assert (alone.code, problem in alone.err) == (2, True)
     beside = run(*CALL, "-m", "NumRelRet", "--by", "kind", "--compare")
     assert beside.code == 0

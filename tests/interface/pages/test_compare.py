@@ -254,7 +254,7 @@ def test_no_difference_at_all() -> None:
     workspace = open_workspace(QRELS, {"one": OLD, "again": OLD})
     data = fetch(workspace, measure="RR")
     assert data["sentences"][0] == "again and one have the same RR on all 5 topics."
-    assert data["sentences"][1] == "The two systems do not differ, regardless of which topic is removed."
+    assert data["sentences"][1] == "The mean difference is 0, regardless of which topic is removed."
     assert data["deciding"] == []
     page = client(workspace).get("/compare?measure=RR").text
     assert "data-spec" not in page

@@ -282,7 +282,7 @@ def test_runs_without_a_score_are_last_in_both_directions() -> None:
 def test_over_a_slice_by_hand(small: TestClient) -> None:
     data = fetch(small, measures="RR", where="kind == 'news'", baseline="bad")
     assert (data["n"], data["all_topics"]) == (5, 8)
-    assert data["sentences"][1] == "Means are over 5 of 8 topics, with the condition kind == 'news'."
+    assert data["sentences"][1] == "Means are over the 5 of 8 topics that satisfy the condition kind == 'news'."
     assert column(data, "RR")["part"] == 3 / 5
     assert {row["n"] for row in data["results"]} == {5}
     assert column(data, "missing")["part"] == 2
@@ -290,7 +290,7 @@ def test_over_a_slice_by_hand(small: TestClient) -> None:
     law = fetch(small, measures="RR", where="kind == 'law'")
     assert (column(law, "RR")["part"], column(law, "missing")["part"]) == (1.0, 0)
     single_topic = fetch(small, measures="RR", where="words == 0", baseline="bad")
-    assert single_topic["sentences"][1] == "Means are over 1 of 8 topics, with the condition words == 0."
+    assert single_topic["sentences"][1] == "Means are over the 1 of 8 topics that satisfy the condition words == 0."
     assert against(single_topic, "good", "RR")["adjusted"] is None  # one topic has no test
 
 

@@ -120,7 +120,7 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.keyboard.press("Enter")
     page.wait_for_url("**where=**")
     assert (
-        "Means are over 18 of 48 topics, with the condition query_class == 'how-to'."
+        "Means are over the 18 of 48 topics that satisfy the condition query_class == 'how-to'."
         in page.locator("p.methods-note").first.inner_text()
     )
     assert "n = 18 topics" in page.locator("p.methods-note").first.inner_text()
@@ -141,7 +141,7 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.keyboard.press("Enter")
     page.wait_for_selector(".board")
     assert (
-        f"{int(sample.mask('words > 7').sum())} of 48 topics, with the condition words > 7."
+        f"{int(sample.mask('words > 7').sum())} of 48 topics that satisfy the condition words > 7."
         in page.locator("p.methods-note").first.inner_text()
     )
     assert view.faults == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]

@@ -544,7 +544,7 @@ def test_long_explanations_merge_ranks_without_effect() -> None:
     http = client(open_workspace(qrels, {"A": run}))
     assert len(get(http, "/api/v1/topic", topic="q", measure="AP")["explanations"][0]["sheets"][0]["rows"]) == 153
     page_text = http.get("/topic?topic=q&measure=AP").text
-    assert '><bdi>2-4</bdi></th><td class="label"><bdi>(3 without a judgment)</bdi></td>' in page_text
+    assert '><bdi>2-4</bdi></th><td class="label"><bdi>(3 unjudged documents)</bdi></td>' in page_text
 
 
 # Documents and hostile texts

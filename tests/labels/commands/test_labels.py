@@ -26,6 +26,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_new_judge_with_a_similar_name_is_a_warning(run: Callable[..., Ended]) -> None:
+    """Names that differ only in digits are those of different judges."""
+    run("labels", "new", "l.db", "--topics", "topics.csv")
+    assert run("labels", "judges", "l.db", "ann", "judge1", "judge2").err == ""
+    imported = run("labels", "import", "l.db", "gold.txt", "--judge", "anm")
+    assert "anm is a new judge. If you meant the existing judge ann" in imported.err
+    assert run("labels", "import", "l.db", "gold.txt", "--judge", "ann").err == ""
+    assert "judge ann," in run("labels", "tasks", "l.db", "pool.csv", "--judges", "Ann").err
+    assert run("labels", "judges", "l.db", "zoe", "judge3").err == ""
+
+
 def test_from_topics_to_qrels(folder: Path, run: Callable[..., Ended]) -> None:
     created = run("labels", "new", "l.db", "--scale", "0-3", "--topics", "topics.csv", "--documents", "docs.jsonl")
     assert created.code == 0

@@ -74,10 +74,10 @@ def test_judging_with_the_keyboard(serve: Callable[..., str], tab: Callable[...,
     assert (last[skipped]["valid"], last[skipped]["grade"]) == (True, None)
     assert (last[later]["valid"], last[later]["grade"]) == (False, None)
     assert (last[noted]["note"], last[noted]["grade"]) == ("s2: in a note keys are letters", 3.0)
-    page.get_by_label("Grade with single keys").uncheck()
+    page.get_by_label("Grade with keyboard shortcuts").uncheck()
     page.keyboard.press("2")
     expect(page.locator("#done")).to_have_text("42")
-    page.get_by_label("Grade with single keys").check()
+    page.get_by_label("Grade with keyboard shortcuts").check()
     docs = press(page, "1" * 18)
     assert docs[-1] == later
     expect(page.locator("h1")).to_have_text("All tasks are done")

@@ -26,7 +26,7 @@ def test_the_table_and_the_sentences() -> None:
     assert (rows[0]["metric"], rows[0]["start"], rows[0]["value"]) == ("PageCTR", FIRST, 404 / 1000)
     assert [i for i, note in enumerate(notes) if "the control limits" in note] == [9, *range(22, 29)]
     assert notes[9] == "below the control limits"
-    assert notes[22].endswith("level 39.1% to 30.0%")
+    assert notes[22].endswith("level changes from 39.1% to 30.0%")
     assert (notes[29], rows[29]["center_ci"]) == ("incomplete", None)
     assert [row["kind"] for row in rows] == ["in control"] * 9 + ["signal"] + ["in control"] * 12 + ["signal"] * 7 + [
         "incomplete"
@@ -34,7 +34,7 @@ def test_the_table_and_the_sentences() -> None:
     sentences = series().sentences
     assert sentences[0].startswith("The center line of PageCTR is 40.0%, the mean of 9 days. The days vary ")
     assert sentences[1] == "Signals on: 2024-10-13, 2024-10-26, 2024-10-27, 2024-10-28, 2024-10-29 and 3 more."
-    assert sentences[2].startswith("Change at 2024-10-26: 39.1% to 30.0%, p = 0.0")
+    assert sentences[2].startswith("Change of the level at 2024-10-26: from 39.1% to 30.0%, p = 0.0")
     lines = series().text().splitlines()
     assert f"{FIRST}  40.4% [39.4%, 41.4%]" in next(line for line in lines if line.startswith(FIRST))
 

@@ -138,7 +138,7 @@ def test_propensities_of_the_same_log_widen_intervals():
 
 def test_counting_satisfied_clicks_and_purchases():
     pages = [{"query": "q", "shown": ["a", "b"], "clicks": [("a", 40.0), ("b", 5.0)], "user": 1}]
-    log = log_of(pages, has=HAS)
+    log = log_of(pages, has=HAS | {"dwell"})
     assert coec(log, counting="satisfied").clicks.tolist() == [1, 0]
     assert coec(log, counting="satisfied", dwell=5).clicks.tolist() == [1, 1]
     assert coec(log, counting="purchases").clicks.tolist() == [0, 0]

@@ -351,7 +351,7 @@ def test_the_official_sample_with_its_seven_defects() -> None:
     # 41 of the 287 clicks have no impression, nor have the 11 of item_click; 12 more are not in the list of their page
     assert counts["click-without-impression"] == (41 + 11 + 12, 287 + 11)
     (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
-    assert "(84 query_ids have several rows, up to 6" in repeated.problem
+    assert "(84 query_ids have several rows, at most 6 each" in repeated.problem
     pages = log.serp.where("zero_results IS NOT NULL").to_arrow().num_rows
     empty = log.serp.where("zero_results").to_arrow().num_rows
     assert (empty, pages) == (6, 84)  # 7.1 %, and not the 70.3 % of all 273 rows with a list
@@ -371,12 +371,22 @@ def test_error_if_no_metric_is_supported(
     assert done.err.startswith("error: asked.ndjson: no metric can be computed: the log ")
 
 
+def test_a_draft_names_the_extra_that_the_next_command_needs(
+    run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("shop.csv").write_text("sid,ts,search_term,urls\n7,2026-01-05T10:00:00Z,red shoes,d7|d9\n")
+    assert "pip install" not in run("logs", "draft", "shop.csv", "-o", "shop.toml").err
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    done = run("logs", "draft", "shop.csv", "-o", "shop.toml")
+    assert "Next: pip install 'judged[logs]' (DuckDB is not installed), then judged logs check shop.csv" in done.err
+
+
 def test_the_error_about_an_unknown_layout_quotes_the_file(run: Callable[..., Ended]) -> None:
     Path("LICENSE.txt").write_text("\n\n    The license\n")
     done = run("logs", "check", "LICENSE.txt")
     assert done.code == 2
     assert "LICENSE.txt: a file that begins with 'The license' has no known log layout" in done.err
-    assert "Fix: use --layout NAME; for your own layout, judged logs draft FILE" in done.err
+    assert "Fix: use --layout NAME; for your own layout, run 'judged logs draft FILE" in done.err
     assert len(done.err) < 250
 
 

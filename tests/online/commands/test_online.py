@@ -206,7 +206,7 @@ def test_all_commands_have_the_same_reading_options(run: Callable[..., Ended]) -
         help_text = run("online", command, "--help").out
         for name in READING_OPTIONS.keys() - ({"tables"} if command == "offline" else set()):  # the option for Spark
             assert f"--{name.replace('_', '-')}" in help_text
-        assert "or clickmodels (never detected)" in " ".join(help_text.split())
+        assert "detected from the first bytes, except clickmodels" in " ".join(help_text.split())
 
 
 def test_no_ctr_by_rank(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_rules_that_exclude_queries() -> None:
     assert ("late",) not in rows(log.shown, "object_id")
     (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
     assert repeated.places == ("log.ndjson:11", "log.ndjson:13")
-    assert "3 query_ids have several rows, up to 3" in repeated.problem
+    assert "3 query_ids have several rows, at most 3 each" in repeated.problem
     (facets,) = [finding for finding in log.findings if finding.rule == "facet-request"]
     assert "1 with size 0, 1 with an empty list and a query_id that has results" in facets.problem
 
@@ -41,6 +41,15 @@ def test_a_repeated_page_has_the_time_of_its_first_request_with_results() -> Non
     assert rows(log.serp, "time_ms") == [(NOW + 2000,)]
     empty = prepared_log([query("1", 3, []), query("1", 2, [])])
     assert rows(empty.serp, "time_ms", "zero_results") == [(NOW + 2000, True)]
+
+
+def test_pages_with_a_row_per_click_are_reported() -> None:
+    """Only the second row repeats a page: the others have another time, list, user, query, or no user."""
+    log = prepared_log([
+        query("1"), query("2"), query("3", 1), query("4", hits=["z"]), query("5", user_id="v"), query("6", query="x"),
+        query("7", user_id=None, session_id=None), query("8", user_id=None, session_id=None),
+    ])  # fmt: skip
+    assert findings_by_rule(log)["query", "repeated-page"] == (1, 8, "kept")
 
 
 def test_rules_of_events() -> None:

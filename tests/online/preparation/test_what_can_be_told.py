@@ -49,6 +49,19 @@ def test_a_log_of_clicked_results_does_not_contain_shown_results() -> None:
     }
 
 
+def test_dwell_times_require_clicks_with_their_own_time() -> None:
+    """Two pages, a minute apart; if all clicks have the time of their page, only a logged dwell time counts."""
+    pages = [query("1"), query("2", 60)]
+
+    def log_of(seconds: int, **columns: float) -> Any:
+        clicks = [event("1", "click", seconds, "a", **columns), event("2", "click", 60, "a")]
+        return prepared_log(pages, clicks)
+
+    assert "all clicks have the time of their page" in lacking(log_of(0), "SatisfiedClicks")
+    assert not lacking(log_of(5), "SatisfiedClicks")
+    assert not lacking(log_of(0, dwell_ms=9000), "SatisfiedClicks")
+
+
 def test_rank_metrics_require_a_click_with_a_rank() -> None:
     without_rank = prepared_log([query("1", hits=None)], [event("1", "click", 1, "a")])
     for name in ("FirstClickRR", "TopmostClickRR", "MeanRR", "DeepestClickRank", "PageCTR@3"):

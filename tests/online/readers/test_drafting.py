@@ -71,6 +71,20 @@ def test_a_column_with_the_clicked_result(tmp_path, name, separator):
     assert "no column has clicks" not in text
 
 
+@pytest.mark.parametrize("key", ["search_id", "user"])
+def test_a_row_per_click_is_no_page_of_its_own(tmp_path, key):
+    """The first page has two rows, with a click each; the second one has no click."""
+    lines = [f"{key},time,query,shown,clicked"]
+    lines += [f"{page},176760720{page},red,d1|d2|d3,{doc}" for page, doc in ((1, "d1"), (1, "d3"), (2, ""))]
+    _, text, log = drafted(tmp_path, write_log(tmp_path, "log.csv", "\n".join(lines) + "\n"))
+    assert "CHECK: several rows have the same page" in text
+    assert select(rows(log.queries), "row", "hit_ids") == [(row, ["d1", "d2", "d3"]) for row in (2, 4)]
+    (first, second) = rows(log.events)
+    assert [first["object_id"], second["object_id"]] == ["d1", "d3"]
+    assert first["query_id"] == second["query_id"] == rows(log.queries)[0]["query_id"]
+    assert log.logs_unclicked_pages
+
+
 @pytest.mark.parametrize("queries", [["red shoes, size 43", "socks, size 39"], ["type 2 diabetes", "covid 19"]])
 def test_texts_with_numbers_are_no_lists(tmp_path, queries):
     records = [{"q": query, "results": ["d1", "d2"], "clicks": ["d1"]} for query in queries]

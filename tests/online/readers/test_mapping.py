@@ -423,6 +423,27 @@ def test_without_times_events_follow_their_page_in_order(tmp_path):
     assert not log.has_time
 
 
+def test_events_without_a_time_have_that_of_their_page(tmp_path):
+    """The page of the third click is unknown, and so is its time."""
+    mapping = """
+    [queries]
+    where = { kind = "page" }
+    [queries.columns]
+    query_id = "id"
+    time = "t"
+    [events]
+    where = { kind = "click" }
+    [events.columns]
+    query_id = "id"
+    action = { value = "click" }
+    """
+    pages = [{"kind": "page", "id": name, "t": f"2024-05-01T10:00:0{i}Z"} for i, name in enumerate("ab")]
+    log = read_mapped(tmp_path, mapping, {"a.jsonl": [*pages, *({"kind": "click", "id": name} for name in "bax")]})
+    assert [(row["query_id"], row.get("time_ms")) for row in rows(log.events)] == [
+        ("b", 1714557601000), ("a", 1714557600000), ("x", None),
+    ]  # fmt: skip
+
+
 def test_names_and_texts_cannot_break_out_of_the_sql(tmp_path):
     text = (
         '[queries]\nwhere = { "k\'); DROP TABLE x; --" = "v\'; --" }\n[queries.columns]\nquery_id = "i\'d"\n'

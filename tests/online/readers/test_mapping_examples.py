@@ -12,7 +12,7 @@ from shared_data import SHARED, needs_shared
 
 
 def test_the_example_of_the_documentation(tmp_path):
-    text = (Path(__file__).parents[3] / "docs/logs.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs/log-formats.md").read_text(encoding="utf-8")
     _, example = text.split("### A full example")
     table, toml = (part.split("```")[0] for part in (example.split("```text\n")[1], example.split("```toml\n")[1]))
     log = read_mapped(tmp_path, toml, {"shop.csv": table})

@@ -47,7 +47,7 @@ GOOD = '[queries.columns]\nquery_id = "id"\n'
         ("[file]\nseparator = '||'\n" + GOOD, "write one character"),
         ("[file]\ncolumns = ['a', 'a']\n" + GOOD, "duplicate name"),
         (GOOD + "[queries.attributes]\nquery = 'a'", "has the same name as a column"),
-        (GOOD + "[queries.attributes]\nA = 'a'\na = 'b'", "differ only in case"),
+        (GOOD + "[queries.attributes]\nA = 'a'\na = 'b'", "differ only in upper and lower case"),
         (
             GOOD + "[queries.attributes]\n" + "\n".join(f"a{n} = 'id'" for n in range(51)),
             "at most 50 attributes, got 51",

@@ -51,7 +51,7 @@ def test_of_many_values_the_largest_are_kept():
     assert [slice_name for slice_name, page in zip(slices, pages, strict=False) if page["shop"] in {"v04", "v05"}] == [
         "other"
     ] * 2
-    assert note == "shop has 31 values: the 29 most frequent have a slice each, and the rest is other"
+    assert note == "shop has 31 values: the 29 most frequent have a slice each, and the slice other has the rest"
     fewer = [page for page in pages if page["shop"] != "v04"]
     assert len(sliced(logs([*fewer, {}], attributes={"shop": pa.string()}), "shop")[1]) == 31  # 30, and unknown
 
@@ -101,7 +101,7 @@ def test_pages_with_the_same_number_stay_together():
     slices, values, note = sliced(log, "price/4")
     assert slices == ["<1"] * 8 + [">=1"] * 2
     assert values == ("<1", ">=1")
-    assert note == "many pages have the same price: 2 groups instead of 4"
+    assert note == "many pages have the same value of price, so there are 2 groups instead of 4"
     constant = logs([{"price": 3}, {"price": 3}, {}], attributes={"price": pa.int64()})
     assert sliced(constant, "price/2")[0] == ["all", "all", "unknown"]
     assert sliced(log, "price/10")[1] == ("<1", "1 to <2", ">=2")

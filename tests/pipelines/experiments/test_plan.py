@@ -33,7 +33,7 @@ def test_full_design_without_invalid_and_forbidden_combinations(tmp_path: Path) 
         (omitted.levels["stemmer"], omitted.levels["title_weight"], omitted.reason) for omitted in plan.left_out
     ] == [
         ("none", 2, "forbidden: tokens=trigrams title_weight=2"),
-        ("english", 1, "sqlite: trigrams have no stem"),
+        ("english", 1, "sqlite: trigrams cannot be stemmed"),
         ("english", 2, "forbidden: tokens=trigrams title_weight=2"),
     ]
     assert len(plan.configurations) + len(plan.left_out) == 8

@@ -426,7 +426,7 @@ def test_a_folder_with_results_of_other_files_is_rejected(tmp_path: Path) -> Non
     run(small_plan.write(tmp_path / "a"), tmp_path / "out")
     plan_text = (tmp_path / "out" / "plan.json").read_text()
     with pytest.raises(
-        InputError, match=r"out: .* results of a plan in .* with different documents, queries and qrels"
+        InputError, match=r"out: .* results of another plan, in .*, with different documents, queries and qrels"
     ):
         run(small_plan.write(tmp_path / "b") | {"depth": 50}, tmp_path / "out")
     assert (tmp_path / "out" / "plan.json").read_text() == plan_text

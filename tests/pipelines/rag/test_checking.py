@@ -84,4 +84,4 @@ def test_query_facts_are_rewritten_and_entity() -> None:
 def test_each_missing_table_has_its_own_line() -> None:
     """Only equal findings of several files are combined into one line."""
     text = str(check_responses({"answers": [{"query_id": "q", "text": "x"}]}))
-    assert all(f"the table {name} is missing" in text for name in ("context", "citations", "nuggets", "support"))
+    assert all(f"the table `{name}` is missing" in text for name in ("context", "citations", "nuggets", "support"))

@@ -122,10 +122,10 @@ def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
     ("record", "message"),
     [
         ({"question": "q", "contexts": [], "answer": "a"}, "unknown format of responses, with the fields"),
-        ({**TREC, "answer": [{"text": "a", "citations": [2]}]}, "cites index 2 of 2 references"),
+        ({**TREC, "answer": [{"text": "a", "citations": [2]}]}, "cites the reference with index 2, but there are 2"),
         ({**TREC, "answer": [{"text": "a", "citations": [True]}]}, "index or an id, got True"),
         ({**TREC, "answer": "Cats sleep."}, "must be a list"),
-        ({**NUGGETS, "docid": "d1"}, "assignments to documents"),
+        ({**NUGGETS, "docid": "d1"}, "assignments of nuggets to documents"),
         ({**ASSIGNMENTS, "nuggets": [{"text": "a", "assignment": "supported"}]}, "unknown assignment 'supported'"),
         ({**SUPPORT, "sentences": [{"sentenceID": 0, "text": "a", "citations": [{"reference": "d", "support": "3"}]}]},
          "unknown support '3'"),

@@ -33,7 +33,7 @@ def test_a_document_cited_twice_has_its_first_rank() -> None:
     ("tables", "message"),
     [
         ({}, "answers is empty"),
-        ({"answers": [ANSWER, ANSWER]}, "two rows"),
+        ({"answers": [ANSWER, ANSWER]}, "several rows"),
         ({"answers": [{"text": "x"}]}, "no query_id"),
         ({"anwsers": [ANSWER]}, "no table 'anwsers'"),
         ({"answers": [ANSWER], "nuggets": [{"query_id": "q", "nugget_id": "1", "importance": "high"}]}, "'high'"),

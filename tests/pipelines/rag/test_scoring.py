@@ -347,7 +347,8 @@ def test_the_pieces_add_up_to_the_score() -> None:
 
 def test_explain_raises_for_ambiguous_systems_and_unknown_topics() -> None:
     with pytest.raises(
-        InputError, match=r"`run` is required for several systems\. Fix: select one of old, new: old=RESPONSES"
+        InputError,
+        match=r"`run` is required if there are several systems\. Fix: select one of old, new; for example, old=",
     ):
         explain(sample_tables(), "NuggetRecall", topic="q00")
     with pytest.raises(InputError, match="unknown topic 'zz'"):
@@ -362,5 +363,5 @@ def test_combined_responses_must_be_consistent() -> None:
     assert Responses.of([responses, responses.with_run_name("other")]).run_names == ("run", "other")
     contradicting = tables(assignments=assigned("support"))
     contradicting["nuggets"][0]["importance"] = "okay"
-    with pytest.raises(InputError, match="nuggets: there are two rows"):
+    with pytest.raises(InputError, match="nuggets: there are several rows"):
         Responses.of([responses, Responses.of(contradicting).with_run_name("other")])

@@ -180,8 +180,29 @@ def test_stages_come_from_traces_and_untraced_queries_are_unjudged() -> None:
     assert counts(waterfall(BY_HAND, QRELS, runs=runs), "document")[0] == ("retrieved", 6, 1, 0, 0)
 
 
+def test_steps_with_the_largest_number_of_lost_items_are_named() -> None:
+    """Of 4 documents, the context has 2 and 1 is cited: 2 of 3 are lost at the first step. With b cited, 1 and 1."""
+    tables: dict[str, Any] = {
+        "answers": [{"query_id": "q", "text": "x"}],
+        "context": [{"query_id": "q", "doc_id": doc} for doc in "ab"],
+        "citations": [{"query_id": "q", "sentence": 1, "doc_id": "a"}],
+    }
+    texts = [waterfall(tables, {"q": dict.fromkeys(docs, 1)}).sentences for docs in ("abcd", "abc", "a")]
+    assert "“in the context” loses the most relevant documents: 2 of the 3 lost" in texts[0][1]
+    assert "“in the context” and “cited” each lose the most relevant documents: 1 of the 2 lost" in texts[1][1]
+    assert texts[2] == ("No step loses relevant documents.",)
+
+
+def test_a_terminal_shows_the_first_lost_items() -> None:
+    tables = {"answers": [{"query_id": "q", "text": "x"}], "context": [{"query_id": "q", "doc_id": "a"}]}
+    result = waterfall(tables, {"q": {f"d{i}": 1 for i in range(31)}})
+    assert len(result.to_dict()["lost"]) == len(result.lost) == 32
+    shown, *_ = result.text(unfold=["lost"]).split("== Lost items ==")[1].split("\n\n12 more rows; use --format json")
+    assert [f"d{i}" in shown.split() for i in (18, 19)] == [True, False]  # the answer, then 19 documents
+
+
 def test_inputs_without_a_step_raise() -> None:
-    with pytest.raises(InputError, match="no step"):
+    with pytest.raises(InputError, match=r"no step.*--qrels FILE --run NAME=RUN"):
         waterfall({"answers": [{"query_id": "q", "text": "x"}]})
     with pytest.raises(InputError, match="cannot be combined"):
         waterfall(BY_HAND, QRELS, runs={}, traces=Traces(()))

@@ -162,11 +162,15 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
         ("ubu", "undecided", "Only m1 has a conclusive result: the candidate is better."),
         ("wuu", "undecided", "Only m0 has a conclusive result: the candidate is worse."),
         ("wuw", "good", "All conclusive results agree: the candidate is worse (m0 and m2)."),
-        ("ubw", "inspect", "The candidate is better by m1, worse by m2. Of these, m1 measures users most directly."),
+        (
+            "ubw",
+            "inspect",
+            "The candidate is better by m1, worse by m2. Of these methods, m1 measures users most directly.",
+        ),
         (
             "wbb",
             "inspect",
-            "The candidate is better by m1 and m2, worse by m0. Of these, m0 measures users most directly.",
+            "The candidate is better by m1 and m2, worse by m0. Of these methods, m0 measures users most directly.",
         ),
     ],
 )
@@ -288,7 +292,8 @@ def test_wrong_results_in_review(tmp_path: Path, old: tuple[int, int], new: tupl
     question = answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
     assert question.state == state
     assert question.finding.startswith(
-        f"Wrong results of the candidate: {new[0]} of {new[1]}; of the baseline: {old[0]} of {old[1]}."
+        f"Wrong results among the reviewed results: {new[0]} of {new[1]} for the candidate, and {old[0]} of"
+        f" {old[1]} for the baseline."
     )
     assert question.finding.endswith("5 reviewed results, at least 6 are required.") == (state == "not tested")
     table = question.blocks[0].records()  # type: ignore[attr-defined]
@@ -357,10 +362,10 @@ def change(*states: str) -> Change:
         (("good", "undecided", "no data", "bad", "bad"), "ship",
          "new may ship: no decisive result is unfavorable. 1 of 5 questions have no data."),
         (("no data", "no data", "no data", "bad", "not tested"), "undecided",
-         ("Undecided: neither the gate, the A/B test, nor the watch is decisive. 3 of 5 questions"
+         ("Undecided: neither the gate, the A/B test, nor 'judged watch' is decisive. 3 of 5 questions"
           " have no data. 1 question could not be tested.")),
         (("undecided", "undecided", "undecided", "good", "good"), "undecided",
-         "Undecided: neither the gate, the A/B test, nor the watch is decisive."),
+         "Undecided: neither the gate, the A/B test, nor 'judged watch' is decisive."),
     ],
 )  # fmt: skip
 def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str, finding: str) -> None:

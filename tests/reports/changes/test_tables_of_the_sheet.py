@@ -103,8 +103,8 @@ def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert question.state == "not tested"
     assert question.finding == (
-        "Wrong results of the candidate: 0 of 2; of the baseline: 3 of 6. Not enough data: 2 reviewed results, at least"
-        " 6 are required."
+        "Wrong results among the reviewed results: 0 of 2 for the candidate, and 3 of 6 for the baseline. Not"
+        " enough data: 2 reviewed results, at least 6 are required."
     )
     for rows in ("old,0,0\nnew,1,3", "old,1,3\nnew,0,0", "old,4,3\nnew,1,3", "old,1,3\nnew,4,3", "old,1,3"):
         (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
@@ -219,8 +219,8 @@ def test_what_users_did_is_asked_in_order() -> None:
     questions = list(sheet._answer_online(compared, run_names, test, None, lists, log, watch))
     assert [row.state for row in questions] == ["good", "bad", "inspect", "no data"]
     assert questions[2].finding == (
-        "The candidate is better by A/B test and offline, worse by interleaving. Of these, A/B test measures users most"
-        " directly."
+        "The candidate is better by A/B test and offline, worse by interleaving. Of these methods, A/B test"
+        " measures users most directly."
     )
     for odd in ({"baseline": "new"}, {"other": "old"}):
         with pytest.raises(InputError, match="interleaving must have the baseline"):

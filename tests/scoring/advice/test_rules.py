@@ -108,18 +108,18 @@ CASES: dict[str, Case] = {
     ),
     "rag-all-evidence": Case("rag", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (MANY_RELEVANT,), None, ("R@10",)),
     "graded-page": Case("graded", (FOUR_GRADES,), "Grades above 0: 1, 2, 3.", (FEW_RELEVANT,), None, ("nDCG@10",)),
-    "graded-one-grade": Case("graded", (FEW_RELEVANT,), "all relevant documents have one grade", (FOUR_GRADES,)),
+    "graded-one-grade": Case("graded", (FEW_RELEVANT,), "all relevant documents have the same grade", (FOUR_GRADES,)),
     "many-average-precision": Case(
         "many-relevant",
         (MANY_RELEVANT,),
-        "median 16, from 12 to 20; judged: always 60.",
+        "median 16, from 12 to 20; judged documents per topic: always 60.",
         (FEW_RELEVANT,),
         None,
         ("AP",),
     ),
     "many-page": Case("many-relevant", (FEW_RELEVANT,), "Precision cannot", (FEW_RELEVANT,), "coverage"),
     "precision-with-recall": Case(
-        "many-relevant", (MANY_RELEVANT,), "would reach a mean of 1.00 and 1.00", (FEW_RELEVANT,)
+        "many-relevant", (MANY_RELEVANT,), "would reach a mean P@10 of 1.00 and a mean R@100 of 1.00", (FEW_RELEVANT,)
     ),
     "page-with-recall": Case(
         "graded",
@@ -147,7 +147,7 @@ CASES: dict[str, Case] = {
     "diversity-page": Case(
         "diversity",
         (SUBTOPICS,),
-        "Different iterations in the qrels: 2; judged under several iterations: 1 pair",
+        "Different values in the iteration column of the qrels: 2; judged under several iterations: 1 pair",
         (FEW_RELEVANT,),
     ),
     "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW_RELEVANT,)),
@@ -160,7 +160,7 @@ CASES: dict[str, Case] = {
     ),
     "recommendation-one": Case("recommendation", (ONE_RELEVANT,), "2 of 2 users have exactly one", (FEW_RELEVANT,)),
     "assessors-separate": Case(
-        "assessors", (ASSESSORS,), "2 assessors; judged by several assessors: 1 pair", (FEW_RELEVANT,)
+        "assessors", (ASSESSORS,), "Assessors: 2; judged by several assessors: 1 pair", (FEW_RELEVANT,)
     ),
     "assessors-not-identified": Case("assessors", (FEW_RELEVANT,), "do not identify assessors", (ASSESSORS,)),
     "preferences": Case(
@@ -182,13 +182,13 @@ CASES: dict[str, Case] = {
     "holes-as-range": Case(
         "graded",
         (FEW_RELEVANT, ranking(10)),
-        "40% of the first 10 documents of run are judged",
+        "Lowest share of judged documents in the first 10: 40% (run run)",
         (FEW_RELEVANT, ranking(4)),
     ),
     "holes-left-out": Case(
         "graded",
         (FOUR_GRADES, ranking(10)),
-        "40% of the first 10",
+        "in the first 10: 40% (run run)",
         (FOUR_GRADES, ranking(4)),
         None,
         ("nDCG(judged_only=true)@10", "Bpref(rel=2)"),
@@ -215,7 +215,7 @@ CASES: dict[str, Case] = {
     "whole-lists-uneven": Case(
         "graded",
         (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
-        "a always 4; b always 8.",
+        "run a: always 4; run b: always 8.",
         (FEW_RELEVANT, ranking(8)),
     ),
     "condensed-without-negatives": Case("single-answer", (ONE_RELEVANT,), "In 2 of 2 topics", (ONE_RELEVANT_OF_TWO,)),
@@ -237,7 +237,7 @@ CASES: dict[str, Case] = {
     "gain": Case(
         "graded",
         (FOUR_GRADES,),
-        "3 times the gain of the lowest with linear gain, and 7 times with exp2",
+        "3 times the gain of the lowest grade. With exp2 gain, it has 7 times this gain",
         (THREE_GRADES,),
     ),
     "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (THREE_GRADES,)),
@@ -287,7 +287,10 @@ CASES: dict[str, Case] = {
     ),
     "negative-grades": Case("graded", (topics([1, -2]),), "Judgments with a negative grade: 1 pair.", (FEW_RELEVANT,)),
     "several-labels": Case(
-        "graded", (SUBTOPICS,), "judgments: 1. The 2 different iterations look like subtopics", (FEW_RELEVANT,)
+        "graded",
+        (SUBTOPICS,),
+        "judgments: 1. The 2 different values in the iteration column look like subtopics",
+        (FEW_RELEVANT,),
     ),
     "few-topics": Case("graded", (FEW_RELEVANT,), "only 2 topics", (topics(*[[1]] * 25),)),
     "mean-hides": Case("graded", (FEW_RELEVANT,), "2 topics, relevant documents per topic: median 2.5", (topics([1]),)),

@@ -139,8 +139,8 @@ def test_lines_that_cannot_be_read(lines, message):
         ("yaap", "unsupported measure yaap"),  # the same
         ("rbp", "unsupported measure rbp"),  # the same
         ("P_0", "a cutoff must be 1 or more"),  # ends the interpreter
-        ("ndcg_10", "with a cutoff it is ndcg_cut_10"),  # ends the interpreter
-        ("map_10", "with a cutoff it is map_cut_10"),  # gives map
+        ("ndcg_10", "with a cutoff, the name is ndcg_cut_10"),  # ends the interpreter
+        ("map_10", "with a cutoff, the name is map_cut_10"),  # gives map
         ("G.1", "G takes no parameter '1'"),  # ends the interpreter
         ("recip_rank_10", "recip_rank takes no parameter '10'"),  # gives recip_rank without a cutoff
         ("set_P_5", "set_P takes no parameter '5'"),  # gives set_P

@@ -259,7 +259,7 @@ def test_messages_name_the_line(command: Folder) -> None:
     short = command("-c", run=RUN + "1 Q0 z 5 -1.5e-3\n")
     assert short.code == 2
     assert f"{command.path / 'run'}:5: the run tag is missing: 5 fields, expected at least 6" in short.message
-    assert short.message.endswith("Fix: add a sixth column, any word; 'judged evaluate' reads runs without a tag.")
+    assert short.message.endswith("Fix: add a sixth column with any word; 'judged evaluate' reads runs without a tag.")
     assert "Fix: write topic, Q0, document, rank, score, tag." in command("-c", run=RUN + "1 Q0 z 1 t\n").message
     assert "the run tag is missing" in command("-c", run="1\tQ0\ta\t1\t3\n").message
     missing = trec_eval(["nowhere", str(command.path / "run")])

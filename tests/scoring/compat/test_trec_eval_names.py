@@ -136,7 +136,7 @@ def test_no_such_measure(spec: str) -> None:
         ("R@100", "write recall.100"),
         ("RR@10", "'judged evaluate -m RR@10' computes it; trec_eval does not"),
         ("ERR@10", "'judged evaluate -m \"ERR@10\"' computes it; trec_eval does not"),
-        ("P.", "write P, or name cutoffs: P.5,10"),
+        ("P.", "write P, or add cutoffs: P.5,10"),
         ("map.", "write map"),
         ("official.", "write official"),
     ],

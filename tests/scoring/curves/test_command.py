@@ -106,5 +106,5 @@ def test_refusals() -> None:
     assert "--cutoffs must be a list of cutoffs, got '1,x'" in refused("--cutoffs", "1,x")
     assert "omit -m" in refused("--precision-recall", "raw", "-m", "P")
     assert "no topic 'dog'" in refused("--topic", "dog")
-    assert "cannot show bounds" in refused("--ties", "bounds")
+    assert "cannot show ranges" in refused("--ties", "bounds")
     assert "the output file is also an input" in refused("-o", "other.json")

@@ -78,5 +78,5 @@ def test_what_is_no_curve_is_refused() -> None:
         evaluate(QRELS, RUNS, ["AP@1", "AP"]).curve()
     with pytest.raises(MeasureError, match=r"measures with a cutoff, got IPrec@0\.5"):
         evaluate(QRELS, RUNS, ["IPrec@0.5"]).curve()
-    with pytest.raises(InputError, match="cannot show bounds"):
+    with pytest.raises(InputError, match="cannot show ranges"):
         evaluate(QRELS, RUNS, "P@1,2", ties="bounds").curve()

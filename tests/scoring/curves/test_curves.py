@@ -155,13 +155,15 @@ def test_policies_are_those_of_evaluate() -> None:
     assert old.name == "IPrec(rounding=up)@c"
     names = [f"IPrec(rounding=up)@{level / 10}" for level in range(11)]
     assert np.array_equal(old.per_topic, evaluate(QRELS, RUNS, names, dialect="trec_eval-9").values)
-    with pytest.raises(InputError, match="cannot show bounds"):
+    with pytest.raises(InputError, match="cannot show ranges"):
         curve(QRELS, RUNS, ties="bounds")
 
 
 def test_warnings_name_a_series_once() -> None:
     curves = curve(QRELS, RUNS, "P", cutoffs=30)
-    assert curves.notes[0].text.startswith("P@k: grades 1, 2, 3 all count as relevant; set the lowest relevant grade")
+    assert curves.notes[0].text.startswith(
+        "P@k: grades 1, 2, 3 all count as relevant; to change this, set the lowest relevant grade"
+    )
     raw = precision_recall(QRELS, RUNS, "raw")
     assert raw.notes[0].text.startswith("P@k, R@k: grades 1, 2, 3 all count as relevant")
 

@@ -128,7 +128,11 @@ def test_depth_is_a_policy() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"topics": "all"}, "unknown topic policy 'all'"), ({"ties": "x"}, "unknown tie policy"), ({"depth": 0}, "got 0")],
+    [
+        ({"topics": "all"}, "unknown value of `topics`: 'all'"),
+        ({"ties": "x"}, "unknown value of `ties`"),
+        ({"depth": 0}, "got 0"),
+    ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -172,7 +176,7 @@ def test_no_missing_topics_no_warning() -> None:
 
 def test_notes_say_what_the_topic_policy_does() -> None:
     both, run = notes(QRELS, RUN, "AP", topics="both"), notes(QRELS, RUN, "AP", topics="run")
-    assert "run: no documents returned for 1 of 4 topics; topics missing from the run do not count: q3" in both
+    assert "run: no documents returned for 1 of 4 topics; these topics do not count: q3" in both
     assert "run: no judgments for 1 topic of the run; they are excluded: x" in both
     assert "run: no judgments for 1 topic of the run; they score 0: x" in run
 
@@ -186,13 +190,13 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
     [
         pytest.param(
             TWO, GOOD, ["AP", "RR@5", "nDCG"],
-            [("AP, RR@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
+            [("AP, RR@5: grades 1, 2 all count as relevant; to change this, set the lowest relevant grade with rel=,"
              " for example AP(rel=2)")],
             id="grades made binary",
         ),
         pytest.param(TWO, GOOD, ["P(judged_only=true)@5"],
-            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
-              " for example P(rel=2,judged_only=true)@5")],
+            [("P(judged_only=true)@5: grades 1, 2 all count as relevant; to change this, set the lowest relevant"
+              " grade with rel=, for example P(rel=2,judged_only=true)@5")],
             id="grades made binary, with a parameter"),
         pytest.param(TWO, GOOD, ["nDCG", "NumRel"], [], id="grades that count"),
         pytest.param({"q1": {"d1": 2, "d2": 2}}, GOOD, ["nDCG@5", "AP"],
@@ -210,16 +214,16 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
               " ids of the qrels ('judged check')")], id="nothing judged"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["AP"],
             [("ties among the judged documents, ordered by descending document id;"
-              " share of tied documents: run 50%; depending on their"
-             " order, AP of run is between 0.500 and 1.000 (--ties bounds)")], id="ties"),
+              " share of tied documents: run 50%; depending on the"
+             " order of tied documents, AP of run is between 0.500 and 1.000 (--ties bounds)")], id="ties"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["P@2"],
             [("ties among the judged documents, ordered by descending document id;"
-              " share of tied documents: run 50%; no order of ties"
+              " share of tied documents: run 50%; no order of tied documents"
              " changes a score by 0.001 or more")], id="ties that do not matter"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 1.0}}, ["AP"],
             [("ties among the judged documents, ordered by descending document id;"
-              " share of tied documents: run 100%; depending on their"
-              " order, AP of run is between 0.500 and 1.000 (--ties bounds)"),
+              " share of tied documents: run 100%; depending on the"
+              " order of tied documents, AP of run is between 0.500 and 1.000 (--ties bounds)"),
              "run: in 1 topic, all documents have the same score, so they are ordered by id"],
             id="constant scores"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 0.5, "y": 0.5}}, ["AP"], [],
@@ -241,8 +245,8 @@ def test_a_different_share_of_judged_documents_is_warned_of() -> None:
     known = {"q1": {f"d{at}": -float(at) for at in range(10)}}
     half = {"q1": {f"{'d' if at % 2 else 'x'}{at}": -float(at) for at in range(10)}}
     assert (
-        "the share of judged documents differs between runs: 100% of the first 10 of known, but 50% of half;"
-        " unjudged documents count as not relevant"
+        "the share of judged documents differs between runs: 100% of the first 10 documents for known, but only"
+        " 50% for half; unjudged documents count as not relevant"
     ) in notes(qrels, {"known": known, "half": half}, "AP")
     assert notes(qrels, {"half": half, "again": half}, "AP") == ()
     assert notes(qrels, {"half": half}, "AP") == ()

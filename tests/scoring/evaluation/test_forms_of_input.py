@@ -67,7 +67,7 @@ def test_topics_without_a_document_at_the_level_are_said() -> None:
 
 def test_ranks_in_the_place_of_scores_are_suspected() -> None:
     upside_down = {"a": {f"d{rank}": rank for rank in range(1, 13)}}
-    assert "they are ranks" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
+    assert "the scores are ranks" in evaluate({"a": {"d1": 1}}, upside_down, "RR").warnings[0]
     right_way = {"a": {f"d{rank}": 1 / rank for rank in range(1, 13)}}
     assert evaluate({"a": {"d1": 1}}, right_way, "RR").warnings == ()
 
@@ -76,7 +76,7 @@ def test_another_collection_is_suspected() -> None:
     qrels = {q: {f"d{at}": 1 for at in range(20)} for q in ("a", "b")}
     run = {q: {f"x{at}": 1.0 - at / 100 for at in range(30)} | {"d0": 0.01} for q in ("a", "b")}
     warning = evaluate(qrels, run, "RR").warnings[1]
-    assert "run: the run returned only 5.0% of the judged documents that its lists could contain" in warning
+    assert "run: the run returned only 5.0% of the judged documents that lists of this length could contain" in warning
 
 
 def test_means_over_different_topics_are_not_compared_in_silence() -> None:
@@ -96,7 +96,7 @@ def test_scores_cannot_be_changed() -> None:
 def test_judgments_without_anything_relevant_are_said_in_plain_numbers() -> None:
     notes = evaluate({"a": {"d1": 0}}, {"a": {"d1": 1.0}}, ["nDCG@10", "AP"]).warnings
     assert notes == (
-        "nDCG@10: every topic scores 0: no grade is high enough (highest grade: 0)",
+        "nDCG@10: every topic scores 0: no document is relevant (highest grade: 0)",
         "AP: every topic scores 0: no grade reaches 1 (highest grade: 0)",
     )
 

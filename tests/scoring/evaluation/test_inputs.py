@@ -216,7 +216,7 @@ def test_what_is_a_run_and_what_is_several(data: Any, names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (7, "a int cannot be read as run. Fix: use a path, a dict of dicts, a data frame"),
+        (7, "an object of type int cannot be read as run. Fix: use a path, a dict of dicts, a data frame"),
         (None, "cannot be read as run"),
         ({"q1": 3}, "Fix: "),
         ("nowhere.run", "nowhere.run: there is no such file. Fix: check the path"),

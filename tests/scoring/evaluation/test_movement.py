@@ -25,7 +25,8 @@ def test_the_mean_over_all_orders() -> None:
     assert scores.policies.ties == "expected"
     assert (
         scores.notes[-1].text
-        == "ties among the judged documents, averaged over all orders; share of tied documents: run 50%"
+        == "ties among the judged documents, with scores averaged over all orders of tied documents; share of tied"
+        " documents: run 50%"
     )
     assert scores.ranges == ()
 
@@ -96,7 +97,7 @@ def test_topics_of_several_runs() -> None:
 
 
 def test_an_unknown_treatment_of_ties_is_refused() -> None:
-    with pytest.raises(InputError, match=r"unknown tie policy 'best'.*one of docid"):
+    with pytest.raises(InputError, match=r"unknown value of `ties`: 'best'.*one of docid"):
         evaluate(QRELS, TIED, "RR", ties="best")  # type: ignore[arg-type]
 
 

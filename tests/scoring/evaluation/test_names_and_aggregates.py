@@ -55,7 +55,7 @@ def test_the_warning_about_levels_names_only_what_has_one() -> None:
     scores = judged.evaluate(qrels, {"q": {"a": 1.0}}, ["RBP(p=0.8,gain=graded,max=2)", "RBP(p=0.8)@5", "nDCG"])
     assert scores.warnings == (
         (
-            "RBP(p=0.8)@5: grades 1, 2 all count as relevant; set the lowest relevant grade with rel=,"
+            "RBP(p=0.8)@5: grades 1, 2 all count as relevant; to change this, set the lowest relevant grade with rel=,"
             " for example RBP(p=0.8,rel=2)@5"
         ),
     )

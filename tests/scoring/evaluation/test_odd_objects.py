@@ -48,15 +48,15 @@ def test_what_holds_the_rows_is_read(frame: Any) -> None:
     [
         (PANDAS.assign(relevance=[1, "x", 2]), "relevance must contain numbers, got string"),
         (pd.concat([PANDAS, PANDAS[["relevance"]]], axis=1), "two columns are called 'relevance'"),
-        (PANDAS["relevance"], "a Series is not a table"),
-        (POLARS["relevance"], "a Series is not a table"),
+        (PANDAS["relevance"], "an object of type Series is not a table"),
+        (POLARS["relevance"], "an object of type Series is not a table"),
         (PANDAS.assign(doc_id=["a", 1.5, "b"]), "the column doc_id has values of type float, str"),
         ([{"query_id": "q", "doc_id": "d", "relevance": object()}], "column relevance has values of type object"),
         ([{"query_id": "q", "doc_id": "d", "relevance": "x"}, {"query_id": "q", "doc_id": "e", "relevance": 1}],
          "relevance must contain numbers, got string"),
         ([{1: "q", "doc_id": "d", "relevance": 1}], "no column query_id among 1, doc_id, relevance"),
         ({10**5000: {"d": 1}}, "a number with too many digits"),
-        (b"bytes", "a bytes cannot be read as qrels"),
+        (b"bytes", "an object of type bytes cannot be read as qrels"),
     ],
 )  # fmt: skip
 def test_what_is_no_judgments_is_refused_in_words(data: Any, said: str) -> None:

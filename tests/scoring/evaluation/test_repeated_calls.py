@@ -47,7 +47,7 @@ def test_notes_are_those_of_the_call_whatever_happens_to_its_inputs() -> None:
     names[:] = ["P@1"]
     assert scores.notes == known
     assert {note.rule for note in known} >= {"ties", "missing-topics", "extra-topics", "merged-grades"}
-    assert "depending on their order" in next(note.text for note in known if note.rule == "ties")
+    assert "depending on the order of tied documents" in next(note.text for note in known if note.rule == "ties")
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])  # noqa: S301

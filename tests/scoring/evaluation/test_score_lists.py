@@ -51,9 +51,9 @@ def test_everything_that_is_known_of_the_sample() -> None:
 
 def test_lists_that_do_not_belong_together() -> None:
     qrels, run = Qrels.of({"q": {"a": 1}}), Run.of({"q": {"a": 1.0}})
-    with pytest.raises(InputError, match="at least one judged list"):
+    with pytest.raises(InputError, match="at least one result of `judge`"):
         score_lists([], "AP")
-    with pytest.raises(InputError, match="must have the same qrels"):
+    with pytest.raises(InputError, match="must be judged with the same qrels"):
         score_lists([judge(qrels, run), judge(qrels, run, depth=1)], "AP")
-    with pytest.raises(InputError, match="must have the same qrels"):
+    with pytest.raises(InputError, match="must be judged with the same qrels"):
         score_lists([judge(qrels, run), judge(Qrels.of({"q": {"a": 1}}), run)], "AP")

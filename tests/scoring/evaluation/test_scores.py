@@ -61,7 +61,7 @@ def test_per_topic_and_nan() -> None:
 @pytest.mark.parametrize(
     ("measure", "run", "message"),
     [
-        ("RR", "bm25", "RR was not evaluated. Fix: evaluate it, or use one of AP, "),
+        ("RR", "bm25", "RR was not evaluated. Fix: evaluate this measure, or use one of AP, "),
         ("AP", "other", "no run 'other'. Fix: use one of bm25, <b>new</b>"),
         ("AP", None, "`run` is required for scores of several runs. Fix: use one of bm25, <b>new</b>"),
     ],
@@ -304,5 +304,5 @@ def test_scores_of_another_version_are_refused(tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as patched:
         patched.setattr(dataclasses, "asdict", lambda _: {"other": 1})
         scores.save(path)
-    with pytest.raises(InputError, match=r"scores\.parquet: another version of judged wrote it"):
+    with pytest.raises(InputError, match=r"scores\.parquet: another version of judged wrote the file"):
         Scores.load(path)

@@ -239,7 +239,7 @@ def test_binary_preference_passes_over_what_is_unjudged() -> None:
         rank  document                grade  n  preference  so far
         1     d1                          1  0           1       1
         2     d2                          0
-        3-5   (3 without a judgment)
+        3-5   (3 unjudged documents)
         6     d6                          1  1      0.5000  1.5000
         n = documents above that are judged not relevant
         preference = 1 - min(n, R) / min(N, R)

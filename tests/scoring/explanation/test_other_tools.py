@@ -56,7 +56,7 @@ def test_rbp_with_grades() -> None:
     assert values == pytest.approx([0.328, 0.328, 0.7279999999999999, topic_highest, topic_highest], rel=1e-14)
     assert decisive_rules(compare_on_list("RBP(p=0.8)", [3, 0, 1], "ranx"), "ranx") == [
         "RBP(p=0.8,gain=graded,max=3) instead of RBP(p=0.8)",
-        "grades are not scaled: the score is multiplied by 3",
+        "the tool does not scale grades: the score is multiplied by 3",
     ]
 
 

@@ -112,7 +112,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         align({"q": {"a": 1.0}}, {"q": {"7": 1.0, 7: 2.0}})
     with pytest.raises(InputError, match="got NaN for topic q"):
         align({"q": {"a": 1.0}}, {"q": {"a": math.nan}})
-    with pytest.raises(InputError, match="unknown tie policy"):
+    with pytest.raises(InputError, match="unknown value of `ties`"):
         align({}, {}, ties="guess")
 
 

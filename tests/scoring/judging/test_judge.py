@@ -342,7 +342,7 @@ def test_a_depth_that_makes_no_sense_is_refused(depth: Any) -> None:
 
 
 def test_an_unknown_tie_policy_is_refused() -> None:
-    with pytest.raises(InputError, match=r"unknown tie policy 'random'\. Fix: use one of docid"):
+    with pytest.raises(InputError, match=r"unknown value of `ties`: 'random'\. Fix: use one of docid"):
         judge(JUDGMENTS, {"q1": {"d1": 1.0}}, ties="random")  # type: ignore[arg-type]
 
 
@@ -409,7 +409,7 @@ def test_over_the_topics_of_the_run() -> None:
 
 
 def test_an_unknown_topic_policy_is_refused() -> None:
-    with pytest.raises(InputError, match=r"unknown topic policy 'all'\. Fix: use one of qrels, run, both"):
+    with pytest.raises(InputError, match=r"unknown value of `topics`: 'all'\. Fix: use one of qrels, run, both"):
         small().over("all")  # type: ignore[arg-type]
 
 

@@ -289,7 +289,10 @@ def test_subtopics_may_be_numbers_in_a_table() -> None:
 def test_a_subtopic_may_name_a_document_once(tmp_path: Path) -> None:
     path = tmp_path / "twice.qrels"
     path.write_text("1 1 a 1\n1 2 a 1\n1 1 a 0\n", "utf-8")
-    with pytest.raises(InputError, match=r"document a is judged 2 times for topic 1 \(1 such pairs"):
+    with pytest.raises(
+        InputError,
+        match=r"document a is judged 2 times for topic 1 \(pairs of topic and document with several judgments: 1\)",
+    ):
         Qrels.read(path)
 
 

@@ -128,7 +128,7 @@ def _union_of_pairs(judgments: Sequence[Qrels]) -> Qrels:
     return Qrels(distinct.append_column("relevance", zeros), "all judges", judgments[0].where)
 
 
-_FRACTIONAL_NOTE = "undefined for grades that are not integers; use alpha, or set rel"
+_FRACTIONAL_NOTE = "undefined for grades that are not integers; use Krippendorff's alpha, or set rel"
 
 
 @with_parameter_hints
@@ -200,7 +200,10 @@ def agree(
     alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
     notes = [*_notes(judges, pairs), *judges.origins]
     if systems and own:
-        text = "The scores by each judge use all documents of this judge: the documents and the grades differ."
+        text = (
+            "The scores by a judge use all documents that this judge graded, so scores of different judges can differ"
+            " because of the documents and because of the grades."
+        )
         notes.append(Note("own-documents", text))
     if alpha.groups < MIN_GROUPS and alpha.interval is not None:
         text = f"With {alpha.groups} topics, CIs are too narrow if a grade is rare."

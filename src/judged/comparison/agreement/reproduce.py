@@ -165,7 +165,7 @@ def reproduce(
         if aligned.first[rows].any() and aligned.second[rows].any()
     ]
     if not topic_rows:
-        raise InputError("the runs have no topic in common", fix="use the same query ids in both")
+        raise InputError("the runs have no topic in common", fix="use the same query ids in both runs")
     policies: dict[str, Any] = {"ties": ties, "depth": depth, "precision": precision}
     return Reproduction(
         original=first.name,

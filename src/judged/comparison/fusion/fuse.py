@@ -36,14 +36,15 @@ ALGORITHMS: Mapping[str, str] = {
     "mnz": "CombMNZ: sum of normalized scores, times the number of lists with the document (Fox and Shaw 1994)",
     "max": "CombMAX: maximum of normalized scores (Fox and Shaw 1994)",
     "borda": (
-        "Borda count: one point for each candidate of the topic that is not ranked higher (Aslam and Montague 2001)"
+        "Borda count: sum over the lists of the number of candidates that are not ranked above the document"
+        " (Aslam and Montague 2001)"
     ),
 }
 """Descriptions of the algorithms."""
 NORMALIZATIONS: Mapping[str, str] = {
     "min-max": "from 0 (lowest score of the list) to 1 (highest score); 1 if all scores are equal",
     "z-score": "score minus the mean of the list, divided by its standard deviation; 0 if all scores are equal",
-    "sum": "score minus the lowest score, divided by the sum of these differences; equal parts if all scores are equal",
+    "sum": "score minus the lowest score, divided by the sum of these differences; 1/n if all n scores are equal",
     "rank": "1 for the first document, and 1/n less for each further rank, with n documents",
     "none": "unchanged, for lists with the same scale of scores",
 }

@@ -87,10 +87,10 @@ class FusionWeights(Answer):
         selection = self.selection
         weights = ", ".join(f"{name} {weight:g}" for name, weight in self.weights.items())
         n, naive = selection.values.size, f"{selection.naive:.4f}"
-        cross_validated = f"In cross-validation, weights selected in this way score {selection.honest:.4f}"
+        cross_validated = f"In cross-validation, the selected weights score {selection.honest:.4f} on the other topics"
         return (
             f"The best weights over all {n} topics are {weights}, with {self.measure} {naive} on these topics.",
-            f"{cross_validated}, so the first score is optimistic by {selection.optimism:.4f}.",
+            f"{cross_validated}, so {naive} is optimistic by {selection.optimism:.4f}.",
         )
 
     def facts(self) -> Mapping[str, Any]:

@@ -115,7 +115,9 @@ def group_judgments(
         fix = f"use one of {', '.join(documents.names)}" if documents.names else "add columns to the table"
         raise InputError(f"no column {by!r}", fix=fix, path=documents.where)
     if today is not None and by != date:
-        raise InputError(f"`today` requires `by` to be the column of dates, got {by}", fix="remove it, or set date=")
+        raise InputError(
+            f"`today` requires `by` to be the column of dates, got {by}", fix="remove `today`, or set date="
+        )
     grades = qrels.grades
     relevant = (grades >= rel) & (grades >= 0)
     if not relevant.any():
@@ -390,6 +392,6 @@ def by_document(
         share = f"{counts[UNKNOWN]} of {counts[ALL]} relevant documents ({percent(counts[UNKNOWN] / counts[ALL])})"
         notes.append(Note("unknown-group", f"the {by} of {share} is unknown"))
     if small := [name for name, size in sizes.items() if size < min_topics]:
-        text = f"fewer than {min_topics} topics, so that means are unreliable: {first_few(small)}"
+        text = f"groups with fewer than {min_topics} topics have unreliable means: {first_few(small)}"
         notes.append(Note("small-groups", text))
     return ScoresByDocument(overall, estimates, method, by, min_topics, tuple(notes))

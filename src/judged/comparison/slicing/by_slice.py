@@ -267,7 +267,8 @@ def _notes(scores: Scores, slicing: Slicing, weightings: Mapping[str, Floats]) -
     stricter_measures = [str(measure) for measure in scores.measures if getattr(measure, "rel", 1) != 1]
     if "relevant" in weightings and stricter_measures:
         text = (
-            f"the weights count documents of grade 1 or higher, unless the attribute was computed differently: for"
-            f" {', '.join(stricter_measures)}, the weighted mean is not the micro-average"
+            "the weights count documents of grade 1 or higher (unless you computed the attribute differently), but"
+            f" {', '.join(stricter_measures)} has another relevance threshold: its weighted mean is not the"
+            " micro-average"
         )
         yield Note("weights-of-another-level", text)

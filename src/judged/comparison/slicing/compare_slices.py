@@ -126,7 +126,7 @@ def compare_slices(
     quantities = _quantities(overall)
     if not quantities:
         reasons = ", ".join(map(_aggregate_reason, overall.measures))
-        raise InputError(f"no measure is a mean over topics: {reasons}", fix="add one, such as AP")
+        raise InputError(f"no measure is a mean over topics: {reasons}", fix="add a measure that is a mean, such as AP")
     rows, families = _pair_rows(overall, quantities, slicing)
     between = tuple(_test_between_slices(overall, quantities, slicing))
     notes = (
@@ -251,15 +251,15 @@ def _reversal_notes(
     if overall_sign and signs == {-overall_sign}:
         higher, lower = (second, first) if overall_sign > 0 else (first, second)
         text = (
-            f"Simpson's paradox: {higher} has the higher mean over all topics, but {lower} on every slice, because the"
-            " means of the systems are over different topics, or some topics are in no slice"
+            f"Simpson's paradox: {higher} has the higher mean over all topics, but {lower} is higher on every"
+            " slice: the means of the two systems are over different topics, or some topics are in no slice"
         )
         yield Note("simpson", text, subject, of="pairs")
     slice_by_winner = {row.better: row.slice for row in reversed(rows) if row.better is not None}
     if len(slice_by_winner) > 1:
         text = (
             f"the overall difference hides opposite differences: {first} is better on"
-            f" {slice_by_winner[first]}, {second} on"
+            f" {slice_by_winner[first]}, and {second} is better on"
         )
         yield Note("opposite-slices", f"{text} {slice_by_winner[second]}", subject, of="pairs")
 

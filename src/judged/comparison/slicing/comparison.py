@@ -342,7 +342,7 @@ class SliceComparison(Answer):
         small_note = f"{FEW}: too few topics, not tested"
         parts = (
             describe_test(choices, resampled or all_pairs)
-            + ", or exact if there are fewer permutations" * bool(some_exact)
+            + ", or exact on slices with fewer permutations than resamples" * bool(some_exact)
             + HALL * any(pair.result.test in {"randomization", "t", "ratio"} for pair in pairs),
             correction,
             f"{ALL}: the comparison without slices, with its own correction",
@@ -442,15 +442,14 @@ def _format_win(name: str, pair: Pair) -> str:
 def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
     sensitivities = [(row.slice, row.pair.sensitivity) for row in wins if row.pair and row.pair.sensitivity]
     shares = [
-        f"{sensitivity.missed_share:.0%} of `{name}` ({decimal(sensitivity.reversing_difference, 2, '+')})"
+        f"`{name}` (if they are {sensitivity.missed_share:.0%} of the topics, with a mean difference"
+        f" {'below' if sensitivity.reversing_difference < 0 else 'above'}"
+        f" {decimal(sensitivity.reversing_difference, 2, '+')})"
         for name, sensitivity in sensitivities
         if sensitivity.may_miss
     ]
     if shares:
-        yield (
-            f"Topics of a kind that was not sampled may make up {join_names(shares)}: if their mean difference exceeds"
-            " the value in parentheses, the finding is reversed."
-        )
+        yield (f"Topics of a kind that was not sampled may reverse the result on {join_names(shares)}.")
 
 
 def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:
@@ -466,7 +465,8 @@ def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:
     sizes = sorted(pair.detectable for pair in pairs.values() if pair.detectable > 0)
     detectable = [decimal(size, 3) for size in sizes]
     limits = " to ".join(dict.fromkeys((*detectable[:1], *detectable[-1:])))
-    missed = f" On these slices, differences below {limits} would often be missed." if detectable else ""
+    scope = ", depending on the slice," if " to " in limits else ""
+    missed = f" On these slices, differences below {limits}{scope} would often be missed." if detectable else ""
     systems = f"between {rows[0].second} and {rows[0].first}"
     yield f"No significant difference in {measure} {systems} on {join_names(list(pairs))}.{missed}"
     tests = {name: pair.equivalence for name, pair in pairs.items() if pair.equivalence}

@@ -48,8 +48,8 @@ MEANINGS = {
     "kind": (_TEXTS, "text", "form of the query: address, quoted, question, identifier, keywords"),
     "script": (_TEXTS, "text", "writing system of the query"),
     "language": (_TEXTS, "text", "language of the query, detected from its words"),
-    "traffic_share": (_SEARCHES, "number", "share of the topic in all traffic"),
-    "frequency": (_SEARCHES, "text", "head, torso, or tail by traffic"),
+    "traffic_share": (_SEARCHES, "number", "share of all traffic that belongs to the topic"),
+    "frequency": (_SEARCHES, "text", "traffic class of the topic: head, torso, or tail"),
     OUTCOME: (
         _RUN,
         "text",
@@ -320,7 +320,8 @@ def read_topic_attributes(
             if not set(table.query_ids) & set(result.query_ids):
                 example = repr(table.query_ids[0]) if len(table) else "none"
                 problem = (
-                    f"no topic in common with the qrels: the first is {example}, in the qrels {result.query_ids[0]!r}"
+                    f"no topic in common with the qrels: the first topic is {example}, and the first topic of the"
+                    f" qrels is {result.query_ids[0]!r}"
                 )
                 raise InputError(problem, fix="use the same query ids", path=table.where)
             result = result.joined(table.over(result.query_ids))

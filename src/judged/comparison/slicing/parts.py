@@ -206,7 +206,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
             win_count = sum(row.run == best_run for row in winners) - 1  # without the win over all topics
             wins = f"{win_count} of {counted(len(best) - 1, self.part)}"
             side = "lower" if lower else "higher"
-            return f"No run scores {side} than {best_run} over {self.names[0]} and on {wins}. ", best_run
+            return f"No run scores {side} than {best_run} over {self.names[0]}. The same is true on {wins}. ", best_run
         parts = sorted((row for row in rows[1:] if not row.small), key=lambda row: row.value)
         if len(parts) < 2:
             return "", best_run

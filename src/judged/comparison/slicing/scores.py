@@ -201,7 +201,7 @@ class SlicedScores(PartScores[SliceEstimate]):
                 None,
                 (
                     f"For {runs_text}, at least one slice differs significantly from the other"
-                    " topics; the tables mark it."
+                    " topics; the tables mark such slices."
                 ),
             )
         if self.tests and not significant:
@@ -210,7 +210,7 @@ class SlicedScores(PartScores[SliceEstimate]):
                 None,
                 (
                     f"No slice differs significantly from the other topics ({tests}). This"
-                    " does not mean that they are equal."
+                    " does not mean that all slices have equal scores."
                 ),
             )
 
@@ -236,7 +236,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         return (
             f"{row.run}: `{row.part}`{rank} is significantly {comparative} than the other topics in {row.measure}:"
             f" {decimal(row.value, 3)} over {counted(test.n, 'topic')}, {difference} compared with"
-            f" the other {test.n_rest}"
+            f" the other {counted(test.n_rest, 'topic')}"
             f" ({level:.0%} CI [{low}, {high}]), p {p_text(row.adjusted, 1 - level)}{correction}."
         )
 
@@ -247,7 +247,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         if len(set(values.values())) > 1:
             names = {MEAN_OF_SLICES: f"mean of the {int((~self.slicing.small).sum())} slices with enough topics"}
             text = ", ".join(f"{names.get(name, name)} {value}" for name, value in values.items())
-            yield f"Averages with different weights of topics ({run}, {measure}): {text}."
+            yield f"Averages with different topic weights ({run}, {measure}): {text}."
         if not self.slicing.disjoint:
             yield f"The slices overlap, so the {MEAN_OF_SLICES} is not computed, only the {TOPIC_MEAN}."
 

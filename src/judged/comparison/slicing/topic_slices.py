@@ -404,7 +404,7 @@ def _slices_by_value(attributes: Attributes, name: str, min_topics: int) -> list
     try:
         column = attributes.column(name)
     except InputError as error:
-        fix = f"compute it with derive from {DERIVED[name]}" if name in DERIVED else error.fix
+        fix = f"compute it with `derive` from {DERIVED[name]}" if name in DERIVED else error.fix
         raise InputError(error.problem, fix=fix, path=error.path) from None
     values = [value for value in column.to_pylist() if value is not None]
     if not values:
@@ -418,7 +418,7 @@ def _slices_by_value(attributes: Attributes, name: str, min_topics: int) -> list
     elif len(distinct) > _MAX_VALUES:
         raise InputError(
             f"an attribute may have at most {_MAX_VALUES} values, {name} has {len(distinct)}",
-            fix="define slices of several values: kind in ('a', 'b'); or pass query_ids=",
+            fix="define slices that combine several values, such as kind in ('a', 'b'), or pass query_ids=",
         )
     else:
         rules = [(format_value(value), f"{quote_attribute(name)} == {_literal(value)}") for value in distinct]

@@ -306,7 +306,7 @@ class Diff(Answer):
         texts = [
             f"{mean.measure}: {second} is better than {first} on {mean.better} of"
             f" {counted(mean.better + mean.worse + mean.same, 'topic')}, worse on {mean.worse}, and equal on"
-            f" {mean.same}; {mean.aggregate} {decimal(mean.first)} to {decimal(mean.second)}"
+            f" {mean.same}; {mean.aggregate}: {first} {decimal(mean.first)}, {second} {decimal(mean.second)}"
             f" ({decimal(mean.second - mean.first, 4, '+')})."
             for mean in self.means
         ]
@@ -319,6 +319,14 @@ class Diff(Answer):
         elif not self.selected_topics:
             texts.append(
                 f"The topics with the largest differences in {self.measures[0]} are shown: {second} is better on"
-                f" {won} and worse on {lost}. These topics are not typical."
+                f" {won} of these topics and worse on {lost}. These topics are not typical."
             )
+            better, worse = self.means[0].better, self.means[0].worse
+            if won < better or lost < worse:
+                texts.append(
+                    f"Not shown: {counted(better - won, 'other better topic')} and"
+                    f" {counted(worse - lost, 'other worse topic')}. Use --limit {max(better, worse)} to show all."
+                )
+            if not any(topic.query for topic in self.topics):
+                texts.append("Use --queries FILE to show the query texts.")
         return tuple(texts)

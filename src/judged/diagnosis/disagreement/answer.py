@@ -214,7 +214,7 @@ class Disagreement(AnswerOfScores):
         for column, sign in enumerate(DIRECTIONS.values()):
             columns.append(Column(sign, counts[:, column].tolist(), COUNT, f"{other_measure} {sign}"))
         columns.append(Column("all", counts.sum(axis=1).tolist(), COUNT))
-        title = f"Topics on which {second} is better than {first} (up), equal (same), or worse (down)"
+        title = f"Number of topics on which {second} is better than {first} (up), equal (same), or worse (down)"
         return Table("agreement", tuple(columns), title)
 
     def _slices(self) -> Table:
@@ -257,7 +257,8 @@ class Disagreement(AnswerOfScores):
             stronger_measure = self.measures[self.direction * topic.sides[0] < 0]
             lines.insert(
                 0,
-                f"Both measures prefer {self._system(topic.sides[0])}, but {stronger_measure} by more standard errors.",
+                f"Both measures prefer {self._system(topic.sides[0])}, but by {stronger_measure} the difference"
+                " is larger in standard errors.",
             )
         title = f"{topic.query_id}: {topic.query}" if topic.query else topic.query_id
         lines = lines or ["No known reason explains the disagreement on this topic."]
@@ -266,7 +267,7 @@ class Disagreement(AnswerOfScores):
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
         kinds = {
-            "at most one preference": PALETTE[-1],
+            "one or no preference": PALETTE[-1],
             "same preference": PALETTE[0],
             "opposite preferences": PALETTE[1],
         }
@@ -324,8 +325,8 @@ class Disagreement(AnswerOfScores):
         neither = sum(topic.sides == (0, 0) for topic in self.topics)
         texts.append(
             f"The measures prefer the same system on {by_sign[1]} of {counted(n, 'topic')}, and different systems on"
-            f" {by_sign[-1]}. Only one measure has a preference on {by_sign[0] - neither}, and neither"
-            f" measure has one on {neither}."
+            f" {by_sign[-1]}. Only one measure has a preference on {by_sign[0] - neither} topics, and neither"
+            f" measure has a preference on {neither}."
         )
         if self.causes and not self.with_reasons:
             texts.append("The input has only scores. Pass qrels and runs to see the reasons for the disagreement.")
@@ -348,7 +349,7 @@ class Disagreement(AnswerOfScores):
         count = self.n_decisive_topics or 0
         # Other sets of topics may be smaller.
         topics = "one topic" if count == 1 else f"at most {count:,} topics"
-        removed = "this topic" if count == 1 else "the topics with the largest contributions"
+        removed = "this topic" if count == 1 else "these topics, which have the largest contributions"
         weak = [mean for mean in self.means if math.isnan(mean.error) or abs(mean.difference) < 2 * mean.error]
         chance = (
             f" The difference in {' and in '.join(mean.measure for mean in weak)} is less than twice its standard error"

@@ -227,7 +227,7 @@ def _below_cutoff(pair: ListPair) -> Iterator[Reason]:
     if shallow.depth < deep.depth and side and side == deep.preference and pair.depends_on(deep, winner, docs):
         count = counted(len(docs) - len(others), "more relevant document")
         text = f"{winner.name} has {count} at ranks deeper than {shallow.depth}: {deep.name} counts them"
-        text += f", {shallow.name} does not"
+        text += f", but {shallow.name} does not"
         yield Reason("below the cutoff", deep.name, winner.name, tuple(docs), text)
 
 
@@ -254,7 +254,8 @@ def _across_cutoff(pair: ListPair) -> Iterator[Reason]:
     opposite = f", and {loser.name} has {len(opposite_docs)} that {winner.name} ranks lower" if opposite_docs else ""
     text = (
         f"{winner.name} has {counted(len(docs), 'relevant document')} in the top {shallow.depth} that {loser.name}"
-        f" ranks lower{opposite}: {shallow.name} depends on this cutoff, {deep.name} {explanation}"
+        f" ranks lower{opposite}: {shallow.name} depends on this cutoff, but {deep.name}"
+        f" {explanation}"
     )
     yield Reason("across the cutoff", shallow.name, winner.name, tuple(docs), text)
 
@@ -267,10 +268,13 @@ def _first_relevant(pair: ListPair) -> Iterator[Reason]:
         )
         if scorer.preference == 0 or not pair.counts_first_only(scorer) or rank >= loser_rank:
             continue
-        loser_text = f"and {loser.name} has none" if math.isinf(loser_rank) else f"instead of {loser_rank}"
+        loser_text = (
+            f"and {loser.name} has none" if math.isinf(loser_rank) else f"and {loser.name}'s is at rank {loser_rank}"
+        )
         kind = "relevant document" if scorer.rel <= 1 else f"document of grade {scorer.rel:g} or better"
         text = (
-            f"{winner.name}'s first {kind} is at rank {rank} {loser_text}, and {scorer.name} depends only on this rank"
+            f"{winner.name}'s first {kind} is at rank {rank} {loser_text}: {scorer.name} depends only on the first"
+            f" {kind}"
         )
         favored, other_list = pair.winner_and_loser(other.preference)
         other_ranks = other_list.within(other.depth)
@@ -295,13 +299,18 @@ def _grades(pair: ListPair) -> Iterator[Reason]:
     first, second = (Counter(map(judged.grade, docs)) for judged, docs in zip(pair.lists, relevant, strict=True))
     excess = {grade: second[grade] - first[grade] for grade in sorted(first | second)}
     second_more, first_more = (
-        [f"{abs(count)} of grade {grade:g}" for grade, count in excess.items() if count * sign > 0] for sign in (1, -1)
+        [
+            f"{counted(abs(count), 'more document')} of grade {grade:g}"
+            for grade, count in excess.items()
+            if count * sign > 0
+        ]
+        for sign in (1, -1)
     )
     if second_more and first_more:
-        counting_text = "weights them differently" if all(is_graded) else "uses only binary relevance"
+        counting_text = "weights grades differently" if all(is_graded) else "uses only binary relevance"
         text = (
-            f"{pair.depth_text}, {pair.lists[1].name} has {' and '.join(second_more)} more,"
-            f" {pair.lists[0].name} has {' and '.join(first_more)} more: {grading.name} weights grades,"
+            f"{pair.depth_text}, {pair.lists[1].name} has {' and '.join(second_more)}, and"
+            f" {pair.lists[0].name} has {' and '.join(first_more)}: {grading.name} weights grades, but"
             f" {counting.name} {counting_text}"
         )
         exclusive = [doc for docs, other in (relevant, relevant[::-1]) for doc in docs if doc not in other]

@@ -173,7 +173,8 @@ class GateResult(Answer):
             return f"FAIL: {pair}: {'; '.join(reasons)}."
         if unclear:
             sensitive = self._count_with_few_deciding_topics("pass")
-            return f"INCONCLUSIVE: {pair}: nothing failed, but {unclear} could not be decided{sensitive}."
+            effect = "An inconclusive check does not block the release, unless --strict is used."
+            return f"INCONCLUSIVE: {pair}: nothing failed, but {unclear} could not be decided{sensitive}. {effect}"
         kinds = [name for name, parts in self._kinds if parts]
         passed = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"the only {kinds[0]}"
         return f"PASS: {pair}: {passed} passed{self._count_with_few_deciding_topics('pass')}."
@@ -216,11 +217,13 @@ class GateResult(Answer):
             else ""
         )
         corrected = f"corrected by {config.correction.capitalize()} for {tested} checks"
-        p_text = f"p {corrected if config.correction != 'none' and tested > 1 else 'not corrected'}"
+        is_corrected = config.correction != "none" and tested > 1
+        p_text = f"p {corrected if is_corrected else 'not corrected'}"
+        intervals = f"{1 - 2 * config.alpha:.0%} CIs{', not corrected' if is_corrected else ''}"
         strictness = "strict: an inconclusive check fails" if config.strict else "an inconclusive check does not fail"
         return (
             f"one-sided {_TESTS[config.test]}{ratio} of a loss larger than the margin{resampling}; {p_text};"
-            f" alpha = {config.alpha:g}; {1 - 2 * config.alpha:.0%} CIs; {strictness}"
+            f" alpha = {config.alpha:g}; {intervals}; {strictness}"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -242,8 +245,12 @@ class GateResult(Answer):
             *tables,
             *([Sentences(unresolved, "open")] if unresolved else []),
             *([Sentences(passed, "passed_parts", "Passed checks", folded=bool(unresolved))] if passed else []),
-            Sentences((f"{self.caption}.",), "rules"),
+            Sentences((f"{self.caption}.", *self._source), "rules"),
         )
+
+    @property
+    def _source(self) -> tuple[str, ...]:
+        return (f"Configuration: {self.config.path}.",) if self.config.path else ()
 
     def _checks(self) -> Table:
         checks, intervals = self.checks, [check.interval for check in self.checks]

@@ -233,7 +233,9 @@ def _unseen_loss_note(check: CheckResult) -> str:
     if math.isnan(check.unsampled_loss):
         return ""
     share, loss = share_bound(0, check.n, 1 - check.alpha), format_loss(check.unsampled_loss)
-    return f", unless the sample misses topics with losses of {loss} or more (up to {share:.1%} of all topics)"
+    return (
+        f", unless topics with losses of {loss} or more are missing from the sample (up to {share:.1%} of all topics)"
+    )
 
 
 def _open_points(check: CheckResult) -> Iterator[str]:
@@ -242,9 +244,10 @@ def _open_points(check: CheckResult) -> Iterator[str]:
     subject = "no loss, however large, can" if math.isinf(largest) else subject
     yield f"{subject} be ruled out, and the margin is {check.format_size(check.margin)}"
     if check.p <= check.alpha * (1 + 1e-9):
+        # the interval is not corrected, so it can lie beyond the margin although the check does not fail
         yield (
-            f"the check would fail without correction (p {p_text(check.p, check.alpha)}), but"
-            f" not{_correction_suffix(check)}"
+            f"the check would fail without correction ({_interval_prefix(check)}p {p_text(check.p, check.alpha)}), but"
+            f" not{_correction_suffix(check)} for {check.family} checks (p {p_text(check.adjusted, check.alpha)})"
         )
     elif least > 0:
         yield f"the candidate is worse (by at least {check.format_size(least)}), but possibly by less than the margin"
@@ -252,7 +255,7 @@ def _open_points(check: CheckResult) -> Iterator[str]:
         yield note
     elif not math.isnan(check.detectable):
         size = f"with {topics_text(check.n)}, a loss of {check.format_size(check.detectable)} is detected with"
-        yield f"{size} {check.power:.0%} power, or less if it occurs on few topics"
+        yield f"{size} {check.power:.0%} power, or with less power if the loss occurs on few topics"
 
 
 def _cannot_fail_note(check: CheckResult) -> str:

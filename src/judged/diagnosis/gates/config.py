@@ -460,9 +460,9 @@ def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[st
     with source_lines.locate_errors():
         for key in raw:
             if key in _KEYS["gate"] and key not in _FILES:
-                raise SettingError(key, f"no table or key {key!r}", "write it under [gate]")
+                raise SettingError(key, f"{key} is outside of its table", "write it under [gate]")
             if key in _KEYS["check"] and key not in _TABLE_ARRAYS:
-                raise SettingError(key, f"no table or key {key!r}", "write it under [[check]]")
+                raise SettingError(key, f"{key} is outside of its table", "write it under [[check]]")
         _check_keys(raw, ("gate", *_TABLE_ARRAYS, *_FILES), "table or key")
         settings = raw.get("gate", {})
         if not isinstance(settings, dict):

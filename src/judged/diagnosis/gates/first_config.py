@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import textwrap
 import warnings
 from dataclasses import dataclass
@@ -227,9 +228,9 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
         return
     detectable = round_up(minimum_detectable(check.sd, check.n, 2 * ALPHA, POWER))
     if strict and margin_relative is None:
-        share_of_mean = f", {detectable / abs(check.mean):.0%} of the baseline's mean {mean}" if check.mean else ""
+        share_of_mean = f" ({detectable / abs(check.mean):.0%} of the baseline's mean {mean})" if check.mean else ""
         rates = _error_rates(check, detectable, family)
-        explanation = f"The smallest round margin that these topics can detect{share_of_mean}. {rates}"
+        explanation = f"The smallest loss that a test on these topics can detect, rounded up{share_of_mean}. {rates}"
         yield f"margin = {format_loss(detectable)}"
         yield _comment(f"{explanation} {_sd_source(check)}")
         return
@@ -238,7 +239,7 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
     explanation = f"{100 * share:g}% of the baseline's mean {mean} is {format_loss(margin)}. {rates}"
     yield f"margin_relative = {share:g}"
     yield _comment(f"{explanation} {_sd_source(check)}")
-    advice = f"If most checks should be conclusive (strict = true requires this): margin = {format_loss(detectable)}."
+    advice = f"If most checks must be conclusive, as with strict = true, use margin = {format_loss(detectable)}."
     yield _comment(f"{advice} {_error_rates(check, detectable, family)}")
 
 
@@ -252,9 +253,17 @@ def _error_rates(check: _CheckPlan, margin: float, family: int) -> str:
     )
 
 
+def first_error_rates(config: str) -> str:
+    """Return the first sentence on error rates in the comments of a configuration; empty if there is none."""
+    comments = " ".join(line.removeprefix("# ") for line in config.splitlines() if line.startswith("# "))
+    sentence = re.search(r"With [\d,]+ topics?, a candidate that loses .*? passes with probability \d+%\.", comments)
+    return sentence[0] if sentence else ""
+
+
 def _sd_source(check: _CheckPlan) -> str:
     source = (
-        f"assuming a correlation of {CORRELATION:g} between the scores of two versions; add other runs to measure it"
+        f"assuming a correlation of {CORRELATION:g} between the scores of two versions; add other runs to measure"
+        " this correlation"
         if check.is_assumed
         else "measured on the other runs"
     )

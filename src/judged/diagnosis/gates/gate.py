@@ -246,7 +246,8 @@ def _check_missing_topics(scores: Scores, pair: list[int], config: GateConfig) -
         raise InputError(
             f"the candidate has no results for {topics_text(len(lost_topics))} for which the baseline has results"
             f" ({', '.join(lost_topics[:_MAX_LISTED])}), and topics = {scores.policies.topics!r} excludes these topics",
-            fix='set topics = "qrels", so that they score 0, or add a [[guardrail]] with missing_topics = 0',
+            fix='set topics = "qrels", so that the candidate scores 0 on these topics,'
+            " or add a [[guardrail]] with missing_topics = 0",
             path=config.path,
         )
 

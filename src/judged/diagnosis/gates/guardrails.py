@@ -144,7 +144,7 @@ def _run_number(guardrail: Guardrail, by_run: dict[str, list[float]], name: str,
     numbers = sorted(by_run.get(key, []))
     if not numbers:
         available = ", ".join(sorted(by_run)) or "no numbers"
-        fix = f"use this name, or {role}, in the column 'run'; the table has {available}"
+        fix = f"use {name} or {role} in the column 'run'; the table has {available}"
         raise InputError(f"no number for the {role} {name!r}", fix=fix, path=path)
     if guardrail.quantile is not None:
         # The smallest number that at least this share of the rows does not exceed: the inverse of the empirical
@@ -234,7 +234,7 @@ def align_slicing(slicing: Slicing, query_ids: tuple[str, ...], config: GateConf
         raise InputError(
             f"no topic has attributes: the first topic is {scored_id!r}, and the first topic of"
             f" the attributes is {attribute_id!r}",
-            fix="check that both use the same query ids",
+            fix="check that the runs and the attributes use the same query ids",
             path=config.path,
         )
     return slicing.over(query_ids)

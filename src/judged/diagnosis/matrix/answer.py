@@ -201,8 +201,11 @@ class Matrix(AnswerOfScores):
 
     @property
     def _cuts_text(self) -> str:
-        origin = "cuts set by the user" if self.custom_cuts else f"cuts: the means of {self.baseline} over all topics"
-        return f"{origin}, {self.x} {decimal(self.cuts[0])} and {self.y} {decimal(self.cuts[1])}"
+        origin = "set by the user" if self.custom_cuts else f"the means of {self.baseline} over all topics"
+        return (
+            f"cuts between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and"
+            f" {self.y} {decimal(self.cuts[1])}"
+        )
 
     def _summary(self) -> Table:
         """Return a table with one row per run: both measures, their changes, and the number of slices by quadrant."""
@@ -369,17 +372,19 @@ class Matrix(AnswerOfScores):
         """Yield the slices of a run that are low or high, and the counts of its topics."""
         has_several_runs = len(self.scores.runs) > 1
         prefix = f"{run}, " if has_several_runs else ""
+        of_run = f" of {run}" if has_several_runs else ""
         overall, *slices = (point for point in self.points if point.run == run)
         for point in (overall, *slices):
             if point.quadrant not in {"", UNDECIDED}:
                 yield prefix + self._describe_point(point)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
-            yield f"{prefix}not significantly different from the cuts: {undecided}."
+            limits = "the cuts" if self.custom_cuts else f"the means of {self.baseline}"
+            yield f"Slices{of_run} that are not significantly different from {limits}: {undecided}."
         if small := [point.slice for point in slices if point.small]:
-            yield f"{prefix}too few topics: {', '.join(small)}."
+            yield f"Slices{of_run} with too few topics: {', '.join(small)}."
         if len(self.scores.runs) <= _MAX_FULL_RUNS:
             yield (
-                f"Quadrants of {counted(overall.n, 'topic')}{f' of {run}' if has_several_runs else ''}:"
+                f"Quadrants of {counted(overall.n, 'topic')}{of_run}:"
                 f" {self.describe_counts(run)}. The quadrants of topics are descriptive, not tested."
             )
 
@@ -391,7 +396,7 @@ class Matrix(AnswerOfScores):
         )
         meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
         if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
-            meaning = " (relevant documents are ranked low; whether fewer are retrieved is undecided)"
+            meaning = " (relevant documents are ranked low; it is undecided whether fewer are retrieved)"
         judged = ""
         if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
             judged = (

@@ -169,9 +169,10 @@ class Needs(ReadOnly, AnswerOfScores):
             tables.append(Table(name, (replace(run, title=name), *others), only="people"))
         similarity_legend = f"; overlap, RBO: similarity of the top {self.cutoff} documents of two wordings"
         legend = (
-            "mean: mean over wordings, then over needs; worst wording, best: mean of the worst and of the best score"
-            " of each need; sd: standard deviation between wordings; consistency: share of the variance that is between"
-            f" needs (1: no effect of the wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
+            "mean: mean over wordings, then over needs; worst wording, best: mean over needs of the score of the"
+            " worst or best wording; sd: standard deviation between wordings; consistency: share of the variance"
+            " that is between needs (1: no effect of the"
+            f" wording){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
         return [*tables[:-1], replace(tables[-1], note=legend)]
 
@@ -205,7 +206,7 @@ class Needs(ReadOnly, AnswerOfScores):
                     Column(f"{end}_text", [self.queries.get(name, "") for name in names], TEXT, end, below=True)
                 )
         run_name, measure_name = self.scores.run_names[r], self.scores.measure_names[m]
-        title = f"Needs whose wordings differ most in {measure_name} of {run_name}"
+        title = f"Information needs whose wordings differ most in the {measure_name} of {run_name}"
         return Table("widest", (columns[2], *wordings, *columns[3:]), title, labels=1 + len(wordings), only="people")
 
     def _widest(self, run: int, measure: int) -> list[int]:
@@ -239,7 +240,9 @@ class Needs(ReadOnly, AnswerOfScores):
             Column("variants", self.variants[r, m, order].tolist(), COUNT),
         )
         selection = (
-            "" if len(order) == len(self.needs) else f" (the {len(order)} of {len(self.needs)} needs that vary most)"
+            ""
+            if len(order) == len(self.needs)
+            else f" (the {len(order)} of {len(self.needs)} needs with the largest range)"
         )
         return Chart(
             name="needs",
@@ -263,7 +266,10 @@ class Needs(ReadOnly, AnswerOfScores):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Means and consistency of each run, and comparisons over needs."""
-        needs, queries = counted(len(self.needs), "need"), counted(sum(map(len, self.query_ids)), "query", "queries")
+        needs, queries = (
+            counted(len(self.needs), "information need"),
+            counted(sum(map(len, self.query_ids)), "query", "queries"),
+        )
         rule = "each need counts once, and CIs and tests are over needs, because wordings of a need are not independent"
         sentences = [f"{needs}, worded by {queries}: {rule}."]
         sentences += [self._run_sentences(row) for row in self._summaries_by_mean()[:_MAX_LINES]]
@@ -280,13 +286,15 @@ class Needs(ReadOnly, AnswerOfScores):
         share, limits = row.consistency.value, row.consistency.interval
         if math.isnan(share):
             reason = "too few needs have two wordings, or scores do not vary"
-            parts.append(f"Its consistency over wordings is unknown: {reason}.")
+            parts.append(f"The consistency over wordings is unknown: {reason}.")
         else:
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
             between = f"{percent(share)}{ci} of the variance of its scores is between needs"
             parts.append(f"{between}, and the rest between wordings.")
         if not math.isnan(row.overlap):
-            shared = f"Two wordings share on average {percent(row.overlap)} of their top {self.cutoff} documents"
+            shared = (
+                f"Two wordings of a need share on average {percent(row.overlap)} of their top {self.cutoff} documents"
+            )
             parts.append(f"{shared} (RBO {decimal(row.rbo, 2)}).")
         return " ".join(parts)
 

@@ -104,8 +104,11 @@ def needs_of_scores(
             members.setdefault(need_of[query], []).append(row)
     if not members:
         first_topic, first_query = table.query_ids[0], next(iter(need_of), "")
-        problem = f"no topic has a need: the first topic is {first_topic!r}, the first id with a need {first_query!r}"
-        raise InputError(problem, fix="check that both use the same query ids")
+        problem = (
+            f"no topic has an information need: the first topic is {first_topic!r}, and the first query id with a"
+            f" need is {first_query!r}"
+        )
+        raise InputError(problem, fix="check that the scores and the needs use the same query ids")
     need_names = tuple(sorted(members))
     groups = [np.array(members[name], dtype=np.int64) for name in need_names]
     signs = [-1 if measure.properties.higher_is_better is False else 1 for measure in table.measures]
@@ -233,7 +236,9 @@ def _notes(table: Scores, need_of: dict[str, str], groups: Sequence[Ints]) -> li
     notes: list[Note] = []
     if unknown := [query for query in table.query_ids if query not in need_of]:
         share = f"{len(unknown)} of {counted(len(table.query_ids), 'topic')}"
-        notes.append(Note("need-unknown", f"excluded because their need is unknown: {share}: {first_few(unknown)}"))
+        notes.append(
+            Note("need-unknown", f"excluded because their information need is unknown: {share}: {first_few(unknown)}")
+        )
     if num_single := sum(len(group) == 1 for group in groups):
         verb, pronoun = ("has", "its") if num_single == 1 else ("have", "their")
         share = f"{num_single} of {counted(len(groups), 'need')}"
@@ -271,7 +276,7 @@ def _need_column(names: Sequence[str], column: str | None, where: str) -> str:
     if column is None:
         column = next((name for name in _COLUMNS if name in names), names[0] if len(names) == 1 else None)
     if column not in names:
-        problem = f"no attribute {column!r}" if column else "the column of needs is unknown"
+        problem = f"no attribute {column!r}" if column else "it is unclear which column contains the information needs"
         fix = f"set column= (--column) to one of {', '.join(names) or 'none'}"
         raise InputError(problem, fix=fix, path=where)
     return cast("str", column)
@@ -313,7 +318,9 @@ def expand_qrels(qrels: Any, needs: Any, *, column: str | None = None) -> Qrels:
     rows_by_query = [(query, rows_of[need]) for query, need in needs_of(needs, column).items() if need in rows_of]
     if not rows_by_query:
         problem = f"no information need in the file has judgments: the first topic of the qrels is {judged.topics[0]!r}"
-        raise InputError(problem, fix="check that the needs are the query ids of the qrels", path=judged.where)
+        raise InputError(
+            problem, fix="check that the ids of the needs are the query ids of the qrels", path=judged.where
+        )
     rows = np.concatenate([np.array(need_rows, dtype=np.int64) for _, need_rows in rows_by_query])
     query_ids = [query for query, need_rows in rows_by_query for _ in need_rows]
     table = judged.table.take(int_array(rows))
@@ -334,7 +341,8 @@ def expand_to_variants(qrels: Qrels, needs: Mapping[str, str]) -> tuple[Qrels, s
         raise InputError(problem, fix="expand the qrels to query ids with judged.expand_qrels", path=qrels.where)
     expanded = expand_qrels(qrels, needs)
     return expanded, (
-        f"the judgments are of needs: each of {len(expanded.topics)} query variants gets the judgments of its need"
+        f"the judgments are for information needs: each of {len(expanded.topics)} query variants gets the"
+        " judgments of its need"
     )
 
 

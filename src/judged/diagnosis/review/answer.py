@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FORM_COLUMNS = ("query_id", "doc_id", "relevance", "new_grade", "query", "title", "text")
 _REQUIRED_COLUMNS = ("query_id", "doc_id", "new_grade")
 _MAX_TEXT = 1000  # characters of a text in a form; spreadsheets limit the length of a cell
-_FIX = "use the output of ReviewList.tsv, with the columns query_id, doc_id, relevance, new_grade"
+_FIX = "use the output of ReviewList.tsv(), with the columns query_id, doc_id, relevance, new_grade"
 _FIX_QRELS = "use the qrels that the list was created from"
 
 
@@ -177,9 +177,9 @@ _RATE_COLUMNS = (
     ("false_negatives", "miss_rate", "relevant", "relevant documents not in the top {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
-    "The list contains errors of these runs. If only these pairs are judged again, the scores of these runs rise"
-    " compared with other runs. Judge the list without knowing runs and ranks (the TSV form hides them), and"
-    " score all runs with the new judgments."
+    "The list contains only labels that count against at least one of these runs. If only the listed labels are"
+    " judged again, the scores of these runs rise compared with other runs. Judge the list without knowing runs"
+    " and ranks (the TSV form hides them), and score all runs with the new judgments."
 )
 
 
@@ -379,17 +379,17 @@ class ReviewList(Answer):
         count, has_several_runs = len(self.items), len(self.runs) > 1
         is_limited = count < sum(map(self.counts_by_kind.__getitem__, self.kinds))
         listed = f"; the {count} most informative are listed" if is_limited else ""
-        run_suffix = " of at least one run" if has_several_runs else ""
-        texts.append(f"Labels to review, one per topic and document: {counts}{run_suffix}{listed}.")
+        of_runs = ", for at least one run" if has_several_runs else ""
+        texts.append(f"Labels to review, one per topic and document{of_runs}: {counts}{listed}.")
         if has_several_runs:
             first, second = self.runs[:2]
             texts.append(
-                f"{counted(self.n_reversed, 'label')} would each reverse the order of {first} and {second}"
-                f" by {self.measure} on its topic{'; these are listed first' if self.n_reversed else ''}."
+                f"If changed, {counted(self.n_reversed, 'label')} would each reverse the order of {first} and {second}"
+                f" by {self.measure} on its topic{'; these labels are listed first' if self.n_reversed else ''}."
                 f" The difference is {second} minus {first}."
             )
         texts.append(
-            f"The column change shows the change of the topic's {self.measure} if the label had another grade:"
+            f"The column `change` shows how the topic's {self.measure} changes if the label gets another grade:"
             f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. It is"
             " not the probability of an error."
         )

@@ -20,7 +20,7 @@ from judged.diagnosis.changes import (
     describe_slice_changes,
     lost_table,
 )
-from judged.diagnosis.stages.trace import PARTS, SCORE, SHORT, VERDICTS, TopicStages, large_parts, losses_by_slice
+from judged.diagnosis.stages.trace import BOTH, PARTS, SCORE, SHORT, VERDICTS, TopicStages, large_parts, losses_by_slice
 from judged.errors import InputError
 from judged.results import Answer, Chart, Column, Sentences, Show, Table
 from judged.results.charts import PALETTE
@@ -259,8 +259,9 @@ class Stages(Answer):
             return
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
-            f"{first} minus {second}; the parts of the loss add up to the change of {self.measure}; paired"
-            f" randomization test, {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
+            f"{first} minus {second}; candidates and ranking: change of {self.measure} by this part of the loss"
+            f" (negative: {first} loses more), which add up to the change of {self.measure}; paired randomization test,"
+            f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p"
             " corrected by Holm, separately for tests over all topics and tests by slice; CIs corrected in the same"
             f" way; *: p <= {options.alpha:g}"
         )
@@ -424,11 +425,14 @@ class Stages(Answer):
                 f" reranker of the top {cutoff} of {self.trace.candidates} can gain more than"
                 f" {decimal(ranking.value)}."
             )
-        counts = ", ".join(f"{verdict} {count}" for verdict, count in overall.verdicts.items() if count)
+        named = (
+            (("both causes" if verdict == BOTH else verdict), count) for verdict, count in overall.verdicts.items()
+        )
+        counts = ", ".join(f"{verdict} {count}" for verdict, count in named if count)
         yield (
-            f"Main cause of the loss of {name}, number of topics: {counts} (a cause counts if it is at"
-            f" least {self.choices.least:.0%} of"
-            f" the topic's best score and {self.choices.share:.0%} of the topic's loss)."
+            f"Number of topics by main cause of the loss of {name}: {counts} (a cause counts if its loss is at least"
+            f" {self.choices.least:.0%} of the topic's best possible score and {self.choices.share:.0%} of the topic's"
+            " total loss)."
         )
 
     def _change_sentences(self) -> Iterator[str]:
@@ -439,8 +443,9 @@ class Stages(Answer):
         opposite = overall[0].result.difference * overall[-1].result.difference < 0
         if opposite and any(change.significant for change in overall):
             yield (
-                "The parts of the loss changed in opposite directions. If fewer relevant documents are candidates,"
-                " fewer can be ranked low, so the change by ranking does not necessarily show a better or worse ranker."
+                "The loss by candidates and the loss by ranking changed in opposite directions. If fewer relevant"
+                " documents are candidates, fewer can be ranked low. Therefore, a change of the loss by ranking"
+                " does not necessarily show a better or worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
         for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):

@@ -350,5 +350,9 @@ class TopicStages(Answer):
             )
         if not len(self._documents()):
             has_no_relevant = not stages.trace.relevant[i]
-            texts.append("No relevant document is known." if has_no_relevant else "No relevant document was lost.")
+            texts.append(
+                "The qrels have no relevant document for this topic."
+                if has_no_relevant
+                else "No relevant document was lost."
+            )
         return tuple(texts)

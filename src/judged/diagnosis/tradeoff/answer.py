@@ -210,12 +210,13 @@ class Tradeoff(Answer):
         )
         return (
             (
-                f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. For each run on it, no other"
-                " run is better in one criterion, beyond the noise, and not worse in any other criterion."
+                f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. A run is on the"
+                " front if no other run is better in one criterion, beyond the noise, and not worse in any other"
+                " criterion."
             ),
             *(
-                f"{row.run} is on the front only by its mean: the paired test does not exclude that a run that costs no"
-                f" more, within the noise, is as good in {self.measure}: {join_names(row.rivals)}."
+                f"{row.run} is on the front only by its mean. The paired test does not exclude that other runs,"
+                f" which cost no more within the noise, are as good in {self.measure}: {join_names(row.rivals)}."
                 for row in front
                 if not row.certain
             ),
@@ -235,13 +236,13 @@ class Tradeoff(Answer):
         """List the dominated runs, each with the best run that dominates it; those confirmed by the test first."""
         texts: list[str] = []
         for is_certain, text, reason in (
-            (True, "Dominated", "confirmed by the paired test and the noise of costs"),
-            (False, "Dominated by the means only", "the paired test finds no significant difference"),
+            (True, "Dominated runs", "confirmed by the paired test and the noise of costs"),
+            (False, "Runs dominated by their means only", "the paired test finds no significant difference"),
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
                      if row.front is False and row.certain == is_certain and not row.scores_as_empty]  # fmt: skip
             if names:
-                texts.append(f"{text}, no better in {self.measure} and no cheaper: {join_names(names)}; {reason}.")
+                texts.append(f"{text} (no better in {self.measure} and no cheaper): {join_names(names)}; {reason}.")
         return texts
 
     def _equivalent_sentences(self) -> list[str]:
@@ -251,8 +252,8 @@ class Tradeoff(Answer):
 
     def _empty_score_sentences(self) -> list[str]:
         names = [row.run for row in self.rows if row.scores_as_empty]
-        return [(f"Not on the front, because {self.measure} is not better than that of an empty"
-                 f" result: {join_names(names)}.")
+        return [(f"Not on the front, because {self.measure} is not better than for a run without"
+                 f" results: {join_names(names)}.")
                 ] if names else []  # fmt: skip
 
     def _unplaced_sentences(self) -> list[str]:

@@ -95,7 +95,9 @@ class Costs:
                 elif name in costly or resembles_number(str(value)):
                     reason = number if isinstance(number, str) else "is not finite"
                     problem = f"the {name} of run {run}, {value!r}, {reason}"
-                    raise InputError(problem, fix="use a finite number, or leave it empty if unknown", path=source)
+                    raise InputError(
+                        problem, fix="use a finite number, or leave the cell empty if the cost is unknown", path=source
+                    )
         if not costly:
             raise InputError("no column has numbers", fix=_FIX, path=source)
         return cls(tuple(costly), by_run, tuple(name for name in names if name not in costly), source)
@@ -197,7 +199,7 @@ def tradeoff_of_scores(
     cost_matrix = np.array([[by_run.get(run, {}).get(name, math.nan) for name in cost_names] for run in runs])
     if np.isnan(cost_matrix).all():
         cost_runs = ", ".join(list(by_run)[:5])
-        problem = f"no scored run has a {' or '.join(cost_names)}: the costs are for the runs {cost_runs}"
+        problem = f"no scored run has a value of {' or '.join(cost_names)}: the costs are of the runs {cost_runs}"
         raise InputError(problem, fix=f"use the run names of the scores: {', '.join(runs[:5])}", path=known_costs.where)
     signed_costs = cost_matrix * np.array([-1.0 if name in benefits else 1.0 for name in cost_names])
     baseline_row = _baseline_row(runs, baseline, signed_costs)

@@ -53,15 +53,17 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     help="Qrels and runs of a collection. Repeat this option for each collection. Systems are matched by run name.",
 )
 @click.option(
-    "--baseline", metavar="RUN", help="Baseline: compare each other run with it.  [default: compare all pairs]"
+    "--baseline",
+    metavar="RUN",
+    help="Baseline run: each other run is compared with this run.  [default: compare all pairs]",
 )
 @shared("measures")
 @click.option(
     "--test",
     type=Choice((*PAIRED_TESTS, *_JOINT_TESTS)),
     metavar="TEST",
-    help=f"Paired test: {', '.join(PAIRED_TESTS)}. Joint test of all systems, which"
-    f" requires no correction: {', '.join(_JOINT_TESTS)}.  [default: {DEFAULT_TEST}]",
+    help=f"Paired tests of two systems: {', '.join(PAIRED_TESTS)}. Joint tests of all systems, whose p-values need no"
+    f" correction for multiple comparisons: {', '.join(_JOINT_TESTS)}.  [default: {DEFAULT_TEST}]",
 )
 @shared("correction")
 @click.option(
@@ -69,7 +71,7 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     type=Choice("judged.comparison.choices:Family"),
     default="measure",
     show_default=True,
-    help="Tests that are corrected together: those of all pairs by one measure, or of all pairs by all measures.",
+    help="Tests that are corrected together. measure: all pairs by one measure; all: all pairs by all measures.",
 )
 @shared("alpha", "resamples", "seed")
 @click.option(
@@ -288,7 +290,8 @@ def power_command(
 @click.option(
     "--own",
     is_flag=True,
-    help="Score runs with all judgments of each judge, not only of documents that both judges judged.",
+    help="Score runs with all judgments of each judge. Otherwise, two judges are compared by the documents that both"
+    " judged.",
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()
@@ -366,21 +369,21 @@ _FILE = click.Path(path_type=Path)
     help="Weight of a run. Can be repeated.  [default: 1 for each run]",
 )
 @click.option(
-    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="Constant added to each rank, for rrf."
+    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="Constant added to each rank. Only for rrf."
 )
 @click.option(
     "--normalize",
     type=Choice("judged.comparison.fusion.fuse:Normalization"),
     default="min-max",
     show_default=True,
-    help="Normalization of the scores of each run, for sum, mnz, and max.",
+    help="Normalization of the scores of each run. Only for sum, mnz, and max.",
 )
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="Contribution of a run to documents that it does not contain: none (skip); as at the rank after its last"
-    " document, or with its lowest score (last); or as at the mean rank of all documents after its last one (share)."
-    "  [default: skip; last for z-scores, share for borda]",
+    help="Contribution of a run to documents that it does not contain. skip: none; last: as for the rank after its last"
+    " document, or for its lowest score; share: as for the mean of all ranks after its last document."
+    "  [default: share for borda, last for z-scores, otherwise skip]",
 )
 @shared("depth", "order")
 @shared("cutoff", default=None, metavar="N", help="Number of documents per topic of the fused run.  [default: all]")
@@ -398,7 +401,7 @@ _FILE = click.Path(path_type=Path)
     type=int,
     default=10,
     show_default=True,
-    help="Number of steps of the grid: weights are multiples of 1/STEPS that sum to 1.",
+    help="Number of steps of the grid of weights: the weights are multiples of 1/STEPS that sum to 1.",
 )
 @click.option(
     "--folds",

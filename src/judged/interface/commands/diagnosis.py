@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 @shared("measure", help="Measure of the final ranking.")
 @shared("cutoff", default=100, help="Number of candidates per topic: the first documents of RUN.")
 @shared("rel")
-@click.option("--recall", metavar="NAME", help="Measure of the candidates.  [default: R at the cutoff]")
+@click.option("--recall", metavar="NAME", help="Measure of the candidates.  [default: recall (R) at --cutoff]")
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="Candidates of another system to compare with. Without --baseline-final, also its final ranking.",
+    help="Candidates of another system to compare with. Without --baseline-final, they are also its final ranking.",
 )
 @click.option("--baseline-final", metavar="RUN", help="Final ranking of the system in --baseline.")
 @click.option(
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     type=float,
     default=0.1,
     show_default=True,
-    help="Ignore a candidate loss or ranking loss below this share of the best score of the topic.",
+    help="Ignore a candidate loss or ranking loss below this share of the topic's best possible score.",
 )
 @click.option(
     "--min-share",
     type=float,
     default=0.15,
     show_default=True,
-    help="Ignore a candidate loss or ranking loss below this share of the total loss of the topic.",
+    help="Ignore a candidate loss or ranking loss below this share of the topic's total loss.",
 )
 @shared("fdr", "alpha", "resamples", "seed")
 @shared("per_topic", help="Show the results of each topic, largest loss first.")
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     type=Choice(("qrels", "both")),
     default="qrels",
     show_default=True,
-    help="Topics that are averaged: all topics in the qrels, or only those that are also in every run.",
+    help="Topics that are averaged. qrels: all topics in the qrels; both: only topics that are also in every run.",
 )
 @shared("order")
 @answer_options()
@@ -151,10 +151,10 @@ def matrix_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Classify RUNs, slices, and topics by two measures: one of the candidates, and one of the final ranking.
+    """Classify RUNs, slices, and topics by a measure of the candidates (-x) and a measure of the final ranking (-y).
 
     If only the measure -y is low, relevant documents were returned but ranked badly. If only the measure -x is low,
-    relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
+    the relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
     interval is below the threshold.
     """
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
@@ -224,11 +224,13 @@ def disagree_command(
 @click.option(
     "--column",
     metavar="NAME",
-    help="Column with the information need.  [default: need, topic_id, or the only other column]",
+    help="Column with the information need.  [default: the column need or topic_id, or the only other column]",
 )
 @shared("measures")
 @click.option(
-    "--baseline", metavar="RUN", help="Baseline: compare each other run with it.  [default: compare all pairs]"
+    "--baseline",
+    metavar="RUN",
+    help="Baseline run: each other run is compared with this run.  [default: compare all pairs]",
 )
 @shared("limit", type=click.IntRange(0), default=10, help="Number of needs to show, largest range of scores first.")
 @shared("cutoff", help="Number of top documents to compare between the rankings of a need.")
@@ -347,9 +349,9 @@ def review_command(
 ) -> None:
     """List the judgments of QRELS that should be checked again, largest effect on the scores of RUNs first.
 
-    These are documents near the top of a run that are judged not relevant or are not judged, and relevant documents
-    that are not near the top. The format 'tsv' has an empty column for new grades. 'judged review QRELS --apply FILE
-    -o NEW' merges them into QRELS.
+    The list contains documents near the top of a run that are judged not relevant or are not judged, and relevant
+    documents that are not near the top. The format 'tsv' has an empty column for new grades. 'judged review QRELS
+    --apply FILE -o NEW' merges the new grades into QRELS.
     """
     from judged.diagnosis.review.review import review
 
@@ -400,7 +402,11 @@ def _apply_review(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | 
 @click.option(
     "--costs", required=True, metavar="FILE", help="Table with the column `run`, and a numeric column for each cost."
 )
-@shared("measure", default=None, help=f"Measure.  [default: {DEFAULT_MEASURE}, or the first measure of --scores]")
+@shared(
+    "measure",
+    default=None,
+    help=f"Measure.  [default: {DEFAULT_MEASURE}; with --scores, the first measure in the file]",
+)
 @click.option("--baseline", metavar="RUN", help="Baseline run.  [default: the cheapest run]")
 @click.option("--cost", multiple=True, metavar="NAME", help="Cost to use. Can be repeated.  [default: all costs]")
 @click.option(
@@ -427,8 +433,8 @@ def tradeoff_command(
 ) -> None:
     """Compare the effectiveness of RUNs with their costs: intervals, gain per unit of cost, and the Pareto front.
 
-    The table of costs is a CSV, TSV, JSON, JSONL, or Parquet file. By default, lower costs are better. Missing costs
-    stay missing.
+    The table of costs is a CSV, TSV, JSON, JSONL, or Parquet file. By default, lower costs are better. A missing
+    cost is not estimated.
     """
     from judged.scoring.evaluation import Scores, evaluate
 

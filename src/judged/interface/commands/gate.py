@@ -63,7 +63,7 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
         click.option(
             "--test",
             type=Choice("judged.diagnosis.gates.config:GateTest"),
-            help="Statistical test.  [default: as configured, or randomization]",
+            help="Statistical test.  [default: the test in the configuration, or else randomization]",
         ),
         click.option(
             "--strict/--not-strict",
@@ -232,7 +232,7 @@ def init(
     """
     from judged.data.files import exists
     from judged.data.qrels import Qrels
-    from judged.diagnosis.gates.first_config import first_config
+    from judged.diagnosis.gates.first_config import first_config, first_error_rates
 
     if exists(out) and str(out) != "-" and not force:
         raise InputError(
@@ -253,6 +253,8 @@ def init(
         click.echo(
             f"The configuration was written to {out}. Next: judged gate {qrels} {baseline} CANDIDATE --config {out}"
         )
+        if rates := first_error_rates(text):
+            click.echo(f"First check: {rates} The comments in {out} explain how a margin changes these probabilities.")
 
 
 prepare_command(init)  # `init` is not in the table of commands, where `LazyGroup` would call this

@@ -95,7 +95,7 @@ def evaluate_command(
     "--missing",
     metavar="LIST",
     default="",
-    help="Grades of judged documents that were not returned, with --grades.",
+    help="Grades of judged documents that were not returned. Only with --grades.",
 )
 @shared("topic", help="Topic to explain. Optional if the qrels have only one topic.")
 @shared("measures", default=(DEFAULT_MEASURE,), help="Measure. Can be repeated.", show_default=True)
@@ -106,7 +106,7 @@ def evaluate_command(
     help="Show the scores of other tools, and the rules that cause differences. Separate tools with commas, or use"
     " all. Tools: trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...",
 )
-@shared("rel", help="Lowest relevant grade. With --as, it is passed to the tools, like -l of trec_eval.")
+@shared("rel", help="Lowest relevant grade. With --as, this grade is passed to the tools (-l of trec_eval).")
 @shared("depth", help="Use only the top N documents.")
 @shared("order", "documents", "texts")
 @shared("queries", help="Query texts.")
@@ -169,6 +169,8 @@ def explain_command(
     is_unused = documents and not any(_needs_documents(parsed, judged.only(query_id)) for parsed in parsed_measures)
     note = "no measure uses --documents. Fix: use --texts FILE to show titles and texts"
     notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if is_unused else [])]
+    if grades is not None and not missing:
+        notes.append("no other document is assumed to be relevant. Fix: use --missing '2 1' to add their grades")
     output(parts[0] if len(parts) == 1 else AnswerList(parts), notes=notes)
 
 
@@ -230,7 +232,7 @@ _MAX_PLOT_WIDTH = 120  # columns: wider plots are not easier to read
 @click.option(
     "--precision-recall",
     type=Choice(("interpolated", "raw")),
-    help="Plot precision against recall: interpolated at recall 0, 0.1, ..., 1, or raw at each cutoff.",
+    help="Plot precision against recall. interpolated: at recall 0, 0.1, ..., 1; raw: at each cutoff.",
 )
 @shared("topic", help="Topic to plot.  [default: mean over topics]")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use only ASCII characters.")

@@ -30,7 +30,7 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     help="Also show means with topics weighted by this numeric attribute, such as traffic."
     " With `relevant`, each relevant document has the same weight.",
 )
-@click.option("--baseline", metavar="RUN", help="Baseline: compare each other run with it on each slice.")
+@click.option("--baseline", metavar="RUN", help="Baseline run: each other run is compared with this run on each slice.")
 @click.option("--compare", "pair", is_flag=True, help="Compare the second of two runs with the first on each slice.")
 @shared("measures")
 @click.option(
@@ -44,7 +44,7 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     type=Choice("judged.comparison.choices:Family"),
     default="all",
     show_default=True,
-    help="Tests that are corrected together: those by one measure, or all tests (slices, pairs, and measures).",
+    help="Tests that are corrected together. measure: all tests by one measure; all: all slices, pairs, and measures.",
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()

@@ -141,7 +141,9 @@ class ComparisonQuery(ScoredQuery):
     """Parameters of a comparison: two runs, a measure, and which topics are listed."""
 
     first: str = Field(
-        "", max_length=LONGEST, description="Baseline run. Default: a run with baseline in its name, or the best run."
+        "",
+        max_length=LONGEST,
+        description="Baseline run. Default: a run with baseline in its name, or else the best run.",
     )
     second: str = Field(
         "", max_length=LONGEST, description="Run to compare with the baseline. Default: the best other run."
@@ -335,7 +337,8 @@ class ComparePage(Answer):
             ),
         )
         note = (
-            f"Same test and correction as in the table by measure. Over all topics, p {p_text(result.p, result.alpha)}"
+            "The test and the correction are the same as in the table by measure. Over all topics, p"
+            f" {p_text(result.p, result.alpha)}"
         )
         return Table("deciding", columns, "Results if one topic is left out", note, only="" if topics else "data")
 

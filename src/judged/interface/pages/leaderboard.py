@@ -66,7 +66,7 @@ class LeaderboardQuery(ScoredQuery):
     baseline: str = Field(
         "",
         max_length=LONGEST,
-        description="Baseline run. Default: a run with baseline in its name, or the best run.",
+        description="Baseline run. Default: a run with baseline in its name, or else the best run.",
     )
     measure: Name = Field("", description="Additional measure, shown before those in `measures`.")
     run: str = Field("", max_length=LONGEST, description="Run that is highlighted in the charts, like the baseline.")
@@ -240,7 +240,7 @@ class LeaderboardPage(Answer):
         first, name = self._ranked_estimates()[0], str(self.lead)
         if math.isnan(first.value):
             return f"No run has a score by {name}."
-        words = {True: "best", False: "best, as lower is better,", None: "highest"}
+        words = {True: "best", False: "best (lower is better)", None: "highest"}
         rank_words = words[self.lead.properties.higher_is_better]
         ties = sum(estimate.value == first.value for estimate in self._ranked_estimates()) - 1
         subject = f"{first.run} and {counted(ties, 'other run')} are" if ties else f"{first.run} is"
@@ -260,7 +260,7 @@ class LeaderboardPage(Answer):
         total = counted(len(self.workspace.query_ids), "topic")
         if not self.query.where:
             return f"Means are over all {total}."
-        return f"Means are over {self.n:,} of {total}, with the condition {self.query.where}."
+        return f"Means are over the {self.n:,} of {total} that satisfy the condition {self.query.where}."
 
     def _tests_sentence(self, comparison: Comparison) -> str:
         tested_names = [result.name for result in comparison.measures if result.pairs]

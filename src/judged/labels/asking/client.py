@@ -137,11 +137,12 @@ class Endpoint:
         is_too_small = min(self.workers, self.max_tokens) < 1 or self.timeout <= 0
         if not self.model or is_too_small or not all(map(math.isfinite, amounts)) or min(amounts) < 0:
             fix = (
-                "set `model`; workers and max_tokens must be at least 1, timeout above 0, other numbers finite and >= 0"
+                "set `model`; `workers` and `max_tokens` must be at least 1, `timeout` must be above 0, and other"
+                " numbers must be finite and at least 0"
             )
             raise InputError("a setting of the endpoint is missing or out of range", fix=fix)
         if reserved := sorted(_RESERVED_FIELDS & set(self.body)):
-            fix = "remove them: judged sets these fields itself"
+            fix = "remove these fields: judged sets them itself"
             raise InputError(f"`body` of the endpoint must not set {', '.join(reserved)}", fix=fix)
         limits = [self.body[name] for name in ("max_tokens", "max_completion_tokens") if name in self.body]
         if any(type(limit) is not int or limit < 1 for limit in limits):
@@ -278,7 +279,7 @@ class Client:
             try:
                 reply, usage = _parse_response(response, time.monotonic() - start)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-                return None, "the response does not follow the protocol", None
+                return None, "the response does not follow OpenAI's chat protocol", None
             self._budget.settle(reserved, *(usage or (tokens[0], tokens[1] or 0)))
             return reply, "", None
         # A rejected request is not charged; after a server error it may be.

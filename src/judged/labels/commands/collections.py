@@ -76,7 +76,8 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     type=click.FloatRange(0, 1),
     default=1.0,
     show_default=True,
-    help="With --budget: weight of a run's earlier labels after each new label, from 0 to 1.",
+    help="With --budget: factor from 0 to 1 that reduces the weight of a run's earlier labels at each new label. With"
+    " 1, all labels have the same weight.",
 )
 @shared("rel", default=1, show_default=True, help="With --budget: lowest relevant grade.")
 @click.option(
@@ -89,7 +90,8 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
 @click.option(
     "--rates",
     metavar="R,...",
-    help="With --sample: relative sampling rate of each stratum.  [default: each rate is twice the next]",
+    help="With --sample: relative sampling rate of each stratum.  [default: the rate of each stratum is twice"
+    " the rate of the next stratum]",
 )
 @shared("seed", "run_format")
 @answer_options()

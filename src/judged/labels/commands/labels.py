@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from judged.interface.options import Choice, LazyGroup, shared, with_options
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from judged.interface.arguments import OutputOptions
     from judged.labels.labels import Kind
 
@@ -39,7 +42,8 @@ def labels() -> None:
 @click.option(
     "--scale",
     metavar="NAME|FILE",
-    help="Grade scale: binary, 0-3, 0-4, or a table with the columns grade, word and definition.  [default: 0-3]",
+    help="Grade scale: `binary`, `0-3`, `0-4`, or a table with the columns `grade`, `word`, and `definition`. "
+    " [default: 0-3]",
 )
 @click.option(
     "--topics", "queries", metavar="FILE", help="File of topics: ids and texts, optionally description and narrative."
@@ -75,20 +79,33 @@ def _read_scale(path: str) -> list[tuple[float, str, str]]:
     from judged.results.decimals import read_number
 
     if not Path(path).exists():
-        fix = f"use {', '.join(SCALES)}, or a table with the columns grade, word and definition"
+        fix = f"use {', '.join(SCALES)}, or a table with the columns `grade`, `word`, and `definition`"
         raise InputError(f"{path!r} is neither a scale nor a file", fix=fix)
     grades: list[tuple[float, str, str]] = []
     for line, row in read_records(path):
         try:
             grades.append((read_number(row["grade"]), str(row["word"]), str(row.get("definition", ""))))
         except (KeyError, ValueError) as error:
-            fix = "use binary, 0-3, 0-4, or a table with the columns grade, word and definition"
+            fix = "use the columns `grade`, `word`, and, optionally, `definition`"
             raise InputError(f"not a valid scale ({error})", fix=fix, path=path, line=line) from None
     try:
         resolve_scale(grades)
     except InputError as error:
         raise InputError(error.problem, fix="use one line per grade", path=path) from None
     return grades
+
+
+def warn_about_similar_names(names: Iterable[str], known: Collection[str]) -> None:
+    """Warn about judges that are not in `known` but resemble one of them: the name may be misspelled."""
+    from difflib import get_close_matches
+
+    def without_digits(name: str) -> str:
+        return re.sub(r"\d", "", name)
+
+    for name in sorted(set(names).difference(known)):
+        for match in get_close_matches(name, known, 1, 0.65):
+            if without_digits(name) != without_digits(match):  # judge1 and judge2 are different judges
+                print_warnings([f"{name} is a new judge. If you meant the existing judge {match}, correct the name."])
 
 
 _KIND = Choice("judged.labels.labels:Kind")
@@ -101,15 +118,17 @@ _KIND = Choice("judged.labels.labels:Kind")
     "--kind", type=_KIND, default="human", show_default=True, help="Type of the new judges: people, models, or clicks."
 )
 def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
-    """Add judges to STORE, and print the token of each for the judging page. Without names, list all judges.
+    """Add judges to STORE, and print each judge's token for the judging page. Without names, list all judges.
 
-    The store keeps only the hash of a token, so a token is printed once. An existing judge gets a new token.
+    The store keeps only the hash of a token, so each token is printed only once. An existing judge gets a new token.
     """
     from judged.labels.store import LabelStore
 
     with LabelStore.open(store, new=False) as opened:
+        known = opened.judge_names()
         for name in names:
             click.echo(f"{name}\t{opened.add_judge(name, kind=kind)}")
+        warn_about_similar_names(opened.judge_names(), known)
         for name, kind_of_judge in opened.judges().items() if not names else ():
             click.echo(f"{name}\t{kind_of_judge}")
 
@@ -123,7 +142,13 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--judges", metavar="NAMES", help="Judges to assign, separated by commas.  [default: all judges do all tasks]"
 )
-@click.option("--each", type=click.IntRange(1), default=1, show_default=True, help="Number of judges per pair.")
+@click.option(
+    "--each",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of judges per pair of topic and document.",
+)
 @click.option("--overlap", type=_SHARE, default=0.0, metavar="SHARE", help="Share of pairs that all judges grade.")
 @click.option(
     "--repeats",
@@ -136,7 +161,8 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--queries",
     metavar="FILE",
-    help="Create tasks only for these topics: output of 'judged online queries', or a table with query_id.",
+    help="Create tasks only for these topics: output of 'judged online queries', or a table with the column"
+    " `query_id`.",
 )
 @shared("seed")
 def tasks_command(
@@ -170,7 +196,9 @@ def tasks_command(
             allowed_topics = read_topics(queries, topics)
             pairs = [pair for pair in pairs if pair[0] in allowed_topics]
         tasks = assign_tasks(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
+        known = opened.judge_names()
         added = opened.add_tasks(tasks)
+        warn_about_similar_names(opened.judge_names(), known)
         missing_ids = opened.missing_ids()
     unchanged = f", {len(tasks) - added} already existed" if added < len(tasks) else ""
     click.echo(f"{counted(added, 'task')} added{unchanged}")
@@ -204,18 +232,20 @@ def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -
 
     A table has the columns query_id, doc_id, judge and grade; its format is CSV, TSV, JSON, JSON Lines or Parquet. If
     a format has no topic ids, the text of a query identifies the topic. If a judge has several labels for a pair, the
-    latest label counts (column time). If a label has no time, the last row counts.
+    label with the latest value in the column `time` counts. If a label has no time, the last row counts.
     """
     from judged.labels.exchange import import_labels
     from judged.labels.store import LabelStore
 
     with LabelStore.open(store, new=False) as opened:
+        known = opened.judge_names()
         for path in paths:
             imported = import_labels(opened, path, judge=judge, kind=kind)
             text = f"{imported.replaced:,} replaced by a later label of the same judge and pair"
             replaced = text if imported.replaced else ""
             topics = counted(imported.new_topics, "new topic") if imported.new_topics else ""
             click.echo("; ".join(filter(None, (f"{counted(imported.labels, 'label')}: {path}", replaced, topics))))
+        warn_about_similar_names(opened.judge_names(), known)
 
 
 consensus_options = with_options(
@@ -224,19 +254,24 @@ consensus_options = with_options(
         default="majority",
         show_default=True,
         metavar="RULE",
-        help="Aggregation rule: majority (the lowest grade in a tie), mean, dawid-skene, dawid-skene-mean, or the name"
-        " of a judge. Dawid and Skene's model weights judges by their errors.",
+        help="Aggregation rule: `majority` (in a tie, the lowest of the most frequent grades), `mean`, `dawid-skene`"
+        " (the most probable grade), `dawid-skene-mean` (the expected grade), or the name of a judge. Dawid and Skene's"
+        " model weights judges by their errors.",
     ),
     click.option(
         "--kind",
         "kinds",
         type=_KIND,
         multiple=True,
-        help="Type of judges whose labels are used. Repeat for more.  [default: human if there are human labels, else"
-        " all]",
+        help="Type of judges whose labels are used. Repeat for more.  [default: `human` if there are human labels,"
+        " otherwise all types]",
     ),
     click.option(
-        "--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of judges per pair."
+        "--min-judges",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Minimum number of judges per pair of topic and document.",
     ),
 )
 """Options for the aggregation of labels to qrels."""
@@ -276,8 +311,8 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
     type=Choice(("labels", *_EXPORT_FORMATS)),
     default="labels",
     show_default=True,
-    help="labels: all labels as CSV, JSON Lines or Parquet; quepid: ratings as CSV; search-relevance: a judgment list"
-    " for OpenSearch. quepid and search-relevance have one grade per pair (--by).",
+    help="`labels`: all labels as CSV, JSON Lines or Parquet; `quepid`: ratings as CSV; `search-relevance`: a judgment"
+    " list for OpenSearch. Files in the last two formats have one grade per pair (--by).",
 )
 @click.option("--notes", is_flag=True, help="Include the notes of judges.")
 @consensus_options
@@ -316,8 +351,8 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
     type=Choice("judged.labels.topic_choice:Scheme"),
     default="traffic",
     show_default=True,
-    help="Sampling scheme: proportional to searches (traffic), equal numbers of head, torso and tail queries"
-    " (strata), or equal probabilities (random).",
+    help="Sampling scheme. `traffic`: probabilities proportional to the number of searches; `strata`: equal numbers of"
+    " head, torso and tail queries; `random`: equal probabilities.",
 )
 @click.option(
     "--column", default="count", show_default=True, metavar="NAME", help="Column with the number of searches."

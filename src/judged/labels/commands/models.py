@@ -12,6 +12,7 @@ from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
 from judged.interface.options import READING, shared, with_options
+from judged.labels.commands.labels import warn_about_similar_names
 from judged.results.decimals import counted
 from judged.scoring.default_measures import SAMPLED_MEASURES
 
@@ -28,11 +29,14 @@ asking_options = with_options(
         "--endpoint",
         required=True,
         metavar="FILE",
-        help="TOML file of the endpoint: base_url, model, key_variable, prices (docs/endpoints.md).",
+        help="TOML file that describes the endpoint: `base_url`, `model`, `key_variable`, prices (docs/endpoints.md).",
     ),
     click.option("--budget-calls", type=click.IntRange(0), metavar="N", help="Maximum number of requests."),
     click.option(
-        "--budget-money", type=click.FloatRange(0), metavar="X", help="Maximum cost, in the currency of the prices."
+        "--budget-money",
+        type=click.FloatRange(0),
+        metavar="X",
+        help="Maximum cost, in the currency of the endpoint's prices.",
     ),
     click.option(
         "--characters", type=click.IntRange(1), metavar="N", help="Maximum number of characters to send per document."
@@ -58,7 +62,11 @@ asking_options = with_options(
     metavar="SHARE",
     help="Share of pairs that the model grades again, with another seed.",
 )
-@click.option("--examples", metavar="FILE", help="Few-shot examples as JSON Lines: query, document, grade.")
+@click.option(
+    "--examples",
+    metavar="FILE",
+    help="JSON Lines file of few-shot examples, each with `query`, `document`, and `grade`.",
+)
 @shared("texts")
 @asking_options
 @answer_options()
@@ -85,7 +93,10 @@ def ask_command(
 
     output.keep(store, endpoint, examples, options["texts"])
     example_rows = () if examples is None else [row for _, row in json_lines(Path(examples), examples)]
-    prepared = prepare(LabelStore.open(store), Endpoint.read(endpoint), examples=example_rows, **options)
+    label_store = LabelStore.open(store)
+    if options["judge"]:
+        warn_about_similar_names([options["judge"]], label_store.judge_names())
+    prepared = prepare(label_store, Endpoint.read(endpoint), examples=example_rows, **options)
     confirm_sending(prepared, yes)
     result = ask(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress_printer())
     print_ask_result(context, output, result)
@@ -218,7 +229,8 @@ def quality_command(
     "topics",
     default="qrels",
     show_default=True,
-    help="Topics that are averaged: those in the qrels, those in a run, or those in the qrels and a run (both).",
+    help="Topics in the mean. `qrels`: all topics in the qrels; `run`: topics in a run; `both`: topics in the qrels and"
+    " in a run.",
 )
 @shared("order")
 @answer_options()

@@ -24,9 +24,14 @@ class NewLabel(BaseModel):
 
     task: int = Field(ge=0, le=2**53, description="Id of the task.")
     grade: float | None = Field(
-        None, allow_inf_nan=False, description="Grade on the scale of the store; null: skipped."
+        None,
+        allow_inf_nan=False,
+        description="Grade on the scale of the store, or null if the judge skipped the document.",
     )
-    valid: bool = Field(default=True, description="false: postponed or undone; the task is open again.")
+    valid: bool = Field(
+        default=True,
+        description="Whether the label counts. If false, it was postponed or undone, and the task is open again.",
+    )
     note: Text = Field("", max_length=10_000, description="Note of the judge.")
     seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False, description="Time for the label in seconds.")
 

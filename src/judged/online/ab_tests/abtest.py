@@ -235,9 +235,9 @@ class ABTest(LogAnswer):
             " p-values of"
             f" differences are {self.interval_kind}{all_arms}. A relative difference is undefined if the CI of the"
             " baseline"
-            " includes 0. P(better) is the posterior probability under a flat prior for a fixed sample, not a test."
-            " Effective"
-            f" {self.unit}s (Kish) are those of the smaller arm.",
+            " includes 0. P(better) is the posterior probability that the arm is better, under a flat prior and for a"
+            f" fixed sample; it is not a test. Effective {self.unit}s: effective number of {self.unit}s (Kish) in the"
+            " smaller arm.",
         )
 
     @property
@@ -420,8 +420,9 @@ def _direction_notes(declared: Iterable[OnlineMetric], better: Mapping[str, Dire
     directions = {str(metric): direction for metric, direction in directed.items() if not metric.better}
     for metric in declared:
         if direction := directions.get(str(metric)):
+            preferred = "higher" if direction == "more" else "lower"
             text = (
-                f"the metric has no direction of its own; the caller declared that {direction} is better."
+                f"the metric has no fixed direction; for this test, {preferred} values were declared as better."
                 f" {metric.misleads}"
             )
             yield Note("declared-direction", text, str(metric), of="metrics")
@@ -434,9 +435,9 @@ def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
         if row.role == "other" or not row.effective_users < min(_EFFECTIVE_USERS, _EFFECTIVE_SHARE * units):
             continue
         text = (
-            f"a fixed-sample test rejects too often if more active {unit}s have higher values; the smaller arm has"
-            f" {row.effective_users:,.0f} effective {unit}s. With 50 or more effective {unit}s in each arm, 8% of"
-            " simulated A/A tests were significant at the 5% level"
+            f"a fixed-sample test rejects too often if more active {unit}s have higher values. The effective number of"
+            f" {unit}s in the smaller arm is {row.effective_users:,.0f}. With an effective number of 50 or more in each"
+            " arm, 8% of simulated A/A tests were significant at the 5% level"
         )
         yield Note("unequal-users", text, str(row.metric), weight=1.0 / row.effective_users, of="metrics")
 
@@ -448,7 +449,8 @@ def _ramp_note(assignment: Assignment) -> Iterator[Note]:
             f"the allocation of new users to arms changed (p = {assignment.allocation.p:.1g}; new periods start on"
             f" {dates}),"
             f" so each difference is a weighted mean over periods. Of"
-            f" {counted(len(assignment.periods), 'period')}, those with at least {MIN_USERS} users in both arms count."
+            f" {counted(len(assignment.periods), 'period')}, only those with at least {MIN_USERS} users in both arms"
+            " count."
             " Slices and days after exposure are not compared"
         )
         yield Note("allocation-changed", text)

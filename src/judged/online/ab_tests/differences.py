@@ -340,7 +340,7 @@ def slice_interactions(differences: Sequence[ArmDifference]) -> list[Interaction
 
 EQUAL_USERS = 50
 """Minimum effective number of users in each arm: on a published log where 215 users have an effective number of 44,
-10% of random splits differ at 5%."""
+10% of random splits differ significantly at the 5% level."""
 Decision: TypeAlias = Literal["ship", "do not ship", "keep running", "invalid"]
 Loss: TypeAlias = Literal["harmed", "safe", "open"]
 

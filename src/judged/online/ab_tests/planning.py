@@ -95,8 +95,8 @@ class ABTestPlan(LogAnswer):
             "Required sample size",
             labels=2,
             note=f"Sizes are totals of two arms of equal size, for a power of {percent(self.power)}. Days assume"
-            f" {self.users_per_day:,.0f} new {self.unit}s per day. CUPED, which would shorten the test, is not"
-            " included.",
+            f" {self.users_per_day:,.0f} new {self.unit}s per day. The plan does not include CUPED, which can"
+            " shorten the test.",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
         shows = [unit_show(plan.metric.unit) for plan in self.plans]
@@ -117,7 +117,10 @@ class ABTestPlan(LogAnswer):
         )
         miscalibrated = [str(plan.metric) for plan in self.plans if abs(plan.false_alarms - alpha) > 4 * error]
         names = listed(miscalibrated)
-        warning = f"A/A tests of {names} have too many or too few false positives: their p-values are not reliable."
+        warning = (
+            f"A/A tests of {names} have too many or too few false positives, so p-values of these metrics are not"
+            " reliable."
+        )
         rules = self.method_block(*(f"{metric}: {reason}" for metric, reason in self.refused))
         return (*((Sentences((warning,)),) if miscalibrated else ()), plans, aa, rules)
 

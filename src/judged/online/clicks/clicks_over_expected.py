@@ -237,8 +237,8 @@ class Coec(FieldAnswer):
                 f" toward 1 with a weight of {decimal(self.prior, 2)} expected clicks."
             )
         counts = (
-            f"The {self.level:.0%} CI of the ratio is above 1 for {n_above} of {pairs}, and below 1 for {n_below} (not"
-            " corrected for the number of pairs)."
+            f"The {self.level:.0%} CI of the ratio of clicks to expected clicks is above 1 for {n_above} of {pairs},"
+            f" and below 1 for {n_below} (not corrected for the number of pairs)."
         )
         return counts, shrinkage
 
@@ -401,8 +401,10 @@ def select_clicks(log: InteractionLog, counting: str, dwell: float) -> Interacti
     if counting == "clicks":
         return log
     if counting == "satisfied":
-        if not log.has_time:
-            raise InputError(f"satisfied clicks require timestamps, but {log.name} has none", fix="use counting=clicks")
+        if "dwell" not in log.has:
+            raise InputError(
+                f"satisfied clicks require dwell times, but {log.name} has none", fix="use counting=clicks"
+            )
         # ended = 0: the visit ended the session, so that its dwell time is unknown.
         rows = f"SELECT * FROM {click_facts(log)} WHERE ended = 0 OR dwell_ms >= {1000 * dwell:.0f}"
     elif counting == "purchases":

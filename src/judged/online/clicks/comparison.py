@@ -156,8 +156,8 @@ class ModelComparison(LogAnswer):
             "models", columns,
             note=f"Log-likelihood in nats per page and perplexity per result, from {self.folds}-fold cross-validation"
             " over"
-            f" {self.unit}s. Conditional perplexity is given the clicks on higher ranks. {percent(self.level)} CIs"
-            f" over {self.unit}s.",
+            f" {self.unit}s. Conditional perplexity predicts each click from the clicks on higher ranks."
+            f" {percent(self.level)} CIs over {self.unit}s.",
             kinds=["selected" if row.selected else "" for row in self.rows],
         )  # fmt: skip
         names = [name for name in self.examination if MODELS[name].examined or MODELS[name].continuation_probabilities]
@@ -215,7 +215,7 @@ class ModelComparison(LogAnswer):
         )
         table = Table("ranks", (*columns, *columns_of(rows, ("conditional", number(4)))), labels=1, only="data")
         description = (
-            "Perplexity of held-out clicks by rank, without knowledge of other clicks on the page; 1 is perfect."
+            "Perplexity of held-out clicks by rank, predicted without the other clicks on the page; 1 is perfect."
         )
         chart = Chart(
             "perplexity", "Perplexity by rank", table, description, kind="lines", x="rank",

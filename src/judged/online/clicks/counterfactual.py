@@ -93,9 +93,12 @@ class IpsScores(FieldAnswer):
         clipping = "" if self.clip is None else f"; the weights of {clipped} are clipped to {self.clip:g}"
         counts = f"{counted(self.clicks, 'click')} of {counted(self.units, 'user')} on {counted(self.pages, 'page')}"
         if self.propensities_estimated:
-            source = "Propensities were estimated from the same log. CIs include their error."
+            source = "Propensities were estimated from the same log. CIs include the error of the propensities."
         else:
-            source = "Propensities are not from this log and are treated as known. CIs do not include their error."
+            source = (
+                "Propensities are not from this log and are treated as known. CIs do not include the error of the"
+                " propensities."
+            )
         return f"{counts}{clipping}. Effective number of clicks: {self.effective_clicks:.0f}.", source
 
     def blocks(self) -> tuple[Block, ...]:
@@ -177,7 +180,8 @@ def ips(
             if "" in missing_strata
             else f"estimate propensities with stratum={stratum!r}"
         )
-        raise InputError(f"there are no propensities for {missing_strata[0] or 'pages without a stratum'}", fix=fix)
+        subject = f"the stratum {missing_strata[0]!r}" if missing_strata[0] else "pages without a stratum"
+        raise InputError(f"there are no propensities for {subject}", fix=fix)
     count = partial(count_page_patterns, by=topic_column, where=where, depth=depth)
     pages = {name: count(stratum_log) for name, stratum_log in logs.items()}
     n_groups = min(MAX_GROUPS, *(patterns.n_units for patterns in pages.values()))
@@ -228,7 +232,8 @@ def compute_ips(
     pages = np.concatenate([sums.pages for sums in sums_by_stratum])
     weights = np.concatenate([sums.weights for sums in sums_by_stratum])
     if not pages.any():
-        raise InputError("no page has a topic of the runs", fix="map pages to topics with topics= (--topics)", path=log)
+        fix = "map pages to topics with topics= (--topics)"
+        raise InputError("no page has a topic that is in the runs", fix=fix, path=log)
     jackknife_gains = np.sum([sums.jackknife_gains for sums in sums_by_stratum], axis=0)
     jackknife_weight = np.sum([sums.jackknife_weight for sums in sums_by_stratum], axis=0)
     jackknife_pages = np.sum([sums.jackknife_pages for sums in sums_by_stratum], axis=0)

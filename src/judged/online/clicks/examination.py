@@ -147,7 +147,10 @@ class Propensities(FieldAnswer):
         stratum = f" ({self.stratum}: {last_rank.stratum})" if self.stratum else ""
         return (
             f"Examination of rank {last_rank.rank} relative to rank 1{stratum}: {last_rank.value:.3f}{interval}.",
-            f"The ratio of their click-through rates is {last_rank.naive:.3f}; it also depends on relevance.",
+            (
+                f"The ratio of the click-through rates of these ranks is {last_rank.naive:.3f}. This ratio also depends"
+                " on relevance."
+            ),
             f"The estimate uses documents {source} at several ranks.",
         )
 

@@ -99,10 +99,11 @@ class ClickAgreement(FieldAnswer):
     def sentences(self) -> tuple[str, ...]:
         """Agreement on document order, residual position bias, system order, and value."""
         all_topics, (judgment, raw, *_) = self.orders[0], self.feedback
-        comparison = "Click judgments do not agree significantly more or less often than raw click-through rates"
+        subject, rates = "Click judgments", "than raw click-through rates do"
+        comparison = f"{subject} do not agree with human judgments significantly more or less often {rates}"
         if all_topics.gain_ci is not None and (all_topics.gain_ci[0] > 0 or all_topics.gain_ci[1] < 0):
             more = "more" if all_topics.gain > 0 else "less"
-            comparison = f"Click judgments agree significantly {more} often than raw click-through rates"
+            comparison = f"{subject} agree with human judgments significantly {more} often {rates}"
         sample = f"n = {counted(all_topics.document_pairs, 'document pair')} in {counted(all_topics.n, 'topic')}"
         sentences = [
             (
@@ -127,7 +128,8 @@ class ClickAgreement(FieldAnswer):
             )
         if not math.isnan(self.clicks_per_label):
             sentences.append(
-                f"For the means of these systems, {self.clicks_per_label:.0f} clicks replace one human label."
+                f"For estimates of the mean scores of these systems, {self.clicks_per_label:.0f} clicks have the value"
+                " of one human label."
             )
         return tuple(sentences)
 
@@ -156,7 +158,7 @@ class ClickAgreement(FieldAnswer):
             Sentences(self.sentences),
             Table("orders", order_columns, "Agreement on document order", labels=2 if has_slices else 1),
             Table("feedback", feedback_columns, "Correlation with the logged rank"),
-            Table("ranks", rank_columns, "By mean logged rank"),
+            Table("ranks", rank_columns, "Grades and CTR by mean logged rank"),
         )
 
 

@@ -57,19 +57,28 @@ ESTIMATORS = {
         "ignores the other results of the page",
     ),
     "self-normalized": Estimator(
-        _MARGINAL, False, "as item-position; biased for few pages", "ignores the other results of the page"
+        _MARGINAL,
+        False,
+        "same assumption as item-position; biased if there are few pages",
+        "ignores the other results of the page",
     ),
     "clipped": Estimator(
         _MARGINAL,
         False,
-        "as item-position; too low by at most the clipped weights",
+        "same assumption as item-position; too low by at most the weight that clipping removes",
         "underestimates rarely shown results",
     ),
     "direct": Estimator(
-        (), False, "as item-position, and documents are shown at random", "ignores other differences between pages"
+        (),
+        False,
+        "same assumption as item-position, and documents are shown at random",
+        "ignores other differences between pages",
     ),
     "doubly robust": Estimator(
-        _MARGINAL, False, "the assumption of item-position or that of direct", "ignores the other results of the page"
+        _MARGINAL,
+        False,
+        "the assumption of item-position or the assumption of direct",
+        "ignores the other results of the page",
     ),
     "pseudo-inverse": Estimator(
         ("independent",),
@@ -342,7 +351,8 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
     if n_ambiguous := int(rows["ambiguous"].to_numpy(zero_copy_only=False).sum()):
         results = counted(n_ambiguous, "result")
         problem = (
-            f"a click on a document that the page shows more than once must have a rank, which is missing for {results}"
+            "a click on a document that the page shows more than once must have a rank, but the rank is missing for"
+            f" {results}"
         )
         raise InputError(problem, fix="log the position of each click", path=log.name)
     doc_ids, doc = np.unique(rows["object_id"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
@@ -358,7 +368,7 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
     is_usable = has_propensity & (topic >= 0)
     if not is_usable.any():
         raise InputError(
-            "no page has a topic of the run", fix="map pages to topics with topics= (--topics)", path=log.name
+            "no page has a topic that is in the run", fix="map pages to topics with topics= (--topics)", path=log.name
         )
     # Codes of pages and users without gaps, because later sums use `bincount`.
     _, page_codes = np.unique(page[is_usable], return_inverse=True)

@@ -43,7 +43,8 @@ def replace_queries_by_topics(pairs: Table, topic_by_text: dict[str, str] | None
         return pairs
     text_index = pc.index_in(pairs["query"], value_set=pa.array(list(topic_by_text), pa.string()))
     if not len(text_index.drop_null()):
-        raise InputError("no query of the log has the text of a topic", fix="use a column of the log with topic IDs")
+        problem = "no query text in the log is equal to the text of a topic"
+        raise InputError(problem, fix="use a column of the log with topic IDs")
     topic_ids = pc.fill_null(pa.array(list(topic_by_text.values()), pa.string()).take(text_index.combine_chunks()), "")
     return pairs.set_column(pairs.column_names.index("query"), "query", topic_ids)
 

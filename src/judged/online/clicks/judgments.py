@@ -95,8 +95,8 @@ class ClickJudgments(FieldAnswer):
         return (
             f"{counted(len(self.grade), 'judgment')} for {counted(n_topics, 'topic')}: {description}{spread}.",
             (
-                f"On average, a shrunken value gives a weight of {weight:.0%} to the clicks of its pair, and the rest"
-                " to the mean of all pairs."
+                f"On average, shrinkage gives a weight of {weight:.0%} to the clicks of the pair itself, and"
+                f" {1 - weight:.0%} to the mean of all pairs."
             ),
             f"Excluded: {counted(self.excluded_pairs, 'pair')} with fewer than {self.min_shown} impressions.",
         )

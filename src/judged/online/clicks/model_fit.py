@@ -139,7 +139,10 @@ class ModelFit(LogAnswer):
                 " (empirical Bayes)."
             )
         if self.priors:
-            sentences.append("Shared parameters are shrunk toward their mean with a weight of one trial.")
+            sentences.append(
+                "Parameters that all pairs share, such as examination or continuation, are shrunk toward the overall"
+                " mean of the parameter with a weight of one trial."
+            )
         level = percent(self.level)
         if self.resamples:
             method = f"a bootstrap of {self.unit}s ({self.resamples} resamples), on the logit scale"
@@ -149,8 +152,8 @@ class ModelFit(LogAnswer):
             jeffreys = "the Jeffreys prior; pairs with fewer than five trials have no CI"
             prior_name = "the fitted prior" if self.priors else jeffreys
             source = (
-                f"of shared parameters {source}. {level} CIs of pairs come from their posterior distribution with"
-                f" {prior_name}"
+                f"of shared parameters {source}. {level} CIs of pair parameters come from the posterior distribution"
+                f" with {prior_name}"
             )
         return (
             *sentences,

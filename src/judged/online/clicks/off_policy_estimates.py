@@ -152,8 +152,11 @@ class OffPolicyEstimates(LogAnswer):
         """Return the estimates, their assumptions, and the weights by rank."""
         rows = self.rows
         size = f"{counted(self.pages, 'page')} of {counted(self.users, 'user')}"
-        counts = (self.pages_without_propensity, "propensities"), (self.pages_without_topic, "a topic of the run")
-        exclusions = [f"{counted(n_pages, 'page')} without {reason}" for n_pages, reason in counts if n_pages]
+        counts = (
+            (self.pages_without_propensity, "without propensities"),
+            (self.pages_without_topic, "whose topic is missing or not in the run"),
+        )
+        exclusions = [f"{counted(n_pages, 'page')} {reason}" for n_pages, reason in counts if n_pages]
         sentences = (
             f"The log has {self.logged_clicks:.4g} clicks per page in the top {self.depth}, n = {size}.",
             *((f"Excluded: {listed(exclusions)}.",) if exclusions else ()),
@@ -176,7 +179,7 @@ class OffPolicyEstimates(LogAnswer):
                 "Estimated clicks",
                 note=f"{percent(self.level)} CIs over {self.unit}s. Unsupported clicks: possible clicks per page on"
                 " results that"
-                " the log never shows, or whose weights are clipped. Upper limits of CIs include them.",
+                " the log never shows, or whose weights are clipped. Upper limits of CIs include these clicks.",
             ),
             Table(
                 "assumptions",
@@ -271,7 +274,7 @@ def off_policy(
     reasons = {name: estimates.refusal_reason(name, convention, has_list_probabilities) for name in ESTIMATORS}
     rows = tuple(estimates.estimate(name, reason) for name, reason in reasons.items())
     logged_clicks, _ = mean_and_error(weights.rewards.sum(axis=1), pages.unit)
-    clipping = f"weights above {clip:g}, only in the clipped estimate"
+    clipping = f"weights above {clip:g} are set to {clip:g}, only in the clipped estimate"
     policies = {
         "target policy": target.name, "propensities": convention or "not declared", "clipping": clipping,
     }  # fmt: skip
@@ -369,7 +372,7 @@ class PageEstimates:
             has_gap = np.diff(has_result.astype(np.int8), prepend=1, axis=1) > 0
             if n_gaps := int(has_gap.any(axis=1).sum()):
                 return (
-                    f"on {counted(n_gaps, 'page')}, a rank above other results has no result, so that the probability"
+                    f"on {counted(n_gaps, 'page')}, a rank above other results has no result, so the probability"
                     " of the list is unknown."
                 )
             return self._mean_weight_problem(is_prefix=True)

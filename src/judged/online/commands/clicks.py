@@ -32,8 +32,8 @@ topics = click.option(
     multiple=True,
     callback=logs.once,
     metavar="NAME",
-    help="Source of the topic of a page: a column of the log, or a file with the texts of the topics."
-    "  [default: the column topic, or the query text]",
+    help="Column of LOG with topic IDs, or file with topic texts that are compared with query texts."
+    "  [default: the column topic if LOG has it, otherwise each query text is a topic]",
 )
 propensities = click.option(
     "--propensities",
@@ -55,7 +55,7 @@ judging = with_options(
         type=click.IntRange(1),
         default=10,
         show_default=True,
-        help="Minimum impressions of a pair of query and document.",
+        help="Minimum number of impressions of a query-document pair.",
     ),
     topics,
     logs.dwell,
@@ -66,7 +66,7 @@ judging = with_options(
 
 fitting = with_options(
     logs.by(
-        "Column of the log that identifies queries.  [default: topic if the log has it, otherwise the query text]",
+        "Column of LOG that identifies queries.  [default: the column topic if LOG has it, otherwise the query text]",
         "COLUMN",
     ),
     logs.pages,
@@ -84,7 +84,7 @@ estimating = with_options(depth, logs.where, shared("confidence"), logs.log_opti
 by_text = click.option(
     "--by",
     metavar="COLUMN",
-    help="Column that identifies queries.  [default: topic if the log has it, otherwise the query text]",
+    help="Column of LOG that identifies queries.  [default: the column topic if LOG has it, otherwise the query text]",
 )
 iterations = click.option(
     "--iterations", type=int, default=1000, show_default=True, help="Maximum number of EM steps per fit."
@@ -99,7 +99,7 @@ iterations = click.option(
 @shared("seed")
 @fitting
 def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[str, ...], **options: Any) -> None:
-    """Fit click models to a part of the users of LOG, and compare their predictions for the other users.
+    """Compare how well click models predict the clicks of users of LOG who were held out from the fit.
 
     The models RCTR, DCTR, PBM, CM, DCM, CCM, UBM, DBN, and SDBN are compared by the likelihood of held-out clicks
     (docs/click-models.md).
@@ -119,7 +119,8 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
     type=Choice("judged.online.clicks.fitting:Shrink"),
     default="empirical",
     show_default=True,
-    help="Shrinkage of pairs with few impressions toward the mean of all pairs (empirical Bayes), or none.",
+    help="empirical: shrink pairs with few impressions toward the mean of all pairs (empirical Bayes); none: no"
+    " shrinkage.",
 )
 @iterations
 @shared("draws", default=0, help="Bootstrap samples for standard errors; 0: use the observed information instead.")
@@ -153,9 +154,9 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
 def propensities_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Estimate examination propensities relative to rank 1, from results that were shown at several ranks.
 
-    Other commands read the output as CSV or JSON (--propensities FILE). Two ranks can be
-    compared only if the same results were clicked at both, directly or through other ranks. Otherwise the command
-    fails: swap results on a share of the pages, or use a smaller --depth.
+    Save the output as CSV or JSON (-o FILE) for the option --propensities of other commands. Two ranks can be compared
+    only if the same results were clicked at both ranks, directly or through other ranks. If two ranks cannot be
+    compared, the command fails. Fix: swap results on a share of the pages, or use a smaller --depth.
     """
     from judged.online.clicks import propensities
 
@@ -198,7 +199,7 @@ def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) 
 )
 @shared("measures", help="DCG@k, P@k or RBP.  [default: DCG@10, P@10]")
 @click.option(
-    "--clip", type=click.FloatRange(1), metavar="W", help="Largest weight of a click.  [default: no clipping]"
+    "--clip", type=click.FloatRange(1), metavar="W", help="Set larger weights of clicks to W.  [default: no clipping]"
 )
 @topics
 @click.option("--stratum", metavar="COLUMN", help="Column whose values have separate propensities.")
@@ -212,10 +213,10 @@ def ips_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Score RUNs with the clicks in LOG, each weighted by the inverse examination propensity of its rank.
+    """Score RUNs with the clicks in LOG. Each click is weighted by the inverse examination propensity of its rank.
 
-    The first RUN is the baseline. Documents that were never shown have no clicks. Intervals include the error of
-    propensities that were estimated from LOG; other propensities are treated as known.
+    The first RUN is the baseline. Documents that were never shown count as documents without clicks. Intervals include
+    the error of propensities that were estimated from LOG; other propensities are treated as known.
     """
     from judged.online.clicks import ips
 
@@ -233,10 +234,17 @@ def ips_command(
 @topics
 @depth
 @click.option(
-    "--clip", type=float, default=10.0, show_default=True, metavar="W", help="Largest weight of the clipped estimate."
+    "--clip",
+    type=float,
+    default=10.0,
+    show_default=True,
+    metavar="W",
+    help="In the clipped estimate, larger weights are set to W.",
 )
 @click.option(
-    "--independent-ranks", is_flag=True, help="The policy table fills each rank independently of the other ranks."
+    "--independent-ranks",
+    is_flag=True,
+    help="Declare that RUN, a table of probabilities, fills each rank independently of the other ranks.",
 )
 @shared("confidence")
 @logs.log_options
@@ -244,7 +252,7 @@ def ips_command(
 def off_policy_command(path: str, run: str, output: OutputOptions, **options: Any) -> None:
     """Estimate the clicks per page of RUN from a LOG with the propensity of each result.
 
-    RUN is a run; or a table with rank, doc_id, and probability, if the ranker does not depend on the query. LOG or its
+    RUN is a run or, if the ranker does not depend on the query, a table with rank, doc_id, and probability. LOG or its
     mapping must declare the kind of the propensities (docs/off-policy.md). Exit code 0: an estimator that uses
     propensities has an interval; 1: no such estimator has an interval; 2: invalid input.
     """
@@ -267,7 +275,7 @@ def off_policy_command(path: str, run: str, output: OutputOptions, **options: An
     help="value: the estimate; lower: an integer that depends on the lower confidence limit; human: the predicted human"
     " grade.  [default: human with --gold, otherwise value]",
 )
-@click.option("--gold", metavar="QRELS", help="Human judgments of some of the pairs.")
+@click.option("--gold", metavar="QRELS", help="Human judgments of some query-document pairs, for --grading human.")
 @shared("confidence")
 @logs.log_options
 @answer_options(trec=".txt")
@@ -325,10 +333,13 @@ def evaluate_command(
 @click.argument("gold", metavar="QRELS")
 @shared("some_runs")
 @judging
-@shared("measure", help="Measure that scores runs.")
+@shared("measure", help="Measure for the scores of RUNs.")
 @shared("attributes")
 @click.option(
-    "--slice", "by_attribute", metavar="NAME", help="With --attributes: also compare by this attribute of topics."
+    "--slice",
+    "by_attribute",
+    metavar="NAME",
+    help="With --attributes: also show the agreement by this attribute of topics.",
 )
 @shared("confidence")
 @logs.log_options

@@ -38,7 +38,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             default=5000,
             show_default=True,
             metavar="USERS",
-            help="Number of users for which always-valid intervals are narrowest.",
+            help="Expected number of users, for which always-valid intervals are narrowest.",
         ),
         click.option("--min-users", type=int, default=200, show_default=True, help=min_users_help),
         click.option("--plan", is_flag=True, help="Estimate the duration of a future test from a past LOG."),
@@ -57,7 +57,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "guardrails",
     multiple=True,
     metavar="NAME",
-    help="Metric that must not lose more than --margin-relative; repeatable.",
+    help="Guardrail: a metric that must not get worse by more than --margin-relative; repeatable.",
 )
 @click.option(
     "-m",
@@ -68,7 +68,10 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     help="Exploratory metric; repeatable. The p-values of these metrics are corrected for multiple tests.",
 )
 @click.option(
-    "--better", multiple=True, metavar="NAME=more|less", help="Direction of a metric without a direction of its own."
+    "--better",
+    multiple=True,
+    metavar="NAME=more|less",
+    help="Whether higher values (more) or lower values (less) are better, for a metric that has no fixed direction.",
 )
 @click.option("--variant", default="variant", show_default=True, metavar="COLUMN", help="Column that holds the arm.")
 @click.option("--baseline", metavar="NAME", help="Baseline arm.  [default: the first by name]")
@@ -92,7 +95,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     default=14.0,
     show_default=True,
     metavar="DAYS",
-    help="Days before exposure used for CUPED.",
+    help="Days before first exposure whose data CUPED uses.",
 )
 @click.option(
     "--margin-relative",
@@ -151,7 +154,11 @@ def _parse_direction(text: str) -> tuple[str, str]:
 
 @click.command("interleaving", short_help="Analyze interleaved lists: which of two rankers do users prefer?")
 @logs.paths
-@click.option("--baseline", metavar="NAME", help="Baseline ranker.  [default: the first in the log]")
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="Baseline ranker.  [default: the attribute interleaving_first of LOG, otherwise the first by name]",
+)
 @logs.by("Slice the preference by this attribute: device, ...")
 @click.option(
     "--count-shared",
@@ -159,7 +166,7 @@ def _parse_direction(text: str) -> tuple[str, str]:
     help="In team drafts, also count clicks above the first rank where the two rankings differ.",
 )
 @click.option("--count-repeated", is_flag=True, help="Count repeated clicks on the same result.")
-@_verdict_options("Minimum number of users with a click that a verdict requires.")
+@_verdict_options("Minimum number of users with a click for a verdict.")
 @click.option(
     "--abtest", "test", metavar="LOG", help="With --plan: log of an A/B test of the same change, for comparison."
 )
@@ -219,16 +226,21 @@ _SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
 )
 @click.option("--preferences", is_flag=True, help="Compare preferences from clicks with the order of grades.")
 @click.option(
-    "--rule", multiple=True, metavar="NAME", help="With --preferences: above, last-above, earlier, previous, or next."
+    "--rule",
+    multiple=True,
+    metavar="NAME",
+    help="With --preferences: rule that derives preferences from clicks: above, last-above, earlier, previous, or"
+    " next; repeatable.",
 )
 @click.option(
     "--topics",
     multiple=True,
     callback=logs.once,
     metavar="NAME",
-    help="Source of the topic of a page: a column of the log, or a file with the texts of the topics.",
+    help="Column of LOG with topic IDs, or file with topic texts that are compared with query texts."
+    "  [default: the column topic if LOG has it, otherwise query_id]",
 )
-@logs.by("Slice by this column of the log.", "COLUMN")
+@logs.by("Slice by this column of LOG.", "COLUMN")
 @logs.pages
 @logs.dwell
 @click.option(
@@ -236,7 +248,7 @@ _SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
     type=float,
     default=0.8,
     show_default=True,
-    help="Minimum share of judged results in the top 10 of a page.",
+    help="Minimum share of judged results in the top 10 of a page; other pages are excluded.",
 )
 @logs.interval
 @shared("qrels_format")

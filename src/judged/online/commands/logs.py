@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     Progress: TypeAlias = Callable[[str, float | None], None]
 
 _LAYOUT_FIX = (
-    "use --layout NAME; for your own layout, judged logs draft FILE -o mapping.toml, then --mapping mapping.toml"
+    "use --layout NAME; for your own layout, run 'judged logs draft FILE -o mapping.toml', then use"
+    " --mapping mapping.toml"
 )
 READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
 """The options with which logs are read."""
@@ -59,8 +60,8 @@ log_options = with_options(
     click.option(
         "--layout",
         metavar="NAME",
-        help="Layout of the log: ubi, wscd, trec-session, open-bandit, or clickmodels (never detected)."
-        "  [default: detected from the first bytes]",
+        help="Layout of the log: ubi, wscd, trec-session, open-bandit, or clickmodels."
+        "  [default: detected from the first bytes, except clickmodels]",
     ),
     click.option("--mapping", metavar="FILE", help="TOML file that maps the columns of a log with another layout."),
     click.option(
@@ -83,7 +84,7 @@ log_options = with_options(
         type=click.IntRange(1),
         default=100,
         show_default=True,
-        help="Users with more pages in one session, or within --bot-minutes, are bots.",
+        help="Users with more pages than this number in one session, or within --bot-minutes, are bots.",
     ),
     click.option(
         "--bot-minutes",
@@ -95,14 +96,20 @@ log_options = with_options(
     click.option(
         "--rank-base",
         type=Choice(("0", "1")),
-        help="Position of the first result in the log.  [default: detected for each application]",
+        help="Position of the first result in the log.  [default: detected for each application in the log]",
     ),
     click.option(
         "--memory",
         metavar="SIZE",
-        help="Memory limit of the process, such as 1GB.  [default: 2.5GB, or a tenth of the machine's memory]",
+        help="Memory limit of the process, such as 1GB.  [default: 2.5GB, or a tenth of the machine's memory if that is"
+        " more]",
     ),
-    click.option("--threads", type=click.IntRange(1), metavar="N", help="Number of threads.  [default: all cores]"),
+    click.option(
+        "--threads",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of threads.  [default: all cores, but with --memory at most one thread per 250 MB]",
+    ),
 )
 """The options with which logs are read."""
 
@@ -191,7 +198,7 @@ pages = click.option(
     type=Choice("judged.online.offline.page_topics:PageSelection"),
     default="first",
     show_default=True,
-    help="Use only the first page of each result list, or all pages.",
+    help="first: use only the first page of each result list; all: use all pages.",
 )
 """Option that selects the pages of a result list."""
 
@@ -217,7 +224,7 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
     Exit code 0: the log is fit for metrics. 1: metrics would be wrong, because more than 5% of the queries or events
     are excluded or lost, a rule repairs more than 5% of the rows it applies to, or less than 95% of the events with a
     query_id belong to a valid page. 2: the log cannot be read, or is empty.
-    Records that are not pages by design (current-query, withheld-clicks) do not count.
+    The records of the rules current-query and withheld-clicks do not count, because they are not pages by design.
     """
     from judged.online.check import check_log
 
@@ -254,6 +261,8 @@ def draft(path: str, out: Path | None) -> None:
 
     Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines.
     """
+    from importlib.util import find_spec
+
     from judged.interface.arguments import write_result
     from judged.online.readers.draft import draft_mapping
     from judged.results import counted
@@ -263,4 +272,6 @@ def draft(path: str, out: Path | None) -> None:
     write_result(mapping, out)
     if out is not None:
         marks = counted(mapping.count("# CHECK:"), "comment")
-        click.echo(f"{out}: {marks} to check. Next: judged logs check {path} --mapping {out}", err=True)
+        # the draft does not need DuckDB, but all further commands do
+        install = "" if find_spec("duckdb") else "pip install 'judged[logs]' (DuckDB is not installed), then "
+        click.echo(f"{out}: {marks} to check. Next: {install}judged logs check {path} --mapping {out}", err=True)

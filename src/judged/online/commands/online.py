@@ -76,7 +76,8 @@ def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 _SETTINGS = {
     "winsorize": "Limit page revenue to this quantile of pages with revenue (winsorization); 1 or off: no limit.",
     "reformulation_gap": "Maximum seconds from a query to its reformulation.",
-    "attribution_window": "A cart or purchase without a page counts for the last page within this number of seconds.",
+    "attribution_window": "A cart event or purchase without a page counts for the last page of its session, up to this"
+    " number of seconds earlier.",
     "success": "Minimum dwell time of a satisfied click in seconds, for metrics without the parameter t.",
 }
 """Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
@@ -116,7 +117,7 @@ def _settings(options: dict[str, Any]) -> FactSettings:
     type=Choice(("delta", "bootstrap")),
     default="delta",
     show_default=True,
-    help="Method of the confidence intervals of ratios.",
+    help="Method for the confidence intervals of ratios.",
 )
 @shared("draws", "seed")
 @_setting_options
@@ -175,7 +176,8 @@ def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> Non
     "--warm-up",
     type=int,
     metavar="N",
-    help="Number of complete periods at the start that define the control limits.  [default: up to the first change]",
+    help="Number of complete periods at the start that define the control limits.  [default: all periods before the"
+    " first change or, if these are too few, all periods]",
 )
 @_setting_options
 @_metric_arguments
@@ -278,8 +280,8 @@ def queries_command(
     """List queries of LOG with zero results, abandonment, reformulations, few clicks, slow pages, or changed frequency.
 
     Each query has its number of users, and a share with a confidence interval. The lists "zero" and
-    "reformulated" contain all their queries, the other lists only queries with a significant difference. CSV and
-    Parquet files contain one list: select it with --list.
+    "reformulated" have no significance test. The other lists contain only queries with a significant difference. CSV
+    and Parquet files contain one list: select it with --list.
     """
     from judged.online.query_lists import queries
 
@@ -313,7 +315,9 @@ def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any
 @_comparison_arguments
 @logs.by("Slicing attribute: variant, device, ...")
 @click.option(
-    "--baseline", metavar="NAME", help="Slice with which the other slices are compared.  [default: the first]"
+    "--baseline",
+    metavar="NAME",
+    help="Slice with which the other slices are compared.  [default: the first slice in the output]",
 )
 @click.option("--since", metavar="DATE", help="Start of the later period, if --by is not used.")
 @interval
@@ -322,8 +326,8 @@ def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any
 def difference_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare slices of LOG with a baseline slice or, without --by, the later period with the earlier one.
 
-    The same users may be in both slices or periods. Differences between slices are not causal effects: slices are not
-    an experiment.
+    A user may be in several slices, or in both periods. Differences between slices are not causal effects: slices are
+    not an experiment.
     """
     from judged.online.differences import difference
 

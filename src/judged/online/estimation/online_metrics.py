@@ -248,7 +248,7 @@ def metrics_without_data(metrics: Sequence[OnlineMetric], estimates: _EstimatesB
     short = [metric for metric in metrics if all(math.isnan(row.value) for row in rows[metric])]
     empty = [metric for metric in metrics if all(row.denominator == 0 for row in rows[metric])]
     return {
-        **dict.fromkeys(short, "no observation is long enough"),
+        **dict.fromkeys(short, "no observation lasts long enough for this value"),
         **dict.fromkeys(empty, "its denominator is 0 in this log"),
     }
 

@@ -63,8 +63,11 @@ class FactSettings:
         last_page = f"last page of the session, up to {self.attribution_window:g} s earlier"
         return (
             ("reformulation gap", f"{self.reformulation_gap:g} s"),
-            ("attribution", f"carts and purchases without a page: {last_page}"),
-            ("winsorization", f"revenue at the {100 * self.winsorize:g}% quantile of pages with revenue"),
+            ("attribution", f"carts and purchases without a page count for the {last_page}"),
+            (
+                "winsorization",
+                f"revenue of a page is limited to the {100 * self.winsorize:g}% quantile of pages with revenue",
+            ),
         )
 
 

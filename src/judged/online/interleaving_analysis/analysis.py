@@ -116,7 +116,7 @@ class Interleaving(LogAnswer):
         ranks = Table(
             "ranks",
             columns_of(self.ranks, *columns),
-            "Share of each rank by ranker",
+            "Shares of the rankers by rank",
             note="With fair coin flips, each ranker fills each rank in half of the lists. p-values are for a fixed"
             " sample.",
             folded=True,
@@ -236,7 +236,7 @@ def interleaving(
             names = [name for name in by_slice.values if name in outcomes.slices]
             sliced = [estimate_preference(outcomes, name, inference) for name in names]
     length = (
-        "continued with the rest of the longer ranking, whose clicks give no credit"
+        "continued with the rest of the longer ranking; clicks on this rest give no credit"
         if mixed.longer
         else "as long as the shorter ranking"
     )
@@ -313,7 +313,7 @@ def _verdict(
     if overall.reason is not None:
         return "keep running", (overall.reason.sentence(unit),)
     if math.isnan(overall.low):
-        return "keep running", (f"The always-valid CI is not bounded yet, n = {overall.users:,} {unit}s.",)
+        return "keep running", (f"The always-valid CI has no finite limits yet, n = {overall.users:,} {unit}s.",)
     low, high = map(_POINTS.limit or _POINTS.write, (overall.low, overall.high))
     sample = f"p = {P_VALUE.write(overall.p)}, n = {overall.users:,} {unit}s with {overall.lists:,} clicked lists"
     result = f"{_POINTS.write(overall.value)}, {percent(level)} CI [{low}, {high}], {sample}"
@@ -323,4 +323,7 @@ def _verdict(
         return "not preferred", (
             f"{mixed.rankers[1]} won significantly fewer lists than {mixed.rankers[0]}: {result}.",
         )
-    return "keep running", (f"No significant preference between {mixed.rankers[1]} and {mixed.rankers[0]}: {result}.",)
+    other, baseline = mixed.rankers[1], mixed.rankers[0]
+    return "keep running", (
+        f"No significant preference between {other} and {baseline}: preference for {other} {result}.",
+    )

@@ -119,8 +119,8 @@ class InterleavingPlan(LogAnswer):
             ),
             "Comparison with A/B tests of the same changes",
             labels=1,
-            note=f"The number of {self.unit}s is what a method needs to detect the difference that it estimated, which"
-            " is uncertain.",
+            note=f"The number of {self.unit}s of a method is the sample size that the method needs to detect the"
+            " difference that it estimated. This estimate is uncertain.",
         )
         agreements = [pair.agree for pair in self.pairs if pair.agree in {"yes", "no"}]
         significant = (

@@ -306,4 +306,4 @@ def _describe_relation(relation: OutcomeRelation, unit: str) -> str:
         relation.probability.value > _CHANCE
     ):
         within_topics = "significant in the opposite direction"
-    return f"{start}: {direction}. Within topics, it is {within_topics} ({relation.within_topics})."
+    return f"{start}: {direction}. Within topics, the concordance is {within_topics} ({relation.within_topics})."

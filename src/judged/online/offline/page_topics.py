@@ -142,7 +142,11 @@ def _topic_key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dic
         return topics, None, f"by the column {topics}"
     if topics is not None:
         topic_texts = topics if isinstance(topics, Topics) else read_topics(topics, columns)
-        return "query_norm", topic_ids_by_text(topic_texts), f"by the query text, as in {topic_texts.name}"
+        return (
+            "query_norm",
+            topic_ids_by_text(topic_texts),
+            f"by the query text and the topic texts in {topic_texts.name}",
+        )
     if "topic" in columns:
         return "topic", None, "by the column topic"
     topic_ids = pa.array(qrels.index.topics, pa.string()).to_pylist()[:1000]
@@ -162,8 +166,8 @@ def read_topics(topics: Any, columns: Any) -> Topics:
     if isinstance(topics, Mapping) or hasattr(topics, "columns"):
         return Topics.of(topics)
     if not isinstance(topics, str):
-        problem = f"`topics` must be a column, a path, or a mapping of texts, got {topics!r:.60}"
-        raise InputError(problem, fix="use the name of a column, a path, or {id: text}")
+        problem = f"`topics` must be a column, a path, or a mapping of topic IDs to texts, got {topics!r:.60}"
+        raise InputError(problem, fix="use the name of a column, a path, or {topic_id: text}")
     try:
         return Topics.read(topics)
     except (OSError, InputError) as error:

@@ -269,9 +269,9 @@ class PreferenceAgreement(JudgedPages):
 
 
 _REPEATED = (
-    "Pairs of preferences between the same two results, from different pages of a topic: {:.1%} of {} prefer the same"
-    " result. If the order of results did not change, this is no evidence for a rule, because a rule then prefers the"
-    " same rank each time."
+    "Preferences between the same two results on different pages of a topic: {:.1%} of {} pairs of preferences agree on"
+    " the preferred result. If the order of the two results did not change, this agreement is no evidence for a rule,"
+    " because the rule then prefers the same rank each time."
 )
 _DEFINITIONS = (
     "Agreement is the share of preferences that match the order of the grades, among preferences between results with"

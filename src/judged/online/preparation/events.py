@@ -25,7 +25,7 @@ _ODD, _FUTURE, _BOT, _DUPLICATE = range(1, 5)
 LINKS = ("no-query-id", "", "excluded-page", "unknown-query-id")
 """Problems of the reference to a page, indexed by the column ``link``; 1: no problem."""
 
-SKEWED, DISAGREES, BEYOND, NEGATIVE, ABSENT = 1, 2, 4, 8, 16
+SKEWED, DISAGREES, BEYOND, NEGATIVE, ABSENT, AT_PAGE_TIME = 1, 2, 4, 8, 16, 32
 """Bits of the column ``notes``."""
 
 _VARYING_COLUMNS = frozenset({"file", "row", "event_id"})
@@ -60,7 +60,8 @@ SELECT event, serp, session, "user", time_ms, action, object_id,
         + CASE WHEN place <= 0 AND logged > coalesce(list_max(ranks), first_rank - 1 + n_returned) THEN {BEYOND} ELSE 0
             END
         + CASE WHEN logged < 1 THEN {NEGATIVE} ELSE 0 END
-        + CASE WHEN place = 0 THEN {ABSENT} ELSE 0 END)::TINYINT AS notes
+        + CASE WHEN place = 0 THEN {ABSENT} ELSE 0 END
+        + CASE WHEN time_ms = page_ms THEN {AT_PAGE_TIME} ELSE 0 END)::TINYINT AS notes
 FROM (SELECT *, CASE WHEN ranks IS NULL THEN first_rank - 1 + place ELSE ranks[place] END AS listed
 FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$extras, logged,
         h.time_ms AS page_ms, n_returned, first_rank, ranks,

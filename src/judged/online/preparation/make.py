@@ -60,14 +60,18 @@ def capabilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
         supported -= {name for name, only_clicked in work.row(_ONLY_CLICKED).items() if only_clicked}
     if "impressions" in supported:
         supported.add("shown")
-    # A visit has a duration if a dwell time is logged, or if the session continues after the click.
+    # A visit has a duration if a dwell time is logged, or if the session continues after the click. If each click has
+    # the time of its page, the time of the clicks was not logged.
     if work.raw.has_time and "clicks" in supported:
-        supported |= {"dwell"} if counts["dwelling"] or _continues_after_click(work, supported) else set()
+        has_click_times = counts["clicks_at_page_time"] < counts["clicks_on_pages"]
+        has_ends = counts["dwelling"] or (has_click_times and _continues_after_click(work, supported))
+        supported |= {"dwell"} if has_ends else set()
     return frozenset(supported)
 
 
 _MIN_SAMPLE = 20
-"""A log with this many pages (or results) that are all clicked contains only clicked ones."""
+"""If at least this many pages (or results) are logged, and all were clicked, the log contains only clicked pages (or
+results)."""
 
 _ONLY_CLICKED = f"""
 SELECT count(*) >= {_MIN_SAMPLE} AND count(c.serp) = count(*) AS unclicked,

@@ -31,6 +31,7 @@ _COUNT_CONDITIONS = {
     "clicks": "action = 'click'",
     "impressions": "action = 'impression'",
     "clicks_on_pages": "link = 1 AND action = 'click'",
+    "clicks_at_page_time": f"link = 1 AND action = 'click' AND notes & {events.AT_PAGE_TIME} > 0",
     "ranks": "link = 1 AND action = 'click' AND rank IS NOT NULL",
     "impressions_on_pages": "link = 1 AND action = 'impression'",
     "hovers": "link = 1 AND action = 'hover'",
@@ -47,6 +48,18 @@ _EVENTS = "SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept, {} FR
     ", ".join(f'count(*) FILTER (rule_no = 0 AND {where}) AS "{name}"' for name, where in _COUNT_CONDITIONS.items())
 )
 
+# Few pages have the same user, session, query, and time. Only their lists are compared.
+_REPEATED_PAGES = """
+CREATE TEMP TABLE $again AS
+SELECT serp FROM (SELECT serp, row_number() OVER (
+        PARTITION BY own_user, own_session, query_norm, time_ms, first_rank, hits ORDER BY serp) AS place
+    FROM $page SEMI JOIN (SELECT own_user, own_session, query_norm, time_ms FROM $page
+        WHERE rule_no = 0 AND query_norm <> '' AND coalesce(own_user, own_session) IS NOT NULL
+        GROUP BY ALL HAVING count(*) > 1) AS r
+    ON $page.time_ms = r.time_ms AND $page.query_norm = r.query_norm AND $page.own_user IS NOT DISTINCT FROM r.own_user
+        AND $page.own_session IS NOT DISTINCT FROM r.own_session
+    WHERE rule_no = 0) WHERE place > 1
+"""
 _CLICKS_WITHOUT_IMPRESSION = f"""
 CREATE TEMP TABLE $without_impression AS
 SELECT event, notes & {events.ABSENT} > 0 AS absent FROM (
@@ -73,6 +86,9 @@ def _iter_query_findings(work: Work, by_rule: dict[str, int], read: int, include
             yield _finding(work, "query", rule, by_rule[rule], read, f"rule_no = {number}", details)
     conditions = {"no-user": "rule_no = 0 AND own_user IS NULL"}
     conditions["first-rank-from-positions"] = "serp IN (SELECT serp FROM $behind)"
+    if work.raw.has_time:
+        work.run(_REPEATED_PAGES)
+        conditions["repeated-page"] = "serp IN (FROM $again)"
     if work.choices.bots == "keep":
         conditions = {"bot": 'rule_no = 0 AND "user" IN (FROM $robot)', **conditions}
     for rule, where in conditions.items():
@@ -99,7 +115,8 @@ def _query_details(work: Work, rule: str) -> str:
         repeats = work.row("""SELECT count(*) AS ids, max(n) AS most FROM (
             SELECT count(*) AS n FROM $page WHERE query_id <> '' GROUP BY named HAVING count(*) > 1)""")  # fmt: skip
         return (
-            f" ({repeats['ids']:,} query_ids have several rows, up to {repeats['most']}; rows of facet requests count)"
+            f" ({repeats['ids']:,} query_ids have several rows, at most {repeats['most']} each; rows of facet requests"
+            " are included)"
         )
     if rule == "bot":
         users = work.row("SELECT count(*) AS n FROM $robot")["n"]

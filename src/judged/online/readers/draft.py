@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -158,7 +159,11 @@ class _Draft:
                 are_separate = not set(action.values_by_row) & set(results.values_by_row)
                 marker = action if are_separate else results
                 condition = {"where": {marker.path: {"filled": not are_separate}}}
-            is_page_per_row = not action or "query_id" not in roles
+            has_row_per_click = not action and self._has_row_per_click()
+            if has_row_per_click:
+                condition = {"rows": "clicks", **condition}
+                self.doubt("several rows have the same page and results: a row may be one click")
+            is_page_per_row = not has_row_per_click and (not action or "query_id" not in roles)
             page_id_line = self._queries(condition, ("hit_ids", "ranks"), is_page_per_row=is_page_per_row)
             self._clicks(page_id_line, action)
         elif {"click", "object_id"} <= roles:
@@ -182,6 +187,16 @@ class _Draft:
         else:
             self.doubt("no column has results, clicks, or actions: the mapping is incomplete. Columns:")
             self.lines += [f"# {profile.path}: {profile.examples}" for profile in self.profiles]
+
+    def _has_row_per_click(self) -> bool:
+        """Whether rows repeat a page: they have the same page ID, or user, query, and time; and the same results."""
+        keys = {"query_id"} & self.roles.keys() or {"session_id", "user_id", "query", "time"} & self.roles.keys()
+        if not (keys == {"query_id"} or (len(keys) > 2 and {"query", "time"} <= keys)):
+            return False
+        results, pages = self.roles["hit_ids"].values_by_row, defaultdict[tuple[str, ...], list[Any]](list)
+        for row in results:
+            pages[tuple(str(self.roles[key].values_by_row.get(row)) for key in keys)].append(results[row])
+        return len(pages) < len(results) and all(lists.count(lists[0]) == len(lists) for lists in pages.values())
 
     def _action_condition(self, action: str) -> dict[str, Any]:
         names = self.names_by_action.get(action)
@@ -239,7 +254,7 @@ class _Draft:
             return 'query_id = "#row"  # each row is a page'
         self.doubt("no column identifies the page: rows with the same values of these columns become one page")
         # A query text in a session is nearly as good as an id of a page. Without one of them all keys are needed.
-        has_both = {"session_id", "query"} <= self.roles.keys()
+        has_both = {"session_id", "query"} <= self.roles.keys() and "hit_ids" not in self.roles
         keys = ("session_id", "query") if has_both else ("session_id", "user_id", "query", "time")
         return f"query_id = {_toml({'join': [self.roles[role].path for role in keys if role in self.roles]})}"
 

@@ -354,11 +354,13 @@ def skip_non_logs(log_files: Sequence[LogFile], *, has_layout: bool) -> tuple[li
 def _non_log_error(log_file: LogFile, *, has_layout: bool) -> UnknownLayoutError | None:
     name = PurePath(log_file.member or log_file.path).name
     if NON_LOG_NAME.fullmatch(name):
-        return UnknownLayoutError("files with this name are not read as logs", fix="name a log", path=log_file.name)
+        return UnknownLayoutError("files with this name are not read as logs", fix="use a log file", path=log_file.name)
     if has_layout:
         is_binary = b"\0" in (head := read_head(log_file)) and not head.startswith(b"PAR1")
         return (
-            UnknownLayoutError("it contains NUL characters, so it is not text", fix="name a log", path=log_file.name)
+            UnknownLayoutError(
+                "it contains NUL characters, so it is not text", fix="use a log file", path=log_file.name
+            )
             if is_binary
             else None
         )

@@ -1,6 +1,6 @@
 """Reader for any log that a TOML mapping file describes: JSON lines, CSV, TSV, and Parquet, also mixed.
 
-The mappings of the built-in layouts and of other known logs are in `mappings`. docs/logs.md describes the format.
+Mappings of the built-in layouts and of other known logs are in `mappings`. docs/log-formats.md describes the format.
 """
 
 from __future__ import annotations
@@ -99,9 +99,10 @@ def read(
     rank_base, base_findings = _rank_base(tables, engine)
     convention, convention_findings = _convention(tables, mapping, engine)
     query_sections = [section for section in mapping.sections if section.kind == "queries"]
-    event_columns = ", ".join(identifier(column.name) for column in RAW_EVENT)
-    events = [f"SELECT {event_columns} FROM {section.name}" for section in sections if section.query.kind == "event"]
     times = [section.columns["time"] for section in mapping.sections if "time" in section.columns]
+    events = [
+        _events_select(section, queries if times else "") for section in sections if section.query.kind == "event"
+    ]
     # Rows that are results or clicks exist only for pages that have some. An empty page shows that others are logged.
     has_page_rows = any(section.rows == "pages" for section in query_sections)
     empty_page = f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1"
@@ -113,7 +114,9 @@ def read(
         lines=sum(table.row_count for table in tables) + lost_lines,
         findings=ReadFindings(findings).to_tuple(),
         logs_empty_pages=has_page_rows or bool(raw.run_sql(engine, empty_page)),
-        logs_unclicked_pages=not query_sections or any(section.rows != "clicks" for section in query_sections),
+        # Rows of clicks with lists of results can include pages without a click.
+        logs_unclicked_pages=not query_sections
+        or any(section.rows != "clicks" or "hit_ids" in section.columns for section in query_sections),
         has_time=bool(times) and not any(time.format == "order" for time in times),
     )  # fmt: skip
 
@@ -310,6 +313,15 @@ def _json_section_cases(candidates: Sequence[int], select: SelectBuilder, index_
 
 def _index_test(pattern: str, index_name: str) -> str:
     return f"({index_name or literal('')} GLOB {literal(pattern.lower())})"
+
+
+def _events_select(section: SectionTable, timed_queries: str) -> str:
+    """Return SQL of a section's events. If only the queries have times, the time of an event is that of its page."""
+    columns = ", ".join(identifier(column.name) for column in RAW_EVENT)
+    if not timed_queries or {"query_id", "time_ms"} - section.query.columns.keys() != {"time_ms"}:
+        return f"SELECT {columns} FROM {section.name}"
+    pages = f"(SELECT query_id, min(time_ms) AS time_ms FROM {timed_queries} GROUP BY query_id)"
+    return f"SELECT {columns} FROM (FROM {section.name} SELECT * EXCLUDE time_ms) LEFT JOIN {pages} USING (query_id)"
 
 
 def _union_view(selects: Sequence[str], columns: Sequence[LogColumn], engine: Database) -> str:

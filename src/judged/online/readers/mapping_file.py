@@ -188,10 +188,9 @@ def allowed_columns(kind: SectionKind, rows: str = "pages") -> tuple[str, ...]:
     raw_table = RAW_QUERY if kind == "queries" else RAW_EVENT
     columns = [column.name for column in raw_table if column.name not in _INTERNAL_COLUMNS]
     names = [*(mapping_names.get(column, column) for column in columns), *EXTRA_COLUMNS[kind]]
-    if rows == "pages":
+    if rows != "results":
         return tuple(names)
-    names = [name for name in names if name not in _LIST_COLUMNS and name != "first_rank"]
-    return (*names, *(_RESULT_COLUMNS if rows == "results" else ()))
+    return (*(name for name in names if name not in _LIST_COLUMNS and name != "first_rank"), *_RESULT_COLUMNS)
 
 
 def _as_texts(value: Any) -> tuple[str, ...]:
@@ -283,7 +282,7 @@ class _MappingParser:
             for section in sections
         )
         if rank_base is None and has_positions:
-            problem = "rank_base is required with rows = 'results', ranks, or at = ..."
+            problem = "rank_base is required with rows = 'results', with ranks, or with the key at"
             raise self._error(problem, "write rank_base = 0 or rank_base = 1")
         times = [section.columns.get("time") for section in sections]
         uses_order = {time and time.format == "order" for time in times}
@@ -326,7 +325,7 @@ class _MappingParser:
         except (LookupError, ValueError):
             is_ascii_superset = False
         if not is_ascii_superset:
-            fix = "use one such as cp1252 or latin-1, or convert the file to UTF-8"
+            fix = "use an encoding such as cp1252 or latin-1, or convert the file to UTF-8"
             raise self._error(f"encoding is {name!r}, which is unknown or not compatible with ASCII", fix)
 
     def _parse_actions(self, table: dict[str, Any], sections: Iterable[MappingSection]) -> dict[str, str]:
@@ -355,7 +354,7 @@ class _MappingParser:
                 f"the attribute {min(reserved)!r} has the same name as a column of judged", "use another name"
             )
         if len({name.lower() for name in attributes}) < len(attributes):
-            raise self._error("two attributes differ only in case", "rename one of them")
+            raise self._error("two attribute names differ only in upper and lower case", "rename one of them")
         each = table.get("each")
         return MappingSection(
             kind, columns, attributes, self._check_path(attribute_object, "'*'") if attribute_object else "",

@@ -148,8 +148,8 @@ def by_column(serp: Relation, name: str, cuts_text: str = "") -> SliceQuery:
     bounds = equal_parts(values, counts, parts)
     notes = [f"{name} has {len(values):,} distinct values: split into groups of equal size"] if not cuts_text else []
     if len(bounds) + 1 < parts and len(values):
-        parts_text = f"{len(bounds) + 1} groups" if bounds else "one group"
-        notes.append(f"many pages have the same {name}: {parts_text} instead of {parts}")
+        parts_text = f"there are {len(bounds) + 1} groups" if bounds else "there is one group"
+        notes.append(f"many pages have the same value of {name}, so {parts_text} instead of {parts}")
     return replace(_slice_by_ranges(numbers, bounds, round_labels=True), note="; ".join(notes))
 
 
@@ -193,7 +193,9 @@ def _parse_bounds(name: str, text: str) -> tuple[float, ...]:
         bounds = ()
     increasing = list(bounds) == sorted(set(bounds)) and all(map(math.isfinite, bounds))
     if not increasing or not 1 <= len(bounds) < MAX_VALUES:
-        problem = f"the starts of ranges must be 1 to {MAX_VALUES - 1} increasing numbers, got {text!r}"
+        problem = (
+            f"the starts of ranges must be a list of 1 to {MAX_VALUES - 1} numbers in increasing order, got {text!r}"
+        )
         raise InputError(problem, fix=f"use {name}:10,100, for example")
     return bounds
 
@@ -316,4 +318,7 @@ def _start(name: str) -> int:
             return int(np.datetime64(name, "ms").astype(np.int64))
     except ValueError:
         pass
-    raise InputError(f"{name!r} is not an hour, day, or week", fix="slice by hour, day, or week: 2024-05-31T09")
+    raise InputError(
+        f"{name!r} is not an hour, day, or week",
+        fix="use slices by hour, day, or week, with names such as 2024-05-31T09",
+    )

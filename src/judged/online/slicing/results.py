@@ -447,7 +447,7 @@ def _run(log: InteractionLog, query: SliceQuery, name: str) -> SlicedPages:
         table = engine.keep(f"SELECT serp, {name_sql} AS slice FROM {table}", "sliced")
         notes.append(
             f"{name} has {len(values):,} values: the {MAX_VALUES - 1} most frequent have a slice each,"
-            f" and the rest is {OTHER}"
+            f" and the slice {OTHER} has the rest"
         )
         slices = {*values[: MAX_VALUES - 1], OTHER} | (slices & {UNKNOWN})
     if slices == {UNKNOWN}:

@@ -160,7 +160,8 @@ def sample_ratio(counts: Sequence[int], shares: Sequence[float] | None = None) -
     positive = sum(share > 0 for share in weights)
     if len(weights) != len(counts) or positive < 2 or min(weights) < 0 or sum(weights) == math.inf:
         problem = (
-            f"`shares` must have a finite number of at least 0 for each of {len(counts)} arms, and two or more above 0"
+            f"`shares` must have a finite number of at least 0 for each of {len(counts)} arms, and at least two numbers"
+            " above 0"
         )
         raise InputError(f"{problem}, got {weights}", fix="use 0.5 and 0.5, for example")
     if any(count and not share for count, share in zip(counts, weights, strict=True)):

@@ -377,7 +377,7 @@ def read_table_days(table: TableSeries, config: WatchConfig) -> Iterator[DayPoin
             continue
         part = str(row.get("slice") or "")
         if (day, part) in seen_rows:
-            problem = f"a day must have one row per slice, but {day} has two rows"
+            problem = f"a day must have one row per slice, but {day} has two rows for the same slice"
             raise InputError(problem, fix="sum the rows of the same day and slice", path=str(path), line=line)
         seen_rows.add((day, part))
         value = numerator / denominator

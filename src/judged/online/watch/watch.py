@@ -195,7 +195,7 @@ class Watch(Answer):
             labels=2,
             note=f"Detection days: 80% of changes of {100 * self.config.margin_relative:g}% are detected within this"
             " number of days."
-            " Current: mean since the alarm, or without an alarm, of the last week.",
+            " Current: mean since the alarm; for series without an alarm, mean of the last week.",
         )
 
     def _chart_and_table(self, number: int, series: WatchedSeries) -> tuple[Chart, Table]:

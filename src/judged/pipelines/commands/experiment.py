@@ -27,10 +27,17 @@ _conclusion_options = with_options(
         default=None,
         help="Measure for the conclusions; PLAN need not contain it.  [default: the first measure of PLAN]",
     ),
-    shared("by", metavar="ATTRIBUTE", help="Attribute of topics. Also show the effects in each slice."),
+    shared(
+        "by",
+        metavar="ATTRIBUTE",
+        help="Topic attribute whose values define slices. Effects are also shown in each slice.",
+    ),
     shared("attributes"),
     click.option(
-        "--cost", multiple=True, metavar="NAME", help="Cost for the Pareto front. Repeat for more.  [default: p50_ms]"
+        "--cost",
+        multiple=True,
+        metavar="NAME",
+        help="Cost for the Pareto front, such as `index_mb`. Repeat for more.  [default: `p50_ms`, the median latency]",
     ),
     shared("confidence", "correction", "resamples", "seed"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -40,8 +41,8 @@ def rag() -> None:
     """Evaluate generated answers: coverage of nuggets, citations, and support.
 
     RESPONSES are folders or files with answers, sentences, citations, context, nuggets, and verdicts (docs/rag.md).
-    Several files are combined; several folders are separate systems. NAME=PATH selects the system NAME at PATH, or
-    gives this name to its only system.
+    Several files are combined; several folders are separate systems. If PATH has several systems, NAME=PATH
+    selects the system NAME; if it has one system, NAME=PATH renames this system.
     """
 
 
@@ -49,14 +50,17 @@ RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPON
 QRELS = click.option(
     "--qrels",
     metavar="QRELS",
-    help="Judgments of documents.  [default: the documents in the table evidence are relevant]",
+    help="Judgments of documents.  [default: the documents in the table `evidence` are relevant]",
 )
 MEASURES = shared(
     "measures",
     help="Measure of answers, such as NuggetRecall or SupportP, or measure of the context as a ranking, such as R@10."
-    " Repeat for more.  [default: all that the tables allow]",
+    " Repeat for more.  [default: all measures that the tables allow]",
 )
-_RUN_HELP = "Run that retrieved the context. NAME is a stage, in pipeline order, or a system. Repeat for more."
+_RUN_HELP = (
+    "Run that retrieved the context. NAME is the name of a system or of a pipeline stage. Repeat for more; list stages"
+    " in pipeline order."
+)
 
 
 def read_named_responses(texts: Sequence[str], queries: str | None = None, documents: str | None = None) -> Responses:
@@ -110,7 +114,7 @@ def upstream_options(command: Command) -> Command:
         RESPONSES,
         click.option("--qrels", metavar="FILE", help="Judgments of documents."),
         click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN_HELP),
-        click.option("--corpus", metavar="FILE", help="All documents, or their ids, one per line."),
+        click.option("--corpus", metavar="FILE", help="File with all documents, or with their ids, one per line."),
     )(read_upstream)
 
 
@@ -145,7 +149,7 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
     help="Show the lowest and the highest score that missing and failed verdicts allow.",
 )
 @shared("rel", "ci", "level", "draws", "seed", "attributes", "where")
-@click.option("--by", metavar="NAME", help="Attribute of topics. Show the scores in each slice. Requires --attributes.")
+@click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
 @answer_options()
 def evaluate_command(
     responses: tuple[str, ...],
@@ -162,7 +166,7 @@ def evaluate_command(
     from judged.pipelines.rag import evaluate
 
     if by is not None and attributes is None:
-        raise InputError("--by requires attributes of topics", fix="use --attributes FILE")
+        raise InputError("--by requires topic attributes", fix="use --attributes FILE")
     answers = read_named_responses(responses)
     output.keep(*responses, qrels, attributes)
     interval_options: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
@@ -187,19 +191,20 @@ def evaluate_command(
     default=(100, 10),
     show_default=True,
     metavar="FIRST LAST",
-    help="Numbers of top documents that count at the first and the last stage.",
+    help="Number of top documents that count at the first stage, and at the last stage.",
 )
 @shared("rel", default=1, show_default=True, help="Lowest relevant grade.")
 @click.option("--partial", is_flag=True, help="Count partial support as support.")
 @click.option(
     "--needs",
     metavar="FILE",
-    help="Table with the columns query_id and need. Intervals are then over information needs instead of topics.",
+    help="Table with the columns `query_id` and `need`, for topics that share an information need. Intervals are then"
+    " over needs instead of topics.",
 )
 @click.option(
     "--entities",
     metavar="FILE",
-    help="Names of entities for --by entity, in the columns entity, alias, and parent.",
+    help="Table of entities for --by entity, with the columns `entity`, `alias`, and `parent`.",
 )
 @shared("level", "per_topic")
 @click.option("--lost", is_flag=True, help="Show each lost item, and the step that lost it.")
@@ -224,8 +229,8 @@ def waterfall_command(
 ) -> None:
     """Follow evidence from the corpus to the answer, and find the step that loses most.
 
-    By default, the top 100 documents of the first stage and the top 10 of the last stage count. --by accepts attributes
-    of topics; with --entities, also entity; with --traces, also rewritten.
+    By default, the top 100 documents of the first stage and the top 10 of the last stage count. --by accepts topic
+    attributes; with --entities, also `entity`; with --traces, also `rewritten` (whether a stage changed the query).
     """
     from judged.data.expression import Expression
     from judged.pipelines.rag import waterfall
@@ -289,10 +294,10 @@ def _topic_attributes(
 def explain_command(
     responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, output: OutputOptions
 ) -> None:
-    """Show the score of one answer by nugget, sentence, or citation.
+    """Show how the score of one answer results from its nuggets, sentences, or citations.
 
-    Without a measure, the command shows the answer with its support, context, and nuggets. NAME=PATH selects one of
-    several systems.
+    Without a measure, the command shows the answer with its support, context, and nuggets. If there are several
+    systems, NAME=PATH selects the system NAME.
     """
     from judged.pipelines.rag import explain
 
@@ -319,10 +324,10 @@ def gate_command(
     test: GateTest | None,
     **others: Path | None,
 ) -> None:
-    """Decide whether the answers of CANDIDATE may replace those of BASELINE, by the checks of a configuration.
+    """Decide whether the answers of CANDIDATE may replace the answers of BASELINE.
 
-    CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME.
-    Checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged
+    CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME. The
+    checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged
     gate'.
     """
     from judged.pipelines.rag import evaluate
@@ -343,33 +348,39 @@ def gate_command(
 _STORAGE_OPTIONS = (
     click.option("--into", metavar="FOLDER", help="Output folder.  [default: RESPONSES, if it is a folder]"),
     click.option(
-        "--store", metavar="STORE", help="Store of replies, so that no request is repeated.  [default: FOLDER/asked.db]"
+        "--store",
+        metavar="STORE",
+        help="Database of the model's replies, so that no request is sent twice.  [default: FOLDER/asked.db]",
     ),
     click.option(
         "--judge",
         default="",
         metavar="NAME",
-        help="Name of the judge in the tables.  [default: the model of the endpoint]",
+        help="Name of the model judge in the tables.  [default: name of the model at the endpoint]",
     ),
 )
 _VERDICT_OPTIONS = (
     click.option(
         "--repeats", type=click.FloatRange(0, 1), default=0.1, show_default=True, metavar="SHARE",
-        help="Share of topics that are judged twice, at least two topics, to measure the judge's variance.",
+        help="Share of topics to judge twice, to measure the judge's variance. If SHARE is above 0, at least two topics"
+        " are judged twice.",
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Also send texts that contain instructions to the judge. By default, they are not sent, and count as"
-        " failed verdicts.",
+        help="Also send texts that contain instructions to the judge. By default, these texts are not sent, and their"
+        " verdicts count as failed.",
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",
-        help="Model of a system. A note shows if it has the same model family as the judge. Repeat for more.",
+        help="Model that a system uses. A note is shown if this model is of the same family as the judge. Repeat for"
+        " more.",
     ),
 )  # fmt: skip
-_FORM_NOTE = "A reply in any other format is a failed verdict."
-_COST_NOTE = """The command first shows the data to send, the endpoint, and the cost. The exit code is 1 if requests
-    are left (docs/rag-judges.md)."""
+_FORM_NOTE = "A reply without a valid verdict is recorded as a failed verdict."
+_COST_NOTE = (
+    "The command first shows the data to send, the endpoint, and the cost. The exit code is 1 while requests remain"
+    " (docs/rag-judges.md)."
+)
 
 
 def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -385,7 +396,8 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
             answer_options(),
             click.pass_context,
         )
-        text = f"{fill.__doc__} {_COST_NOTE}" if table == "nuggets" else f"{fill.__doc__} {_FORM_NOTE} {_COST_NOTE}"
+        description = cleandoc(fill.__doc__ or "")
+        text = f"{description} {_COST_NOTE}" if table == "nuggets" else f"{description} {_FORM_NOTE} {_COST_NOTE}"
         return rag.command(help=text, short_help=short_help)(options(fill))
 
     return decorate
@@ -399,16 +411,20 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
 @shared("depth", default=10, show_default=True, help="Maximum number of relevant documents per topic.")
 @shared("limit", default=30, help="Maximum number of nuggets per topic.")
 def nuggets(context: click.Context, **options: Any) -> None:
-    """Have a model list nuggets for each topic of RESPONSES without nuggets: facts of 1 to 12 words, vital or okay.
+    """Have a model list nuggets for each topic of RESPONSES that has no nuggets.
 
-    Nuggets come from the relevant documents of QRELS, except documents that contain instructions to the judge.
+    Nuggets are facts of 1 to 12 words, rated `vital` or `okay`. They come from the relevant documents of QRELS, except
+    documents that contain instructions to the model.
     """
     _fill_table(context, "nuggets", **options)
 
 
 @_filling_command("assignments", "Have a model judge how well answers cover nuggets.", "queries")
 def assign(context: click.Context, **options: Any) -> None:
-    """Have a model judge how well each answer covers each nugget of its topic: support, partial, or not."""
+    """Have a model judge how well each answer covers each nugget of its topic.
+
+    The verdicts are `support`, `partial`, and `not`.
+    """
     _fill_table(context, "assignments", **options)
 
 
@@ -419,14 +435,17 @@ def assign(context: click.Context, **options: Any) -> None:
 def support(context: click.Context, by_context: bool, **options: Any) -> None:
     """Have a model judge how well each cited document, or the whole context, supports each sentence.
 
-    The verdicts are support, partial, not, and contradicts.
+    The verdicts are `support`, `partial`, `not`, and `contradicts`.
     """
     _fill_table(context, "support", **options, by={"context": by_context})
 
 
 @_filling_command("correctness", "Have a model judge how well answers agree with references.", "queries")
 def correctness(context: click.Context, **options: Any) -> None:
-    """Have a model judge how well each answer agrees with the references of its topic: support, partial, or not."""
+    """Have a model judge how well each answer agrees with the reference answers of its topic.
+
+    The verdicts are `support`, `partial`, and `not`.
+    """
     _fill_table(context, "correctness", **options)
 
 
@@ -476,7 +495,8 @@ def _fill_table(
 @click.option(
     "--labeled",
     metavar="FILE",
-    help="File of topics that people judged completely, one per line.  [default: all topics that people judged]",
+    help="File with the IDs of topics that people judged completely, one per line.  [default: all topics that people"
+    " judged]",
 )
 @click.option(
     "--margin",
@@ -497,9 +517,9 @@ def calibrate_command(
 ) -> None:
     """Test whether the bias of each model judge in RESPONSES, compared with people, is within a margin.
 
-    Means of systems are corrected with the topics that people judged. These topics must be a random sample, and judged
-    completely. Topics that a model judged twice show how much variance of a mean the model causes
-    (docs/rag-judges.md).
+    The mean scores of systems are corrected with the topics that people judged. These topics must be a random sample,
+    and people must have judged them completely. Topics that a model judged twice show how much of the variance of a
+    mean the model causes (docs/rag-judges.md).
     """
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate

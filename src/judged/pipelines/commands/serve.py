@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 OPTIONS = (
     click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more."),
     click.option("--rag", metavar="RESPONSES", help="Answers, as for 'judged rag'."),
-    click.option("--experiment", metavar="PLAN", help="Plan of 'judged experiment', to try queries. Replaces QRELS."),
+    click.option(
+        "--experiment", metavar="PLAN", help="Plan of 'judged experiment', to try queries. Use it instead of QRELS."
+    ),
     click.option(
         "--results",
         metavar="FOLDER",

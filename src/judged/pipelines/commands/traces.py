@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.conventions import Format
 
 _STAGES = (
-    "Stage NAME with the documents of RUN, in pipeline order. Its input comes from the previous stage, or from"
-    " the stages PARENT in NAME<PARENT,PARENT=RUN. Repeat for more. Replaces TRACES."
+    "Stage NAME, which returned the documents of RUN. Its input is the output of the previous stage, or, with"
+    " NAME<PARENT,PARENT=RUN, of the stages PARENT. Repeat for more, in pipeline order. Use it instead of TRACES."
 )
 
 
@@ -88,7 +88,7 @@ _trace_arguments = with_options(
 
 def _loss_options(measure_help: str) -> Callable[..., Any]:
     """Return the options of the measure, the scored list, and the corpus."""
-    corpus = "All documents, or their ids, one per line, to identify missing content."
+    corpus = "File with all documents, or with their ids, one per line, to identify missing content."
     return with_options(
         shared("measure", help=measure_help),
         click.option(
@@ -143,11 +143,14 @@ def funnel(
 @_loss_options("Measure whose loss is classified.")
 @click.option("--documents", metavar="FILE", help="Table of documents with dates, to test freshness.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
-@click.option("--today", metavar="DAY", help="Ignore documents with dates after DAY.  [default: the newest date]")
+@click.option(
+    "--today", metavar="DAY", help="Ignore documents with dates after DAY.  [default: the newest date in --documents]"
+)
 @click.option(
     "--clicks",
     metavar="FILE",
-    help="Clicks, in the columns query_id, doc_id, clicks, and expected.  [default: clicks in TRACES]",
+    help="Table of clicks with the columns `query_id`, `doc_id`, `clicks`, and `expected` (expected clicks).  [default:"
+    " clicks in TRACES]",
 )
 @click.option("--labels", metavar="STORE", help="Labels of several annotators, to find topics on which they disagree.")
 @shared("fdr", default=0.05, help="False discovery rate of the tests over topics.")
@@ -165,9 +168,9 @@ def failures(
 ) -> None:
     """Classify the relevant documents that users did not see, by kind of failure.
 
-    The kinds are missing content, candidate, scoring, and debugging. Four other kinds are tested over topics if their
-    data are available: calibration (a stage with two or more parents), freshness (dates of documents), intent (slices
-    or subtopics), and feedback (clicks or labels).
+    The kinds are missing content, candidate, scoring, and debugging. Four other kinds are tested over topics, if the
+    data in parentheses are available: calibration (a stage with two or more parents), freshness (dates of documents),
+    intent (slices or subtopics), and feedback (clicks or labels).
     """
     from judged.pipelines.traces import failures as find_failures
 
@@ -182,17 +185,22 @@ def failures(
 @click.argument("qrels")
 @_trace_arguments
 @_loss_options("Measure to compare entities.")
-@click.option("--entities", metavar="FILE", help="Names of entities, in the columns entity, alias, and parent.")
-@click.option("--by", metavar="NAME", help="Attribute with the entities of each topic. Replaces --entities.")
+@click.option("--entities", metavar="FILE", help="Table of entities with the columns `entity`, `alias`, and `parent`.")
+@click.option(
+    "--by", metavar="NAME", help="Topic attribute that names the entities of each topic. Use it instead of --entities."
+)
 @shared("queries", help="Texts of the queries.  [default: the texts in TRACES]")
-@shared("attributes", help="Attributes of topics. The attribute traffic is the number of searches of a topic.")
-@shared("documents", help="Table of documents with their entities, in the column entity or the column that --by names.")
+@shared("attributes", help="Attributes of topics. The attribute `traffic` is the number of searches of a topic.")
+@shared(
+    "documents",
+    help="Table with the entities of documents, in the column `entity` or, with --by NAME, the column NAME.",
+)
 @shared("fdr", default=0.05, help="False discovery rate of the tests of entities.")
 @shared("confidence", "seed")
 @click.option("--missing-content", "only_missing", is_flag=True, help="Show only the queries with missing content.")
 @answer_options()
 def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOptions, **options: Any) -> None:
-    """Compare demand in queries with supply in documents by entity, and list queries with missing content."""
+    """For each entity, compare demand in queries with supply in documents. List queries with missing content."""
     from judged.data.qrels import Qrels
     from judged.data.texts import document_ids
     from judged.pipelines.traces import gaps as find_gaps
@@ -260,8 +268,8 @@ def explain(
 ) -> None:
     """Show the rank and score of documents of a topic at each stage, and the stage that removed them.
 
-    Without --doc, the documents are the top of the list that users saw and, with --qrels, all relevant documents. For
-    two documents, the largest differences of features are shown.
+    Without --doc, the documents are the top of the list that users saw and, with --qrels, all relevant documents. If
+    you select two documents, the features that differ most between them are also shown.
     """
     from judged.pipelines.traces import explain_document
 
@@ -281,8 +289,8 @@ def explain(
 def runs(source: _TraceSource, folder: Path) -> None:
     """Write the documents of each stage of TRACES to FOLDER as a run for other commands.
 
-    A run has the recorded scores if all documents have scores that give the recorded order. Otherwise, scores are
-    negative ranks. The command prints which of the two each file has.
+    A run has the recorded scores if all documents have scores that give the recorded order. Otherwise, its
+    scores are the negative ranks. The command prints which scores each file has.
     """
     from judged.data.write import write_run
 
@@ -293,7 +301,9 @@ def runs(source: _TraceSource, folder: Path) -> None:
         write_run(run, path)
         scores = "recorded scores" if traces.has_scores(run.name) else "negative ranks as scores"
         unrecorded = sum(traces.state(query, run.name) == "unrecorded" for query in traces.query_ids)
-        note = f"; not recorded for {unrecorded} of {len(traces.query_ids)} queries, which are missing in the run"
+        note = (
+            f"; this stage is not recorded for {unrecorded} of {len(traces.query_ids)} queries, so the run lacks them"
+        )
         click.echo(f"{path}: {scores}{note if unrecorded else ''}")
 
 
@@ -332,7 +342,7 @@ def _read_source(source: _TraceSource, output: OutputOptions | None = None, *oth
 
     if bool(source.paths) == bool(source.stages):
         raise InputError(
-            "either files of traces or runs by stage are required", fix="pass TRACES, or use --stage NAME=RUN"
+            "either trace files or one run per stage are required", fix="pass TRACES, or use --stage NAME=RUN"
         )
     runs, parents = dict[str, Any](), dict[str, tuple[str, ...]]()
     for text in source.stages:

@@ -337,10 +337,10 @@ class Conclusions(Answer):
                 )
         for effect in self.effects.main:
             if effect.estimate is not None and effect.held_levels:
-                factor_noun = "this factor" if len(effect.held_levels) == 1 else "these factors"
+                setting_noun = "this setting" if len(effect.held_levels) == 1 else "these settings"
                 yield (
                     f"The effect of {effect.factor} ({effect.change}) is estimated with {listed(effect.held_levels)},"
-                    f" because only one of the two levels of {effect.factor} has {factor_noun}."
+                    f" because only one of the two levels of {effect.factor} uses {setting_noun}."
                 )
         if self.effects.omitted_interactions:
             is_partly_estimated = any(
@@ -417,7 +417,10 @@ class Conclusions(Answer):
             Column("run", [self.scores.run_names[i] for i in order], TEXT, "configuration"),
             Column("share", shares[order].tolist(), SHARE, "selected"),
         )
-        note = "share of the cross-validation folds for which the topics of the other folds select the configuration"
+        note = (
+            "share of the cross-validation folds in which this configuration is the best on the topics of the other"
+            " folds"
+        )
         return Table("selection_shares", columns, "Stability of the selection", note=note)
 
 

@@ -256,7 +256,7 @@ def _notes(
         text = "some combinations were not run; the main effects assume that these interactions are 0"
         yield Note("omitted-interactions", f"{text}: {first_few(effects.not_estimated)}")
     if sensitive_exclusions := _sensitive_exclusions(scores, oriented, is_candidate, choices):
-        text = "configurations that are excluded as the best by a difference that is sensitive to a few topics"
+        text = "configurations that cannot be the best because of a difference that is sensitive to a few topics"
         yield Note("sensitive", f"{text}: {first_few(sensitive_exclusions)}")
     if is_candidate.sum() > 1:
         order = np.argsort(-np.nanmean(oriented, axis=1), kind="stable")

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 FUSION: Mapping[str, Setting] = {
     "algorithm": Setting("rrf", tuple(ALGORITHMS), "fusion algorithm"),
     "weights": Setting((), (), "weight of each list; empty: equal weights"),
-    "rrf_k": Setting(60.0, (), "constant that rrf adds to ranks", 0),
+    "rrf_k": Setting(60.0, (), "constant that the algorithm rrf adds to each rank", 0),
     "normalize": Setting("min-max", tuple(NORMALIZATIONS), "normalization of scores"),
-    "missing": Setting("", ("", "skip", "last", "share"), "score of a document that a list lacks"),
-    "depth": Setting(0, (), "number of documents to use of each list; 0: the number of requested documents", 0),
+    "missing": Setting("", ("", "skip", "last", "share"), "score of a document that is missing from a list"),
+    "depth": Setting(0, (), "number of top documents to use from each list; 0: the number of requested documents", 0),
 }
 RERANK: Mapping[str, Setting] = {
     "function": Setting("", (), "module:function that returns a score for each candidate"),
@@ -45,7 +45,7 @@ GENERATE: Mapping[str, Setting] = {
     "passages": Setting(5, (), "number of passages for the generator", 1),
 }
 COMMON: Mapping[str, Setting] = {
-    "synonyms": Setting("", (), "file of synonyms to expand queries: one group per line, separated by commas"),
+    "synonyms": Setting("", (), "file of synonyms to expand queries: one group per line, with commas between words"),
     "rewrite": Setting("", (), "module:function that rewrites a query"),
 }
 """Query settings that every engine has."""

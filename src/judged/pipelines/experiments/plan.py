@@ -284,7 +284,7 @@ class Plan(Answer):
     >>> [configuration.name for configuration in plan.configurations]
     ['control', 'tokens=trigrams', 'stemmer=english']
     >>> plan.left_out[0].reason
-    'sqlite: trigrams have no stem'
+    'sqlite: trigrams cannot be stemmed'
     """
 
     kind: ClassVar[str] = "plan"

@@ -197,7 +197,9 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
 def _read_plan(folder: Path) -> Any:
     plan = _read_json(folder / PLAN, _PLAN_SHAPE)
     if not all(re.fullmatch("[0-9a-f]{1,64}", configuration["key"]) for configuration in plan["configurations"]):
-        raise InputError("a key of a configuration is not a hash", fix=_FIX, path=str(folder / PLAN))
+        raise InputError(
+            "the key of each configuration must be a hash of hexadecimal digits", fix=_FIX, path=str(folder / PLAN)
+        )
     try:
         measures_of(plan["measures"])
     except MeasureError as error:

@@ -118,8 +118,8 @@ def _locked_folder(path: Path) -> Generator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
-            problem = f"another run uses the folder (process {lock.read() or 'unknown'})"
-            raise InputError(problem, fix="wait until it ends, or use another folder", path=str(path)) from None
+            problem = f"another experiment run uses the folder (process {lock.read() or 'unknown'})"
+            raise InputError(problem, fix="wait until that run ends, or use another folder", path=str(path)) from None
         except OSError:  # the file system does not support locks
             pass
         lock.truncate(0)
@@ -139,7 +139,8 @@ def _check_same_experiment(plan: Plan, path: Path) -> None:
     # If a key is the same, the content is too, and only the paths of the files have changed.
     if changed_files and not earlier_keys & {config.key for config in plan.configurations}:
         problem = (
-            f"the folder has results of a plan in {earlier_plan.get('folder')} with different {listed(changed_files)}"
+            f"the folder has results of another plan, in {earlier_plan.get('folder')}, with different"
+            f" {listed(changed_files)}"
         )
         raise InputError(problem, fix="use another folder: --to FOLDER", path=str(path))
 

@@ -37,10 +37,13 @@ STEPS: Mapping[str, str] = {
 }
 """Steps in pipeline order, and their names for people."""
 UNITS: Mapping[str, tuple[str, str]] = {
-    "nugget": ("nuggets with evidence", "nuggets: a nugget passes if a document with its evidence passes"),
-    "answer": ("answers to topics with a relevant document", "answers: an answer passes if a relevant document passes"),
+    "nugget": ("nuggets with evidence", "nuggets: a nugget passes a step if a document with its evidence passes"),
+    "answer": (
+        "answers to topics with a relevant document",
+        "answers: an answer passes a step if a relevant document passes",
+    ),
     "document": ("relevant documents", "documents"),
-    "sentence": ("sentences", "sentences: a sentence passes if a citation passes"),
+    "sentence": ("sentences", "sentences: a sentence passes a step if one of its citations passes"),
     "user": ("ratings of users", "users"),
 }
 """Units that are followed, the one with the longest chain first: name of its items, and title."""

@@ -139,7 +139,10 @@ def waterfall(
     for run in names:
         all_chains += chains(answered, run, relevant=relevant, traces=traces_by_run.get(run), **options)
     if not all_chains:
-        fix = "add one of these: qrels with context or citations; nuggets with assignments; feedback"
+        fix = (
+            "use --qrels FILE --run NAME=RUN to follow relevant documents, or add one of these tables: context or"
+            " citations, for --qrels; nuggets with assignments; feedback"
+        )
         raise InputError("the tables record no step of the pipeline", fix=fix, path=answered.where)
     topics: tuple[str, ...] = tuple(sorted(answered["answers"]["query_id"].unique().to_pylist()))
     need_of: Mapping[str, str] = {} if needs is None else needs_of(needs)
@@ -236,7 +239,7 @@ def _notes(
         run_chains = [chain for chain in all_chains if chain.run == run]
         unjudged = {UNITS[chain.unit][0]: int((chain.cumulative[-1] == UNJUDGED).sum()) for chain in run_chains}
         if parts := [f"{count} {unit}" for unit, count in unjudged.items() if count]:
-            text = f"without a verdict, and counted neither as passed nor as lost: {listed(parts)}"
+            text = f"items without a verdict, which count neither as passed nor as lost: {listed(parts)}"
             yield Note("unjudged", text, run, sum(unjudged.values()))
     linked = {(row["query_id"], row["nugget_id"]) for row in responses["evidence"].to_pylist()}
     total = responses["nuggets"].num_rows

@@ -19,7 +19,7 @@ from judged.pipelines.rag.responses import VERDICTS, VITAL, Responses, middle_ve
 from judged.pipelines.rag.scoring import answered_of, evidence_qrels
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, RankedLists, Sentences, Table
 from judged.results.blocks import RankedDocument, RankedList, first_few
-from judged.results.decimals import decimal, percent
+from judged.results.decimals import counted, decimal, percent
 from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.explanation import explain as explain_ranking
@@ -99,7 +99,7 @@ def _pairs(table: Any, *names: str) -> _Pairs:
 def _missing_tables(responses: Responses) -> Iterator[_Problem]:
     for name, effect in _NEEDED.items():
         if not responses[name].num_rows:
-            yield "info", "missing-table", f"the table {name} is missing; not measurable: {effect}", "", 1
+            yield "info", "missing-table", f"the table `{name}` is missing; not measurable: {effect}", "", 1
 
 
 def _missing_pieces(responses: Responses, pairs_of: dict[str, _Pairs]) -> Iterator[_Problem]:
@@ -281,13 +281,13 @@ def explain(
     2        fact 2       -  1.0000
     <BLANKLINE>
     NuggetRecall = sum of weight * value / sum of weights = 0.5000 / 1.0000 = 0.5000; not
-    counted: 1 without a verdict
+    counted: 1 item without a verdict
     """
     all_responses = Responses.of(responses)
     names = list(all_responses.run_names)
     if run is None and len(names) > 1:
-        fix = f"select one of {', '.join(names)}: {names[0]}=RESPONSES, in Python run={names[0]!r}"
-        raise InputError("`run` is required for several systems", fix=fix, path=all_responses.where)
+        fix = f"select one of {', '.join(names)}; for example, {names[0]}=RESPONSES (Python: run={names[0]!r})"
+        raise InputError("`run` is required if there are several systems", fix=fix, path=all_responses.where)
     name = run or names[0]
     run_responses = all_responses.of_run(name)
     parsed = None if measure is None else parse(measure)
@@ -324,7 +324,7 @@ def _score_blocks(
     total, weights = float((value * weight)[judged_rows].sum()), float(weight[judged_rows].sum())
     result = f"{decimal(total, 4)} / {decimal(weights, 4)} = {decimal(score, 4)}" if weights else "not defined"
     missing = len(rows) - len(judged_rows)
-    unjudged = f"; not counted: {missing} without a verdict" if missing else ""
+    unjudged = f"; not counted: {counted(missing, 'item')} without a verdict" if missing else ""
     sentence = f"{measure} = sum of weight * value / sum of weights = {result}{unjudged}"
     title = f"{measure} of topic {topic}, run {answered.name}"
     return Table("pieces", tuple(columns), title, labels=len(columns) - 2), Sentences((sentence,))

@@ -265,7 +265,7 @@ def calibrate(
     humans = {people} if isinstance(people, str) else set(people)
     judges = {judge for table in VERDICTS for judge in source[table]["judge"].unique().to_pylist()}
     if unknown := sorted(humans - judges):
-        fix = f"use some of {', '.join(sorted(judges))}"
+        fix = f"use one or more of {', '.join(sorted(judges))}"
         raise InputError(f"judge {unknown[0]!r} has no verdict", fix=fix, path=source.where)
     agreement: list[VerdictAgreement] = []
     means: list[JudgedMean] = []
@@ -284,7 +284,7 @@ def calibrate(
             by_people_labeled, repeated = by_people.of_topics(topics), _verdicts_of(source, judge, 1)
             means += _means(by_people_labeled, by_model, repeated, measures, judge, (margin, level, resamples, seed))
     if not agreement:
-        fix = "have a model judge items that people judged"
+        fix = "let a model judge items that people judged"
         raise InputError("no model judged the same items as people", fix=fix, path=source.where)
     fewest = min([MIN_N, *(mean.labeled for mean in means)])
     shortage = insufficiency(fewest, "verdict", min_units=MIN_N)

@@ -34,7 +34,10 @@ _SUPPORT_VERDICTS = {"2": SUPPORT, "1": PARTIAL, "0": NOT, "-1": FAILED}  # -1: 
 _IDS, _REFERENCE_IDS = "retrieved_context_ids", "reference_context_ids"
 _RAGAS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
 _DEEPEVAL = ("input", "actual_output", "retrieval_context", "expected_output", "context")
-_FORMATS = "answers of TREC RAG, nuggets and assignments of nuggetizer, support judgments, ragas, deepeval or traces"
+_FORMATS = (
+    "answers or support judgments of TREC RAG, nuggets and assignments of nuggetizer, exports of ragas or deepeval,"
+    " traces"
+)
 
 
 class _TableBuilder:
@@ -106,7 +109,7 @@ class _TableBuilder:
         """Return a list; an empty one if the field is missing."""
         if isinstance(value, list) or value is None:
             return cast("list[Any]", value or [])
-        fix = "use a list; if it is text in a CSV file, export JSON Lines or Parquet instead"
+        fix = "use a list; if the field is text in a CSV file, export JSON Lines or Parquet instead"
         return self.fail(f"{field} must be a list, got {value!r:.40}", fix)
 
     def require_objects(self, value: Any, field: str) -> list[Mapping[str, Any]]:
@@ -167,11 +170,13 @@ def _trec(record: Mapping[str, Any], builder: _TableBuilder) -> None:
             builder.fail(problem, "use the index of the reference, from 0, or its id")
         for citation in dict.fromkeys(citations):
             if type(citation) is int and not 0 <= citation < len(references):
-                problem = f"sentence {number} cites index {citation} of {len(references)} references"
+                problem = (
+                    f"sentence {number} cites the reference with index {citation}, but there are {len(references)}"
+                )
                 builder.fail(problem, "count references from 0")
             doc = str(references[citation]) if type(citation) is int else citation
             builder.add("citations", {**key, "sentence": number, "doc_id": doc})
-    text = "answers whose references are not read as the context, because the input of the generator is unknown"
+    text = "answers whose field `references` is not used as the context, because the input of the generator is unknown"
     builder.note_counts[text] += 1
 
 
@@ -179,7 +184,8 @@ def _nuggetizer(record: Mapping[str, Any], builder: _TableBuilder) -> None:
     """Parse nuggets, and the assignments of an answer."""
     query = str(builder.require(record.get("qid"), "qid"))
     if "docid" in record:
-        builder.fail("assignments to documents cannot be read", "use assignments to answers (run_id, answer_text)")
+        problem = "assignments of nuggets to documents are not supported"
+        builder.fail(problem, "use assignments of nuggets to answers (fields run_id and answer_text)")
     key = {"query_id": query, "run_id": str(record.get("run_id") or "run")}
     for nugget in builder.require_objects(builder.require(record.get("nuggets"), "nuggets"), "nuggets"):
         text, ids = builder.require_text(nugget.get("text"), "the text of a nugget"), builder.nuggets[query]
@@ -220,10 +226,10 @@ def _exported(record: Mapping[str, Any], builder: _TableBuilder, names: tuple[st
     if reference not in (None, ""):
         builder.add("references", {"query_id": key["query_id"], "text": builder.require_text(reference, names[3])})
     reference_contexts = reference_contexts or record.get(_REFERENCE_IDS)
-    text = f"rows with {names[4]}, a column that is ignored because it is not the input of the generator"
+    text = f"rows with {names[4]}; this column is ignored, because it is not the input of the generator"
     builder.note_counts[text] += bool(reference_contexts)
     for name in set(record) - {*names, _IDS, _REFERENCE_IDS}:
-        text = f"rows with {name!r:.60}, an ignored column"
+        text = f"rows with the ignored column {name!r:.60}"
         builder.note_counts[text] += record[name] not in (None, "", [], {})
     if answer in (None, ""):
         builder.note_counts["skipped rows without an answer"] += 1
@@ -309,7 +315,9 @@ def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> 
     known_texts = Texts.of({} if texts is None else texts)
     answers = {span.query_id: str(span.facts["answer"]) for span in traces.spans if span.facts.get("answer")}
     if not answers:
-        raise InputError("no trace has an answer", fix="record it as the fact `answer` of a stage", path=traces.name)
+        raise InputError(
+            "no trace has an answer", fix="record answers as the fact `answer` of a stage", path=traces.name
+        )
     last_documents = {span.query_id: span.documents for span in traces.spans if span.kind not in ("cited", "rewrite")}
     n_unknown = sum(last_documents.get(query, ()) is None for query in answers)
     builder = _TableBuilder().locate(traces.name, None)

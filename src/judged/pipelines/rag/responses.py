@@ -159,7 +159,7 @@ class Responses:
             notes = tuple(dict.fromkeys(note for responses in parts for note in responses.notes))
             return parts[0] if len(parts) == 1 else cls(_merge_tables(parts), name, where, notes)
         if not isinstance(data, Mapping):
-            problem = f"responses must be tables by name, a path, or a list of these, got {type(data).__name__}"
+            problem = f"responses must be a mapping of tables, a path, or a list of these, got {type(data).__name__}"
             raise InputError(problem, fix="pass the path of a folder with answers.jsonl")
         return cls.of_tables({str(key): _SET.table(str(key), table) for key, table in data.items()}, name, "<tables>")
 

@@ -201,7 +201,7 @@ def notes_of_answers(
     """Return the notes about answers; `no_qrels`: whether evidence replaces qrels."""
     notes = [Note("few-topics", few_text)] if (few_text := few_topics_note(len(responses.query_ids))) else []
     if no_qrels and responses["evidence"].num_rows:
-        text = "no qrels: documents with a nugget count as relevant, all others as unjudged"
+        text = "no qrels: documents with evidence for a nugget count as relevant, and all other documents as unjudged"
         notes.append(Note("evidence-as-qrels", text))
     for i, answered in enumerate(all_answers):
         system = responses.of_run(answered.name)
@@ -217,7 +217,7 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
     topics = np.array(answered.query_ids, dtype=object)
     if (~answered.has_answer).any():
         missing = topics[~answered.has_answer].tolist()
-        text = f"no answer to {len(missing)} of {len(topics)} topics; their nuggets count as not covered"
+        text = f"no answer to {len(missing)} of {len(topics)} topics; the nuggets of these topics count as not covered"
         yield "missing-topics", f"{text}: {first_few(missing)}"
     unjudged = [
         f"{int(is_missing.sum())} of {counted(len(is_missing), *_PIECE_NAMES[name])}"
@@ -229,12 +229,15 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
         failed_text = f"; {counted(failed, 'verdict')} failed" if failed else ""
         yield (
             "unjudged",
-            f"no verdict on {', '.join(unjudged)}{failed_text}; excluded from scores, included in the bounds",
+            f"no verdict on {', '.join(unjudged)}{failed_text}; items without a verdict affect only the bounds",
         )
     contexts = {*system["context"]["query_id"].to_pylist()}
     empty = [topic for topic in topics[answered.has_answer].tolist() if topic not in contexts]
     if contexts and empty:
-        text = f"an empty context for {counted(len(empty), 'answer')}, so no sentence is grounded: {first_few(empty)}"
+        text = (
+            f"an empty context for {counted(len(empty), 'answer')}, so no sentence of these answers is supported by the"
+            f" context: {first_few(empty)}"
+        )
         yield "empty-context", text
     tables = ("context", "citations", "support")
     in_context, cited, judged = (set(system.keys(name, "query_id", "doc_id")) for name in tables)
@@ -244,8 +247,8 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
             f"{counted(len(outside), 'cited document is', 'cited documents are')} not in the context",
         )
     if uncited := {pair for pair in judged - cited - in_context if pair[1]}:
-        text = f"verdicts on support by {counted(len(uncited), 'document')} outside the citations and the context"
-        yield "ignored-support", f"{text} are ignored"
+        documents = counted(len(uncited), "document that is", "documents that are")
+        yield "ignored-support", f"verdicts on support by {documents} neither cited nor in the context are ignored"
 
 
 def _is_missing(answered: JudgedAnswers, name: str) -> Bools:
@@ -264,8 +267,8 @@ def _left_out_notes(answered: JudgedAnswers, measures: Sequence[Measure], values
         for left_out, group in measures_by_topics.items()
     ]
     if parts:
-        text = f"no score for some of the {len(answered)} topics, because they have no items to score or no verdict"
-        yield "topics-left-out", f"{text}; by measure: {'; '.join(parts)}"
+        text = f"some of the {len(answered)} topics have no score, because they have no items to score or no verdicts"
+        yield "topics-left-out", f"{text}; topics without a score: {'; '.join(parts)}"
 
 
 _SHARED_TABLES = ("nuggets", "evidence", "references")
@@ -412,7 +415,7 @@ def _scored(
         needs, fix = (
             ("judgments of documents", "pass qrels, or add a table `evidence`")
             if qrels is None
-            else ("a table `context`", "add the passages in the input of the generator")
+            else ("a table `context`", "add the passages that the generator received")
         )
         raise InputError(
             f"{measure} scores the context as a ranking and requires {needs}", fix=fix, path=responses.where

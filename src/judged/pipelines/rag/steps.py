@@ -303,11 +303,11 @@ class SupportOverTime(Answer):
                   for name, values in shares.items()),
             ),
             self.title,
-            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, if there are at least 3",
+            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, if a period has at least 3",
             labels=2,
         )  # fmt: skip
         days = [row.begin for row in rows]
-        caption = f"Share of the sentences with a verdict, from {min(days)} to {max(days)}."
+        caption = f"Share of supported sentences among those with a verdict, from {min(days)} to {max(days)}."
         chart = Chart("supported", "Supported sentences", table, caption, "lines", "begin_ms", "supported", color="run",
                       spread="time", percent="y", x_title="period")  # fmt: skip
         return (table, chart)
@@ -360,7 +360,7 @@ def support_over_time(
             answers = answers_of.setdefault((responses.run_names.index(key[0]), begin), {})
             answers.setdefault(key[1], []).append(verdicts.get(key, set()))
     if not any(any(sentences) for answers in answers_of.values() for sentences in answers.values()):
-        raise InputError("no sentence has both a time and a verdict", fix="pass times by topic, and a table support",
+        raise InputError("no sentence has both a time and a verdict", fix="pass times by topic, and a table `support`",
                          path=responses.where)  # fmt: skip
     periods: list[Period] = []
     for (run_index, begin), answers in sorted(answers_of.items(), key=lambda period_answers: period_answers[0]):

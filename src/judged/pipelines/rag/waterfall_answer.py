@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.pipelines.rag.chains import STEPS, UNITS
 from judged.results import COUNT, SHARE, TEXT, Answer, Chart, Column, Sentences, Table, columns_of, counted, p_value
-from judged.results.decimals import decimal, p_text, percent
+from judged.results.decimals import decimal, listed, p_text, percent
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.responses import Responses
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from judged.stats.ratio import RatioDifference
 
 _RULES = (
-    "share: of the judged items that reached the step, the share that passes it; overall: of all items, the share that"
-    " passes all steps up to this one, the product of the shares; means over topics do not multiply. if perfect:"
-    " overall share after the last step, if this step lost nothing and later shares stayed the same. reappeared: items"
-    " that are present although an earlier step lost them"
+    "share: share of judged items that pass the step, among those that reached it; overall: share of items that pass"
+    " this step and all earlier steps (the product of the shares); if perfect: overall share after the last step, if"
+    " this step lost nothing and later shares stayed the same; reappeared: items that are present although an earlier"
+    " step lost them"
 )
 
 
@@ -88,7 +88,8 @@ class Waterfall(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The step to improve for each system, and the steps at which systems differ."""
-        return (*(self._sentence(run) for run in self.responses.run_names), *self._comparison())
+        per_run = (text for run in self.responses.run_names for text in (self._sentence(run), self._loss_count(run)))
+        return (*filter(None, per_run), *self._comparison())
 
     def _sentence(self, run: str) -> str:
         prefix, unit = f"{run}: " if self.several else "", UNITS[self.main_unit][0]
@@ -117,6 +118,17 @@ class Waterfall(Answer):
             return f"{text}. Every other step loses significantly less (p {p}); {effect}."
         text = f"{prefix}No step loses significantly more than all others. {name} has the lowest share: {passing}"
         return f"{text}; no significant difference from “{self.step_title(worst.second)}” (p {p}); {effect}."
+
+    def _loss_count(self, run: str) -> str:
+        """Name the steps that lose the largest number of items; empty for a single step or without a loss."""
+        steps = [step for step in self.steps if (step.run, step.unit) == (run, self.main_unit)]
+        lost = [step.n_reached - step.unjudged - step.n for step in steps]
+        if len(steps) < 2 or not any(lost):
+            return ""
+        names = [f"“{self.step_title(step.step)}”" for step, n in zip(steps, lost, strict=True) if n == max(lost)]
+        prefix, verb = f"{run}: " if self.several else "", "loses" if len(names) == 1 else "each lose"
+        counts = f"{max(lost)} of the {sum(lost)} lost (a count, not a test)"
+        return f"{prefix}{listed(names)} {verb} the most {UNITS[self.main_unit][0]}: {counts}."
 
     def _comparison(self) -> Iterator[str]:
         significant = [
@@ -166,7 +178,7 @@ class Waterfall(Answer):
             self._chains(),
             *([self._difference_table()] if self.differences else []),
             *([self._step_table("slices", self.by_slice, "Steps by slice")] if self.by_slice else []),
-            self._step_table("steps", self.steps, "All chains"),
+            self._step_table("steps", self.steps, "Steps by kind of item"),
             self._topic_table(),
             self._lost_table(),
         )
@@ -178,7 +190,7 @@ class Waterfall(Answer):
         has_unjudged, is_by_slice = any(step.lowest < step.highest for step in steps), name == "slices"
         few_topics_marks = [" (few topics)" if step.slice in self.small_slices else "" for step in steps]
         bound_texts = [f"{percent(step.lowest)} to {percent(step.highest)}" for step in steps]
-        bound_column = Column("bounds", bound_texts, TEXT, "possible range of overall", only="people")
+        bound_column = Column("bounds", bound_texts, TEXT, "bounds of overall", only="people")
         reappeared = [step.reappeared for step in steps]
         columns = (
             Column("slice", [step.slice for step in steps], TEXT, details=few_topics_marks, only=only(is_by_slice)),
@@ -224,7 +236,7 @@ class Waterfall(Answer):
             *self._step_columns([step.step for step in lowest], "step with the lowest share"),
             _share_column("share", [step.share for step in lowest], "share"),
         )
-        return Table("chains", columns, "Chains", labels=1 + self.several, one_piece=True)
+        return Table("chains", columns, "Loss by kind of item", labels=1 + self.several, one_piece=True)
 
     def _difference_table(self) -> Table:
         rows, note = (
@@ -267,7 +279,7 @@ class Waterfall(Answer):
             *self._step_columns([row.step for row in rows], "lost at"),
             Column("unjudged", ["no verdict" if row.is_unjudged else "" for row in rows], TEXT, ""),
         )
-        return Table("lost", columns, "Lost items", labels=3 + self.several, folded=True)
+        return Table("lost", columns, "Lost items", labels=3 + self.several, folded=True, terminal_rows=20)
 
 
 def _share_column(name: str, shares: Sequence[Share], title: str, few_topics_marks: Sequence[str] = ()) -> Column:

@@ -136,7 +136,7 @@ def documents_of(
             redacted = REDACTED in map(fields.get, _IDS)
             counts["documents with a redacted id" if redacted else "documents without an id"] += 1
         elif doc_id in documents:
-            counts["duplicate documents of a list"] += 1
+            counts["duplicate documents in a list"] += 1
         else:
             documents[doc_id] = Document(doc_id, rank, _score(fields))
     return tuple(documents.values()) if documents or not rows else None

@@ -114,7 +114,7 @@ class TraceDiff(Answer):
         if n < topics:
             low, high = self.bounds(SCORE)
             bounds = f"between {decimal(low, sign='+')} and {decimal(high, sign='+')}"
-            scope = f"The final lists before and after are recorded for {n} of {counted(topics, 'topic')}"
+            scope = f"The final lists in both sets of traces are recorded for {n} of {counted(topics, 'topic')}"
             texts.append(f"{scope}. Over all topics, the change is {bounds}, for any output of the unrecorded stages.")
         if shortage := insufficiency(n, "verdict"):
             return (*texts, shortage.sentence("topic"))

@@ -279,14 +279,15 @@ class DocumentPaths(Answer):
             question = "whether users saw it" if final.state == "unrecorded" else "where it was lost"
             return f"last recorded in {last.stage.name} {position}; {gap}, so it is unknown {question}"
         if cut is None:
-            return f"last returned by {last.stage.name} {position}; it was not in the input of a later stage"
+            return f"last returned by {last.stage.name} {position}; the document was not in the input of a later stage"
         threshold = f", whose lowest score was {cut.lowest_score:g}" if cut.lowest_score is not None else ""
         score_text = f" with score {score:g}" if score is not None else ""
         best = min(outcome.visits, key=lambda visit: visit.document.rank if visit.document else 0)
         best_rank = best.document.rank if best.document else 0
         best_text = f", and {best.stage.name} at rank {best_rank} of {best.total}" if best_rank < rank else ""
         return (
-            f"removed by {cut.stage.name}{threshold}; {last.stage.name} returned it {position}{score_text}{best_text}"
+            f"removed by {cut.stage.name}{threshold}; {last.stage.name} returned the document"
+            f" {position}{score_text}{best_text}"
         )
 
 
@@ -350,8 +351,9 @@ def explain_document(
     --------
     >>> from judged.pipelines.traces import traces_of_runs
     >>> traces = traces_of_runs({"bm25": {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, "rerank": {"q": {"a": 0.9, "x": 0.1}}})
-    >>> explain_document(traces, "q", "b").sentences
-    ('b (not judged): removed by rerank, whose lowest score was 0.1; bm25 returned it at rank 3 of 3 with score 1.',)
+    >>> print(*explain_document(traces, "q", "b").sentences)  # doctest: +NORMALIZE_WHITESPACE
+    b (not judged): removed by rerank, whose lowest score was 0.1; bm25 returned the document at rank
+    3 of 3 with score 1.
     """
     if not traces.spans_of(query_id):
         fix = f"use one of {first_few(traces.query_ids)}"

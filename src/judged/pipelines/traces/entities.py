@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WORD = re.compile(r"\w+")
-_FIX = "use the columns entity and, optionally, alias and parent"
+_FIX = "use the column `entity` and, optionally, `alias` and `parent`"
 
 Words = tuple[str, ...]
 

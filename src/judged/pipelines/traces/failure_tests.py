@@ -110,7 +110,7 @@ def run_tests(
     disagreement = list(_disagreement(funnel, labels))
     tests += [result for result in disagreement if isinstance(result, FailureTest)]
     if CORPUS not in funnel.parts:
-        reason = "no ids of the corpus (use --corpus FILE)"
+        reason = "no document ids of the corpus (use --corpus FILE)"
         results.insert(0, Untested("missing content", "corpus", NO_DATA, reason))
     untested = tuple(result for result in (*results, *disagreement) if isinstance(result, Untested))
     if alternatives(untested, tests):
@@ -303,8 +303,8 @@ def _freshness(
         ]
         differences[topic] = float(np.mean(signs)) if signs else math.nan
     quantity = (
-        "pairs of documents of equal grade: share with the newer document ranked lower, minus share with the newer"
-        f" document ranked higher; latest date {latest}"
+        "pairs of documents of equal grade: share of pairs with the newer document ranked lower, minus share of pairs"
+        f" with the newer document ranked higher; latest date {latest}"
     )
     yield from mean_test("freshness", "all topics", quantity, differences, **test_options)
 
@@ -332,8 +332,8 @@ def _subtopics(funnel: TraceFunnel, qrels: Qrels, test_options: Mapping[str, Any
             expected = [math.comb(n - len(docs), n_listed) / math.comb(n, n_listed) for docs in doc_sets]
             differences[topic] = (sum(not docs & listed_relevant for docs in doc_sets) - sum(expected)) / len(doc_sets)
     quantity = (
-        "share of subtopics that the list lacks, minus the expected share for a random sample of as many relevant"
-        " documents"
+        "share of subtopics that the list lacks, minus the expected share for a random sample of the same number of"
+        " relevant documents"
     )
     yield from mean_test("intent", "subtopics", quantity, differences, **test_options)
 
@@ -348,10 +348,10 @@ def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> It
         float(not any(clicks[topic].values())) if topic in clicks and topic_share >= _GOOD_SHARE else math.nan
         for topic, topic_share in zip(funnel.query_ids, shares.tolist(), strict=True)
     ]
-    loss = f"mean loss of {funnel.measure} in the class, minus the mean loss over all other topics"
+    loss = f"mean loss of {funnel.measure} over topics of the class, minus the mean loss over all other topics"
     abandonment = (
-        "share of good lists (score at least half of the best) without a click in the class, minus this share over all"
-        " other topics"
+        "share of good lists without a click over topics of the class, minus this share over all other topics; a good"
+        " list has at least half of the best score"
     )
     quantities = {loss: funnel.best - funnel.score, abandonment: np.array(is_abandoned)}
     too_few = dict.fromkeys(funnel.slicing.names, 0)
@@ -413,11 +413,11 @@ def _feedback(
             signed = [(excess * sign, total) for (*_, excess, total), sign in zip(equal, signs, strict=True) if sign]
             by_popularity[topic] = _share_of_sums(signed)
     quantity = (
-        "pairs with the worse document ranked higher: clicks on the worse minus the better document, per click, at"
-        " equal expected clicks"
+        "pairs with the less relevant document ranked higher: clicks on this document minus clicks on the more relevant"
+        " document, per click, at equal expected clicks"
         if expected
-        else "pairs with the worse document ranked higher: share with more clicks on the worse document, minus share"
-        " with more clicks on the better document"
+        else "pairs with the less relevant document ranked higher: share of pairs with more clicks on this document,"
+        " minus share of pairs with more clicks on the more relevant document"
     )
     yield from mean_test("feedback", "all topics", quantity, inverted, **test_options)
     if not expected:
@@ -425,13 +425,13 @@ def _feedback(
         yield Untested("feedback", "position and popularity", NO_DATA, reason)
         return
     quantity = (
-        "pairs of documents of equal grade: clicks on the higher minus the lower document, per click, at equal expected"
-        " clicks"
+        "pairs of documents of equal grade: clicks on the higher-ranked document minus clicks on the lower-ranked"
+        " document, per click, at equal expected clicks"
     )
     yield from mean_test("feedback", "position", quantity, by_position, **test_options)
     quantity = (
-        "pairs of documents of equal grade: clicks on the more popular minus the less popular document (by clicks for"
-        " other topics), per click, at equal expected clicks"
+        "pairs of documents of equal grade: clicks on the more popular document minus clicks on the less popular"
+        " document, per click, at equal expected clicks; popularity: clicks for other topics"
     )
     yield from mean_test("feedback", "popularity", quantity, by_popularity, **test_options)
 

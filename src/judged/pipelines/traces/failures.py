@@ -80,7 +80,7 @@ FAILURES = {
         " source are relevant more often than documents of another source",
         "relevance by rank and by source; relevance by score",
         "merge by ranks (RRF), weight the sources, or map their scores to the share of relevant documents",
-        "judgments for weights and mappings; none for ranks",
+        "judgments for weights and mappings; no judgments for merging by ranks",
         "Cormack, Clarke and Buettcher, SIGIR 2009",
         over_topics=True,
     ),
@@ -93,7 +93,7 @@ FAILURES = {
         over_topics=True,
     ),
     "intent": Failure(
-        "a class of queries has a higher loss than other queries, its good lists get a click less often, or lists"
+        "a class of queries has a higher loss than other queries; or its good lists are clicked less often; or lists"
         " lack more subtopics than a random sample of relevant documents",
         "losses and clicks of a class compared with all other topics; subtopics of the list",
         "a ranker or features for the class; diversification; find out what users of the class look for",
@@ -103,12 +103,12 @@ FAILURES = {
     ),
     "feedback": Failure(
         "clicks follow the position and not the grade: the less relevant of two documents is ranked higher and has more"
-        " clicks; or, of two documents of equal grade, the higher or more popular one has more clicks than expected by"
-        " rank; or annotators disagree about relevance more than on other topics",
-        "clicks and expected clicks by rank, on pairs of documents of equal grade or with the better one ranked lower;"
-        " labels of several annotators on the documents that determine the score",
-        "do not train on these clicks without a position model; randomize some lists; resolve the labels, or describe"
-        " the information need in the topic",
+        " clicks; or, of two documents of equal grade, the higher-ranked or more popular document has more clicks than"
+        " expected by rank; or annotators disagree about relevance more than on other topics",
+        "clicks and expected clicks by rank, on pairs of documents of equal grade or with the more relevant document"
+        " ranked lower; labels of several annotators on the documents that determine the score",
+        "do not train on these clicks without a position model; randomize some lists; resolve disagreements of"
+        " labels, or describe the information need in the topic",
         "randomized lists that users see; labels",
         "Joachims et al., SIGIR 2005; Zhang and Jones, WWW 2007; Voorhees, SIGIR 1998",
         over_topics=True,
@@ -338,9 +338,10 @@ class Failures(Answer):
             labels=2,
             note="p: sign-flip test and Hall's test; for classes, permutation test; for labels, Fisher's exact test."
             " Tests are one-sided, because only a difference above 0 is a failure (calibration: two-sided)."
-            " Benjamini-Hochberg over all rows. The recoverable loss here overlaps with that by kind of failure. If a"
-            " failure affects few topics, the sample can miss all of them, and then the p-values do not hold: with 10,"
-            " 25, and 100 topics, 5% of samples miss a group of 26%, 11%, and 3% of all topics",
+            " Benjamini-Hochberg over all rows. The recoverable loss in this table overlaps with the recoverable loss"
+            " by kind of failure. If a failure affects few topics, the sample can miss all of these topics, and then"
+            " the p-values do not hold: with 10, 25, and 100 topics, 5% of samples miss a group of 26%, 11%, and 3%"
+            " of all topics",
         )  # fmt: skip
 
     def _curves_table(self) -> Table:

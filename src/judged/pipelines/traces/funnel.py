@@ -186,7 +186,10 @@ def _unrecorded(losses: Sequence[StageLoss]) -> Iterator[Note]:
     for loss in losses:
         if missing := int((~loss.recorded).sum()):
             topics = counted(len(loss.recorded), "topic")
-            text = f"not recorded for {missing} of {topics}; the means exclude topics without a record; see the bounds"
+            text = (
+                f"not recorded for {missing} of {topics}; means exclude topics without a record, and bounds include"
+                " them"
+            )
             yield Note("unrecorded-stages", text, loss.stage.name, missing, of="stages")
 
 

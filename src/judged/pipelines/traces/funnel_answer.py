@@ -163,14 +163,18 @@ class TraceFunnel(Answer):
             value = f"{self.measure} is {score:.4f} of an attainable {best:.4f} {scope}" if is_recorded.any() else (
                 f"{self.measure} is unknown: the final list is recorded for none of {counted(topics, 'topic')}"
             )  # fmt: skip
-            bounds = f"over all topics, it is between {low:.4f} and {high:.4f}, for any output of the unrecorded stages"
+            bounds = (
+                f"over all topics, {self.measure} is between {low:.4f} and {high:.4f}, for any output of the unrecorded"
+                " stages"
+            )
             stages = f"The loss by stage is known for {int(complete.sum())} of {counted(topics, 'topic')}"
             attained = (f"{value}; {bounds}." if not is_recorded.all() else f"{value}.", f"{stages}.")
         lost = sum(parts.values())
         if not lost > 0:
             return attained
         worst = max(parts, key=lambda name: parts[name])
-        largest = f"The largest part of the loss is {format_step(worst)}: {parts[worst]:.4f} of {lost:.4f}."
+        place = "due to documents that are not in the corpus" if worst == CORPUS else format_step(worst)
+        largest = f"The largest part of the loss is {place}: {parts[worst]:.4f} of {lost:.4f}."
         source = self.truncated_stages.get(worst)
         cause = (
             f" {worst} only truncates the list of {source}, so the order of {source} is the cause." if source else ""
@@ -186,7 +190,10 @@ class TraceFunnel(Answer):
             if p <= alpha
         ]
         if tests:
-            text = f"Slices whose loss differs significantly from that of all other topics: {', '.join(rows) or 'none'}"
+            text = (
+                "Slices whose loss differs significantly from the loss of all other topics:"
+                f" {', '.join(rows) or 'none'}"
+            )
             yield f"{text} ({counted(len(tests), 'test')}, Holm)."
 
     @cached_property

@@ -335,7 +335,7 @@ def _entities_of_topics(
 ) -> tuple[dict[str, tuple[str, ...]], list[Note]]:
     """Return the entities of each query with their ancestors, and notes about ambiguous names and missing entities."""
     if (catalog is None) == (by is None):
-        raise InputError("exactly one of `entities` and `by` is required", fix="pass exactly one of them")
+        raise InputError("exactly one of `entities` and `by` is required", fix="pass either `entities` or `by`")
     notes: list[Note] = []
     if by is not None:
         if facts is None:

@@ -55,7 +55,7 @@ def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", 
     from judged.pipelines.traces.conventions import lines_of
 
     if format not in ("judged", "openinference"):
-        raise InputError(f"unknown format {format!r}", fix="use judged or openinference")
+        raise InputError(f"unknown format {format!r}", fix="use format='judged' or format='openinference'")
     lines = lines_of(traces.spans) if format == "openinference" else map(line_of, traces.spans)
     with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
@@ -97,7 +97,7 @@ def span_of(row: Mapping[str, Any]) -> Span:
     check_shape(row, _STAGE, "a stage")
     query_id = row.get("query_id", row.get("query"))
     if query_id is None or not isinstance(row.get("stage"), str):
-        raise ValueError("a line must have stage, and query_id or query")
+        raise ValueError("a line must have `stage`, and `query_id` or `query`")
     kind = row.get("kind", "candidates")
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r:.40}")

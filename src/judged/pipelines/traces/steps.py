@@ -371,7 +371,7 @@ def read_clicks(clicks: Any) -> tuple[dict[str, dict[str, float]], dict[str, dic
         except (TypeError, ValueError, OverflowError):
             count = expected_count = math.nan
         if query is None or "doc_id" not in row or not (0 <= count < math.inf and 0 <= expected_count < math.inf):
-            problem = "a row must have query_id and doc_id, and clicks and expected must be numbers from 0"
+            problem = "a row must have `query_id` and `doc_id`; `clicks` and `expected` must be 0 or more"
             raise InputError(problem, fix=fix, path=where, line=line)
         query_clicks = clicks_of.setdefault(str(query), {})
         if doc is not None and doc != "":

@@ -164,7 +164,10 @@ class Traces:
         kinds, parents = dict[str, Kind](), dict[str, dict[str, None]]()
         for span in self.spans:
             if kinds.setdefault(span.stage, span.kind) != span.kind:
-                problem = f"stage {span.stage!r} is {kinds[span.stage]} in one trace and {span.kind} in another"
+                problem = (
+                    f"stage {span.stage!r} has kind {kinds[span.stage]!r} in one trace and kind {span.kind!r} in"
+                    " another"
+                )
                 raise InputError(problem, fix="use a different name for each kind of stage", path=self.name)
             parents.setdefault(span.stage, {}).update(dict.fromkeys(span.parents))
         for parent in [parent for stage_parents in parents.values() for parent in stage_parents]:
@@ -277,7 +280,7 @@ class Traces:
             problem = f"stage {stage} has no documents for any query"
             if any(query not in documents_of for query in self.query_ids):
                 problem = f"the documents of stage {stage} are not recorded"
-            raise InputError(problem, fix="leave it out, or record its documents", path=self.name)
+            raise InputError(problem, fix="leave out this stage, or record its documents", path=self.name)
         return self.run_or_empty(stage)
 
     def run_or_empty(self, stage: str) -> Run:
@@ -456,7 +459,9 @@ def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[
         kind: Kind = "candidates" if not inputs else "fuse" if len(inputs) > 1 else "rerank"
         runs = runs_of(source)
         if len(runs) != 1:
-            raise InputError(f"stage {name!r} must have one run, got {len(runs)}", fix="pass one run for each stage")
+            raise InputError(
+                f"stage {name!r} must have one run, got {len(runs)}", fix="pass exactly one run for each stage"
+            )
         spans += [Span(query, query, name, kind, inputs, documents) for query, documents in _rankings(runs[0])]
         previous = (name,)
     return Traces(tuple(spans), list(stages)[-1], is_complete=True)

@@ -186,7 +186,8 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
     note = "95% CI of each share; shares differ if their CIs do not overlap, which is a conservative test"
     table = Table("false_positives", columns, "False positives in the manual review", note=note)
     finding = (
-        f"Wrong results of the candidate: {wrong[1]} of {reviewed[1]}; of the baseline: {wrong[0]} of {reviewed[0]}."
+        f"Wrong results among the reviewed results: {wrong[1]} of {reviewed[1]} for the candidate, and {wrong[0]} of"
+        f" {reviewed[0]} for the baseline."
     )
     finding += f" {missing.sentence('reviewed result')}" if missing else ""
     return ReviewQuestion("Are fewer results wrong in the manual review?", state, finding, (table,))
@@ -373,7 +374,7 @@ def _shifts_table(shifts: Sequence[_Shift]) -> Table:
         "Failures detected by tests over topics",
         labels=2,
         note="detected: whether a test of 'judged traces failures' is significant; difference: after minus before on"
-        " the same topics (of a class of topics: relative to all other topics); p-values are Holm-corrected",
+        " the same topics (for a class of topics: relative to all other topics); p-values are Holm-corrected",
     )
 
 
@@ -443,7 +444,7 @@ def collect_evidence(
         yield Evidence("A/B test", verdict, users.total_users, "users", users.days, quantity)
     if mixed is not None:
         preferences: dict[str, MethodVerdict] = {"preferred": "better", "not preferred": "worse"}
-        quantity = "clicks on the results of both rankers in one list; no later behavior"
+        quantity = "clicks on the results of both rankers in one list; later behavior is not measured"
         preference = preferences.get(mixed.decision, "undecided")
         yield Evidence("interleaving", preference, mixed.users, "users", math.nan, quantity)
     if logged is not None:
@@ -487,7 +488,9 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
         verdict = f": the candidate is {decided[0].verdict}" if decided else ""
         return ReviewQuestion(question, "undecided", f"{subject} a conclusive result{verdict}.", (table,))
     if better and worse:
-        most_direct = f"Of these, {decided[0].method} measures users most directly"  # the rows are sorted by that
+        most_direct = (
+            f"Of these methods, {decided[0].method} measures users most directly"  # the rows are sorted by that
+        )
         finding = f"The candidate is better by {better}, worse by {worse}. {most_direct}."
         return ReviewQuestion(question, "inspect", finding, (table,))
     finding = f"All conclusive results agree: the candidate is {decided[0].verdict} ({better or worse})."

@@ -128,7 +128,7 @@ class Change(Answer):
             return f"Do not ship {self.candidate}. Unfavorable answers: {' '.join(failed)}{unanswered}"
         if self.decision == "ship":
             return f"{self.candidate} may ship: no decisive result is unfavorable.{unanswered}"
-        return f"Undecided: neither the gate, the A/B test, nor the watch is decisive.{unanswered}"
+        return f"Undecided: neither the gate, the A/B test, nor 'judged watch' is decisive.{unanswered}"
 
 
 def review(

@@ -204,13 +204,13 @@ CONDITIONS: dict[str, Predicate] = {
         "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "rel"), "the scale is not 0 to 3"
     ),
     "level_loses": Predicate(
-        "some topics have only documents below the lowest relevant grade",
+        "in some topics, all documents above grade 0 are below the lowest relevant grade",
         lambda p: p.below_rel > 0,
         ("rel", "below_rel"),
         "every topic with a document above grade 0 has a relevant document",
     ),
     "weak": Predicate(
-        "many documents above grade 0 have the lowest of these grades",
+        "many documents above grade 0 have the lowest grade above 0",
         lambda p: len(p.positive) > 1 and p.lowest_grade_share >= 0.4,
         ("lowest_grade_share",),
     ),
@@ -227,7 +227,7 @@ CONDITIONS: dict[str, Predicate] = {
         "some topics have documents that are judged not relevant",
     ),
     "holes": Predicate(
-        "the first 10 documents are not fully judged",
+        "a run has many unjudged documents among its first 10",
         lambda p: bool(p.runs) and not p.set_runs and p.min_run["judged_10"].judged_10 < MIN_JUDGED_10,
         ("judged_10", "judged_depth"),
         "nearly all of the first 10 documents are judged",

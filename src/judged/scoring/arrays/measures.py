@@ -405,7 +405,9 @@ def rbp(
     [0.625]
     """
     if not 0 < p < 1 or (max is not None and not max > 0):
-        raise InputError(f"p must be between 0 and 1 and max positive, got p={p!r}, max={max!r}", fix="use p=0.8")
+        raise InputError(
+            f"`p` must be between 0 and 1, and `max` must be positive, got p={p!r}, max={max!r}", fix="use p=0.8"
+        )
     ranking = RankedBatch.of(scores, grades, where, cutoff, ties)
     if max is not None:
         _check_scale(ranking, max)

@@ -62,7 +62,7 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
         longest = most if longest is None else longest
     elif longest is None:
         raise InputError(
-            "`longest` is required for arrays outside NumPy",
+            "`longest` is required for arrays that are not NumPy arrays",
             fix="pass longest=, the largest number of documents of a query",
         )
     position = offsets[:-1, None] + xp.arange(longest, dtype=offsets.dtype, device=device(offsets))[None, :]
@@ -292,7 +292,8 @@ def _integer_cutoffs(cutoff: Cutoff) -> Cutoff:
         cutoffs = []
     if cutoffs is not None and (cutoffs == [] or min(cutoffs if isinstance(cutoffs, list) else [cutoffs]) < 1):
         raise InputError(
-            f"cutoffs must be positive integers, got {cutoff!r}", fix="use cutoff=10, or several such as [1, 10]"
+            f"cutoffs must be positive integers, got {cutoff!r}",
+            fix="use cutoff=10, or several cutoffs such as [1, 10]",
         )
     return cutoffs
 
@@ -301,7 +302,7 @@ def _check(scores: Any, grades: Any) -> None:
     if np.isnan(scores).any():
         raise InputError("scores must not be NaN", fix="mask NaN with where=")
     if not np.isfinite(grades).all():
-        raise InputError("grades must be finite", fix="mask other grades with where=")
+        raise InputError("grades must be finite", fix="mask grades that are not finite with where=")
 
 
 def _without_nan(xp: Any, scores: Any, grades: Any, where: Any) -> tuple[Any, Any]:

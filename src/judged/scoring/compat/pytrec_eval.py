@@ -66,7 +66,7 @@ _CUTOFF_MEASURES = {"P", "recall", "ndcg_cut", "map_cut", "relative_P", "success
 _NUMBER_MEASURES = {"iprec_at_recall", "Rprec_mult", "11pt_avg", "set_F", "utility", "relstring"}
 _GAIN_MEASURES = {"ndcg", "ndcg_rel", "Rndcg", "G"}
 _JOINT_PARAMETER_MEASURES = {"11pt_avg", "set_F", "utility", "relstring"}
-"""Measures whose parameters all belong to one score, and are not part of its name."""
+"""Measures with a single score that uses all parameters. The name of the score does not contain the parameters."""
 
 _MAX_LENGTH = 300
 """Maximum length of a parameter in characters. Python cannot parse integers of more than 4300 digits."""
@@ -223,7 +223,7 @@ def _split_name(name: str) -> tuple[str, list[str]]:
     if pattern is None or not pattern.fullmatch(parameters):
         example = {**dict.fromkeys(_CUTOFF_MEASURES, ".5,10"), **dict.fromkeys(_NUMBER_MEASURES, ".0.5")}.get(base, "")
         has_cutoff = base in {"map", "ndcg"} and parameters.isdecimal()
-        hint = f"; with a cutoff it is {base}_cut_{parameters}" if has_cutoff else ""
+        hint = f"; with a cutoff, the name is {base}_cut_{parameters}" if has_cutoff else ""
         raise MeasureError(f"{base} takes no parameter {parameters!r}. Fix: write {base}{example}{hint}")
     return base, parameters.split(",")
 

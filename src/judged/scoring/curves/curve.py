@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _DEFAULT_CUTOFF, _DEFAULT_RAW_CUTOFF = 100, 1000  # last cutoff by default, of `curve` and of `precision_recall`
 _MAX_CUTOFF = 100_000
 _RECALL_LEVELS = tuple(tenth / 10 for tenth in range(11))
-_NO_BOUNDS = "a curve cannot show bounds"
-_WITHOUT_BOUNDS = "evaluate at one cutoff, or use ties='expected'"
+_NO_BOUNDS = "a curve cannot show ranges of scores (ties='bounds' or unjudged)"
+_WITHOUT_BOUNDS = "evaluate at one cutoff, or omit ties='bounds' and unjudged"
 
 
 def curve(
@@ -224,7 +224,7 @@ def precision_recall(
         template = _parse_measure("iprec_at_recall_0.5", judgments, dialect, "recall")[0].replace(rel=rel)
         series = [template.replace(recall=recall) for recall in sorted(set(recalls))]
         if not series:
-            raise InputError("`recalls` must not be empty", fix="use numbers from 0 to 1")
+            raise InputError("`recalls` must not be empty", fix="use recall levels from 0 to 1")
         scores = _evaluate_series(judgments, runs, series, seed, policies)
         points = np.array([vars(measure)["recall"] for measure in series], dtype=np.float64)
         return Curves.from_scores("interpolated", _name_with_letter(template, "recall", "c"), points, scores, interval)

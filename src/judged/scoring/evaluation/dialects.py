@@ -181,7 +181,7 @@ _ALL = (
     Dialect("judged", "Default rules: every topic of the qrels counts, and equal scores are ordered by document id."),
     Dialect(
         "trec_eval-10",
-        "trec_eval 10.0 with -c. Without -c, it stops with an error if a topic is missing from the run.",
+        "trec_eval 10.0 with -c. Without -c, trec_eval stops with an error if a topic is missing from the run.",
         digits=4,
         defaults=("official",),
         read=names.trec_eval_parser("trec_eval-10"),

@@ -173,8 +173,8 @@ def evaluate(
             qrels, runs = Qrels.of(qrels), runs_of(runs)
     original, attribute_notes = filter_topics(Qrels.of(qrels), where, attributes)
     if original.selected_by and policies.topics == "run":
-        problem = "where selects topics of the qrels, so it cannot be combined with topics=run"
-        raise InputError(problem, fix="use only one of them")
+        problem = "`where` selects topics of the qrels, so it cannot be combined with topics=run"
+        raise InputError(problem, fix="omit `where`, or omit topics=run")
     judgments = rules.prepare_qrels(original)
     facts = qrels_facts(judgments)
     parse_names = partial(rules.measures, grades=facts.grades)
@@ -245,11 +245,12 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
     ({'mine': {'RR': 0.5}}, {'mine': {'P@1': 0.0}})
     """
     if not lists:
-        raise InputError("at least one judged list is required", fix="use the results of judge for each run")
+        raise InputError("at least one result of `judge` is required", fix="pass the result of `judge` for each run")
     judgments, ranking = lists[0].qrels, lists[0].ranking
     if any(judged.qrels is not judgments or judged.ranking != ranking for judged in lists):
         raise InputError(
-            "all lists must have the same qrels and ranking policies", fix="judge all runs with the same arguments"
+            "all runs must be judged with the same qrels and the same options",
+            fix="call `judge` with the same arguments for all runs",
         )
     parsed_measures = measures_of(measures)
     policies = Policies(topics, ranking.ties, ranking.depth, ranking.precision)

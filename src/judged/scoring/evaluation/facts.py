@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
-"""Tie policies, or: the mean over all orders (`expected`), or the least and greatest score (`bounds`)."""
+"""How ties are treated: a tie policy, `expected` (mean over all orders), or `bounds` (lowest and highest score)."""
 _TIE_TEXTS = {
     "docid": "ties by descending document id",
     "docid-rising": "ties by ascending document id",
     "stable": "ties in the order of the run",
     "rank": "ordered by the rank column",
     "expected": "averaged over all orders of tied documents",
-    "bounds": "ties by descending document id, with bounds over all orders",
+    "bounds": "ties by descending document id, with the lowest and highest score over all orders of tied documents",
 }
 
 

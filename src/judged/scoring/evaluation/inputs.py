@@ -121,7 +121,7 @@ def index_of_measure(measure: Measure, evaluated: Sequence[Measure]) -> int:
         If the measure was not evaluated.
     """
     if measure not in evaluated:
-        fix = f"evaluate it, or use one of {', '.join(map(str, evaluated))}"
+        fix = f"evaluate this measure, or use one of {', '.join(map(str, evaluated))}"
         raise InputError(f"{measure} was not evaluated", fix=fix)
     return evaluated.index(measure)
 
@@ -237,7 +237,7 @@ def select_topics(topics: Sequence[str], where: str, attributes: Any = None) -> 
         If `where` is not a valid expression, an attribute is unknown, or no topic satisfies it.
     """
     if not where.strip():
-        raise InputError("`where` is empty", fix="write an expression, or omit it")
+        raise InputError("`where` is empty", fix="write an expression, or omit `where`")
     table = _attributes_of_topics(topics, attributes)
     mask = _evaluate_condition(where, table, has_attributes=attributes is not None)
     selected = [query_id for query_id, matches in zip(topics, mask.tolist(), strict=True) if matches]

@@ -43,7 +43,7 @@ _TIE_ORDER_TEXTS = {
     "docid-rising": ", ordered by ascending document id",
     "stable": ", in the order of the run",
     "rank": "",
-    "expected": ", averaged over all orders",
+    "expected": ", with scores averaged over all orders of tied documents",
     "bounds": "",
 }
 _MAX_CUTOFFS = 5  # cutoffs of one measure that are listed; more are abbreviated
@@ -183,7 +183,7 @@ def _no_relevant_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[Note]:
         names = name_measures(level_measures)
         if not codes:
             choice = "; set the lowest relevant grade with rel=" if highest > 0 else ""
-            reason = f"no grade reaches {level:g}" if level >= 1 else "no grade is high enough"
+            reason = f"no grade reaches {level:g}" if level >= 1 else "no document is relevant"
             text = f"{names}: every topic scores 0: {reason} (highest grade: {highest:.15g}){choice}"
             notes.append(Note("no-relevant", text))
         elif without_relevant:
@@ -207,8 +207,8 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         notes.append(Note(rule, text, judged.run.name, weight, severity))
 
     if missing:
-        effect = "they score 0" if topics == "qrels" else "topics missing from the run do not count"
-        effect += f", and do not count for {name_measures(left_out)}" if left_out else ""
+        effect = "they score 0" if topics == "qrels" else "these topics do not count"
+        effect += f", but do not count for {name_measures(left_out)}" if left_out and topics == "qrels" else ""
         text = f"no documents returned for {len(missing)} of {len(judged)} topics; {effect}: {first_few(missing)}"
         add("missing-topics", text, len(missing))
     if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:
@@ -224,7 +224,7 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         return notes
     if (share := _returned_share(judged)) < _MIN_JUDGED_RETURNED:
         text = (
-            f"the run returned only {share:.1%} of the judged documents that its lists could contain;"
+            f"the run returned only {share:.1%} of the judged documents that lists of this length could contain;"
             " check the document ids"
         )
         add("few-judged", text, -share)
@@ -240,8 +240,8 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
             add("constant-scores", text, topic_count)
         if _scores_are_ranks(judged):
             text = (
-                "the scores of each topic are the integers from 1 to n: if the best document has 1, they are ranks, and"
-                " the documents are in reverse order"
+                "the scores of each topic are the integers from 1 to n: if score 1 is the best, the scores are ranks,"
+                " and the documents are in reverse order"
             )
             add("ranks-as-scores", text)
     return notes
@@ -289,7 +289,7 @@ def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, SampledTopics]]],
         text = (
             "there are too many orders of tied documents; the mean over a sample of orders is used for"
             f" {name_measures([measure for measure, _ in samples])} in up to {topics} topics"
-            f" (seed {seed}, standard error of a topic at most {error:.2g})"
+            f" (seed {seed}, standard error of the score of a topic at most {error:.2g})"
         )
         notes.append(Note("sampled-orders", text, run, error))
     return tuple(notes)
@@ -336,8 +336,8 @@ def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:
             widths.append((high - low, text))
     width, widest = max(widths)
     if width < _VISIBLE_WIDTH:
-        return "; no order of ties changes a score by 0.001 or more"
-    return f"; depending on their order, {widest} (--ties bounds)"
+        return "; no order of tied documents changes a score by 0.001 or more"
+    return f"; depending on the order of tied documents, {widest} (--ties bounds)"
 
 
 def _share_note(lists: Sequence[Judged]) -> str:
@@ -347,8 +347,9 @@ def _share_note(lists: Sequence[Judged]) -> str:
         return ""
     most, least = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
     return (
-        f"the share of judged documents differs between runs: {percent(shares[most])} of the first {_SHARE_DEPTH} of"
-        f" {most}, but {percent(shares[least])} of {least}; unjudged documents count as not relevant"
+        f"the share of judged documents differs between runs: {percent(shares[most])} of the first {_SHARE_DEPTH}"
+        f" documents for {most}, but only {percent(shares[least])} for {least}; unjudged documents count as not"
+        " relevant"
     )
 
 
@@ -359,7 +360,10 @@ def unjudged_notes(lists: Sequence[Judged]) -> tuple[Note, ...]:
     if not many:
         return ()
     names = first_few([f"{name} {percent(shares[name])}" for name in many])
-    text = f"many of the first {_SHARE_DEPTH} documents are not judged and count as not relevant: {names}"
+    text = (
+        f"many of the first {_SHARE_DEPTH} documents are not judged and count as not relevant; share of unjudged"
+        f" documents: {names}"
+    )
     return (Note("unjudged", text),)
 
 
@@ -377,7 +381,10 @@ def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
         return ""
     levels = first_few([f"{grade:g}" for grade in relevant])
     example = binary[0].replace(rel=relevant[1])
-    effect = f"grades {levels} all count as relevant; set the lowest relevant grade with rel=, for example {example}"
+    effect = (
+        f"grades {levels} all count as relevant; to change this, set the lowest relevant grade with rel=, for example"
+        f" {example}"
+    )
     return f"{name_measures(binary)}: {effect}"
 
 

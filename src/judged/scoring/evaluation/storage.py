@@ -72,8 +72,8 @@ def load(cls: type[S], path: str | Path) -> S:
     try:
         return _scores(cls, table, json.loads(metadata[_KEY]))
     except (KeyError, TypeError, ValueError) as error:
-        problem = f"another version of judged wrote it ({error})"
-        raise InputError(problem, fix="read it with that version, or evaluate again", path=where) from None
+        problem = f"another version of judged wrote the file ({error})"
+        raise InputError(problem, fix="read the file with that version, or evaluate again", path=where) from None
 
 
 def _digest(table: Table, facts: bytes) -> bytes:
@@ -162,7 +162,7 @@ def join_scores(first: AnyScores, *others: AnyScores) -> AnyScores:
     runs = tuple(run for table in tables for run in table.runs)
     names = [run.name for run in runs]
     if duplicates := [name for name in names if names.count(name) > 1]:
-        fix = "name one of them when it is evaluated: {'other': run}, or OTHER=FILE"
+        fix = "evaluate one of these runs under another name: {'other': run}, or OTHER=FILE"
         raise InputError(f"run names must be unique, got two runs called {duplicates[0]!r}", fix=fix)
     query_ids = tuple(sorted({query for table in tables for query in table.query_ids}))
     column_of = {query: column for column, query in enumerate(query_ids)}
@@ -222,4 +222,6 @@ def _check_comparable(first: AnyScores, other: AnyScores) -> AnyScores:
 def _version_notes(tables: Sequence[Scores]) -> Iterator[Note]:
     versions = dict.fromkeys(table.versions.get("judged", "") for table in tables)
     if len(versions) > 1:
-        yield Note("versions-differ", f"the scores were computed by judged {listed(list(versions))}")
+        yield Note(
+            "versions-differ", f"the scores were computed by different versions of judged: {listed(list(versions))}"
+        )

@@ -53,10 +53,11 @@ class RangeOptions:
 
     def __post_init__(self) -> None:
         if self.ties not in (allowed := (*get_args(TiePolicy), "expected", "bounds")):
-            raise InputError(f"unknown tie policy {self.ties!r}", fix=f"use one of {', '.join(allowed)}")
+            raise InputError(f"unknown value of `ties`: {self.ties!r}", fix=f"use one of {', '.join(allowed)}")
         if self.unjudged and self.ties == "expected":
             raise InputError(
-                "unjudged ranges require one order of tied documents, but ties=expected averages over all orders",
+                "score ranges for unjudged documents require one order of tied documents, but ties=expected averages"
+                " over all orders",
                 fix="use ties=docid or ties=bounds with unjudged",
             )
 
@@ -298,7 +299,8 @@ def leaderboard_chart(lead: Measure, estimates: Sequence[Estimate], emphasized: 
         if best.ci:
             within = sum(best.ci[0] <= estimate.value <= best.ci[1] for estimate in ranked[1:])
             sentence += (
-                f"; the means of {within} of {counted(len(ranked) - 1, 'other run')} are within its confidence interval"
+                f"; the means of {within} of {counted(len(ranked) - 1, 'other run')} are within the confidence"
+                f" interval of {best.run}"
             )
         sentence += f". {last.run} is last with {show.write(last.value)}."
     sentence += (

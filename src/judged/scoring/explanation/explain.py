@@ -157,11 +157,11 @@ def _format_rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
     for is_unjudged, group in groupby(sheet.rows[:tail_start], _is_unjudged):
         rows = list(group)
         if is_unjudged and len(rows) > _MAX_UNJUDGED_ROWS:
-            yield _summary_row(rows, f"({len(rows)} without a judgment)", len(sheet.header))
+            yield _summary_row(rows, f"({len(rows)} unjudged documents)", len(sheet.header))
         else:
             yield from (tuple(map(_format_cell, row, sheet.header)) for row in rows)
     if tail := list(sheet.rows[tail_start:]):
-        yield _summary_row(tail, f"({len(tail)} without effect on the digits shown)", len(sheet.header))
+        yield _summary_row(tail, f"({len(tail)} rows without effect on the digits shown)", len(sheet.header))
 
 
 def _tail_start(sheet: Sheet) -> int:

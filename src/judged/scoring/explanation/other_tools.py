@@ -219,7 +219,7 @@ class _ToolRequest:
             previous = score
         if factor != 1.0:
             yield ToolRule(
-                f"grades are not scaled: the score is multiplied by {factor:g}",
+                f"the tool does not scale grades: the score is multiplied by {factor:g}",
                 previous * factor,
                 matters=previous != 0,
             )

@@ -390,7 +390,7 @@ class Judged(JudgedHits):
         from judged.data.expression import select_query_ids  # needed for the error message only
 
         fix = f'use one of {", ".join(get_args(TopicPolicy))}; to select topics, use where="{select_query_ids(topics)}"'
-        raise InputError(f"unknown topic policy {topics!r}", fix=fix)
+        raise InputError(f"unknown value of `topics`: {topics!r}", fix=fix)
 
     def _select_topics(self, codes: Ints, extra: tuple[str, ...]) -> Judged:
         # Query ids stay in byte order, so the added topics may change the codes of the others.

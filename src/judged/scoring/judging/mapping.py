@@ -77,7 +77,9 @@ def _normalize_topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> _TopicDicts:
     for key, docs in mapping.items():
         name = key if type(key) is str else id_text(key, "query id")
         if name in topics:
-            raise InputError(f"topic {name} appears twice, as text and as an integer", fix="use one of them")
+            raise InputError(
+                f"topic {name} appears twice, as text and as an integer", fix="write all topic ids as text"
+            )
         topics[name] = docs
     return topics
 

@@ -167,7 +167,9 @@ class RankingRules:
 
     def __post_init__(self) -> None:
         if self.ties not in get_args(TiePolicy):
-            raise InputError(f"unknown tie policy {self.ties!r}", fix=f"use one of {', '.join(get_args(TiePolicy))}")
+            raise InputError(
+                f"unknown value of `ties`: {self.ties!r}", fix=f"use one of {', '.join(get_args(TiePolicy))}"
+            )
         if self.precision not in get_args(Precision):
             raise InputError(
                 f"unknown precision {self.precision!r}", fix=f"use one of {', '.join(get_args(Precision))}"

@@ -31,7 +31,7 @@ def find_hits(index: QrelsIndex, rows: EngineRows, ranking: RankingRules) -> Run
     if ranking.ties == "stable":
         raise InputError(
             "ties=stable requires an order of rows, but a table has none",
-            fix="use docid, docid-rising or rank; or fetch the run and pass it as a data frame",
+            fix="use ties=docid, ties=docid-rising or ties=rank; or fetch the run and pass it as a data frame",
             path=rows.where,
         )
     table = rows.table
@@ -53,7 +53,7 @@ def find_hits(index: QrelsIndex, rows: EngineRows, ranking: RankingRules) -> Run
         if (code := index.codes.get(name, -1)) >= 0:
             row_counts[code] = count
     if (last > row_counts[topic]).any():
-        raise InputError("the table changed while it was read", fix="read a snapshot of it", path=rows.where)
+        raise InputError("the table changed while it was read", fix="read a snapshot of the table", path=rows.where)
     return RunHits(
         names=tuple(names),
         returned=returned,

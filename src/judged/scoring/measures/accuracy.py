@@ -39,7 +39,8 @@ def check_size(measure: Measure, n: int, documents: Floats | Ints) -> None:
     category="set",
     cite="Manning, Raghavan and Schütze 2008, section 8.3",
     use="To show why accuracy is not used in search.",
-    misleads="Almost no document is relevant, so an empty result scores almost 1. It reflects the collection size.",
+    misleads="Almost no document is relevant, so an empty result scores almost 1. The score reflects the size of the"
+    " collection.",
     properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, additive=True, better_first=True),
 )
 class Accuracy(Measure):
@@ -81,8 +82,8 @@ class Accuracy(Measure):
     category="ranked, binary",
     cite="ir_measures (its Accuracy); the area under the ROC curve of the returned documents",
     use="For a ranker trained on pairs: whether its accuracy on held-out topics matches its training accuracy.",
-    misleads="Only returned documents count, so returning fewer can raise it, and a pair at the bottom has the same"
-    " weight as one at the top. It is not a share of the collection: that is Accuracy.",
+    misleads="Only returned documents count, so a run can raise its score by returning fewer documents. A pair at the"
+    " bottom has the same weight as a pair at the top. For a share of the collection, use Accuracy.",
     aliases={"PairwiseAccuracy": {}},
     properties=Properties(
         ignores_unjudged_tail=False, monotone=False, perfect=1.0, depends_on_missing=False, better_first=True
@@ -144,7 +145,8 @@ class PairAccuracy(RelevanceMeasure):
     category="set",
     cite="Cleverdon, Mills and Keen 1966; Manning, Raghavan and Schütze 2008, section 8.3",
     use="To plot ROC curves, or to measure the share of the nonrelevant documents that pass a filter.",
-    misleads="Almost all documents are not relevant, so it is very small for a short list, and an empty list is best.",
+    misleads="Almost all documents are not relevant, so the score is very small for a short list, and an empty list"
+    " has the best score.",
     properties=Properties(
         needs_ranking=False,
         ignores_unjudged_tail=False,
@@ -222,7 +224,7 @@ _BLOCK = 256  # topics per block; each needs a row of length `DEPTH`
 
 _MAX_SHOWN = 20  # depths that an explanation shows one by one
 
-PERSISTENCE = Parameter("The weight of each depth, divided by the weight of the depth above.", 0.95, real(0, 1))
+PERSISTENCE = Parameter("The weight of each depth, divided by the weight of the previous depth.", 0.95, real(0, 1))
 NORMALIZE = Parameter(
     "Whether to divide by the overlap of the ideal ranking with itself, which is below 1 if that ranking is short.",
     True,
@@ -235,7 +237,7 @@ NORMALIZE = Parameter(
     cite="Clarke, Vtyurina and Smucker 2021 (normalized); Clarke, Smucker and Vtyurina 2020",
     use="For preferences or many fine grades, if only the order of the documents is known and no gain can be assigned.",
     misleads="The ideal ranking orders documents of equal grade as the run does, so two runs are compared with"
-    " different ideals. Only the order of the grades counts, not their differences.",
+    " different ideal rankings. Only the order of the grades counts, not their differences.",
     properties=Properties(graded=True, monotone=False, better_first=True),
     tools={"compatibility.py": "compatibility", "ir_measures": "Compat (smaller depth; see the definition)"},
 )

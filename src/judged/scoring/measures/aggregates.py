@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 Aggregate: TypeAlias = Literal["mean", "sum", "count", "geometric mean"]
 
 FLOOR = 1e-5
-"""Floor of scores in a geometric mean, as in trec_eval. Without it, one topic with a score of 0 would make it 0."""
+"""Floor of scores in a geometric mean, as in trec_eval. Without this floor, one topic with a score of 0 would make
+the mean 0."""
 
 
 def aggregate(kind: Aggregate, scores: Floats) -> float:

@@ -188,8 +188,9 @@ class WrongAbstention(AnswerMeasure):
 @measure(
     category="answers",
     cite="Dubois et al. 2024 (length-controlled AlpacaEval, on the effect of length)",
-    use="With every other measure of answers: longer answers contain more, and judges prefer them.",
-    misleads="Words are separated by spaces. It is not the number of tokens, and some languages do not use spaces.",
+    use="Report it with every other measure of answers: longer answers contain more, and judges prefer longer answers.",
+    misleads="Words are separated by spaces, so the number of words is not the number of tokens. Some languages do"
+    " not use spaces.",
     properties=replace(OF_ANSWERS, high=None, higher_is_better=None, monotone=False),
 )
 class AnswerLength(AnswerMeasure):

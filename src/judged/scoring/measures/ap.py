@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 NORM = Parameter(
-    "The divisor of the sum: relevant is the number of relevant documents R, cutoff is the smaller of R and k, returned"
-    " is the number of relevant documents returned.",
+    "The divisor of the sum. `relevant`: R, the number of relevant documents. `cutoff`: the smaller of R and k."
+    " `returned`: the number of returned relevant documents.",
     "relevant",
     choice("relevant", "cutoff", "returned"),
 )
@@ -97,7 +97,7 @@ class AP(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Robertson 2006",
-    use="The hard topics matter most: doubling a low score counts as much as doubling a high one.",
+    use="The hard topics matter most: doubling a low score counts as much as doubling a high score.",
     misleads="A topic with a score of 0 counts as 0.00001, the floor of trec_eval, and lowers the mean considerably.",
     aliases={"gm_map": {}},
     aggregate="geometric mean",
@@ -170,9 +170,9 @@ _EPSILON = 0.00001  # trec_eval's smoothing, which avoids 0/0
 @measure(
     category="incomplete judgments",
     cite="Yilmaz and Aslam 2006",
-    use="Only a random sample of the pool was judged. It estimates the AP of complete judgments.",
-    misleads="Documents in the pool that were not judged must be in the qrels with a negative grade. Without these rows"
-    " it is close to AP, and not an estimate.",
+    use="Only a random sample of the pool was judged, and you want to estimate the AP under complete judgments.",
+    misleads="Documents in the pool that were not judged must be in the qrels with a negative grade. Without these"
+    " rows, the score is close to AP and does not estimate the AP under complete judgments.",
     properties=Properties(judged_better_first=True, relative_to_ideal=True),
     tools={"trec_eval": "infAP", "ir_measures": "infAP"},
 )
@@ -224,8 +224,8 @@ class InfAP(Measure):
 
 RECALL = Parameter("The recall level.", None, real(0, 1), required=True)
 ROUNDING = Parameter(
-    "The conversion of a recall c to a number of documents: nearest rounds cR, halves up (trec_eval 10); up is the"
-    " integer part of cR + 0.9 (trec_eval 9 and earlier).",
+    "How a recall level c is converted to a number of documents. `nearest`: cR, rounded half up (trec_eval 10). `up`:"
+    " the integer part of cR + 0.9 (trec_eval 9 and earlier).",
     "nearest",
     choice("nearest", "up"),
 )

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
 
-_USE = "Several assessors judged the same topic, and their disagreement should count instead of being outvoted."
+_USE = "Several assessors judged the same topic, and each assessor should influence the score, not only the majority."
 _MISLEADS = (
-    "An assessor without relevant documents counts as 0, and an assessor with few judgments has the same weight"
-    " as one with many judgments."
+    "An assessor without relevant documents counts as 0, and an assessor with few judgments has the same weight as an"
+    " assessor with many judgments."
 )
 
 

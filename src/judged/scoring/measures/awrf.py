@@ -49,8 +49,8 @@ CONTINUATION_FORMULA = Parameter(
     real(0, 1),
 )
 TARGET = Parameter(
-    "The target share of attention of each group: relevant is its share of the topic's relevant documents, collection"
-    " is its share of all documents with a group, and a table lists the shares.",
+    "The target share of attention of each group. `relevant`: the group's share of the topic's relevant documents."
+    " `collection`: the group's share of all documents with a group. A table lists the shares.",
     "relevant",
     _parse_target,
     values="relevant, collection, or a table such as {a:0.5,b:0.5}",
@@ -58,8 +58,8 @@ TARGET = Parameter(
 
 UNDEFINED_TARGET = Parameter(
     "With target=relevant, the score of a topic without relevant documents: any number, even outside the range of the"
-    " measure, or skip to exclude the topic from the mean. Not allowed with another target, which defines a score for"
-    " every topic.",
+    " measure, or `skip` to exclude the topic from the mean. Other targets define a score for every topic and do not"
+    " allow this parameter.",
     UNDEFINED.default,
     UNDEFINED.accept,
     values=UNDEFINED.values,

@@ -115,7 +115,7 @@ class NumRelRet(Measure):
 @measure(
     category="count",
     cite="trec_eval",
-    use="With NumRelRet: the number of returned documents that have a judgment.",
+    use="Report it with NumRelRet, to see how many returned documents have a judgment.",
     misleads="It increases with the size of the pool as well as with the errors of the run.",
     aliases={"num_nonrel_judged_ret": {}},
     aggregate="sum",
@@ -171,7 +171,7 @@ class NumQ(Measure):
     name="Judged",
     category="incomplete judgments",
     cite="ir_measures",
-    use="With every other measure, to see how reliable its scores for this run are.",
+    use="Report it with every other measure, to see how reliable the scores of this run are.",
     misleads="A high share does not mean quality: a run can return judged documents that are all not relevant.",
     properties=replace(_OF_JUDGMENTS, perfect=1.0),
     aliases={"JudgedShare": {}},
@@ -208,8 +208,8 @@ class JudgedShare(Measure):
     category="incomplete judgments",
     cite="trec_eval 10 (unj)",
     use="The share of missing judgments at the ranks that users see.",
-    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged. In these cases it is not"
-    " 1 - Judged@k.",
+    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged. In these cases, the"
+    " score is not 1 - Judged@k.",
     aliases={"unj": {}, "UnjudgedShare": {}},
     properties=_OF_JUDGMENTS,
     tools={"trec_eval": "unj_10"},
@@ -258,7 +258,7 @@ _MAX_SHOWN = 50  # ranks that an explanation shows one by one
     cite="Thakur et al. 2021 (BEIR)",
     use="How different a run is from the pool: it counts documents that no earlier system contributed.",
     misleads="A document that was judged only for another topic is not a hole, although its relevance to this topic is"
-    " unknown. Unjudged@k counts it.",
+    " unknown. Unjudged@k counts such a document.",
     properties=replace(_OF_JUDGMENTS, depends_on_missing=True, topics_independent=False),
     tools={"BEIR": "Hole@10"},
 )

@@ -200,14 +200,14 @@ class UserModelSheet:
 
 
 OF = Parameter(
-    "The expected value that is the score: EU, the gain per document read; ETU, the total gain; EC, the cost per"
-    " document read; ETC, the total cost; ED, the number of documents read.",
+    "The expected value that is the score. `EU`: the gain per document read. `ETU`: the total gain. `EC`: the cost"
+    " per document read. `ETC`: the total cost. `ED`: the number of documents read.",
     "EU",
     choice("EU", "ETU", "EC", "ETC", "ED"),
 )
 COSTS = Parameter(
-    "The cost of reading a document: unit is 1 for each document; column is the value in the column cost of the table"
-    " of documents, and 1 for each rank below the end of the ranking.",
+    "The cost of reading a document. `unit`: 1 for each document. `column`: the value in the column `cost` of the"
+    " table of documents, and 1 for each rank below the end of the ranking.",
     "unit",
     choice("unit", "column"),
 )
@@ -223,9 +223,9 @@ RESIDUAL = Parameter(
 EXPECTED = Properties(graded=True, depends_on_missing=False)
 """Properties of EU without residual. Other expectations have no upper bound, and a residual can be negative."""
 ADAPTIVE = Properties(graded=True, monotone=False, depends_on_missing=False)
-"""The same if more gain can make the user stop or read on, and so lower the gain per document read."""
+"""Properties of EU if more gain can make the user stop or read on, and so lower the gain per document read."""
 FIXED = replace(EXPECTED, additive=True, better_first=True)
-"""The same if the probability of reading on is the same for every ranking."""
+"""Properties of EU if the probability of reading on does not depend on the ranking."""
 
 _FACTORS = {"EU": ("W", "gain"), "ETU": ("L", "gained"), "EC": ("W", "cost"), "ETC": ("L", "spent")}
 

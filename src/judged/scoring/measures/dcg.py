@@ -213,8 +213,8 @@ def _terms(cutoff: int | None, gain: Gain, discount: Discount, base: float) -> t
     category="graded",
     cite="Järvelin and Kekäläinen 2002 (nCG); TREC Deep Learning 2019 and later (NCG@100)",
     use="The first stage of a pipeline with graded judgments: the share of the gain that reaches the reranker.",
-    misleads="It ignores the order within the first k. If k is below the number of relevant documents, it is not"
-    " recall: the ideal is cut at k too.",
+    misleads="It ignores the order within the first k. If k is below the number of relevant documents, the score is"
+    " not recall: the ideal ranking is cut at k too.",
     properties=Properties(
         graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True
     ),
@@ -254,7 +254,7 @@ def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="An nDCG without a cutoff, which depends less on the length of the ranking.",
+    use="A variant of nDCG without a cutoff that depends less on the length of the ranking than nDCG.",
     misleads="Rarely reported, and not an nDCG at any rank: it averages over the ranks of the relevant documents.",
     aliases={"ndcg_rel": {}},
     properties=Properties(graded=True, monotone=False, perfect=1.0),

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from judged.scoring.judging import AspectLabels, Judged
 
 
-ALPHA = Parameter("The share of its value that a subtopic loses with each document that covers it.", 0.5, real(0, 1))
+ALPHA = Parameter(
+    "The share of the value of a subtopic that is lost with each document that covers the subtopic.", 0.5, real(0, 1)
+)
 BETA = Parameter("The patience: the probability of reading on from one rank to the next.", 0.5, real(0, 1))
 MOST = math.e / (math.e - 1)
 """Upper bound of a score relative to the greedy ideal, which reaches at least 1 - 1/e of the true ideal."""
@@ -247,7 +249,7 @@ def _select_greedily(topic: Ints, doc: Ints, subtopic: Ints, decay: float) -> It
     category="diversity",
     cite="Clarke et al. 2008; normalized as in ndeval, TREC Web 2009 to 2014",
     use="A query has several meanings, and the page should cover all of them early without repetition.",
-    misleads="It is relative to documents that each cover every subtopic, which rarely exist."
+    misleads="The divisor is the score of documents that each cover every subtopic, and such documents rarely exist."
     " To compare topics, use alpha-nDCG.",
     aliases={"alpha_DCG": {}},
     properties=Properties(uses_all_labels=True),
@@ -357,7 +359,8 @@ class APIA(RelevanceMeasure):
     category="diversity",
     cite="Agrawal et al. 2009; as in ndeval",
     use="The share of a page that serves an intent, averaged over the intents.",
-    misleads="One document that serves every intent is as good as one for each, and repetition is not penalized.",
+    misleads="One document that serves every intent is as good as one document for each intent, and repetition is not"
+    " penalized.",
     aliases={"P_IA": {}},
     properties=Properties(uses_all_labels=True, additive=True),
     tools={"ndeval": "P-IA@20", "ir_measures": "P_IA@20"},

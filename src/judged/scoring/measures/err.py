@@ -55,7 +55,8 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
 @measure(
     category="user model",
     cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
-    use="Users need one good answer, and grades state how good it is. Documents below a perfect one matter little.",
+    use="Users need one good answer, and grades state how good it is. Documents below a perfect document matter"
+    " little.",
     misleads="The highest grade of the scale changes every score. It is 4 in gdeval and often 3 elsewhere. Rank 1"
     " determines most of the score, so few topics decide a comparison.",
     properties=Properties(graded=True, depends_on_missing=False, better_first=True),
@@ -145,7 +146,7 @@ class ERRIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Chapelle et al. 2009; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="Like ERR-IA, if topics should have the same weight although their highest possible scores differ.",
+    use="Use it like ERR-IA, but if topics should have the same weight although their highest possible scores differ.",
     misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1.",
     aliases={"nERR_IA": {}},
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
@@ -215,8 +216,8 @@ class NERR8(CutoffUserModel):
 @measure(
     category="user model",
     cite=_CITE,
-    use="Users stop at a document that satisfies them and at rank k. From rank r, others read on with"
-    " probability r / (r+1).",
+    use="Users stop at a document that satisfies them and at rank k. Other users read on from rank r with probability"
+    " r / (r+1).",
     misleads=f"{_MISLEADS} document read.",
     aliases={"NERR-EQ9": {}, "NERReq9CWLMetric": {}},
     properties=EXPECTED,
@@ -371,7 +372,7 @@ class NRBP(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; the ideal as in ndeval",
-    use="Like NRBP, if topics should have the same weight although their highest possible scores differ.",
+    use="Use it like NRBP, but if topics should have the same weight although their highest possible scores differ.",
     misleads="The ideal is approximated by a greedy ranking, which can be beaten: a score can exceed 1.",
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "nNRBP"},

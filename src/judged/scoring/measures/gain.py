@@ -50,19 +50,19 @@ def _parse_gain(value: Any) -> Gain:
 
 
 GAIN = Parameter(
-    "The gain of a grade: linear is the grade itself, exp2 is 2^grade - 1, and a table lists the gain of each grade"
-    " (a grade that is not in the table keeps its linear gain). The gain of a negative grade is 0 unless the table"
+    "The gain of a grade. `linear`: the grade itself. `exp2`: 2^grade - 1. A table lists the gain of each grade (a"
+    " grade that is not in the table keeps its linear gain). The gain of a negative grade is 0 unless the table"
     " lists it. The gain of a document without a judgment is always 0.",
     "linear",
     _parse_gain,
     values="linear, exp2, or a table such as {1:1,2:3,3:10}",
 )
 DISCOUNT = Parameter(
-    "The divisor of the gain at rank r: log2 is log2(r+1), ln is ln(r+1), original is max(1, log_base(r)).",
+    "The divisor of the gain at rank r. `log2`: log2(r+1). `ln`: ln(r+1). `original`: max(1, log_base(r)).",
     "log2",
     choice("log2", "ln", "original"),
 )
-BASE = Parameter("The base b of the original discount.", 2.0, real(1.0000001), values="number above 1")
+BASE = Parameter("The base of the logarithm in the discount `original`.", 2.0, real(1.0000001), values="number above 1")
 
 
 def check_base(discount: str, base: float) -> None:
@@ -209,7 +209,7 @@ HIGHEST = Parameter(
     values="number above 0",
 )
 LOWEST = Parameter(
-    "The highest grade without gain. Above it the gain rises linearly, and is 1 at max.",
+    "The highest grade without gain. Above this grade, the gain rises linearly to 1 at the grade `max`.",
     0.0,
     real(0),
     values="number from 0, below max",

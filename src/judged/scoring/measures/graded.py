@@ -40,8 +40,8 @@ def _parse_thresholds(value: Any) -> Thresholds:
 
 
 THRESHOLDS = Parameter(
-    "The probability that a grade is the lowest one that a user considers relevant, for each grade. equal assigns the"
-    " same probability to every grade.",
+    "For each grade, the probability that it is the lowest grade that a user considers relevant. `equal`: the same"
+    " probability for every grade.",
     "equal",
     _parse_thresholds,
     values="equal, or a table such as {1:0.5,2:0.3,3:0.2}",
@@ -51,7 +51,8 @@ THRESHOLDS = Parameter(
 @measure(
     category="graded",
     cite="Robertson, Kanoulas and Yilmaz 2010",
-    use="Graded judgments, if you would use AP for binary ones. Users differ in the lowest grade that they accept.",
+    use="Graded judgments, if you would use AP for binary judgments. Users differ in the lowest grade that they"
+    " accept.",
     misleads="Rarely reported, so there are few scores to compare with. Like AP, it hardly reflects the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
@@ -188,8 +189,9 @@ class BinG(RelevanceMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="Like BinG, for graded judgments.",
-    misleads="It is not relative to an ideal: with gains below 1 it cannot reach 1. Rarely reported, so there are few"
+    use="Use it like BinG, but for graded judgments.",
+    misleads="The score is not relative to an ideal ranking: with gains below 1, it cannot reach 1. Rarely reported,"
+    " so there are few"
     " scores to compare with.",
     properties=Properties(graded=True, monotone=False),
     tools={"trec_eval": "G"},
@@ -255,7 +257,7 @@ BETA = Parameter(
     cite="Sakai 2004; Sakai and Song 2011 for the cutoff",
     use="Graded judgments, if users need all relevant documents. With nDCG, it is the standard at NTCIR.",
     misleads="With a cutoff it divides by min(R, k), while AP@k divides by R: Q(beta=0)@k is AP(norm=cutoff)@k."
-    " It depends on the scale of the gains relative to beta.",
+    " The score depends on the scale of the gains relative to beta.",
     aliases={"QMeasure": {}, "Q-measure": {}},
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True),
     tools={"NTCIREVAL": "Q-measure, Q@0010"},

@@ -28,8 +28,9 @@ FAMILIES = {
     "diversity": "A query has several meanings, and the page should cover all of them. The qrels must have subtopics.",
     "preferences and assessors": "Users stated which document is better, or several assessors judged a topic.",
     "facts about documents": "These measures also use facts about documents, such as their length or their group.",
-    "answers": "Answers, their citations, and their context, with a verdict on each nugget, sentence, or citation:"
-    " `judged rag evaluate`. Missing verdicts are excluded from the score, but the score bounds account for them.",
+    "answers": "These measures evaluate answers, citations, and contexts, with a verdict on each nugget, sentence, or"
+    " citation. `judged rag evaluate` computes them. Missing verdicts are excluded from the score, but the score"
+    " bounds account for them.",
     "count": "Counts of topics and documents, which show how much data the means are based on.",
 }
 """Description of each family of measures, in the order of the catalog."""
@@ -46,7 +47,7 @@ def catalog() -> str:
     for family, entries in families().items():
         lines += ["", family] if lines else [family]
         lines += [f"  {usage(entry):{width}}  {summary(entry)}" for entry in entries]
-    return "\n".join([*lines, "", "'judged measures NAME' shows one with its formula, parameters and pitfalls."])
+    return "\n".join([*lines, "", "'judged measures NAME' shows a measure with its formula, parameters and pitfalls."])
 
 
 def families() -> dict[str, list[Entry]]:
@@ -160,7 +161,7 @@ _DOCUMENTS = (
 )
 _INPUTS = {
     "diversity": "The qrels must have subtopics: see [subtopics](formats.md#subtopics).",
-    "preferences and assessors": "The qrels must have one iteration per user: see"
+    "preferences and assessors": "The iteration column of the qrels must identify the user: see"
     " [preferences and assessors](formats.md#preferences-and-assessors).",
 }
 
@@ -233,7 +234,7 @@ def _parameters(entry: Entry) -> str:
 def _cutoff_note(entry: Entry, parameter: Parameter) -> str:
     if parameter.name != entry.cutoff_name:
         return ""
-    return f" In names and on the command line it is written `{usage(entry).split(', ')[-1]}`."
+    return f" In names and on the command line, the measure is written `{usage(entry).split(', ')[-1]}`."
 
 
 def describe_default(parameter: Parameter) -> str:

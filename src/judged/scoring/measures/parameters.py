@@ -227,10 +227,12 @@ NEEDED_CUTOFF = Parameter("Only the first k documents count.", None, integer(1),
 BOUNDED_CUTOFF = Parameter("Only the first k documents count.", None, integer(1, 10**6), required=True)
 REL = Parameter("The lowest grade that counts as relevant.", 1.0, real(0))
 JUDGED_ONLY = Parameter(
-    "Whether documents without a judgment, or with a negative grade, are removed first.", False, boolean
+    "Whether to remove documents without a judgment, or with a negative grade, from the ranking before scoring.",
+    False,
+    boolean,
 )
 UNDEFINED = Parameter(
-    "The score of a topic without relevant documents: any number, even outside the range of the measure, or skip to"
+    "The score of a topic without relevant documents: any number, even outside the range of the measure, or `skip` to"
     " exclude the topic from the mean.",
     0.0,
     parse_undefined,

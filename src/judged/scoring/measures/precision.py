@@ -254,7 +254,7 @@ class SetF(RelevanceMeasure):
     category="set at a cutoff",
     cite="Soboroff 2006; trec_eval",
     use="One good document is enough: known items, question answering, a RAG context that must contain the evidence.",
-    misleads="It ignores whether there is one relevant document or ten, and at which of the first k ranks.",
+    misleads="The score is the same for one relevant document or ten, at any of the first k ranks.",
     aliases={"HitRate": {}, "hit_rate": {}, "Hit": {}},
     properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
     tools={"trec_eval": "success_5", "ir_measures": "Success@5", "ranx": "hit_rate@5"},

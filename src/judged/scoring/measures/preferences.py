@@ -28,24 +28,26 @@ if TYPE_CHECKING:
 
 _OVER_VALUES = ("all", "implied", "retrieved")
 OVER = Parameter(
-    "The preferences that count: all; implied, preferences with at least one returned document (a document that was not"
-    " returned is below it); retrieved, preferences with two returned documents.",
+    "The preferences that count. `all`: all preferences. `implied`: preferences with at least one returned document"
+    " (documents that were not returned rank below returned documents). `retrieved`: preferences with two returned"
+    " documents.",
     "all",
     choice(*_OVER_VALUES),
 )
 OF = Parameter(
-    "The preferences to count: satisfied, preferences that the ranking satisfies; or possible, all preferences.",
+    "The preferences to count. `satisfied`: preferences that the ranking satisfies. `possible`: all preferences.",
     "satisfied",
     choice("satisfied", "possible"),
 )
 MEAN = Parameter(
-    "What has equal weight in the score: preferences; pairs of documents, with the share of users who agree with the"
-    " ranking; or users, with the share of their preferences that the ranking satisfies.",
+    "What has equal weight in the score. `preferences`: each preference. `pairs`: each pair of documents, with the"
+    " share of users who agree with the ranking. `users`: each user, with the share of this user's preferences that"
+    " the ranking satisfies.",
     "preferences",
     choice("preferences", "pairs", "users"),
 )
 BALANCED_OVER = Parameter(
-    "The preferences that count: all; or retrieved, preferences with two returned documents.",
+    "The preferences that count. `all`: all preferences. `retrieved`: preferences with two returned documents.",
     "all",
     choice("all", "retrieved"),
 )
@@ -99,7 +101,7 @@ class NumPrefs(Measure):
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
     use="Assessors stated which of two documents is better, or grades are reliable only as an order.",
-    misleads="If users disagree, no ranking can reach 1, and pairs at the top and the bottom have equal weight.",
+    misleads="If users disagree, no ranking can reach 1. Pairs at the top and at the bottom have equal weight.",
     aliases={
         "prefs_simp": {},
         "prefs_simp_imp": {"over": "implied"},
@@ -170,7 +172,7 @@ class PrefShare(Measure):
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
     use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
     misleads="If any user has no relevant document, the topic scores 0, even if other users judged relevant documents,"
-    " as in trec_eval. With over=retrieved, the same holds if no document of a user was returned.",
+    " as in trec_eval. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
     properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
@@ -396,7 +398,7 @@ class Bpref(Measure):
 @measure(
     category="incomplete judgments",
     cite="trec_eval; Robertson 2006 for the mean",
-    use="Like GMAP, for incomplete judgments.",
+    use="Use it like GMAP, but for incomplete judgments.",
     misleads="A topic with a score of 0 counts as 0.00001, the floor of trec_eval, and lowers the mean considerably.",
     aliases={"gm_bpref": {}},
     aggregate="geometric mean",

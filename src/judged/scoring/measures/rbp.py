@@ -75,15 +75,15 @@ P_RESIDUAL = Parameter(
     values="number from 0 to 1, such as 0.8",
 )
 RBP_GAIN = Parameter(
-    "The gain of a document: binary is 1 if it is relevant; graded is its grade, and a table lists the gain of each"
-    " grade, both divided by max.",
+    "The gain of a document. `binary`: 1 if the document is relevant. `graded`: the grade divided by `max`. A table"
+    " lists the gain of each grade, which is also divided by `max`.",
     "binary",
     _parse_gain,
     values="binary, graded, or a table such as {1:1,2:3,3:10}",
 )
 HIGHEST = Parameter(
-    "The highest gain of the scale. Graded gains are divided by it, so that the best document has a gain of 1. topic"
-    " uses the highest gain in each topic's qrels, but at least 1.",
+    "The highest gain of the scale. Graded gains are divided by this value, so that the best document has a gain of"
+    " 1. `topic`: the highest gain in each topic's qrels, but at least 1.",
     None,
     _parse_max,
     values="number above 0, or topic",
@@ -204,7 +204,7 @@ class RBP(RelevanceMeasure):
 @measure(
     category="incomplete judgments",
     cite="Moffat and Zobel 2008; trec_eval 10",
-    use="With RBP: the score under complete judgments is between RBP and RBP plus this residual.",
+    use="Report it with RBP: the score under complete judgments is between RBP and RBP plus this residual.",
     misleads="As in trec_eval 10, the residual is 0 if all returned documents are judged, although the documents below"
     " the end of the ranking are unknown too.",
     aliases={"rbp_resid": {"p": 0.9}},
@@ -299,7 +299,7 @@ _MIN_GOAL = 0.5  # below it, x = rank + 2T - gained can be less than 1, where mo
 
 
 def continuation_probability(x: Floats) -> Floats:
-    """Return ((x - 1) / x)^2, the probability of matrices on for x from 1. It increases with x."""
+    """Return ((x - 1) / x)^2, the probability of reading on for x from 1. It increases with x."""
     return ((x - 1.0) / x) ** 2
 
 

@@ -19,15 +19,18 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged
 
 
-WHICH = Parameter("Which of the relevant documents that were returned counts.", "first", choice("first", "last"))
+WHICH = Parameter(
+    "Which of the returned relevant documents counts: the first or the last.", "first", choice("first", "last")
+)
 
 
 @measure(
     category="ranked, binary",
     cite="Voorhees 1999 (TREC-8 question answering)",
     use="Users want one answer and stop there: navigation, known items, questions.",
-    misleads="Only the first relevant document counts, so it ignores coverage. If this document moves from rank"
-    " 1 to 2, RR decreases by 0.5, as much as if a document at rank 2 is lost.",
+    misleads="Only the first relevant document counts; all other relevant documents have no effect. RR decreases by"
+    " 0.5 if this document moves from rank 1 to 2, and also if the only relevant document at rank 2 is no longer"
+    " returned.",
     aliases={"MRR": {}, "recip_rank": {}},
     properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},

@@ -162,7 +162,8 @@ class ArgueF(AnswerMeasure):
     category="answers",
     cite="Es et al. 2024 (ragas, faithfulness)",
     use="Whether the generator uses only its context, with or without citations.",
-    misleads="Sentences copied from a useless context are grounded. It does not measure whether the answer is useful.",
+    misleads="Sentences copied from a useless context are grounded. The score does not show whether the answer is"
+    " useful.",
     properties=OF_ANSWERS,
     aliases={"Faithfulness": {}},
 )
@@ -192,7 +193,7 @@ class Groundedness(AnswerMeasure):
     category="answers",
     cite="Thakur et al. 2025, for the verdicts",
     use="The worst kind of error: a citation or the context contradicts the answer.",
-    misleads="It is low if no sentence is supported either. Report Groundedness too.",
+    misleads="The score is also low if no sentence is supported. Report Groundedness too.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class ContradictionRate(AnswerMeasure):

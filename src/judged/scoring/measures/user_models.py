@@ -75,8 +75,9 @@ class BPM(UserModel):
 @measure(
     category="user model",
     cite=_BPM_CITE,
-    use="Like BPM, for users who want more gain, and accept more cost, if results are good.",
-    misleads="It has five parameters, each of which changes the score, and a good document near the top can lower it.",
+    use="Use it like BPM, but for users who want more gain, and accept more cost, if results are good.",
+    misleads="It has five parameters, each of which changes the score, and a good document near the top can lower the"
+    " score.",
     aliases={"BPM-Dynamic": {"hc": 0}, "BPMDCWLMetric": {"hc": 0}},
     properties=ADAPTIVE,
     tools={"cwl_eval": "BPM-Dynamic-T=1-K=10-hb=1-hc=1 (here BPMD(hc=0)@10)"},
@@ -229,19 +230,26 @@ B2 = Parameter(
     0.9,
     real(0),
 )
-R1 = Parameter("The steepness with which C decreases as the gain passes the goal.", 10.0, real(0))
-R2 = Parameter("The steepness with which C decreases as the rate falls below the expected rate.", 10.0, real(0))
+R1 = Parameter(
+    "The steepness with which the probability of reading on decreases as the gain passes the goal.", 10.0, real(0)
+)
+R2 = Parameter(
+    "The steepness with which the probability of reading on decreases as the rate of gain falls below the"
+    " expected rate.",
+    10.0,
+    real(0),
+)
 
 
 def goal_continuation(matrices: RankMatrices, goal: float, b: float, steepness: float, name: str = "C") -> Floats:
-    """Return a probability of matrices on that decreases as the gain approaches the goal."""
+    """Return a probability of reading on that decreases as the gain approaches the goal."""
     continuation = 1.0 - _logistic(goal - matrices.gained, b, steepness)
     how = f"1 - 1 / (1 + {format_value(b)} * exp(({format_value(goal)} - gained) * {format_value(steepness)}))"
     return matrices.note(name, continuation, how, gained=matrices.gained)
 
 
 def rate_continuation(matrices: RankMatrices, expected: float, b: float, steepness: float, name: str = "C") -> Floats:
-    """Return a probability of matrices on that is low below the expected rate of gain."""
+    """Return a probability of reading on that is low below the expected rate of gain."""
     rate = matrices.gained / matrices.spent
     matrices.note("rate", rate, f"gained / {matrices.spent_word}", gained=matrices.gained, spent=matrices.spent)
     how = f"1 / (1 + {format_value(b)} * exp(({format_value(expected)} - rate) * {format_value(steepness)}))"

@@ -206,7 +206,7 @@ def suggest_name(spec: str, names: Mapping[str, str], groups: Collection[str], l
         return f"{root} is not in trec_eval 9: omit --dialect trec_eval-9"
     if not parameters and (root in names or root in groups):
         syntax = describe_parameters(root)
-        return f"write {root}" + (f", or name {syntax}" if syntax else "")
+        return f"write {root}" + (f", or add {syntax}" if syntax else "")
     suggestion = _suggest_by_prefix(spec, names) or _suggest_by_judged_name(spec, names)
     if suggestion:
         return suggestion

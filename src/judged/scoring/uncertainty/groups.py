@@ -126,8 +126,8 @@ def check_depth(judged: Judged) -> None:
     if crosses.any():
         query = judged.query_ids[int(topic[np.flatnonzero(crosses)[0]])]
         raise InputError(
-            f"the list must not end within tied documents, but depth {depth} does (topic {query})",
-            fix=f"judge without a depth, and use depth={depth} here",
+            f"the depth must not separate tied documents, but depth {depth} does (topic {query})",
+            fix=f"call `judge` without a depth, and use depth={depth} here",
             path=judged.run.where,
         )
 

@@ -216,7 +216,7 @@ def _groups(lists: Mapping[str, Judged], groups: Mapping[str, str]) -> dict[str,
     for name, judged in lists.items():
         if not judged.ranked:
             raise InputError(
-                f"run {name} must have scores, because the pool has its first documents", fix="omit this run"
+                f"run {name} must have scores, because the pool contains its first documents", fix="omit this run"
             )
     group_of = {name: groups.get(name, name) for name in lists}
     if len(set(group_of.values())) < _MIN_RUNS:
@@ -267,5 +267,6 @@ def _notes(rows: Sequence[LeaveOneOutRow], outside: int, judgments: int, share: 
         yield Note(
             "shallow-pool",
             f"only {percent(share)} of the runs' first {depth} documents are judged: the pool was less deep, or some"
-            " runs did not contribute. Documents that were judged only because of one run may then count as shared",
+            " runs did not contribute. A document that only one run contributed may then count as contributed by"
+            " several runs",
         )

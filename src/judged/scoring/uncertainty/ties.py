@@ -141,7 +141,7 @@ def tie_expected(
     [0.75]
     """
     if samples < _MIN_SAMPLES:
-        fix = f"use samples={_MIN_SAMPLES} or more: their spread is the standard error"
+        fix = f"use samples={_MIN_SAMPLES} or more: the standard error is computed from their spread"
         raise InputError(f"`samples` must be at least {_MIN_SAMPLES}, got {samples}", fix=fix)
     base, lists = tied_lists(judged, parse(measure), depth)
     values, kind, error = base.copy(), np.full(len(base), "exact", dtype="<U7"), np.zeros(len(base))

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
 
 TERMS = (
-    "Each bar is the contribution of a document to the score: its term in the sum, multiplied by the same factor as the"
-    " sum. The contributions add up to the score."
+    "Each bar is the contribution of a document to the score: its term in the sum, multiplied by the factor that"
+    " scales the sum to the score. The contributions add up to the score."
 )
 LOSSES = (
     "Each bar is the loss of score if the document is not returned and a document of grade 0 takes its rank. The"

@@ -125,7 +125,7 @@ def read_missing(text: str) -> tuple[float, ...]:
         grade_text, has_count, count_text = part.partition("*")
         grade = read_grade(grade_text, f"item {position} of missing")
         if grade is None:
-            raise InputError("`missing` must contain grades only, got - (unjudged)", fix="remove - from missing")
+            raise InputError("`missing` must contain grades only, got - (unjudged)", fix="remove - from `missing`")
         if has_count and not re.fullmatch(r"[0-9]{1,4}", count_text.strip()):
             problem = f"the count in item {position} of missing must be 0 to 9999, got {count_text[:40]!r}"
             raise InputError(problem, fix="write 0*30")

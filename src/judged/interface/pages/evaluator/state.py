@@ -63,7 +63,7 @@ class EvaluationQuery(Parameters):
     other: _ListText = Field(
         None,
         description="Second list, in the same format. A row without a name is matched with a document of the first list"
-        " that has the same grade. If there is none, it is a new document.",
+        " that has the same grade. A row without a match is a new document.",
     )
     before: _ListText = Field(None, description="List before the last change, to show how each score changed.")
     missing: _ListText = Field(
@@ -136,8 +136,8 @@ class Pasted(BaseModel):
 
     text: str = Field(
         max_length=1_000_000,
-        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. Documents of a run"
-        " get their judgments from the open data, if its topic is there.",
+        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. If the topic"
+        " of a run is in the open data, its documents get their judgments from the open data.",
     )
 
 

@@ -64,7 +64,7 @@ class TopicQuery(TopicOrderQuery):
 
     topic: str = Field(max_length=LONGEST, description="Topic ID.")
     first: str | None = Field(
-        None, max_length=LONGEST, description="Run on the left. Default: the baseline, or the best run."
+        None, max_length=LONGEST, description="Run on the left. Default: the baseline, or else the best run."
     )
     second: str | None = Field(
         None,
@@ -161,7 +161,11 @@ def _means_chart(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple
     if len(order):
         top, low = (f"{decimal(float(means[row]), 3)} on {query_ids[row]}" for row in order[[0, -1]])
         zero_topics = int((means[scored] == 0).sum())
-        zero_note = f" It is 0 on {counted(zero_topics, 'topic')}." if zero_topics else ""
+        zero_note = (
+            f" The {'score' if len(runs) == 1 else 'mean'} is 0 on {counted(zero_topics, 'topic')}."
+            if zero_topics
+            else ""
+        )
         scores = f"{measure} of {subject}" if len(runs) == 1 else f"The mean {measure} of {subject}"
         sentence = f"{scores} ranges from {top} to {low}, over {counted(len(order), 'topic')}.{zero_note}"
     bar_rows = order[np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).round().astype(np.int64)]

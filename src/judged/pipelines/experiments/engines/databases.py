@@ -31,13 +31,13 @@ class SqliteFts5(Engine):
         "tokens": Setting("words", ("words", "trigrams"), "index terms: words or character trigrams"),
         "title_weight": Setting(1.0, (), "weight of title words; text words have weight 1", 0),
     }
-    incompatible = (({"tokens": "trigrams", "stemmer": "english"}, "trigrams have no stem"),)
+    incompatible = (({"tokens": "trigrams", "stemmer": "english"}, "trigrams cannot be stemmed"),)
 
     def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Index titles and texts."""
         trigrams = configuration["tokens"] == "trigrams"
         if trigrams and configuration["stemmer"] != "none":
-            raise InputError("trigrams have no stem", fix="set stemmer = 'none'")
+            raise InputError("trigrams cannot be stemmed", fix="set stemmer = 'none'")
         self._weight = float(configuration["title_weight"])
         self._word = re.compile(r"\w{3,}") if trigrams else _WORD
         self._index = sqlite3.connect(folder / "index.sqlite", check_same_thread=False)
@@ -73,10 +73,14 @@ class PostgreSql(Engine):
     """``ts_rank`` over titles (weight A or D) and texts (D), not BM25. Any word of the query may match."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "dsn": Setting("", (), "connection string of libpq; empty: its environment variables"),
-        "stemmer": Setting("english", ("none", "english"), "text search configuration: simple or english"),
-        "rank": Setting("frequency", tuple(_RANKS), "ts_rank, or ts_rank_cd, which uses the proximity of words"),
-        "normalization": Setting(2, (), "normalization bit mask of PostgreSQL: 0 none, 2 document length", 0, 63),
+        "dsn": Setting("", (), "connection string of PostgreSQL; empty: the environment variables of libpq"),
+        "stemmer": Setting(
+            "english", ("none", "english"), "none: text search configuration simple; english: configuration english"
+        ),
+        "rank": Setting(
+            "frequency", tuple(_RANKS), "frequency: ts_rank; cover: ts_rank_cd, which uses the proximity of words"
+        ),
+        "normalization": Setting(2, (), "normalization bit mask of PostgreSQL; 0: none; 2: document length", 0, 63),
         "title_weight": Setting("D", ("A", "D"), "weight class of title words: A counts ten times as much as D"),
     }
     libraries = ("psycopg",)
@@ -92,7 +96,7 @@ class PostgreSql(Engine):
             self._server: Any = psycopg.connect(configuration["dsn"], autocommit=True)
         except psycopg.OperationalError as error:
             raise InputError(
-                f"cannot connect to PostgreSQL: {error}".strip(), fix="start the server, and set dsn"
+                f"cannot connect to PostgreSQL: {error}".strip(), fix="start the server, and set `dsn`"
             ) from None
         self._refused = psycopg.Error
         self._words = _CONFIGURATIONS[configuration["stemmer"]]

@@ -84,13 +84,18 @@ class Http(Engine):
     ``score`` are paths in a hit, such as ``fields.id``.
     """
 
-    settings: ClassVar[Mapping[str, Setting]] = {"file": Setting("", (), "file that describes request and response")}
+    settings: ClassVar[Mapping[str, Setting]] = {
+        "file": Setting("", (), "TOML file that describes the request and the response")
+    }
     runs_externally = True
 
     def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Read the file."""
         if not configuration["file"]:
-            raise InputError("`file` must name a request file, got nothing", fix='set file = "opensearch.toml"')
+            raise InputError(
+                "`file` must name a TOML file that describes the request, got nothing",
+                fix='set file = "opensearch.toml"',
+            )
         path = str(configuration["file"])
         spec = parse_toml(read_toml(path), path)
         if invalid_keys := [*(set(spec) - _KEYS), *(name for name in _NEEDED if name not in spec)]:
@@ -99,7 +104,7 @@ class Http(Engine):
             )
         if urlsplit(str(spec["url"])).scheme not in ("http", "https"):
             raise InputError(
-                f"url must be an HTTP URL, got {spec['url']!r}", fix="write url = 'https://...'", path=path
+                f"`url` must be an HTTP URL, got {spec['url']!r}", fix="write url = 'https://...'", path=path
             )
         self._spec, self._path = spec, path
 
@@ -127,7 +132,7 @@ class Http(Engine):
                 problem = (
                     f"{urlsplit(url).hostname} redirects ({error.code}) to {other}, and redirects are not followed"
                 )
-                raise InputError(problem, fix="set url to the final address", path=self._path) from None
+                raise InputError(problem, fix="set `url` to the final address", path=self._path) from None
             raise InputError(
                 f"{urlsplit(url).netloc} returned status {error.code}", fix="see the log of the server", path=self._path
             ) from None
@@ -139,7 +144,7 @@ class Http(Engine):
         hits = _value_at_path(response, str(spec["hits"]))
         if not isinstance(hits, list):
             problem = f"the response has no list at {spec['hits']!r}"
-            raise InputError(problem, fix="set hits to the path of the list in the response", path=self._path)
+            raise InputError(problem, fix="set `hits` to the path of the list in the response", path=self._path)
         return [self._hit(hit, len(hits) - row) for row, hit in enumerate(hits[:k])]
 
     def _hit(self, hit: Any, default_score: int) -> Hit:
@@ -147,7 +152,7 @@ class Http(Engine):
         if doc is None:
             raise InputError(
                 f"a hit has no id at {self._spec['id']!r}",
-                fix="set id to the path of the document ID in a hit",
+                fix="set `id` to the path of the document ID in a hit",
                 path=self._path,
             )
         score = _value_at_path(hit, str(self._spec["score"])) if "score" in self._spec else None

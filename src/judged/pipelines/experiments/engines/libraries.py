@@ -146,7 +146,7 @@ class Dense(Engine):
     """Exact nearest neighbors by cosine similarity, in NumPy."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "embed": Setting("", (), "module:function that returns vectors (n, d) for n texts; empty: WordLlama"),
+        "embed": Setting("", (), "module:function that returns an array of shape (n, d) for n texts; empty: WordLlama"),
         "dimensions": Setting(256, (64, 128, 256), "dimensions of WordLlama vectors"),
     }
     libraries = ("wordllama",)
@@ -179,7 +179,7 @@ class Dense(Engine):
         """Return the nearest documents; ties are in the order of indexing."""
         query_vector = self._unit_vectors([query])[0]
         if not query_vector.any():
-            raise QueryRefusedError("the query has no vector")
+            raise QueryRefusedError("the vector of the query is zero")
         cosine = self._vectors @ query_vector
         return [(self._ids[row], float(cosine[row])) for row in np.argsort(-cosine, kind="stable")[:k].tolist()]
 

@@ -150,7 +150,7 @@ def read_options(arguments: Sequence[str]) -> CommandOptions:
     if options.help:
         return options
     if len(operands) != 2:
-        raise TrecEvalError(f"2 files are required, got {len(operands)}. {USAGE_LINE}", USAGE)
+        raise TrecEvalError(f"2 files (QRELS and RUN) are required, got {len(operands)}. {USAGE_LINE}", USAGE)
     return replace(options, qrels=operands[0], run=operands[1])
 
 
@@ -316,7 +316,7 @@ def explain_line_error(error: InputError, path: str) -> InputError:
     problem, fix = error.problem, "write topic, Q0, document, rank, score, tag"
     if len(fields) == 5 and _SCORE.fullmatch(fields[-1]):
         problem = f"the run tag is missing: {problem}"
-        fix = "add a sixth column, any word; 'judged evaluate' reads runs without a tag"
+        fix = "add a sixth column with any word; 'judged evaluate' reads runs without a tag"
     return InputError(problem, fix=fix if fields else error.fix, path=error.path, line=error.line)
 
 

@@ -152,7 +152,7 @@ def _find_contradictions(qrels: Qrels, options: CommandOptions) -> dict[int, str
     for (topic, user, doc), user_levels in levels.items():
         has_one_group = len(subgroups[topic, user]) == 1
         if len(user_levels) > 1 and (has_one_group or (0 in user_levels and max(user_levels) > 0)):
-            text = "two levels" if has_one_group else "level 0 in one group and a higher level in another"
+            text = "two levels" if has_one_group else "level 0 in one group and a higher level in another group"
             problem = f"{qrels.where}: user {user} has {text} for document {doc} of topic {topic}"
             problems.setdefault(qrels.index.codes[topic], problem)
     return problems
@@ -165,7 +165,8 @@ def _remove_rankings(judged: Judged) -> Judged:
 
 
 _ZERO_IF_MISSING = frozenset({"num_ret", "utility", "rbp_resid"})
-"""Lines that trec_eval sets to 0 for a missing topic. It compares full names, so that parameters prevent this."""
+"""Lines that trec_eval sets to 0 for a missing topic. trec_eval compares full names, so lines with parameters are
+not set to 0."""
 
 
 class Scorer:
