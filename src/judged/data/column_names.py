@@ -66,6 +66,7 @@ class ReadingOptions:
 
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     normalize_ids: bool = False
+    found: set[str] = field(default_factory=set[str], compare=False)  # columns that a table has
 
 
 _options: ContextVar[ReadingOptions] = ContextVar("options", default=ReadingOptions())  # noqa: B039  immutable
@@ -91,11 +92,15 @@ def use_columns(columns: Mapping[str, str] | None = None, *, normalize_ids: bool
     `judged.data.index.normalize_ids` returns them.
     """
     # A context variable, since these are options of every command and function that reads a table.
-    token = _options.set(ReadingOptions(columns or {}, normalize_ids))
+    options = ReadingOptions(columns or {}, normalize_ids)
+    token = _options.set(options)
     try:
         yield
     finally:
         _options.reset(token)
+    if missing := sorted(set(options.columns.values()) - options.found):
+        names = "column" if len(missing) == 1 else "columns"
+        warnings.warn(f"no table has the {names} {', '.join(missing)} of `columns`", JudgedWarning, stacklevel=3)
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -161,8 +166,10 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     if columns and not set(columns.values()) <= set(names):  # a role in place of a column, as in doc_id=query_id
         with use_columns():
             by_role = dict(zip(canonical_names(names, kind), names, strict=True))
+        reading_options().found.update(set(columns.values()) & set(by_role))
         columns = {name: by_role.get(column, column) for name, column in columns.items()}
     wanted = {column: name for name, column in columns.items() if column in names}
+    reading_options().found.update(wanted)
     roles = [
         (wanted[name], -1)
         if name in wanted

@@ -83,7 +83,7 @@ def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, 
     if found is None:
         return None
     layout, rows = found
-    notes = [f"read as {layout.tool}: {layout.name}"] + [layout.note] * bool(layout.note)
+    notes = [f"read as {layout.name} ({layout.tool})"] + [layout.note] * bool(layout.note)
     if unused := layout.unused(data):
         notes.append(f"fields that are not used: {first_few(unused)}")
     columns = {name: [_single(row.get(name)) for row in rows] for name in layout.paths}
