@@ -103,7 +103,7 @@ def _split(text: str, delimiter: str) -> tuple[list[str], list[tuple[int, list[s
     widths = Counter(len(cells) for _, cells in content if len(cells) > 1)
     if not widths or delimiter not in text:
         return None
-    width = max(widths, key=lambda size: (widths[size], size))
+    width = max(widths, key=lambda size: (widths[size], -size))
     for index, (line, row) in enumerate(content[:_MAX_TITLE_ROWS]):
         cells = (_other_header(row[0], delimiter, width) if len(row) == 1 else []) or row
         if len(cells) == width and all(cells) and not any(map(is_number, cells)):

@@ -22,11 +22,12 @@ NOT_RELEVANT = frozenset([
 """Words for a document that is not relevant, in lower case."""
 
 _NO = dict.fromkeys(NOT_RELEVANT, 0.0)
+_PARTLY = dict.fromkeys(("partially relevant", "partly relevant", "somewhat relevant", "marginally relevant"), 1.0)
 _SCALES: tuple[dict[str, float], ...] = (
     _NO | dict.fromkeys(RELEVANT, 1.0),
-    _NO | dict.fromkeys(("partially relevant", "somewhat relevant", "marginally relevant"), 1.0)
-    | dict.fromkeys(("relevant", "fully relevant", "highly relevant"), 2.0),
+    _NO | _PARTLY | {"relevant": 2.0, "fully relevant": 2.0},
     _NO | {"relevant": 1.0, "highly relevant": 2.0},
+    _NO | _PARTLY | {"relevant": 2.0, "highly relevant": 3.0},
     {"irrelevant": 0.0, "related": 1.0, "highly relevant": 2.0, "perfectly relevant": 3.0, "perfect": 3.0},  # TREC DL
     {"perfect": 4.0, "excellent": 3.0, "good": 2.0, "fair": 1.0, "bad": 0.0},
     {"e": 1.0, "s": 0.1, "c": 0.01, "i": 0.0},  # gains of the authors of ESCI

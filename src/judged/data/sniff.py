@@ -133,13 +133,13 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
 
 
 def fits_sample(path: Path, layout: Layout) -> bool:
-    """Whether the first lines are UTF-8, and those of a table with a header have its fields and no rank twice."""
+    """Whether the first lines are UTF-8, have the fields of the layout, and no rank of a topic twice."""
     ranks: list[tuple[str, str]] = []
     lines = _first_lines(path, files.head(path, _HEAD_SIZES[0]))
-    if not layout.header:
-        return all(is_utf8(raw) for _, raw in lines)
+    if not layout.header and not all(is_utf8(raw) for _, raw in lines):
+        return False
     try:
-        for _, raw in lines[1:]:
+        for _, raw in lines[1:] if layout.header else lines[:1]:
             fields = split_line(raw, layout) or {}
             for name in NUMERIC_COLUMNS & set(fields):
                 parse_field(name, fields[name])
