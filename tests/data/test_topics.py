@@ -182,7 +182,7 @@ def test_it_is_an_arrow_stream() -> None:
         ("<topics><topic></topics>", 1, "invalid XML"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><a/>', None, "entities"),
         ("<topics/>", None, "no topics"),
-        ("<top><num>1<num>2<title>x</top>", 1, "the numbers 1 and 2"),
+        ("<top><num>1<num>2<title>x</top>", 1, "several numbers: 1 and 2"),
         ("qid\ttext\tText\n1\tx\ty\n", 1, "two columns have the same name"),
         ("qid,text,text\n1,x,y\n", 1, "two columns have the same name"),
         ('[{"id": "1", "text": "x", "Text": "y"}]', None, "two fields have the same name"),
