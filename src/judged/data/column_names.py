@@ -98,6 +98,7 @@ def use_columns(columns: Mapping[str, str] | None = None, *, normalize_ids: bool
         yield
     finally:
         _options.reset(token)
+    reading_options().found.update(options.found)
     if missing := sorted(set(options.columns.values()) - options.found):
         names = "column" if len(missing) == 1 else "columns"
         warnings.warn(f"no table has the {names} {', '.join(missing)} of `columns`", JudgedWarning, stacklevel=3)
