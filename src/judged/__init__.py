@@ -79,6 +79,7 @@ __all__, __getattr__, __dir__ = lazily(
             "Texts",
             "Topics",
             "check",
+            "convert",
         ),
         "judged.errors": (
             "InputError",

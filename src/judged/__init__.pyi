@@ -23,6 +23,7 @@ from judged.comparison.slicing.topic_slices import Slice as Slice
 from judged.comparison.slicing.topic_slices import Slicing
 from judged.comparison.slicing.topic_slices import Slicing as Slicing
 from judged.comparison.slicing.topic_slices import slice_topics as slice_topics
+from judged.data import convert as convert
 from judged.data.attributes import Attributes as Attributes
 from judged.data.check_files import check as check
 from judged.data.documents import Documents as Documents
@@ -116,6 +117,8 @@ def compare(
     attributes: Any = None,
     where: str | None = None,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Comparison: ...
 def power(
@@ -138,6 +141,8 @@ def power(
     attributes: Any = None,
     where: str | None = None,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Plans: ...
 def slices(
@@ -162,6 +167,8 @@ def slices(
     attributes: Any = None,
     where: str | None = None,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> SlicedScores: ...
 def disagree(
@@ -183,6 +190,8 @@ def disagree(
     attributes: Any = None,
     where: str | None = None,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
     documents: Any = None,
 ) -> Disagreement: ...
@@ -210,6 +219,8 @@ def matrix(
     attributes: Any = None,
     where: str | None = None,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Matrix: ...
 def needs(
@@ -237,6 +248,8 @@ def needs(
     attributes: Any = None,
     where: str | None = None,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Needs: ...
 def tradeoff(
@@ -266,6 +279,8 @@ def tradeoff(
     attributes: Any = None,
     where: str | None = None,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Tradeoff: ...
 

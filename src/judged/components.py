@@ -53,6 +53,7 @@ class Component(NamedTuple):
     serve: str = ""  # a module like `judged.online.commands.serve`: options of `judged serve`, and what they open
     measures: Mapping[str, str] = _NONE  # classes of measures, by the measure's name
     readers: Mapping[str, str] = _NONE  # functions from a path to rows of qrels or of a run, by the format's name
+    recognizers: Mapping[str, str] = _NONE  # functions from a path to a `FileContent` or None, by the kind of content
     engines: Mapping[str, str] = _NONE  # search engines that experiments run
     online_metrics: Mapping[str, str] = _NONE  # values of `judged.online.OnlineMetric`, by the metric's name
     log_readers: Mapping[str, str] = _NONE  # functions like `judged.online.readers.clickmodels.read`, by the layout

@@ -86,7 +86,7 @@ REFUSED = {
         "this is a letter that holds many words in each line\n" * 3,
         "unknown layout",
     ),
-    "header that is not known": ("run", "user,item,value\n1,d1,2.5\n1,d2,1.5\n", "looks like a header"),
+    "header that is not known": ("run", "user,item,value\n1,d1,2.5\n1,d2,1.5\n", "no column score"),
     "header without relevance": ("qrels", "query_id,doc_id\n1,d1\n", "no column relevance"),
     "header alone": ("run", "query_id,doc_id,score\n", "a header but no rows"),
     "empty": ("run", "", "no rows"),

@@ -23,7 +23,7 @@ from judged.data.files import FileHash
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.sources import FileTable, open_source, source_name
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
 from shared_data import SHARED, needs_shared
 
 COLUMNS = ("query_id", "doc_id", "score", "relevance", "iteration", "run_id")
@@ -124,7 +124,7 @@ def test_json_numbers_as_ids_become_their_decimal_text(tmp_path: Path) -> None:
         ("a.json", '{"q": {"d": "high"}}', None, "not a number"),
         ("a.json", '{"q": {"d": true}}', None, "not a number"),
         ("a.json", '{"q": {"d": null}}', None, "not a number"),
-        ("a.json", '{"q": ["d"]}', None, "must be a dict"),
+        ("a.json", '{"q": [["d"]]}', None, "must be a dict"),
         ("a.json", '{"q": {}}', None, "no rows"),
         ("a.json", "{}", None, "no rows"),
         ("a.json", "[]", None, "no rows"),
@@ -295,10 +295,13 @@ def test_a_long_parquet_file_gives_the_same_runs_and_is_not_held(
         "rank": [row // 2 + 1 for row in range(12)],
     }
     parquet.write_table(pa.table({**rows, "run_id": ["a"] * 4 + ["b"] * 4 + ["a"] * 4, "text": ["x"] * 12}), path)
-    held = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
+    with pytest.warns(JudgedWarning, match="not used: text"):
+        held = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
     monkeypatch.setattr("judged.data.sources._MAX_ROWS_IN_MEMORY", 3)
-    assert isinstance(open_source(path, "run").rows, ParquetRows)
-    read = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
+    with pytest.warns(JudgedWarning, match="not used: text"):
+        assert isinstance(open_source(path, "run").rows, ParquetRows)
+    with pytest.warns(JudgedWarning, match="not used: text"):
+        read = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
     assert [run.name for run in read.runs] == [run.name for run in held.runs] == ["a", "b"]
     assert read.values.tolist() == held.values.tolist()
     assert read.runs[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -307,7 +310,8 @@ def test_a_long_parquet_file_gives_the_same_runs_and_is_not_held(
 def test_extra_columns_of_a_parquet_file_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(pa.table({**RUN, "text": ["x"] * 3}), path)
-    source = open_source(path, "run")
+    with pytest.warns(JudgedWarning, match="not used: text"):
+        source = open_source(path, "run")
     assert isinstance(source.rows, FileTable)
     assert source.rows.table.column_names == list(RUN)
 

@@ -7,16 +7,16 @@ validated, as Arrow does not check lengths and offsets in files.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import ReadingOptions, canonical_names, reading_options, use_columns
 from judged.data.compute import pc
 from judged.data.index import id_column
-from judged.data.layout import canonical_names
 from judged.data.objects import canonical_table
 from judged.data.rows import SLICE, UnnumberedRows, to_record_batch
 from judged.errors import InputError
@@ -128,6 +128,7 @@ class ParquetRows(UnnumberedRows):
     where: str
     names: tuple[str, ...]  # canonical column names
     count: int  # number of rows
+    options: ReadingOptions = field(default_factory=reading_options)  # in use when the file was opened
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -149,7 +150,7 @@ class ParquetRows(UnnumberedRows):
         selected = {*columns, "query_id", "doc_id"}
         selected |= {"rank"} if "score" in columns and "score" not in self.names else set()
         first_row, size = 0, self.path.stat().st_size
-        for batch in parquet_batches(self.path, self.where, partial(_select_columns, selected)):
+        for batch in parquet_batches(self.path, self.where, self._select(selected)):
             yield partial(self._to_canonical, batch, first_row, columns)
             end_row = first_row + batch.num_rows
             if progress:
@@ -158,7 +159,8 @@ class ParquetRows(UnnumberedRows):
 
     def _to_canonical(self, batch: Batch, first_row: int, columns: tuple[str, ...]) -> Batch:
         try:
-            table = canonical_table(pa.Table.from_batches([batch]), "run", self.where)
+            with use_columns(self.options.columns):
+                table = canonical_table(pa.Table.from_batches([batch]), "run", self.where)
         except InputError as error:
             problem = f"in the block that starts at row {first_row:,}: {error.problem}" if first_row else error.problem
             raise InputError(problem, fix=error.fix, path=self.where, rule=error.rule) from None
@@ -166,13 +168,15 @@ class ParquetRows(UnnumberedRows):
 
     def run_ids(self) -> Iterator[str | None]:
         """Yield the distinct run ids of each batch; an id may be repeated in other batches."""
-        for batch in parquet_batches(self.path, self.where, partial(_select_columns, {"run_id"})):
+        for batch in parquet_batches(self.path, self.where, self._select({"run_id"})):
             yield from pc.unique(id_column(batch.column(0), "run_id")).to_pylist()
 
+    def _select(self, selected: set[str]) -> SelectColumns:
+        """Return a function that selects the columns with these canonical names."""
 
-def _select_columns(selected: set[str], names: list[str]) -> list[str]:
-    return [
-        name
-        for name, canonical_names in zip(names, canonical_names(names, "run"), strict=True)
-        if canonical_names in selected
-    ]
+        def select(columns: list[str]) -> list[str]:
+            with use_columns(self.options.columns):
+                roles = canonical_names(columns, "run")
+            return [column for column, role in zip(columns, roles, strict=True) if role in selected]
+
+        return select

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
+from judged.data.column_names import check_unique_names
 from judged.data.compute import pc, unescape_csv
 from judged.data.index import decode_dictionary, id_column, id_text
 from judged.data.json_rows import json_kind, json_lines, load_json
-from judged.data.layout import check_unique_names
 from judged.data.topic_files import check_column_count, normalize_name
 from judged.errors import InputError, JudgedWarning
 from judged.results.decimals import is_number, read_number, resembles_number

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from judged.data import check_tables, files
 from judged.data.check_tables import CheckedRows
 from judged.data.findings import Finding, Findings, finding_from_error
+from judged.data.identify import identify
 from judged.data.json_rows import COLUMN_TYPES
 from judged.data.layout import COMMENT_FIX, LineError, is_data, parse_field, split_line
 from judged.data.objects import with_scores
@@ -20,14 +22,14 @@ from judged.data.run import RUN_COLUMNS, Run
 from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
 from judged.data.texts import document_ids
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.data.rows import Rows
     from judged.results.types import Strings, Table
 
@@ -88,6 +90,43 @@ def check(
     for run in runs:
         findings += check_run(run, judgments, format=run_format, corpus=corpus)
     return findings
+
+
+def check_one(path: str | Path) -> Findings:
+    r"""Say what a file contains and which commands use it, and check it if it holds qrels or a run.
+
+    Parameters
+    ----------
+    path
+        File of any kind that is read.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("query,sku,grade\nred,A-1,2\nred,A-2,0\n")
+    ...     content = check_one(f"{folder}/a.csv").contents[0]
+    >>> content.kind, content.counts
+    ('qrels', {'judgment': 2, 'topic': 1})
+    """
+    try:
+        content = identify(path)
+    except InputError as error:
+        finding = finding_from_error(error, str(path))
+        if finding is None:
+            raise
+        return Findings((finding,))
+    checks = {"qrels": check_qrels, "run": check_run}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the content
+        findings = checks[content.kind](path) if content.kind in checks else Findings(())
+    return replace(findings, contents=(content,))
 
 
 def check_qrels(

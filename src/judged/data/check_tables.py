@@ -9,6 +9,7 @@ import numpy as np
 
 from judged.data.compute import encode_column, pc
 from judged.data.findings import Finding, Severity
+from judged.data.index import normalize_ids
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
 from judged.results.types import cached_property
@@ -248,17 +249,6 @@ def _near_matches(rows: CheckedRows, name: str, run_ids: Strings, judged_ids: St
         )
         row, fix = pc.index(rows.table[name], run_id).as_py(), "write the ids as in the qrels"
         yield rows.finding("warning", "near-same-ids", problem, fix, count=len(matched), row=row)
-
-
-def normalize_ids(ids: Strings) -> Strings:
-    """Remove accidental differences between ids: leading zeros of numbers, case, Unicode form.
-
-    >>> import pyarrow as pa
-    >>> normalize_ids(pa.array(["007", "Doc-1", "0", "CACM-0046", "v1.05"])).to_pylist()
-    ['7', 'doc-1', '0', 'cacm-46', 'v1.05']
-    """
-    stripped = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
-    return pc.replace_substring_regex(stripped, r"([^0-9.])0+([0-9])", r"\1\2")
 
 
 def _compact_codes(keys: Ints) -> Ints:

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from judged.data.column_names import canonical_names
 from judged.data.compute import pc
-from judged.data.layout import canonical_names
 from judged.data.objects import canonical_table
 from judged.data.rows import TableRows, UnnumberedRows
 from judged.errors import InputError, MissingExtraError
@@ -21,7 +21,7 @@ from judged.results.types import cached_property
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.data.rows import Part, Progress, Rows
     from judged.results.types import Table
 

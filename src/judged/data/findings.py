@@ -13,6 +13,7 @@ from judged.results.decimals import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from judged.data.identify import FileContent
     from judged.errors import InputError
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
@@ -72,12 +73,15 @@ class Findings(Answer):
     findings : tuple of Finding
     files : int
         Number of files that were checked.
+    contents : tuple of FileContent
+        What each file is, if one file was checked.
     """
 
     kind: ClassVar[str] = "check"
 
     findings: tuple[Finding, ...]
     files: int = 1
+    contents: tuple[FileContent, ...] = ()
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -92,7 +96,7 @@ class Findings(Answer):
         return self.findings[index]
 
     def __add__(self, other: Findings) -> Findings:
-        return Findings(self.findings + other.findings, self.files + other.files)
+        return Findings(self.findings + other.findings, self.files + other.files, self.contents + other.contents)
 
     @property
     def errors(self) -> int:
@@ -115,8 +119,15 @@ class Findings(Answer):
             self.findings, ("severity", TEXT), ("path", TEXT), ("line", COUNT), ("rule", TEXT), ("problem", TEXT),
             ("fix", TEXT), ("count", COUNT),
         )  # fmt: skip
-        text = [Code(format_findings(self.findings), "lines")] if self.findings else []
-        return *text, Sentences(self.sentences), Table("findings", columns, only="data")
+        notes = tuple(line for content in self.contents for line in (content.sentence, *content.notes))
+        commands = tuple(command for content in self.contents for command in content.commands)
+        candidates = (
+            (notes, Sentences(notes, "contents")),
+            (self.findings, Code(format_findings(self.findings), "lines")),
+            (True, Sentences(self.sentences)),
+            (commands and not self.errors, Code(commands, "next", title="Next")),
+        )
+        return *(block for has_content, block in candidates if has_content), Table("findings", columns, only="data")
 
 
 def format_findings(findings: Iterable[Finding]) -> tuple[str, ...]:

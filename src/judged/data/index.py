@@ -114,6 +114,17 @@ def array_of_values(values: Any, name: str) -> Any:
         raise InputError(problem, fix="write ids as text, numbers as float") from None
 
 
+def normalize_ids(ids: Strings) -> Strings:
+    """Remove accidental differences between ids: leading zeros of numbers, a final ``.0``, case, Unicode form.
+
+    >>> normalize_ids(pa.array(["007", "Doc-1", "0", "CACM-0046", "v1.05", "12.0"])).to_pylist()
+    ['7', 'doc-1', '0', 'cacm-46', 'v1.05', '12']
+    """
+    stripped = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
+    whole = pc.replace_substring_regex(stripped, r"^([0-9]+)\.0+$", r"\1")
+    return pc.replace_substring_regex(whole, r"([^0-9.])0+([0-9])", r"\1\2")
+
+
 def hash_ids(ids: Strings) -> Hashes:
     """Hash each string of an Arrow array to 64 bits with vectorized NumPy operations.
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, warn_unused
 from judged.data.index import format_value, id_text
-from judged.data.layout import DUPLICATE_FIX, MAX_EXACT_INTEGER, canonical_names, find_name_clash, missing_columns
+from judged.data.layout import MAX_EXACT_INTEGER
 from judged.data.objects import VALUE_COLUMNS, with_scores
 from judged.errors import InputError
 from judged.results.decimals import read_number
@@ -22,7 +23,7 @@ from judged.results.decimals import read_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.results.types import Table
 
 
@@ -241,14 +242,17 @@ def _records_table(records: Iterable[tuple[_RecordLocation, Any]], kind: Kind, w
     columns: dict[str, list[Any]] = {}
     names: dict[str, str] = {}
     keys: tuple[str, ...] = ()
+    unused: dict[str, None] = {}
     for location, record in records:
         if not isinstance(record, dict):
             raise location.error(f"{json.dumps(record)[:40]} is not a record", 'write {"query_id": ...}')
         if tuple(cast("dict[str, Any]", record)) != keys:
             keys = tuple(cast("dict[str, Any]", record))
             names = _find_columns(keys, kind, names, location)
+            unused |= dict.fromkeys(key for key in keys if key not in names.values())
         for name, key in names.items():
             columns.setdefault(name, []).append(_parse_field(name, record[key], location))
+    warn_unused(list(unused), where)
     table = _column_table(columns, where)
     return with_scores(table, kind, where) if columns else table
 
@@ -266,10 +270,10 @@ def _column_table(columns: dict[str, list[Any]], where: str) -> Table:
 def _find_columns(
     keys: tuple[str, ...], kind: Kind, previous: dict[str, str], location: _RecordLocation
 ) -> dict[str, str]:
-    """Return the key of each canonical_names column, which must be the columns of the previous records."""
+    """Return the key of each canonical column, which must be the columns of the previous records."""
     names = canonical_names(keys, kind)
     if problem := find_name_clash(names, keys, kind):
-        raise location.error(problem, DUPLICATE_FIX)
+        raise location.error(problem, DUPLICATE_FIX, "same-columns")
     key_by_name = {name: key for key, name in zip(keys, names, strict=True) if name}
     fix = f"write the fields query_id, doc_id, {VALUE_COLUMNS[kind]} in all records"
     if missing := missing_columns(key_by_name, kind):

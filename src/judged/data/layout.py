@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from judged.errors import InputError, JudgedError
+from judged.errors import JudgedError
 from judged.results.decimals import is_number, read_grade, read_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 NUMERIC_COLUMNS = frozenset({"score", "relevance", "rank"})
@@ -25,6 +25,7 @@ COMMENT_FIX = "write a space after the # of a comment, or use another topic id"
 
 _FIELD = re.compile(rb"""(?:[ \t]*"((?:[^"]|"")*)"[ \t]*|([ \t]*[^", \t][^,]*|[ \t]*))(?=,|$)""")
 _ESCAPED = re.compile(rb"'(?=[=+\-@'\t\r])")
+_DESCRIPTION = b"<SYSDESC>"  # first line of the runs of NTCIR
 _HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([^\r\n]*)(?:\r\n|\r|\n)?")
 
 
@@ -46,13 +47,14 @@ class Layout:
     query_id _ doc_id relevance
     """
 
-    names: tuple[str, ...]  # canonical_names column name of each field, `""` for a field that is not used
+    names: tuple[str, ...]  # canonical name of the column of each field, `""` for a field that is not used
     delimiter: str  # `" "` and `"\t"` mean any white space unless `strict`; a comma is always strict
     strict: bool = False  # the delimiter is exactly one character, so that fields may be empty or contain blanks
     header: bool = False  # the first line that is neither blank nor a comment names the columns
     optional: int = 0  # number of fields at the end that may be missing, such as the tag of a run
     fields: int = 0  # number of fields of a line, if there are more fields than names
     open_ended: bool = False  # any number of fields may follow
+    unused: tuple[str, ...] = ()  # columns of the header that are not read
 
     @property
     def width(self) -> int:
@@ -67,7 +69,7 @@ class Layout:
 def is_data(raw: bytes) -> bool:
     """Whether a line is neither blank nor a ``#`` comment."""
     text = raw.strip()
-    return bool(text) and not text.startswith(b"#")
+    return bool(text) and not text.startswith((b"#", _DESCRIPTION))
 
 
 def without_header(block: bytes) -> tuple[bytes, bool]:
@@ -89,7 +91,7 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
         raise LineError(
             "comment-or-row", f"this may be a comment, or a row of a topic that begins with #: {text[:80]!r}"
         )
-    if not text or (is_comment and not layout.strict):
+    if not text or (is_comment and not layout.strict) or raw.startswith(_DESCRIPTION):
         return None
     fields = split_fields(raw, layout.delimiter, strict=layout.strict)
     required = len(layout.names) - layout.optional
@@ -166,97 +168,6 @@ def parse_field(name: str, text: str) -> str | float | int:
     if not (abs(number) <= MAX_EXACT_INTEGER and number.is_integer()):
         raise LineError("bad-rank", f"the rank {text!r} is not an integer")
     return int(number)
-
-
-Kind = Literal["qrels", "run"]
-
-_ALIASES: dict[str, tuple[str, ...]] = {
-    "query_id": ("qid", "query", "q_id", "topic", "topic_id", "query_number", "query_no"),
-    "doc_id": (
-        "docid",
-        "docno",
-        "doc",
-        "did",
-        "pid",
-        "corpus_id",
-        "document_id",
-        "passage_id",
-        "item_id",
-        "doc_number",
-    ),
-    "relevance": ("rel", "label", "grade", "judgment", "judgment", "relevance_grade"),
-    "score": ("sim", "similarity", "rsv", "retrieval_score"),
-    "rank": ("position", "rank_of_doc"),
-    "run_id": ("run", "system", "system_id", "system_number", "run_name", "tag"),
-    "iteration": ("iter", "subtopic", "subtopic_id", "assessor", "q0"),
-}
-
-_CANONICAL_NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
-_USED_COLUMNS = {
-    "qrels": {"query_id", "doc_id", "relevance", "iteration"},
-    "run": {"query_id", "doc_id", "score", "rank", "run_id"},
-}
-DUPLICATE_FIX = "remove or rename one of these columns"
-_WEAK_ALIASES = frozenset({"query", "docid"})
-_REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
-
-
-def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
-    """Return the canonical column names of a table; an unknown name becomes ``""``.
-
-    >>> canonical_names(["query-id", "corpus-id", "score"], "qrels")
-    ('query_id', 'doc_id', 'relevance')
-    >>> canonical_names(["qid", "Docno", "sim", "comment"], "run")
-    ('query_id', 'doc_id', 'score', '')
-
-    If there are other columns of ids, ``query`` is the query text, and ``docid`` an internal number: PyTerrier writes
-    both.
-
-    >>> canonical_names(["qid", "docid", "docno", "rank", "score", "query"], "run")
-    ('query_id', '', 'doc_id', 'rank', 'score', '')
-    """
-    # In the qrels of BEIR the relevance is named `score`.
-    columns = [name.strip().lower().replace("-", "_").replace(" ", "_") for name in names]
-    canonical_names = [_CANONICAL_NAMES.get(column, "") for column in columns]
-    if kind == "qrels" and "relevance" not in canonical_names:
-        canonical_names = ["relevance" if name == "score" else name for name in canonical_names]
-    aliases = defaultdict[str, set[str]](set)
-    for column, name in zip(columns, canonical_names, strict=True):
-        aliases[name].add(column)
-    for position, name in enumerate(canonical_names):
-        if name and columns[position] in _WEAK_ALIASES and len(aliases[name]) > 1:
-            canonical_names[position] = ""
-    return tuple(canonical_names)
-
-
-def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) -> str:
-    """Describe the first two columns with the same canonical_names name, or return ``""``.
-
-    >>> find_name_clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
-    "the columns 'relevance' and 'label' both contain the relevance"
-    """
-    first: dict[str, str] = {}
-    for name, column in zip(names, columns, strict=True):
-        if name in first:
-            if first[name] == column:
-                return f"two columns are called {column!r}"
-            return f"the columns {first[name]!r} and {column!r} both contain the {name}"
-        if name in _USED_COLUMNS[kind]:
-            first[name] = column
-    return ""
-
-
-def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
-    """Return the required columns of this kind that are not among `names`."""
-    return _REQUIRED_COLUMNS[kind] - set(names)
-
-
-def check_unique_names(names: Sequence[str], where: str, line: int | None = None) -> None:
-    """Raise InputError if two columns have the same name, as records would keep only the last."""
-    if len(set(names)) < len(names):
-        duplicate = next(name for name, count in Counter(names).items() if count > 1)
-        fix = "use a different name for each column"
-        raise InputError(f"two columns are called {duplicate!r}", fix=fix, path=where, line=line)
 
 
 _ITERATIONS = frozenset({"0", "Q0", "q0"})
@@ -348,8 +259,12 @@ def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
     ratings, items = {row[2] for row in rows}, {row[1] for row in rows}
     if not rows or len(ratings) > _MAX_RATINGS or not all(map(is_number, ratings)):
         return False
-    has_timestamps = all(is_number(row[3]) and float(row[3]) > _MIN_TIMESTAMP for row in rows)
-    return has_timestamps or len(items) > _MAX_ITERATIONS
+    return has_timestamps(rows) or len(items) > _MAX_ITERATIONS
+
+
+def has_timestamps(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the fourth field of all lines is a time in seconds."""
+    return all(len(row) > 3 and is_number(row[3]) and float(row[3]) > _MIN_TIMESTAMP for row in rows)
 
 
 def ranks_count_up(rows: Sequence[Sequence[str]]) -> bool:

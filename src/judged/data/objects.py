@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns
 from judged.data.compute import pc
 from judged.data.index import array_of_values, format_value, id_array, id_text
-from judged.data.layout import DUPLICATE_FIX, NUMERIC_COLUMNS, canonical_names, find_name_clash, missing_columns
+from judged.data.layout import NUMERIC_COLUMNS
 from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of, typed_table
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.results.types import Table
 
 _MAX_INTEGER = 1 << 1023  # larger integers may overflow float64
@@ -54,7 +55,7 @@ def is_database_table(data: Any) -> bool:
 
 
 def canonical_table(table: Table, kind: Kind, where: str) -> Table:
-    """Rename and cast the columns of a table to the canonical_names names and types."""
+    """Rename and cast the columns of a table to the canonical names and types."""
     names = canonical_names(table.column_names, kind)
     missing = missing_columns(names, kind)
     if missing:
@@ -65,7 +66,7 @@ def canonical_table(table: Table, kind: Kind, where: str) -> Table:
             rule="unknown-header",
         )
     if problem := find_name_clash(names, table.column_names, kind):
-        raise InputError(problem, fix=DUPLICATE_FIX, path=where)
+        raise InputError(problem, fix=DUPLICATE_FIX, path=where, rule="same-columns")
     check_score_column(names, tuple(table.column_names), kind, where)
     used = [position for position, name in enumerate(names) if name]
     try:

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from judged.data.arrow_files import ParquetRows
+from judged.data.column_names import canonical_names
 from judged.data.compute import pc
-from judged.data.layout import canonical_names
 from judged.data.rows import TableRows, UnnumberedRows, to_record_batch
 from judged.data.text_rows import TextRows
 from judged.errors import InputError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import use_columns
 from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
@@ -21,7 +23,7 @@ from judged.results.files import atomic_write
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from judged.data.qrels import Origin
     from judged.results.types import Table
@@ -82,9 +84,17 @@ class Qrels:
             raise InputError(f"the grade of {pair} is {grades[row]}", fix="write a finite number", path=self.where)
 
     @classmethod
-    def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        name: str | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
         """Read judgments from a file; without `format` it is detected from content and name.
 
+        `columns` names the columns of a table: ``{"doc_id": "sku"}`` reads ``doc_id`` from the column ``sku``.
         If there is a file ``<path>.origin.json`` with the hash of this file, the origin is read from it. The format
         ``prefs`` is not detected: preferences with five fields per line, ``query_id user subgroup doc_id level``. User
         and subgroup together become the iteration.
@@ -94,7 +104,8 @@ class Qrels:
         InputError
             If the file cannot be read as judgments; the message names the line.
         """
-        source = open_source(path, "qrels", format)
+        with use_columns(columns) if columns else nullcontext():
+            source = open_source(path, "qrels", format)
         table, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
             table = preferences_to_judgments(table, "subgroup")

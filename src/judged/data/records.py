@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
+from judged.data.column_names import check_unique_names
 from judged.data.compute import pc
 from judged.data.json_rows import json_kind, json_lines, load_json
-from judged.data.layout import check_unique_names
 from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.results.blocks import Note

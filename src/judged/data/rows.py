@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from judged.data.column_names import check_unique_names
 from judged.data.compute import pc
 from judged.data.index import array_of_values, decode_dictionary, format_value, id_array, id_column, id_text
-from judged.data.layout import MAX_EXACT_INTEGER, check_unique_names
+from judged.data.layout import MAX_EXACT_INTEGER
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -233,6 +234,8 @@ def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
     for name, column in zip(names, data.columns, strict=True):
         if name in {"query_id", "doc_id", "iteration", "run_id"}:
             columns[name] = id_column(column, name)
+        elif name == "time":
+            columns[name] = column.cast(pa.string())
         elif name in {"relevance", "score"}:
             columns[name] = _number_column(column, name, where)
         elif name == "rank":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.arrow_files import ParquetRows
+from judged.data.column_names import use_columns
 from judged.data.compute import int_array, pc
 from judged.data.engine_rows import EngineRows
 from judged.data.objects import rows_of_object
@@ -23,7 +25,7 @@ from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from judged.results.types import Ints, Table
 
@@ -57,27 +59,44 @@ class Run:
     name: str = "run"
 
     @classmethod
-    def scan(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
+    def scan(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        name: str | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
         """Open a file as a run; its rows are read in blocks each time the run is judged.
+
+        `columns` names the columns of a table: ``{"doc_id": "sku"}`` reads ``doc_id`` from the column ``sku``.
 
         Raises
         ------
         InputError
             If the file is missing, empty, or its first lines are not those of a run.
         """
-        source = open_source(path, "run", format)
+        with use_columns(columns) if columns else nullcontext():
+            source = open_source(path, "run", format)
         return cls(source.rows, name or source.name)
 
     @classmethod
-    def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
-        """Read a run into memory.
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        name: str | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Read a run into memory, see `scan`.
 
         Raises
         ------
         InputError
             If the file cannot be read as a run; the message names the line.
         """
-        scanned = cls.scan(path, format=format, name=name)
+        scanned = cls.scan(path, format=format, name=name, columns=columns)
         return cls(TableRows(scanned.table, scanned.where), scanned.name)
 
     @classmethod

@@ -7,40 +7,40 @@ the other kind of file, InputError is raised.
 
 from __future__ import annotations
 
-import shlex
+import warnings
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
+from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, unused_columns
 from judged.data.json_rows import json_kind
 from judged.data.layout import (
-    DUPLICATE_FIX,
+    NUMERIC_COLUMNS,
     Layout,
-    canonical_names,
     common_width,
-    find_name_clash,
+    has_timestamps,
     is_data,
     looks_like_qrels,
     looks_like_ratings,
     looks_like_run,
     looks_like_smart,
-    missing_columns,
     parse_field,
     ranks_count_up,
     ranks_shuffled,
     split_fields,
+    split_line,
 )
 from judged.data.objects import check_score_column
 from judged.data.text_rows import is_utf8
-from judged.errors import NO_CONTENT, InputError
+from judged.errors import NO_CONTENT, InputError, JudgedWarning
 from judged.results.decimals import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
 
 Format: TypeAlias = Literal["json", "jsonl", "parquet", "arrow"]
 
@@ -48,6 +48,7 @@ FORMATS = ("trec", "tsv", "csv", "msmarco", "beir", "json", "jsonl", "parquet", 
 """Valid values of `format` for qrels and runs."""
 
 _SAMPLE_LINES = 200  # lines that the format is detected from
+_DOUBLE_COLON = "::"
 _MAX_FIELDS = 1000  # of a line
 _HEAD_SIZES = (1 << 16, 1 << 24)  # bytes to read; the larger size is for files that start with many comments
 _TREC_RUN = ("query_id", "", "doc_id", "rank", "score", "run_id")
@@ -131,6 +132,24 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
     return _detect_layout(sample) if format is None else _layout_of_format(sample, format)
 
 
+def fits_sample(path: Path, layout: Layout) -> bool:
+    """Whether the first lines are UTF-8, have the fields of the layout, and no rank of a topic twice."""
+    ranks: list[tuple[str, str]] = []
+    lines = _first_lines(path, files.head(path, _HEAD_SIZES[0]))
+    if not layout.header and not all(is_utf8(raw) for _, raw in lines):
+        return False
+    try:
+        for _, raw in lines[1:] if layout.header else lines[:1]:
+            fields = split_line(raw, layout) or {}
+            for name in NUMERIC_COLUMNS & set(fields):
+                parse_field(name, fields[name])
+            if "rank" in fields and not {"score", "run_id"} & set(fields):
+                ranks.append((fields["query_id"], fields["rank"]))
+    except ValueError:
+        return False
+    return len(set(ranks)) == len(ranks)
+
+
 def _detect_binary_format(head: bytes, where: str) -> Format | None:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
@@ -166,9 +185,17 @@ def _detect_layout(sample: _Sample) -> Layout:
         return _check_header(sample, header)
     strict = _is_comma_separated(sample)
     delimiter = "," if strict else _whitespace_delimiter(sample)
+    if sample.lines[0][1].count(_DOUBLE_COLON.encode()) > 1:  # MovieLens
+        delimiter, strict = _DOUBLE_COLON, True
     rows = sample.split(delimiter, strict=strict)
+    if sample.kind == "qrels" and looks_like_ratings(rows):
+        if not has_timestamps(rows):
+            problem = "the fields look like 'user item rating', and would be read as 'query iteration doc grade'"
+            raise sample.error(problem, "add a header line, such as user,item,rating,time", "looks-like-ratings")
+        warnings.warn(f"{sample.where}: read as ratings: user, item, rating, time", JudgedWarning, stacklevel=2)
+        return Layout(("query_id", "doc_id", "relevance", "time"), delimiter, strict)
     layout = _layout_of_width(sample, rows, delimiter, strict=strict)
-    _check_kind(sample, rows, delimiter)
+    _check_kind(sample, rows)
     _check_rank_field(sample, rows, layout)
     if layout.names[:3] == ("query_id", "doc_id", "score") and layout.width == 3:
         return _check_rank_or_score(sample, rows, layout)
@@ -211,10 +238,11 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
     if not is_utf8(sample.lines[0][1]):
         raise sample.error("the header is not UTF-8", "save the file as UTF-8", "not-utf8")
     if problem := find_name_clash(names, columns, sample.kind):
-        raise sample.error(problem, DUPLICATE_FIX)
+        raise sample.error(problem, DUPLICATE_FIX, "same-columns")
     check_score_column(names, columns, sample.kind, sample.where)
     last_used = max(position for position, name in enumerate(names, 1) if name)
-    return Layout(names[:last_used], delimiter, strict=strict, header=True, fields=len(names))
+    unused = unused_columns(names, columns, sample.kind)
+    return Layout(names[:last_used], delimiter, strict, header=True, fields=len(names), unused=tuple(unused))
 
 
 def _check_columns(sample: _Sample, layout: Layout) -> Layout:
@@ -274,7 +302,7 @@ def _layout_of_width(sample: _Sample, rows: list[list[str]], delimiter: str, *, 
     candidates = () if (strict, layout_width) == (True, 5) else _LAYOUTS.get((sample.kind, layout_width), ())
     names = _best_layout(rows, candidates)
     if not names or (layout_width == 2 and any(len(row) != 2 for row in rows)):
-        _check_kind(sample, rows, delimiter)
+        _check_kind(sample, rows)
         raise _no_layout_error(sample, width)
     _check_unknown_header(sample, rows, names)
     names = _drop_invalid_ranks(names, rows)
@@ -351,7 +379,7 @@ def _check_unknown_header(sample: _Sample, rows: list[list[str]], names: tuple[s
         )
 
 
-def _check_kind(sample: _Sample, rows: list[list[str]], delimiter: str) -> None:
+def _check_kind(sample: _Sample, rows: list[list[str]]) -> None:
     if sample.kind == "run" and (reason := looks_like_qrels(rows)):
         raise _wrong_kind_error(sample, reason)
     if sample.kind == "qrels" and (reason := looks_like_run(rows)):
@@ -361,13 +389,6 @@ def _check_kind(sample: _Sample, rows: list[list[str]], delimiter: str) -> None:
             "all judgments have the same document and grade 0: the fields may be 'query doc 0 0.0' (SMART)",
             "write 'query 0 doc 1', or use format='trec' if the lines are correct",
             "unknown-layout",
-        )
-    if sample.kind == "qrels" and looks_like_ratings(rows):
-        command = {"\t": "cut -f 1-3", ",": "cut -d , -f 1-3"}.get(delimiter, "awk '{print $1, $2, $3}'")
-        raise sample.error(
-            "the fields look like 'user item rating time', and would be read as 'query iteration doc grade'",
-            f"keep the first three fields: {command} {shlex.quote(sample.where)} > qrels.txt; or add a header line",
-            "looks-like-ratings",
         )
 
 

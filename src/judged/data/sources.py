@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import escape, glob, has_magic
 from pathlib import Path
@@ -19,25 +21,34 @@ from judged.data.arrow_files import (
     parquet_shape,
     parquet_table,
 )
+from judged.data.column_names import canonical_names, reading_options, unused_columns, warn_unused
 from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database
+from judged.data.index import normalize_ids
 from judged.data.json_rows import saved_result_error
-from judged.data.layout import Layout, canonical_names, looks_like_qrels
+from judged.data.layout import Layout, looks_like_qrels
 from judged.data.objects import canonical_table, rows_of_object
+from judged.data.own_tables import read_own_table
 from judged.data.part_rows import PartRows, column_names, part_files, run_in_path
 from judged.data.rows import Rows, TableRows
-from judged.data.sniff import FORMATS, sniff
+from judged.data.sniff import FORMATS, fits_sample, sniff
 from judged.data.text_rows import TextRows, map_in_order
-from judged.errors import NO_CONTENT, InputError
+from judged.errors import NO_CONTENT, InputError, JudgedWarning
 
 if TYPE_CHECKING:
-    from judged.data.layout import Kind
+    from collections.abc import Iterable
+
+    from judged.data.column_names import Kind
     from judged.data.sniff import Format
     from judged.results.types import Table
 
 _SUFFIXES = frozenset({
-    ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv", ".json", ".jsonl",
-    ".ndjson", ".parquet", ".arrow", ".feather", ".xml",
+    ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".rank", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv", ".json",
+    ".jsonl", ".ndjson", ".dat", ".parquet", ".arrow", ".feather", ".xml",
 })  # fmt: skip
+_FINAL_ERRORS = frozenset([
+    NO_CONTENT, "looks-like-qrels", "looks-like-run", "looks-like-ratings", "rank-or-score", "truncated", "empty-file",
+    "saved-result", "same-columns",
+])  # fmt: skip
 _SAMPLE_ROWS = 200  # rows that are checked for signs of qrels
 _MAX_ROWS_IN_MEMORY = 100_000  # of a run in Parquet: larger runs are read in parts, as there may be many of them
 
@@ -92,8 +103,47 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
         where = str(file)
     if format is not None and format not in FORMATS and (reader := find("readers", format)):
         return Source(rows_of_object(reader(file), kind), name)
-    layout = sniff(file, where, kind, format)
-    return Source(_file_rows(file, where, layout, kind, _MAX_ROWS_IN_MEMORY, is_trusted=format is not None), name)
+    if format is not None:
+        return Source(
+            _file_rows(file, where, sniff(file, where, kind, format), kind, _MAX_ROWS_IN_MEMORY, is_trusted=True), name
+        )
+    rows = _detected_rows(file, where, kind)
+    return Source(_with_normalized_ids(rows, file) if reading_options().normalize_ids else rows, name)
+
+
+def _with_normalized_ids(rows: Rows, file: Path) -> Rows:
+    table, _ = Source(rows).table(("query_id", "doc_id", "score", "rank", "run_id", "relevance", "iteration"))
+    for name in ("query_id", "doc_id"):
+        table = table.set_column(table.column_names.index(name), name, normalize_ids(table[name]))
+    return FileTable(table, rows.where, file)
+
+
+def _detected_rows(file: Path, where: str, kind: Kind) -> Rows:
+    """Open a file with a detected layout: a plain one, or else that of another tool or of a spreadsheet."""
+    try:
+        layout = sniff(file, where, kind)
+        rows = _file_rows(file, where, layout, kind, _MAX_ROWS_IN_MEMORY, is_trusted=False)
+    except InputError as error:
+        own = None if error.rule in _FINAL_ERRORS else read_own_table(file, kind, where)
+        if own is None:
+            raise
+        return _own_rows(file, where, *own)
+    if isinstance(layout, Layout) and not fits_sample(file, layout):
+        with suppress(InputError):  # reading the plain layout reports the first line with an error
+            if own := read_own_table(file, kind, where):
+                return _own_rows(file, where, *own)
+    if isinstance(layout, Layout):
+        warn_unused(layout.unused, where)
+    elif layout in {"parquet", "arrow"}:
+        columns = arrow_schema(file, where, layout).names
+        warn_unused(unused_columns(canonical_names(columns, kind), columns, kind), where)
+    return rows
+
+
+def _own_rows(file: Path, where: str, table: Table, notes: Iterable[str]) -> Rows:
+    for note in notes:
+        warnings.warn(f"{where}: {note}", JudgedWarning, stacklevel=4)
+    return FileTable(table, where, file)
 
 
 def _file_rows(file: Path, where: str, layout: Layout | Format, kind: Kind, max_rows: int, *, is_trusted: bool) -> Rows:
@@ -201,9 +251,7 @@ def _parquet(path: Path, kind: Kind, where: str, max_rows: int | None = None) ->
     """Read a Parquet file, or its first rows."""
 
     def select_known(names: list[str]) -> list[str]:
-        return [
-            name for name, canonical_names in zip(names, canonical_names(names, kind), strict=True) if canonical_names
-        ]
+        return [name for name, role in zip(names, canonical_names(names, kind), strict=True) if role]
 
     if max_rows is None:
         table = parquet_table(path, where, select_known)

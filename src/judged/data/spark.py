@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.data.layout import canonical_names
+from judged.data.column_names import canonical_names
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

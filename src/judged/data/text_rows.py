@@ -107,6 +107,8 @@ class TextRows:
             return None
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if len(self.layout.delimiter) > 1:
+            return None
         if self.layout.strict:
             has_quotes = self.layout.delimiter == "," and (b'"' in block or _ESCAPED_CELL.search(block))
             return None if has_quotes else parse_with_arrow(block, self.layout, names)

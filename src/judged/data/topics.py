@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import check_unique_names
 from judged.data.documents import check_unique_ids
-from judged.data.layout import check_unique_names
 from judged.data.rows import table_of
 from judged.data.sources import source_name
 from judged.data.topic_files import TopicRecords, read_topic_records, to_record

@@ -22,7 +22,7 @@ from judged.results.files import atomic_write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.results.types import Floats, Ints, Strings, Table
@@ -32,6 +32,7 @@ _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
 """Valid values of `format` for writing."""
 
+_GRADES = frozenset({"relevance", "score"})  # `score` in qrels of BEIR; whole scores of runs need no fraction either
 _CHUNK_ROWS = 1 << 16  # rows converted to Python objects at a time
 _WHITE_SPACE = r"[ \t\r\n\v\f]"
 _UNSAFE_IN_TSV = r"[\t\r\n]|^[ \v\f]|[ \v\f]$"
@@ -75,7 +76,7 @@ def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> No
     ...     print(Path(folder, "qrels.txt").read_text(), end="")
     q1 0 d1 1
     """
-    _write(qrels.table, "qrels", Path(path), format)
+    write_table(qrels.table, "qrels", Path(path), format)
     write_origin(qrels.origin, path)
 
 
@@ -115,7 +116,7 @@ def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
             name = re.sub(r"\s+", "_", run.name.strip()) or "run"
             table = table.drop_columns("run_id") if "run_id" in table.column_names else table
             table = table.append_column("run_id", pa.array([name] * table.num_rows, pa.string()))
-    _write(table, "run", Path(path), format)
+    write_table(table, "run", Path(path), format)
 
 
 def _with_checked_scores(table: Table, where: str) -> Table:
@@ -161,7 +162,8 @@ def _choose_format(path: Path, format: str | None) -> str:
     return _SUFFIXES.get(uncompressed.suffix.lower(), "trec")
 
 
-def _write(table: Table, kind: Kind, path: Path, format: str | None) -> None:
+def write_table(table: Table, kind: Kind, path: Path, format: str | None) -> None:
+    """Write a table of qrels or of a run with these names of columns."""
     output_format = _choose_format(path, format)
     with atomic_write(path) as temporary:
         if output_format == "parquet":
@@ -218,7 +220,7 @@ def _write_delimited(
     names = list(table.column_names)
     _check_ids(table, invalid, where)
     file.write(f"{format_row(names)}\n")
-    grade = names.index("relevance") if "relevance" in names else None
+    grade = next((position for position, name in enumerate(names) if name in _GRADES), None)
     for row in _rows(table, names):
         cells = row if grade is None else [*row[:grade], _format_grade(row[grade]), *row[grade + 1 :]]
         file.write(f"{format_row(cells)}\n")

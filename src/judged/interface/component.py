@@ -34,6 +34,7 @@ _ABOUT = {
     },
     "Files and tools": {
         "check": ("files", "Check QRELS and RUNs for errors that would make scores wrong."),
+        "convert": ("files", "Convert judgments or a run to another format."),
         "leave-one-out": ("scoring", "Score each RUN as if it had not contributed to the pool."),
         "trec_eval": ("scoring", "Evaluate like trec_eval: same options, output, and exit codes."),
         "demo": ("files", "Evaluate eight rankers on the built-in sample."),

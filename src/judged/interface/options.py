@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 POLICIES = ("dialect", "topics", "depth", "ties", "exclude_self", "documents", "rel")
 FORMATS = ("qrels_format", "run_format")
+READING = (*FORMATS, "columns", "normalize_ids")
 TOPIC_OPTIONS = ("queries", "attributes", "where")
 PAIRED_TESTS = (
     "randomization",
@@ -84,6 +85,16 @@ _TIES = (
     " expected: each score is"
     " the mean over all orders of tied documents{}.  [default: docid; with --dialect, the rule of the tool]"
 )
+
+
+def _read_with(ctx: click.Context, param: click.Parameter, value: str | bool | None) -> None:
+    """Read the tables of this command with names of columns, or with normalized ids."""
+    from judged.data.column_names import parse_columns, reading_options, use_columns
+
+    if value:
+        options = reading_options()
+        columns = parse_columns(value) if isinstance(value, str) else options.columns
+        ctx.with_resource(use_columns(columns, normalize_ids=options.normalize_ids or param.name == "normalize_ids"))
 
 
 def _option(*flags: str, **attributes: Any) -> Callable[..., Any]:
@@ -261,6 +272,20 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--where",
         metavar="EXPR",
         help="Use only topics that satisfy this condition, such as \"kind == 'law' and words < 5\".",
+    ),
+    "columns": _option(
+        "--columns",
+        expose_value=False,
+        callback=_read_with,
+        metavar="NAME=COLUMN[,...]",
+        help="Names of columns in the input tables, such as doc_id=sku,query_id=search_term.",
+    ),
+    "normalize_ids": _option(
+        "--normalize-ids",
+        is_flag=True,
+        expose_value=False,
+        callback=_read_with,
+        help="Ignore case, Unicode form, leading zeros, and a final .0 in query ids and document ids.",
     ),
     "qrels_format": _option(
         "--qrels-format", metavar="FORMAT", help="Format of QRELS.  [default: detected automatically]"

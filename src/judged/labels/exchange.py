@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import canonical_names
 from judged.data.index import format_value, id_text
 from judged.data.json_rows import check_shape, json_kind, load_json
-from judged.data.layout import canonical_names
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics

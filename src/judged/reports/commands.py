@@ -12,7 +12,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, print_warnings
-from judged.interface.options import FORMATS, POLICIES, Choice, LazyGroup, shared
+from judged.interface.options import POLICIES, READING, Choice, LazyGroup, shared
 from judged.online.commands import logs
 from judged.results.answer import PICTURES
 from judged.scoring.default_measures import REPORTED_MEASURES
@@ -245,7 +245,7 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
 )
 @shared(*POLICIES)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def report_command(
     qrels: str,
     runs: tuple[str, ...],

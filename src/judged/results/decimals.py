@@ -188,12 +188,15 @@ def read_number(value: Any) -> float:
 
 
 def read_grade(value: Any) -> float:
-    """Parse a grade: a number as in `read_number`, or true (1) or false (0).
+    """Parse a grade: a number as in `read_number`, true (1) or false (0), or L0 to L9 as in NTCIR.
 
-    >>> read_grade("2"), read_grade("True"), read_grade(False)
-    (2.0, 1.0, 0.0)
+    >>> read_grade("2"), read_grade("True"), read_grade(False), read_grade("L3")
+    (2.0, 1.0, 0.0, 3.0)
     """
-    boolean = {"true": 1.0, "false": 0.0}.get(str(value).strip().lower())
+    word = str(value).strip().lower()
+    if len(word) == 2 and word[0] == "l" and word[1].isdecimal():
+        return float(word[1])
+    boolean = {"true": 1.0, "false": 0.0}.get(word)
     return read_number(value) if boolean is None else boolean
 
 

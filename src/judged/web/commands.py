@@ -11,7 +11,7 @@ import click
 
 from judged.components import all_components
 from judged.interface import arguments
-from judged.interface.options import FORMATS, shared, with_options
+from judged.interface.options import READING, shared, with_options
 
 if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
@@ -34,7 +34,7 @@ def _serve_modules() -> list[Any]:
     help="Secret token that each request must contain. Use the environment variable JUDGED_TOKEN to hide it from the"
     " process list.  [default: none; generated if --host is reachable from other machines]",
 )
-@shared(*FORMATS)
+@shared(*READING)
 def serve_command(
     qrels: str | None,
     runs: tuple[str, ...],

@@ -11,7 +11,16 @@ from judged.components import find
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, filter_by_where
-from judged.interface.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, TOPIC_OPTIONS, Choice, shared
+from judged.interface.options import (
+    DEFAULT_TEST,
+    FORMATS,
+    PAIRED_TESTS,
+    POLICIES,
+    READING,
+    TOPIC_OPTIONS,
+    Choice,
+    shared,
+)
 from judged.results.decimals import read_number
 from judged.scoring.default_measures import DEFAULT_MEASURE, TESTED_MEASURES
 
@@ -78,7 +87,7 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
 @click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *TOPIC_OPTIONS)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def compare_command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -222,7 +231,7 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
 @click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared(*TOPIC_OPTIONS)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def power_command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -290,7 +299,7 @@ def power_command(
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def agree_command(
     qrels: tuple[str, ...],
     runs: tuple[str, ...],
@@ -414,7 +423,7 @@ _FILE = click.Path(path_type=Path)
 )
 @shared("seed", "confidence")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def fuse_command(
     runs: tuple[str, ...],
     target: Path | None,

@@ -9,7 +9,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, filter_by_where, print_warnings, slice_options
-from judged.interface.options import FORMATS, POLICIES, TOPIC_OPTIONS, Choice, shared
+from judged.interface.options import FORMATS, POLICIES, READING, TOPIC_OPTIONS, Choice, shared
 from judged.results.decimals import counted
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 )
 @shared("order")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def stages_command(
     qrels: str,
     run: str,
@@ -140,7 +140,7 @@ def stages_command(
 @slice_options
 @shared(*POLICIES)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def matrix_command(
     qrels: str,
     runs: tuple[str, ...],
@@ -193,7 +193,7 @@ def matrix_command(
 @slice_options
 @shared(*POLICIES)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def disagree_command(
     qrels: str,
     runs: tuple[str, ...],
@@ -252,7 +252,7 @@ def disagree_command(
 )
 @shared("level", "seed", "dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def needs_command(
     qrels: str,
     runs: tuple[str, ...],
@@ -303,7 +303,7 @@ def needs_command(
 @shared("texts", *TOPIC_OPTIONS, "order", "rel")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use only ASCII characters.")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def diff_command(
     qrels: str, first: str, second: str, topic: tuple[str, ...], ascii_only: bool, output: OutputOptions, **options: Any
 ) -> None:
@@ -355,7 +355,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
     " written to the -o file.",
 )
 @answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
-@shared(*FORMATS)
+@shared(*READING)
 def review_command(
     qrels: str,
     runs: tuple[str, ...],
@@ -438,7 +438,7 @@ def _apply_review(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | 
 @shared("resamples", default=10_000, show_default=True, help="Number of resamples of the paired test.")
 @shared("seed", *TOPIC_OPTIONS)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def tradeoff_command(
     qrels: str | None,
     runs: tuple[str, ...],

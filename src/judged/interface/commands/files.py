@@ -1,15 +1,15 @@
-"""`judged check` and `judged demo`: check input files, and evaluate the sample."""
+"""`judged check`, `judged convert`, and `judged demo`: check and convert input files, and evaluate the sample."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.components import all_components, load
-from judged.interface.arguments import answer_options, print_warnings, terminal_width
-from judged.interface.options import FORMATS, shared
+from judged.interface.arguments import answer_options, keep_inputs, print_warnings, terminal_width
+from judged.interface.options import READING, Choice, shared
 
 if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
@@ -19,18 +19,49 @@ if TYPE_CHECKING:
 @shared("qrels", "some_runs")
 @answer_options()
 @shared("texts", metavar="CORPUS", help="Corpus: also report documents of QRELS and RUNs that are not in this corpus.")
-@shared(*FORMATS)
+@shared(*READING)
 def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **options: str | None) -> None:
-    """Check QRELS and RUNs for errors that would make scores wrong.
+    """Check QRELS and RUNs for errors that would make scores wrong, or say what a single file contains.
+
+    A single file may be of any kind that judged reads: judgments, a run, query texts, labels, a log, or RAG answers.
 
     Exit code 0: no errors, but possibly warnings; 1: errors; 2: a file cannot be read.
     """
-    from judged.data.check_files import check
+    from judged.data.check_files import check, check_one
 
     output.keep(qrels, *runs, options["texts"])
-    findings = check(qrels, runs, **options)
+    findings = check(qrels, runs, **options) if runs or any(options.values()) else check_one(qrels)
     output(findings)
     raise SystemExit(1 if findings.errors else 0)
+
+
+@click.command("convert")
+@click.argument("file")
+@click.option("-o", "--out", required=True, metavar="FILE", help="File to write.")
+@click.option(
+    "--to",
+    type=Choice("judged.data.convert_files:ConvertFormat"),
+    help="Format of the output.  [default: by the extension of the output file]",
+)
+@click.option("--kind", type=Choice(("qrels", "run")), help="Content of FILE.  [default: detected]")
+@click.option("--min-grade", type=float, metavar="GRADE", help="Write only judgments with at least this grade.")
+@click.option("--since", metavar="TIME", help="Write only judgments with this time or a later time.")
+@shared("columns", "normalize_ids")
+def convert_command(file: str, out: str, to: Any, kind: Any, **options: Any) -> None:
+    r"""Convert FILE, judgments or a run in any layout that is read, to another format.
+
+    An error is printed if the format cannot hold the content unchanged.
+
+    \b
+    Examples:
+      judged convert ratings.dat -o qrels.txt --min-grade 4
+      judged convert rank_eval_response.json -o run.jsonl
+    """
+    from judged.data.convert_files import convert
+
+    keep_inputs(Path(out), [file])
+    written = convert(file, out, to=to, kind=kind, **options)
+    click.echo(f"wrote {written!r} to {out}")
 
 
 MEASURES = ("nDCG@10", "AP(rel=2)", "RR(rel=2)@10", "R(rel=2)@50")

@@ -11,7 +11,7 @@ import click
 from judged.errors import InputError, JudgedWarning
 from judged.interface import arguments
 from judged.interface.arguments import OutputOptions, answer_options, print_warnings, write_result
-from judged.interface.options import FORMATS, Choice, prepare_command, shared, with_options
+from judged.interface.options import READING, Choice, prepare_command, shared, with_options
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def write_decision(result: GateResult, output: OutputOptions, others: Mapping[st
 @click.argument("baseline")
 @click.argument("candidate")
 @gate_options(DEFAULT_MEASURE)
-@shared(*FORMATS)
+@shared(*READING)
 def gate_command(
     qrels: str,
     baseline: str,
@@ -215,7 +215,7 @@ def gate_command(
     help="Output file.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@shared(*FORMATS)
+@shared(*READING)
 def init(
     qrels: str,
     baseline: str,

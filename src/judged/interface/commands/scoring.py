@@ -11,7 +11,7 @@ import click
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, filter_by_where, is_colored, terminal_width
-from judged.interface.options import FORMATS, TOPIC_OPTIONS, Choice, shared
+from judged.interface.options import FORMATS, READING, TOPIC_OPTIONS, Choice, shared
 from judged.scoring.default_measures import DEFAULT_MEASURE, DEFAULT_MEASURES, TESTED_MEASURES
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 )
 @shared(*TOPIC_OPTIONS)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def evaluate_command(
     qrels: str,
     runs: tuple[str, ...],
@@ -112,7 +112,7 @@ def evaluate_command(
 @shared("order", "documents", "texts")
 @shared("queries", help="Query texts.")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def explain_command(
     qrels: str | None,
     run: str | None,
@@ -240,7 +240,7 @@ _MAX_PLOT_WIDTH = 120  # columns: wider plots are not easier to read
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel")
 @shared("ci", "level", "draws", "seed", *TOPIC_OPTIONS)
 @answer_options(usual="plot", plot=".txt")
-@shared(*FORMATS)
+@shared(*READING)
 def curve_command(
     qrels: str,
     runs: tuple[str, ...],
@@ -328,7 +328,7 @@ def measures_command(name: str | None) -> None:
 )
 @shared("rel", help="Lowest relevant grade.  [default: inferred from the grades]")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def advise_command(
     qrels: str, runs: tuple[str, ...], task: str | None, rel: float | None, output: OutputOptions, **formats: Any
 ) -> None:
@@ -337,9 +337,11 @@ def advise_command(
     The output ends with the next command to run. -v adds reasons, help with reading the scores, facts about the data,
     and references.
     """
+    from judged.data.column_names import options_as_words
     from judged.scoring.advice import advise
 
     words = [word for name in FORMATS if formats[name] for word in (f"--{name.replace('_', '-')}", formats[name])]
+    words += options_as_words()
     judgments, run_list = output.inputs(qrels, runs, formats)
     advice = replace(advise(judgments, run_list, task, rel=rel), options=tuple(words))
     output(advice, unfold=[block.name for block in advice.blocks()] if output.verbose else ())
@@ -348,7 +350,7 @@ def advise_command(
 @click.command("leave-one-out")
 @shared("qrels", "runs", "measures", "pool_depth", "group", "depth", "rel")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def leave_one_out_command(
     qrels: str,
     runs: tuple[str, ...],

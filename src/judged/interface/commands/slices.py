@@ -10,7 +10,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
-from judged.interface.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, Choice, shared
+from judged.interface.options import DEFAULT_TEST, PAIRED_TESTS, POLICIES, READING, Choice, shared
 
 if TYPE_CHECKING:
     from judged.data.run import Run
@@ -49,7 +49,7 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def slices_command(
     qrels: str,
     runs: tuple[str, ...],

@@ -10,7 +10,7 @@ from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
 from judged.interface.commands.scoring import parse_groups
-from judged.interface.options import FORMATS, shared
+from judged.interface.options import READING, shared
 from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def collection() -> None:
 @shared("group")
 @click.option("--labels", metavar="LABELS", help="Labels of the judges: a store or a table.")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Check the judgments QRELS as a test collection for systems similar to the pooled RUNs.
 

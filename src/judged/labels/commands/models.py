@@ -11,7 +11,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
-from judged.interface.options import FORMATS, shared, with_options
+from judged.interface.options import READING, shared, with_options
 from judged.labels.commands.labels import warn_about_similar_names
 from judged.results.decimals import counted
 from judged.scoring.default_measures import SAMPLED_MEASURES
@@ -189,7 +189,7 @@ def questions_command(
 @shared("scale", "confidence", "attributes")
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def quality_command(
     store: str,
     runs: tuple[str, ...],
@@ -234,7 +234,7 @@ def quality_command(
 )
 @shared("order")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def next_command(qrels: str, first: str, second: str, output: OutputOptions, **options: Any) -> None:
     """Check whether QRELS decide which of the runs FIRST and SECOND is better, and list documents to label next.
 
@@ -253,7 +253,7 @@ def next_command(qrels: str, first: str, second: str, output: OutputOptions, **o
 @shared("measures", help=f"Measure. Repeat for more.  [default: {', '.join(SAMPLED_MEASURES)}]")
 @shared("confidence")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def estimate_command(
     pool: str, qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], output: OutputOptions, **options: Any
 ) -> None:
@@ -306,7 +306,7 @@ def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, st
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
 @shared("level")
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def calibrate_command(
     human: str,
     judges: tuple[str, ...],

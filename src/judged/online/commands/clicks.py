@@ -8,7 +8,7 @@ import click
 
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
-from judged.interface.options import FORMATS, Choice, LazyGroup, shared, with_options
+from judged.interface.options import READING, Choice, LazyGroup, shared, with_options
 from judged.online.commands import logs
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ def evaluate_command(
 @shared("confidence")
 @logs.log_options
 @answer_options()
-@shared(*FORMATS)
+@shared(*READING)
 def against_command(
     path: str,
     gold: str,

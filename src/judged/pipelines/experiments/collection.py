@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.check_tables import normalize_ids
+from judged.data.index import normalize_ids
 from judged.data.texts import document_rows
 from judged.errors import InputError
 from judged.results.blocks import Note, first_few

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from judged.data.column_names import use_columns
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import lines
@@ -45,7 +46,7 @@ from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import list_measures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import QrelsFacts, TieTreatment
@@ -76,6 +77,8 @@ def evaluate(
     where: str | None = None,
     seed: int = 0,
     processes: int = 1,
+    columns: Mapping[str, str] | None = None,
+    normalize_ids: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
     """Score runs against judgments.
@@ -127,6 +130,10 @@ def evaluate(
     processes
         Number of processes that judge runs from files; the scores do not depend on it. A script must call this
         under ``if __name__ == "__main__":``.
+    columns
+        Names of columns in tables: ``{"doc_id": "sku"}`` reads ``doc_id`` from the column ``sku``.
+    normalize_ids
+        Whether ids in files are read without differences in case, Unicode form, leading zeros, and a final ``.0``.
     progress
         Called while files are read and ranked, with the run's name and the number of bytes done since the last call.
 
@@ -161,6 +168,9 @@ def evaluate(
         measures = rules.defaults
     measures = list_measures(measures)
     policies = rules.policies(topics, ties, depth, precision, exclude_self)
+    if columns or normalize_ids:
+        with use_columns(columns, normalize_ids=normalize_ids):
+            qrels, runs = Qrels.of(qrels), runs_of(runs)
     original, attribute_notes = filter_topics(Qrels.of(qrels), where, attributes)
     if original.selected_by and policies.topics == "run":
         problem = "`where` selects topics of the qrels, so it cannot be combined with topics=run"
@@ -375,7 +385,8 @@ def build_run_function(
             raise TypeError(hint(name, kwargs, signature.parameters) or f"{name}() {error}") from None
         bound.apply_defaults()
         arguments = dict(bound.arguments)
-        judgments, runs = Qrels.of(arguments.pop("qrels")), runs_of(arguments.pop("runs"))
+        with use_columns(arguments["columns"], normalize_ids=arguments["normalize_ids"]):
+            judgments, runs = Qrels.of(arguments.pop("qrels")), runs_of(arguments.pop("runs"))
         judgments, notes = (judgments, ()) if prepare is None else prepare(judgments, arguments)
         evaluated = measures(arguments) if callable(measures) else arguments.pop("measures")
         values = {policy.name: arguments.pop(policy.name) for policy in policies}

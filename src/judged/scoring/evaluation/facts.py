@@ -8,11 +8,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
+from judged.data import files
+from judged.data.compute import pc
+from judged.data.index import normalize_ids
 from judged.errors import InputError
 from judged.results.blocks import lines
 from judged.results.types import ReadOnly
-from judged.scoring.evaluation.notes import list_notes, notes_of_runs, qrels_notes, unjudged_notes
+from judged.scoring.evaluation.notes import list_notes, notes_of_runs, qrels_notes, returned_docs, unjudged_notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -257,15 +261,26 @@ def check_common_topics(judged: Judged) -> None:
     raise InputError(
         f"the run has no topic in common with the qrels: {first_topic},"
         f" the first topic of the qrels is {judged.query_ids[0]!r}",
-        fix="check that both files use the same query ids",
+        fix=_common_topics_fix(judged),
         path=judged.run.where,
     )
 
 
+def _common_topics_fix(judged: Judged) -> str:
+    """Return the option with which run and qrels have topics in common, if there is one."""
+    run_ids, judged_ids = pa.array(judged.extra, pa.string()), pa.array(judged.query_ids, pa.string())
+    if (
+        files.exists(judged.run.where)
+        and pc.any(pc.is_in(normalize_ids(run_ids), value_set=normalize_ids(judged_ids))).as_py()
+    ):
+        return "use --normalize-ids, as the ids differ only in case, Unicode form, or leading zeros"
+    if pc.any(pc.is_in(returned_docs(judged), value_set=judged_ids)).as_py():
+        return "exchange the columns of query ids and document ids: --columns run.query_id=doc_id,run.doc_id=query_id"
+    return "check that both files use the same query ids"
+
+
 def versions() -> dict[str, str]:
     """Return the versions of judged, Python and the numerical libraries."""
-    import pyarrow as pa
-
     import judged
 
     return {

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from judged.data.compute import distinct
+from judged.data import files
+from judged.data.compute import distinct, pc
+from judged.data.index import normalize_ids
+from judged.data.run import Run
+from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted, decimal, percent
 from judged.scoring.measures.aggregates import aggregate
@@ -16,7 +23,7 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Origin, Qrels
     from judged.results.blocks import Severity
-    from judged.results.types import Floats
+    from judged.results.types import Floats, Strings
     from judged.scoring.evaluation.dialects import Dialect
     from judged.scoring.evaluation.facts import Policies
     from judged.scoring.evaluation.summary import SampledTopics
@@ -211,11 +218,11 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         text = f"no judgments for {counted(len(extra), 'topic')} of the run; {effect}: {first_few(extra)}"
         add("extra-topics", text, len(extra))
     if not len(judged.topic):
-        text = (
-            "no score: none of the returned documents is judged. Check that the run uses"
-            " the document ids of the qrels ('judged check')"
-        )
-        add("nothing-judged", text, severity="error")
+        docs, judged_docs = normalize_ids(returned_docs(judged)), normalize_ids(judged.qrels.table["doc_id"])
+        near = pc.any(pc.is_in(docs, value_set=judged_docs)).as_py()
+        fix = "Use --normalize-ids: document ids differ only in case, Unicode form, leading zeros, or a final .0"
+        advice = fix if near else "Check that the run uses the document ids of the qrels ('judged check')"
+        add("nothing-judged", f"no score: none of the returned documents is judged. {advice}", severity="error")
         return notes
     if (share := _returned_share(judged)) < _MIN_JUDGED_RETURNED:
         text = (
@@ -382,3 +389,12 @@ def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
         f" {example}"
     )
     return f"{name_measures(binary)}: {effect}"
+
+
+def returned_docs(judged: Judged) -> Strings:
+    """Return the ids of all returned documents; empty if the run cannot be read again."""
+    run = judged.run  # it has no rows after it was judged
+    with suppress(InputError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        return pc.unique((Run.scan(run.where) if files.exists(run.where) else run).table["doc_id"])
+    return pa.array([], pa.string())

@@ -25,7 +25,7 @@ from judged.scoring.peers.trec_eval import NICKNAMES, USAGE, TrecEvalError, Vers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from judged.data.layout import Kind
+    from judged.data.column_names import Kind
     from judged.results.types import Table
     from judged.scoring.peers.trec_eval import OutputLine
 

@@ -1,0 +1,300 @@
+"""Usual names of the columns of judgments and runs, in several languages, and names that the user sets.
+
+Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, ``docId``, and ``doc_id`` are equal.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections import Counter
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from judged.errors import InputError, JudgedWarning
+from judged.results.blocks import first_few
+from judged.results.decimals import is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+
+Kind = Literal["qrels", "run"]
+
+DUPLICATE_FIX = "remove or rename one of these columns, or use --columns"
+
+# For each column: names of which only one may occur, and after the bar, names that are used only if no better name
+# occurs, best first. PyTerrier writes `docno` and `docid`, and ESCI `query_id` and `query`.
+_NAMES = {
+    "query_id": "qid topic topic_id query_number query_no"
+    " | query query_text search_term search_query search_phrase keyword keywords question user_input q search term"
+    " user_id user customer_id customer session_id suchbegriff suchanfrage anfrage frage benutzer requete question_id"
+    " consulta busqueda pregunta ricerca domanda pesquisa запрос 検索語 検索クエリ クエリ 質問 查询 搜索词 问题",
+    "doc_id": "docno doc did pid corpus_id passage_id item_id doc_number"
+    " | docid document_id document passage product_id item product sku asin article_id article movie_id movie track_id"
+    " video_id listing_id node_id chunk_id business_id isbn pmid object_id url page_url link uri page file id"
+    " dokument artikelnummer artikel produkt id_document produit id_documento documento producto articulo prodotto"
+    " articolo produto artigo документ 文書id 文書 商品コード 商品id 商品番号 文档 文档id 商品编号 商品",
+    "relevance": "rel label grade judgment judgement relevance_grade"
+    " | relevance_label rating gain esci_label gold gold_label human_grade stars score_label is_relevant relevant"
+    " purchases relevanz bewertung note urteil pertinence jugement relevancia valoracion calificacion rilevanza voto"
+    " valutazione nota оценка 関連度 評価 適合度 相关性 相关度 评分",
+    "score": "sim similarity rsv retrieval_score"
+    " | relevance_score model_score predicted_score predicted_rating prediction probability confidence match_score"
+    " match punktzahl punktwert wertung puntuacion puntaje punteggio pontuacao スコア 得点 得分 分数",
+    "rank": "position rank_of_doc | doc_position result_position pos place rang posicion posizione posicao 順位 排名",
+    "run_id": "run system system_id system_number run_name tag"
+    " | model model_name configuration engine snapshot_name systeme sistema modell modele modelo",
+    "time": "timestamp unix_time rated_at date ts",
+    "iteration": "iter subtopic subtopic_id assessor q0",
+}
+_SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
+_DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
+_USED_COLUMNS = {
+    "qrels": {"query_id", "doc_id", "relevance", "iteration"},
+    "run": {"query_id", "doc_id", "score", "rank", "run_id"},
+}
+_REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
+_WEAKEST = 1000  # strength of a name that is recognized by its end
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How tables are read: names of columns, and whether accidental differences between ids are removed."""
+
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    normalize_ids: bool = False
+    found: set[str] = field(default_factory=set[str], compare=False)  # columns that a table has
+
+
+_options: ContextVar[ReadingOptions] = ContextVar("options", default=ReadingOptions())  # noqa: B039  immutable
+
+
+def reading_options() -> ReadingOptions:
+    """Return the options with which tables are read now."""
+    return _options.get()
+
+
+def options_as_words() -> list[str]:
+    """Return the current options as words of a command line."""
+    options = reading_options()
+    columns = ",".join(f"{name}={column}" for name, column in options.columns.items())
+    return [*(["--columns", columns] if columns else []), *["--normalize-ids"] * options.normalize_ids]
+
+
+@contextmanager
+def use_columns(columns: Mapping[str, str] | None = None, *, normalize_ids: bool = False) -> Generator[None]:
+    """Read all tables with these names of columns: ``{"doc_id": "sku"}`` reads ``doc_id`` from the column ``sku``.
+
+    A name may begin with the kind of table: ``run.doc_id``, ``qrels.doc_id``. With `normalize_ids`, ids are read as
+    `judged.data.index.normalize_ids` returns them.
+    """
+    # A context variable, since these are options of every command and function that reads a table.
+    options = ReadingOptions(columns or {}, normalize_ids)
+    token = _options.set(options)
+    try:
+        yield
+    finally:
+        _options.reset(token)
+    reading_options().found.update(options.found)
+    if missing := sorted(set(options.columns.values()) - options.found):
+        names = "column" if len(missing) == 1 else "columns"
+        warnings.warn(f"no table has the {names} {', '.join(missing)} of `columns`", JudgedWarning, stacklevel=3)
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Parse the value of ``--columns``.
+
+    >>> parse_columns("doc_id=sku, query_id=search term")
+    {'doc_id': 'sku', 'query_id': 'search term'}
+
+    Raises
+    ------
+    InputError
+        If the text is not a list of NAME=COLUMN.
+    """
+    pairs = [pair.partition("=") for pair in text.split(",") if pair.strip()]
+    if not pairs or not all(name.strip() and column.strip() for name, _, column in pairs):
+        raise InputError(f"--columns must be a list of NAME=COLUMN, got {text!r}", fix="use --columns doc_id=sku")
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
+def name_key(name: str) -> str:
+    """Return the form of a name in which names are compared.
+
+    >>> name_key("Doc-ID"), name_key("Posición")
+    ('docid', 'posicion')
+    """
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name.casefold())))
+
+
+@cache
+def _roles() -> dict[str, tuple[str, int]]:
+    """Return the column and the strength of each known name; 0 is strongest."""
+    roles: dict[str, tuple[str, int]] = {}
+    for column, text in _NAMES.items():
+        strong, _, weak = text.partition(" | ")
+        for strength, name in [*((0, name) for name in (column, *strong.split())), *enumerate(weak.split(), 1)]:
+            roles.setdefault(name_key(name), (column, strength))
+    return roles | {"docid": ("doc_id", 1)}
+
+
+def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
+    """Return the role of each column of a table: a canonical name, or ``""`` if the column is not used.
+
+    >>> canonical_names(["query-id", "corpus-id", "score"], "qrels")
+    ('query_id', 'doc_id', 'relevance')
+    >>> canonical_names(["qid", "Docno", "sim", "comment"], "run")
+    ('query_id', 'doc_id', 'score', '')
+
+    If there are other columns of ids, ``query`` is the query text, and ``docid`` an internal number: PyTerrier writes
+    both.
+
+    >>> canonical_names(["qid", "docid", "docno", "rank", "score", "query"], "run")
+    ('query_id', '', 'doc_id', 'rank', 'score', '')
+    >>> with use_columns({"doc_id": "sku"}):
+    ...     canonical_names(["qid", "sku", "url", "grade"], "qrels")
+    ('query_id', 'doc_id', '', 'relevance')
+    """
+    names = list(names)
+    columns = {
+        name.rpartition(".")[2]: column
+        for name, column in reading_options().columns.items()
+        if name.rpartition(".")[0] in {"", kind}
+    }
+    if columns and not set(columns.values()) <= set(names):  # a role in place of a column, as in doc_id=query_id
+        with use_columns():
+            by_role = dict(zip(canonical_names(names, kind), names, strict=True))
+        reading_options().found.update(set(columns.values()) & set(by_role))
+        columns = {name: by_role.get(column, column) for name, column in columns.items()}
+    wanted = {column: name for name, column in columns.items() if column in names}
+    reading_options().found.update(wanted)
+    roles = [
+        (wanted[name], -1)
+        if name in wanted
+        else ("doc_id", 0)
+        if name.strip().lower() == "doc_id"
+        else _role(name, kind)
+        for name in names
+    ]
+    if kind == "qrels" and "relevance" not in {role for role, _ in roles}:
+        # In the qrels of BEIR the relevance is named `score`.
+        roles = [("relevance", strength) if role == "score" else (role, strength) for role, strength in roles]
+    strongest = {role: min(strength for other, strength in roles if other == role) for role, _ in roles}
+    return tuple(role if strength == strongest[role] else "" for role, strength in roles)
+
+
+def _role(name: str, kind: Kind) -> tuple[str, int]:
+    key = name_key(name)
+    if key in _roles():
+        return _roles()[key]
+    if kind == "run" and key in _DISTANCES:
+        return "distance", 0
+    suffixes = {role: ends for role, ends in _SUFFIXES.items() if role in _USED_COLUMNS[kind]}
+    return next(((role, _WEAKEST) for role, ends in suffixes.items() if key.endswith(ends)), ("", 0))
+
+
+def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) -> str:
+    """Describe the first two columns with the same role, or return ``""``.
+
+    >>> find_name_clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
+    "the columns 'relevance' and 'label' both contain the relevance"
+    """
+    first: dict[str, str] = {}
+    for name, column in zip(names, columns, strict=True):
+        if name in first:
+            if first[name] == column:
+                return f"two columns are called {column!r}"
+            return f"the columns {first[name]!r} and {column!r} both contain the {name}"
+        if name in _USED_COLUMNS[kind]:
+            first[name] = column
+    return ""
+
+
+def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
+    """Return the required columns of this kind that are not among `names`."""
+    return _REQUIRED_COLUMNS[kind] - set(names)
+
+
+def unused_columns(names: Iterable[str], columns: Iterable[str], kind: Kind) -> list[str]:
+    """Return the columns that are not read as part of qrels or of a run."""
+    used = _USED_COLUMNS[kind] | {"distance"}
+    pairs = zip(names, columns, strict=True)
+    return [column for name, column in pairs if name not in used and column.strip() and not column.startswith("__")]
+
+
+def warn_unused(columns: Sequence[str], where: str) -> None:
+    """Warn of columns that are not read."""
+    if columns:
+        warnings.warn(f"{where}: columns that are not used: {first_few(columns)}", JudgedWarning, stacklevel=2)
+
+
+def check_unique_names(names: Sequence[str], where: str, line: int | None = None) -> None:
+    """Raise InputError if two columns have the same name, as records would keep only the last."""
+    if len(set(names)) < len(names):
+        duplicate = next(name for name, count in Counter(names).items() if count > 1)
+        fix = "use a different name for each column"
+        raise InputError(f"two columns are called {duplicate!r}", fix=fix, path=where, line=line)
+
+
+def missing_columns_error(
+    columns: Sequence[str], kind: Kind, where: str, rows: Sequence[Sequence[str]] = (), line: int | None = None
+) -> InputError:
+    """Return the error for a table without a required column, with the columns that are the most probable guess.
+
+    >>> print(missing_columns_error(["qid", "part", "releveance"], "qrels", "a.csv", [["7", "A-1", "2"]]))
+    a.csv: no column is known as doc_id or relevance: the columns are qid, part, releveance.
+    Fix: use --columns doc_id=part,relevance=releveance.
+    """
+    names = canonical_names(columns, kind)
+    missing = sorted(missing_columns(names, kind))
+    free = [position for position, name in enumerate(names) if not name and columns[position].strip()]
+    numeric = {position for position in free if _is_numeric(rows, position)}
+    guesses: dict[str, str] = {}
+    for name in sorted(missing, key=lambda name: name != "relevance"):
+        candidates = [position for position in free if (position in numeric) == (name == "relevance") or not rows]
+        if best := max(candidates, key=lambda position: _likeness(columns[position], name), default=None):
+            guesses[name] = columns[best]
+            free.remove(best)
+        elif candidates:
+            guesses[name] = columns[candidates[0]]
+            free.remove(candidates[0])
+    options = [f"{name}={guesses.get(name, 'COLUMN')}" for name in missing]
+    quote = '"' if any(" " in option for option in options) else ""
+    return InputError(
+        f"no column is known as {' or '.join(missing)}: the columns are {', '.join(columns)}",
+        fix=f"use --columns {quote}{','.join(options)}{quote}",
+        path=where,
+        line=line,
+        rule="unknown-header",
+    )
+
+
+def check_no_numbers(columns: Sequence[str], rows: Sequence[Sequence[str]], used: set[int], where: str) -> None:
+    """Raise InputError if a run without scores has an unused column of numbers, which may be the scores."""
+    unused = (position for position in range(len(columns)) if position not in used and columns[position])
+    number = next((position for position in unused if _is_numeric(rows, position)), None)
+    if number is not None:
+        raise InputError(
+            f"no column is known as score or rank: the columns are {', '.join(columns)}",
+            fix=f'use --columns "score={columns[number]}"',
+            path=where,
+            line=1,
+            rule="unknown-header",
+        )
+
+
+def _is_numeric(rows: Sequence[Sequence[str]], position: int) -> bool:
+    """Whether all cells of a column that are not empty are numbers."""
+    cells = [row[position] for row in rows if position < len(row) and row[position]]
+    return bool(cells) and all(map(is_number, cells))
+
+
+def _likeness(column: str, name: str) -> float:
+    """Return the similarity of a column to the most similar known name, from 0 to 1."""
+    from difflib import SequenceMatcher  # slow to import, and only needed for errors
+
+    known = [key for key, (role, _) in _roles().items() if role == name]
+    return max(SequenceMatcher(None, name_key(column), key).ratio() for key in known)

@@ -1,0 +1,118 @@
+"""Identify the content of a file: judgments, a run, topics, or what another component recognizes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.components import all_components, load
+from judged.data.compute import pc
+from judged.data.qrels import Qrels
+from judged.data.run import Run, split_runs
+from judged.data.topics import Topics
+from judged.errors import NO_CONTENT, InputError, JudgedWarning
+from judged.results.decimals import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """Content of a file.
+
+    Parameters
+    ----------
+    path
+        Path of the file.
+    kind
+        ``qrels``, ``run``, ``topics``, ``labels``, ``log``, or ``answers``.
+    counts
+        Numbers of rows, topics, and so on, by noun.
+    commands
+        Commands that use the file, the most useful first.
+    notes
+        How the file was read, and columns that are not used.
+
+    Examples
+    --------
+    >>> content = FileContent("a.txt", "qrels", {"judgment": 12, "topic": 1}, ("judged evaluate a.txt RUN",))
+    >>> content.sentence
+    'a.txt: qrels with 12 judgments, 1 topic'
+    """
+
+    path: str
+    kind: str
+    counts: Mapping[str, int]
+    commands: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What the file is, and how much it contains."""
+        numbers = ", ".join(counted(count, noun) for noun, count in self.counts.items())
+        return f"{self.path}: {_NOUNS.get(self.kind, self.kind)} with {numbers}"
+
+
+_NOUNS = {"run": "a run", "topics": "query texts", "log": "an interaction log", "answers": "RAG answers"}
+
+
+def identify(path: str | Path) -> FileContent:
+    """Return the content of a file of any kind that is read.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its content is unknown.
+    """
+    recognizers: list[Callable[[str], FileContent | None]] = [
+        load(place) for component in all_components() for place in component.recognizers.values()
+    ]
+    first_error: InputError | None = None
+    for recognize in (*recognizers, _qrels, _run, _topics):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", JudgedWarning)
+            try:
+                content = recognize(str(path))
+            except InputError as error:
+                if error.rule == NO_CONTENT:
+                    raise
+                first_error = first_error or error
+                continue
+        if content:
+            notes = tuple(str(warning.message) for warning in caught)
+            return FileContent(content.path, content.kind, content.counts, content.commands, content.notes + notes)
+    raise first_error or InputError("the content of the file is unknown", fix="see docs/formats.md", path=str(path))
+
+
+def _qrels(path: str) -> FileContent | None:
+    qrels = Qrels.read(path)
+    if 2 * np.count_nonzero(qrels.grades % 1) > len(qrels):  # scores
+        return None
+    counts = {"judgment": len(qrels), "topic": len(qrels.topics)}
+    commands = (f"judged evaluate {path} RUN", f"judged check {path} RUN", f"judged advise {path} RUN")
+    return FileContent(path, "qrels", counts, commands)
+
+
+def _run(path: str) -> FileContent:
+    run = Run.scan(path)
+    table = run.table
+    counts = {"result": table.num_rows, "topic": len(pc.unique(table["query_id"]))}
+    if (n_runs := len(split_runs(run.rows, run.name))) > 1:
+        counts["run"] = n_runs
+    commands = (f"judged evaluate QRELS {path}", f"judged check QRELS {path}", f"judged compare QRELS {path} OTHER_RUN")
+    return FileContent(path, "run", counts, commands)
+
+
+def _topics(path: str) -> FileContent:
+    topics = Topics.read(path)
+    commands = (
+        f"judged evaluate QRELS RUN --per-topic --queries {path}",
+        f"judged diff QRELS RUN OTHER_RUN --queries {path}",
+        f"judged slices QRELS RUN --queries {path} --by words",
+    )
+    return FileContent(path, "topics", {"topic": topics.table.num_rows}, commands)
