@@ -183,7 +183,8 @@ def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -
     if joined < JOINED_LIMIT:
         counts = ", ".join(f"{row.rule} {row.rows:,}" for row in unjoined)
         reasons.append(
-            f"only {100 * joined:.1f}% of the events with a query_id belong to a valid page, less than 95%: {counts}"
+            f"only {100 * joined:.1f}% of the events with a query_id belong to a valid page, but at least 95% are"
+            f" required ({counts})"
         )
     return tuple(reasons)
 

@@ -176,7 +176,7 @@ def ips(
     logs = {"": log} if stratum is None else split_by_column(log, stratum)
     if missing_strata := [name for name in logs if name not in curves]:
         fix = (
-            "use stratum= (--stratum) with the column that has the strata of the propensities"
+            "use stratum= (--stratum) with the column whose values are the strata of the propensities"
             if "" in missing_strata
             else f"estimate propensities with stratum={stratum!r}"
         )

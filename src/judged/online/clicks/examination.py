@@ -143,13 +143,16 @@ class Propensities(FieldAnswer):
         last_rank = self.ranks[-1]
         level, ci = percent(self.level), last_rank.ci
         interval = "" if ci is None else f", {level} CI [{ci[0]:.3f}, {ci[1]:.3f}]"
-        source = "that randomization showed" if self.randomized else "that were shown"
+        source = "that were randomly shown" if self.randomized else "that were shown"
         stratum = f" ({self.stratum}: {last_rank.stratum})" if self.stratum else ""
         return (
-            f"Examination of rank {last_rank.rank} relative to rank 1{stratum}: {last_rank.value:.3f}{interval}.",
             (
-                f"The ratio of the click-through rates of these ranks is {last_rank.naive:.3f}. This ratio also depends"
-                " on relevance."
+                f"Examination probability of rank {last_rank.rank} relative to rank 1{stratum}:"
+                f" {last_rank.value:.3f}{interval}."
+            ),
+            (
+                f"The click-through rate at rank {last_rank.rank} is {last_rank.naive:.3f} times the rate at rank 1,"
+                f" but click-through rates also depend on relevance."
             ),
             f"The estimate uses documents {source} at several ranks.",
         )

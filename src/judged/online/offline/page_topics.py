@@ -111,7 +111,7 @@ def find_page_topics(
     topic_codes = _topic_codes(table["key"], topic_by_text, qrels)
     # The order of reasons matters: a page counts for the first one.
     reasons = {
-        "not the first page of a result list": _integers(table["page"]) > 1 if selection == "first" else None,
+        "that are later pages of a result list": _integers(table["page"]) > 1 if selection == "first" else None,
         "without results": _integers(table["shown"]) == 0,
         "without a topic": topic_codes == -1,
         "without judgments of the topic": topic_codes == -2,
