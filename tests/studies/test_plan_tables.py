@@ -109,7 +109,7 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     power, most = Contrast(2).power(0.8, SPREADS, 24, 12), Contrast.max_power(0.8, SPREADS, 12)
     assert power_sentence == (
         f"With 24 participants and 12 topics, the power to detect a true difference of 0.8 is {power:.0%}"
-        " (alpha = 0.05, generalizing to other participants and topics)."
+        " (alpha = 0.05, for conclusions about other participants and topics)."
     )
     assert most > 0.99
     needed = Contrast(2).people_needed(0.8, SPREADS, 12, step=2)

@@ -38,7 +38,7 @@ LISTS = {
     "zero": "with zero results",
     "abandoned": "that users abandon more often than other queries",
     "reformulated": "that users reformulate",
-    "low-ctr": "with fewer clicks than expected at the ranks of their results",
+    "low-ctr": "with fewer clicks than expected from the ranks of the shown results",
     "slow": "with slow responses more often than other queries",
     "new": "that are new in the later period",
     "rising": "that are more frequent than before",
@@ -111,9 +111,7 @@ class QueryLists(LogAnswer):
         ]
         if self.periods is not None:
             sentences.append(f"Periods: {self.periods.compared}.")
-        sentences += [
-            f"Only pages that meet this condition count: {value}." for name, value in self.policies if name == "where"
-        ]
+        sentences += [f"Pages are filtered by {value}." for name, value in self.policies if name == "where"]
         sentences += [f"The list {name} is not available: {reason}." for name, reason in self.refused]
         return (*self.sections, Sentences(tuple(sentences), "method", "Method"))
 

@@ -187,7 +187,7 @@ def test_list_estimators_refuse_pages_with_a_missing_rank():
         without_rank = log.shown.where(f"NOT (serp = 3 AND rank = {missing_rank})")
         rows = estimates_by_name(replace(log, shown=without_rank), {"q": {"a": 2.0, "b": 1.0, "c": 0.0}})
         for name in ("cascade", "whole list", "pseudo-inverse"):
-            assert rows[name].refused.startswith("on 1 page, a rank above other results has no result")
+            assert rows[name].refused.startswith("on 1 page, a rank without a result is above other results")
     truncated = log.shown.where("NOT (serp = 3 AND rank > 1)")  # a page that ends earlier lacks nothing
     assert "lack" not in estimates_by_name(replace(log, shown=truncated), {"q": {"a": 2.0}})["cascade"].refused
 

@@ -393,8 +393,9 @@ def test_continuation_parameters_are_named(log):
     assert facts["model"]["name"] == "CCM"
     assert set(facts["priors"]) == {"attractiveness", "continuation"}
     pseudo_counts = result.priors["attractiveness"]
-    assert f"{pseudo_counts[0] / sum(pseudo_counts):.3f} with a weight of {sum(pseudo_counts):.1f} " in " ".join(
-        result.sentences
+    assert (
+        f"{pseudo_counts[0] / sum(pseudo_counts):.3f}, as if each pair had {sum(pseudo_counts):.1f} more "
+        in " ".join(result.sentences)
     )
 
 

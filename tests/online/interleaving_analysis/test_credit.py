@@ -112,7 +112,7 @@ def test_where_lists_are_alike_clicks_tell_nothing(tmp_path: Path) -> None:
         ({"count_shared": True}, "clicks above the first difference", "count"),
         ({}, "repeated clicks on a result", "count once"),
         ({"count_repeated": True}, "repeated clicks on a result", "count separately"),
-        ({}, "intervals", "valid on any day, narrowest at 5,000 users"),
+        ({}, "intervals", "anytime-valid, narrowest at 5,000 users"),
         ({"any_day": False}, "intervals", "fixed-sample"),
     ],
 )

@@ -401,7 +401,7 @@ def abtest(
     window = "until the end of the log" if window_days is None else f"for {window_days:g} days"
     policies = {
         "intervals": f"{ANY_DAY}, narrowest at {expected:,} users" if any_day else FIXED_SAMPLE,
-        "exposure window": f"from the first page that has an arm, {window}",
+        "exposure window": f"from the first page of a user in an arm, {window}",
         "CUPED covariate": f"the same metric in the {before_days:g} days before exposure",
     }
     fields = answer_fields(log, unit, level, policies, settings)

@@ -96,7 +96,8 @@ class ABTestPlan(LogAnswer):
             ),
             "Required sample size",
             labels=2,
-            note=f"Sizes are totals of two arms of equal size, for a power of {percent(self.power)}. Days assume"
+            note=f"Sample sizes are totals over two arms of equal size, for a power of {percent(self.power)}. Days"
+            f" assume"
             f" {self.users_per_day:,.0f} new {self.unit}s per day. The plan assumes a test without CUPED, which can"
             f" shorten the test.",
         )

@@ -234,7 +234,7 @@ class ModelComparison(LogAnswer):
         chart = Chart(
             "calibration", f"Calibration of {self.selected}", selected_rows, description, kind="points",
             x="predicted", y="clicked", diagonal=True, percent="xy",
-            subtitle="held-out results in bins of equal size", height=300,
+            subtitle="held-out results in bins with equal numbers of results", height=300,
         )  # fmt: skip
         return (table, chart)
 

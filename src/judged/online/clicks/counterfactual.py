@@ -272,8 +272,8 @@ def compute_ips(
     notes: list[Note] = []
     if clicks and n_effective < _MIN_EFFECTIVE_SHARE * clicks:
         text = (
-            f"the effective number of clicks is {n_effective:.0f} of {clicks:,}, because weights are unequal; CIs may"
-            " be too narrow"
+            f"the effective number of clicks is {n_effective:.0f} of {clicks:,}, because the weights of clicks are"
+            f" unequal; CIs may be too narrow"
         )
         notes.append(Note("few-effective", text))
     return IpsScores(

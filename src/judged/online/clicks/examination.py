@@ -380,7 +380,7 @@ def _check_connected(full: RankPropensities, impressions: Floats, repeated: np.n
     unconnected = [str(row + 1) for row in np.flatnonzero(is_unconnected).tolist() if str(row + 1) not in connected]
     document_count = f"{counted(int(repeated.sum()), 'document')} were shown at several ranks"
     depth = next((row for row in range(len(has_impressions)) if is_unconnected[row]), 0)
-    fix = "randomize some lists, for example by swapping two results on a share of pages"
+    fix = "randomize some lists, for example by swapping two results on some pages"
     raise InputError(
         f"{_ranks_text(unconnected)}{where} cannot be compared with {_ranks_text(connected)}: no chain of clicked"
         f" documents connects them ({document_count})",

@@ -135,7 +135,7 @@ class ModelFit(LogAnswer):
         for name in filter(self.priors.get, self._pair_parameters()):
             a, b = self.priors[name]
             sentences.append(
-                f"Values of {name} are shrunk toward {a / (a + b):.3f} as if each pair had {a + b:.1f} more trials"
+                f"Values of {name} are shrunk toward {a / (a + b):.3f}, as if each pair had {a + b:.1f} more trials"
                 f" with this mean (empirical Bayes)."
             )
         if self.priors:

@@ -199,8 +199,8 @@ class OffPolicyEstimates(LogAnswer):
                     ("unsupported", NUMBER),
                 ),
                 "Weights",
-                note=("Weights of the list down to each rank" if self.convention == "conditional" else "Weights of each"
-                " rank")
+                note=("Importance weights of the list down to each"
+                " rank" if self.convention == "conditional" else "Importance weights of the results at each rank")
                 + ". The expected mean is 1, minus at most the unsupported probability.",
             ),
             self.method_block(),
@@ -364,11 +364,11 @@ class PageEstimates:
             return f"{problem}. Fix: {fix}."
         if convention not in estimator.conventions:
             needs = f"the propensities must be {_required_propensities(name)}"
-            return f"{needs}, but those of the log are {convention}."
+            return f"{needs}, but the log declares {convention} propensities."
         if estimator.list_probability and not has_list_probabilities:
-            problem = "the policy table has no probabilities of whole lists"
+            problem = "the table of probabilities has no probabilities of whole lists"
             fix = (
-                "use independent_ranks (--independent-ranks), if the policy fills each rank independently of the"
+                "use independent_ranks (--independent-ranks), if the ranker fills each rank independently of the"
                 " other ranks"
             )
             return f"{problem}. Fix: {fix}."

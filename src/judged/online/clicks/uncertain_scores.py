@@ -83,7 +83,7 @@ class UncertainScores(FieldAnswer):
             return variance_sentences
         n_differences = counted(len(other_rows), "difference")
         difference_sentence = (
-            f"The {self.level:.0%} CI excludes 0 for {n_clear} of {n_differences} from {self.rows[0].run}."
+            f"The {self.level:.0%} CI excludes 0 for {n_clear} of {n_differences} from the run {self.rows[0].run}."
         )
         return (*variance_sentences, difference_sentence)
 

@@ -235,8 +235,8 @@ _SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
     "--rule",
     multiple=True,
     metavar="NAME",
-    help="With --preferences: rule that derives preferences from clicks: above, last-above, earlier, previous, or"
-    " next; repeatable.",
+    help="With --preferences: rule that derives preferences from clicks (above, last-above, earlier, previous, or"
+    " next); repeatable.",
 )
 @click.option(
     "--topics",
@@ -303,7 +303,7 @@ def _compare_with_judgments(log: InteractionLog, judgments: Qrels, options: dict
 @click.command("watch")
 @click.argument("config", metavar="CONFIG", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, metavar="[LOG]...")
-@click.option("--init", is_flag=True, help="Write a first CONFIG for LOG, and do not analyze it.")
+@click.option("--init", is_flag=True, help="Write a CONFIG with default settings for LOG, and do not analyze LOG.")
 @click.option("--force", is_flag=True, help="With --init: overwrite an existing CONFIG.")
 @click.option(
     "--keep/--no-keep",

@@ -140,7 +140,7 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOpti
     output(scores)
 
 
-@online.command("ranks", short_help="CTR by rank: position bias.")
+@online.command("ranks", short_help="CTR by rank, which depends on position bias and relevance.")
 @_slice_options
 @_metric_arguments
 def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
@@ -328,7 +328,7 @@ def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="Slice with which the other slices are compared.  [default: the first slice in the output]",
+    help="Baseline slice, with which the other slices are compared.  [default: the first slice in the output]",
 )
 @click.option("--since", metavar="DATE", help="Start of the later period, if --by is not used.")
 @interval

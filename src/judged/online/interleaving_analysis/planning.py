@@ -96,7 +96,7 @@ class InterleavingPlan(LogAnswer):
             ),
             "Required sample size",
             labels=1,
-            note=f"Sizes are for a power of {percent(self.power)}. Days assume {self.users_per_day:,.0f} new"
+            note=f"Sample sizes are for a power of {percent(self.power)}. Days assume {self.users_per_day:,.0f} new"
             f" {self.unit}s per day. Preference: share of wins, with"
             f" ties as half a win, minus 50%. Standard deviation over {self.unit}s: {self.spread:.2f}, "
             + ("assumed." if self.assumed else "estimated from the interleaved lists of this log."),

@@ -66,8 +66,9 @@ _OUTCOMES = (
     PageOutcome("satisfied", "a click whose visit lasts {t} s or longer, or is the last visit of the session",
                 "satisfied_page_{t}", 1, needs_clock=True),
     PageOutcome("clicked", "a click", "clicked", 1),
-    PageOutcome("first click RR", "1 / rank of the first click, 0 without a click", "first_rr", 1),
-    PageOutcome("best click RR", "1 / rank of the highest clicked result, 0 without a click", "topmost_rr", 1),
+    PageOutcome("first click RR", "reciprocal rank of the first click in time, or 0 without a click", "first_rr", 1),
+    PageOutcome("best click RR", "reciprocal rank of the topmost clicked result, or 0 without a"
+    " click", "topmost_rr", 1),
     PageOutcome("opened", "number of clicked results", "opened", 1, is_share=False),
     PageOutcome("abandoned", "no click", "abandoned", -1),
     PageOutcome("reformulated", "the next query of the session is a reformulation", "reformulated", -1,
