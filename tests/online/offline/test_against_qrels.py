@@ -218,7 +218,9 @@ def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> N
 
 
 def test_no_judged_pages_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no page of made has a judged topic \(1 not the first"):
+    with pytest.raises(
+        InputError, match=r"no page of made has a judged topic \(excluded pages: 1 that are later pages"
+    ):
         against_qrels(log_of(PAGES), {"other": {"a": 1}})
     with pytest.raises(InputError, match="no column topic"):
         against_qrels(log_of([{"shown": ["a"]}]), QRELS)
