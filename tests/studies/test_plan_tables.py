@@ -33,7 +33,9 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert all(people is not None and people % 6 == 0 for people in needed[2:])
     assert (table.name, table.labels, len(table.columns)) == ("people_needed", 1, 4)
     assert table.title == "Participants for a power of 80%"
-    assert table.note == "Numbers of participants are multiples of 6. A dash: 10,000 participants are too few."
+    assert table.note == (
+        "Numbers of participants are multiples of 6. A dash means that even 10,000 participants are too few."
+    )
     rows = table.records()
     assert [row["n"] for row in rows] == topics
     assert [row["people"] for row in rows] == needed
