@@ -184,7 +184,7 @@ def test_the_table_of_series() -> None:
         pytest.approx(-0.5), pytest.approx(-0.4858), None, None, None, pytest.approx(-0.5),
     ]  # fmt: skip
     assert [row["reason"] for row in rows] == ["", "", "it is rare", "it is rare", "", ""]
-    assert "changes of 5%" in table.note  # type: ignore[attr-defined]
+    assert "a change of 5%" in table.note  # type: ignore[attr-defined]
     without_slices = answer(DROP, FLAT).blocks()[1]
     assert "part" not in without_slices.grid().header  # type: ignore[attr-defined]
     assert [row["part"] for row in without_slices.records()] == ["", ""]  # type: ignore[attr-defined]

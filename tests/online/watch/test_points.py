@@ -190,7 +190,7 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
 
 
 @pytest.mark.parametrize(
-    ("n_points", "reason"), [(7, "the baseline must have at least 8 points of 1 day each, got 7"), (8, "")]
+    ("n_points", "reason"), [(7, "the baseline must have at least 8 points (one point per 1 day), got 7"), (8, "")]
 )
 def test_a_baseline_has_eight_points(n_points: int, reason: str) -> None:
     result = watch_series(
