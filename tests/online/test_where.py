@@ -48,4 +48,4 @@ def test_lists_of_a_condition() -> None:
     log = two_weeks()
     lists = {where: queries(log, ["abandoned", "reformulated"], where=where, fdr=0.5) for where in (None, MOBILE)}
     assert "where" not in dict(lists[None].policies)
-    assert f"Condition for pages: {MOBILE}: 120 of 240 pages." in lists[MOBILE].text()
+    assert f"Pages are filtered by {MOBILE}: 120 of 240 pages." in lists[MOBILE].text()

@@ -194,7 +194,7 @@ def test_pairs_without_an_estimate_say_why() -> None:
     assert neither.better == ""
     none = Outcome("sus", "more", tuple(TrialValue("p", 0, "", "a", "", 1.0) for _ in range(2)))
     (alone,) = system_effects(none)
-    assert alone.reason == "Only one system has trials, so no comparison is possible."
+    assert alone.reason == "Only one system has trials, so systems cannot be compared."
     assert (alone.people, alone.n, alone.first, alone.second, alone.counts) == (1, 1, "a", "", (2, 0))
     missing = system_effects(none, names=("a", "b", "c"))
     assert [row.reason for row in missing] == [

@@ -33,7 +33,9 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert all(people is not None and people % 6 == 0 for people in needed[2:])
     assert (table.name, table.labels, len(table.columns)) == ("people_needed", 1, 4)
     assert table.title == "Participants for a power of 80%"
-    assert table.note == "Numbers of participants are multiples of 6. A dash: 10,000 participants are too few."
+    assert table.note == (
+        "Numbers of participants are multiples of 6. A dash means that even 10,000 participants are too few."
+    )
     rows = table.records()
     assert [row["n"] for row in rows] == topics
     assert [row["people"] for row in rows] == needed
@@ -109,7 +111,7 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     power, most = Contrast(2).power(0.8, SPREADS, 24, 12), Contrast.max_power(0.8, SPREADS, 12)
     assert power_sentence == (
         f"With 24 participants and 12 topics, the power to detect a true difference of 0.8 is {power:.0%}"
-        " (alpha = 0.05, generalizing to other participants and topics)."
+        " (alpha = 0.05, for conclusions about other participants and topics)."
     )
     assert most > 0.99
     needed = Contrast(2).people_needed(0.8, SPREADS, 12, step=2)

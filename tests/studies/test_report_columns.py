@@ -77,7 +77,9 @@ def test_the_table_of_effects() -> None:
     record, other = effect(), effect(outcome="x", second="c", adjusted=0.2)
     table = make_report(effects=(other, record)).table("effects")
     assert (table.title, table.labels, table.folded) == ("Differences between systems", 3, False)
-    assert table.note.startswith("Differences are second system minus first system. The first 95% CI")
+    assert table.note.startswith(
+        "Differences are second system minus first system. The 95% CI in the column 'difference'"
+    )
     assert visible_headings(table) == [
         "outcome", "first", "second", "mean of first", "mean of second", "difference", "p",
         "difference for these topics", "verdict",
@@ -168,7 +170,7 @@ def test_the_table_of_judgments_beside_people() -> None:
     assert visible_headings(table) == [
         "measure", "first", "second", "difference", "p", "better by judgments", "better by o", "agree",
     ]  # fmt: skip
-    assert table.title == "Offline evaluation and participants"
+    assert table.title == "Offline evaluation compared with participants"
     # where neither is better, people do not say which is
     neither = make_report(effects=(effect(better=""),), offline=offline[:1]).table("offline").records()
     assert (neither[0]["by_people"], neither[0]["agree"]) == ("", "undecided")

@@ -99,7 +99,9 @@ def test_sentences_of_an_effect(row_effect: SystemEffect, sentence: str) -> None
 def test_what_may_not_be_concluded(changed: dict[str, Any], warnings: list[str]) -> None:
     texts = last_texts(make_report(**{"outcome": "o", "people": 6, "n": 6, **changed}))
     assert texts[0] == "Limits of the conclusions:"
-    assert texts[-1] == "All outcomes except o are exploratory. With many outcomes, some differ by chance."
+    assert (
+        texts[-1] == "All outcomes except o are exploratory. With many outcomes, some differ significantly by chance."
+    )
     assert len(texts) == 2 + len(warnings)
     assert all(text.startswith(start) for text, start in zip(texts[1:-1], warnings, strict=True))
 

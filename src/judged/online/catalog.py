@@ -53,7 +53,7 @@ def _fit_width(width: int | None) -> str:
     # The column of names is as wide as the longest name.
     labels = {metric: f"  {_label(metric)}" for members in FAMILIES.values() for metric in members}
     indent = max(map(len, labels.values())) + 2
-    lines = ["metric".ljust(indent) + "description; row, unit; needs"]
+    lines = ["metric".ljust(indent) + "description; row, unit; required data"]
     for family, members in FAMILIES.items():
         lines.append(family)
         for metric in members:

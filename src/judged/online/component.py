@@ -14,7 +14,8 @@ COMPONENT = Component(
                 "judged.online.commands.clicks:clicks", "Click models, and judgments derived from clicks."
             ),
             "watch": Command(
-                "judged.online.commands.comparisons:watch_command", "Compare a running system with its baseline."
+                "judged.online.commands.comparisons:watch_command",
+                "Compare metrics of a running system with their baselines.",
             ),
         }
     },
@@ -29,7 +30,7 @@ COMPONENT = Component(
             "judged.online.pages:users_router",
             "/users",
             "Users",
-            "What is the result of an A/B test, and has production changed?",
+            "What is the result of an A/B test, and have metrics of the running system changed?",
         ),
     ),
     log_readers={

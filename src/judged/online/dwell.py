@@ -80,7 +80,12 @@ class DwellTimes(Answer):
         if len(valid) < 2:
             return ()
         first, last = (f"{format_estimate(row)} at {row.metric.parameters['t']:g} s" for row in (valid[0], valid[-1]))
-        return (f"Satisfied clicks depend on the threshold: {first}, {last}. Check conclusions at all thresholds.",)
+        return (
+            (
+                f"The share of satisfied clicks depends on the threshold: {first}, {last}. Check whether your"
+                " conclusions hold at all thresholds."
+            ),
+        )
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the sentences, both curves as charts and tables, and the background."""
@@ -115,7 +120,9 @@ class DwellTimes(Answer):
         """Build the table of the survival curve, one row per time."""
         limits = [None if math.isnan(point.low) else (point.low, point.high) for point in self.curve]
         share = unit_show("share")
-        survival = Column("value", [point.value for point in self.curve], share, "visits this long or longer", limits)
+        survival = Column(
+            "value", [point.value for point in self.curve], share, "share of visits this long or longer", limits
+        )
         return Table(
             "survival",
             (

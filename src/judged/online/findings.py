@@ -148,8 +148,8 @@ def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -
     >>> unfit_reasons([Account("query", 100, 94, (("bot", 6),))], [])
     ('6 of 100 query rows (6.0%) are excluded or lost, more than 5%: bot 6',)
     >>> unjoined = LogFinding("unknown-query-id", "event", 30, 100, "kept", "events on pages that were not logged", "")
-    >>> unfit_reasons([], [unjoined])
-    ('only 70.0% of the events with a query_id belong to a valid page, less than 95%: unknown-query-id 30',)
+    >>> print(*unfit_reasons([], [unjoined]))
+    only 70.0% of the events with a query_id belong to a valid page, but at least 95% are required (unknown-query-id 30)
     """
     reasons: list[str] = []
     findings = tuple(findings)
@@ -183,7 +183,8 @@ def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -
     if joined < JOINED_LIMIT:
         counts = ", ".join(f"{row.rule} {row.rows:,}" for row in unjoined)
         reasons.append(
-            f"only {100 * joined:.1f}% of the events with a query_id belong to a valid page, less than 95%: {counts}"
+            f"only {100 * joined:.1f}% of the events with a query_id belong to a valid page, but at least 95% are"
+            f" required ({counts})"
         )
     return tuple(reasons)
 

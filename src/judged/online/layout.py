@@ -485,8 +485,8 @@ def _slices_note(scores: OnlineScores) -> str:
 
 
 RANK_CAVEAT = (
-    "CTR depends on rank because relevance and the probability of examination both change with rank. The log alone"
-    " cannot separate the two."
+    "CTR depends on rank because relevance and the probability of examination both change with rank. A log alone"
+    " cannot separate these two causes."
 )
 """Caveat below CTR by rank."""
 

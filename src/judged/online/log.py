@@ -322,7 +322,9 @@ _RULES = {
     **dict.fromkeys(("resamples", "splits"), _integer(100, "an integer of 100 or more")),
     "depth": _integer(2, "an integer of 2 or more"),
     "rank_base": _Rule(lambda value: isinstance(value, Integral) and value in {0, 1}, "use 0 or 1"),
-    "actions": _Rule(lambda value: isinstance(value, Mapping), "use a dict that maps names in the log to ACTIONS"),
+    "actions": _Rule(
+        lambda value: isinstance(value, Mapping), "use a dict that maps action names in the log to names in ACTIONS"
+    ),
     "mapping": _Rule(lambda value: isinstance(value, str | Path), "use a path or the name of a mapping"),
     "unit": _one_of("user", "session"),
     "interval": _one_of("delta", "bootstrap"),

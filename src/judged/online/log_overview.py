@@ -145,7 +145,7 @@ class Overview(LogAnswer):
                 ),
             ),
             "Queries with the largest contributions to the change within queries",
-            note="queries are selected by the size of the contribution, and not tested for significance",
+            note="these queries have the largest contributions; contributions are not tested for significance",
             labels=2,
             folded=True,
         )
@@ -177,7 +177,7 @@ def _cause(change: MetricChange) -> str:
         return ""
     parts = {"the query mix": change.mix, "changes within queries": change.within}
     causes = [cause for cause, part in parts.items() if part.low > 0 or part.high < 0]
-    neither = " Neither the query mix nor the changes within queries are significant on their own."
+    neither = " Neither component of the difference (query mix, changes within queries) is significant on its own."
     return (
         f" Significant {'components' if causes[1:] else 'component'} of the difference: {' and '.join(causes)}."
         if causes

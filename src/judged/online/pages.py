@@ -92,5 +92,5 @@ def watched(workspace: CurrentWorkspace) -> Watch:
     from judged.online.watch import watch
 
     if "watch" not in workspace.parts:
-        raise NotOpenError("no watch is open", "judged serve QRELS RUN --watch CONFIG")
+        raise NotOpenError("no configuration of 'judged watch' is open", "judged serve QRELS RUN --watch CONFIG")
     return watch(workspace.parts["watch"], keep=False)  # read-only: does not update the state of the watch

@@ -38,8 +38,8 @@ LISTS = {
     "zero": "with zero results",
     "abandoned": "that users abandon more often than other queries",
     "reformulated": "that users reformulate",
-    "low-ctr": "with fewer clicks than expected at the ranks of their results",
-    "slow": "that are slow more often than other queries",
+    "low-ctr": "with fewer clicks than expected from the ranks of the shown results",
+    "slow": "with slow responses more often than other queries",
     "new": "that are new in the later period",
     "rising": "that are more frequent than before",
     "falling": "that are less frequent than before",
@@ -104,11 +104,14 @@ class QueryLists(LogAnswer):
             unit = "The log has no user IDs: each session counts as a user."
         sentences = [
             f"{unit} Queries with fewer than {self.min_users} {self.unit}s are not listed.",
-            f"Intervals: exact {self.level:.0%} CIs. Tested lists control the false discovery rate at {self.fdr:.0%}.",
+            (
+                f"Confidence intervals are exact and have a level of {self.level:.0%}. All lists except zero and"
+                f" reformulated contain only significant queries, at a false discovery rate of {self.fdr:.0%}."
+            ),
         ]
         if self.periods is not None:
             sentences.append(f"Periods: {self.periods.compared}.")
-        sentences += [f"Condition for pages: {value}." for name, value in self.policies if name == "where"]
+        sentences += [f"Pages are filtered by {value}." for name, value in self.policies if name == "where"]
         sentences += [f"The list {name} is not available: {reason}." for name, reason in self.refused]
         return (*self.sections, Sentences(tuple(sentences), "method", "Method"))
 
@@ -215,7 +218,7 @@ def queries(
 
 def _section(name: str, table: Table, count: int) -> Section:
     total = counted(count, "reformulation") if name == "reformulated" else counted(count, "query", "queries")
-    selection = f", the first {len(table)} are listed" if len(table) < count else ""
+    selection = f"; the first {len(table)} are listed" if len(table) < count else ""
     sentence = f"{total}{selection}." if count else "No queries." if name in _UNTESTED else "No significant queries."
     sentences = Sentences((sentence,), f"{table.name}_sentences")
     title = f"Queries {LISTS[name]} ({name})"

@@ -92,7 +92,7 @@ class Funnel(LogAnswer):
             return ()
         loss, previous, step = max(losses, key=lambda row: row[0])
         largest = (
-            f" The largest loss is between {previous.step} and {step.step}: {counted(loss, self.row)}."
+            f" The largest loss is from {previous.step} to {step.step}: {counted(loss, self.row)}."
             if len(losses) > 1
             else ""
         )

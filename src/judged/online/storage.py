@@ -150,7 +150,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise _damaged("the file was not written by 'judged logs convert'", path) from None
     if version != VERSION:
-        problem = f"the log was written by another version of judged (layout {version}, not {VERSION})"
+        problem = f"the log was converted by another version of judged (table layout {version}, expected {VERSION})"
         raise _damaged(problem, path)
     if missing := _ABOUT.keys() - set(fields):
         raise _damaged(f"missing field {min(missing)!r}", path)

@@ -27,7 +27,7 @@ def study() -> None:
     """
 
 
-@study.command("init", short_help="Write an example design.")
+@study.command("init", short_help="Write an example design of a study.")
 @click.argument("design", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite an existing DESIGN.")
 def init_command(design: Path, *, force: bool) -> None:
@@ -43,7 +43,7 @@ def init_command(design: Path, *, force: bool) -> None:
     click.echo(f"Wrote {design}. Next: judged study check {design}")
 
 
-@study.command("check", short_help="Check files, balance, and duration of a design.")
+@study.command("check", short_help="Check the files, the balance, and the duration of a study design.")
 @click.argument("design")
 @answer_options()
 def check_command(design: str, output: OutputOptions) -> None:
@@ -69,7 +69,9 @@ def check_command(design: str, output: OutputOptions) -> None:
     metavar="D",
     help="Smallest relevant difference between two systems, in the unit of the outcome.",
 )
-@click.option("--pilot", metavar="FOLDER", help="Records of a pilot study, to estimate the standard deviations.")
+@click.option(
+    "--pilot", metavar="FOLDER", help="Exported records of a pilot study, to estimate the standard deviations."
+)
 @click.option(
     "--outcome",
     metavar="NAME",
@@ -134,10 +136,15 @@ def plan_command(
 
 
 ADDRESS = click.option(
-    "--address", metavar="URL", help="Public address of the study.  [default: address on this machine]"
+    "--address",
+    metavar="URL",
+    help="Public address of the study, for the links.  [default: an address on this machine]",
 )
 STORE = click.option(
-    "--store", required=True, metavar="STORE", help="Store of the answers: an SQLite file, or postgresql://..."
+    "--store",
+    required=True,
+    metavar="STORE",
+    help="Database for the answers: an SQLite file, or the address of a PostgreSQL database (postgresql://...).",
 )
 
 
@@ -224,7 +231,7 @@ def run_command(design: str, store: str, address: str | None, host: str, port: i
         study_store.close()
 
 
-@study.command("export", short_help="Export the records as tables and as a log.")
+@study.command("export", short_help="Export the records of a study as tables and as an interaction log.")
 @click.argument("store")
 @click.option("-o", "--out", "folder", required=True, metavar="FOLDER", help="Output folder.")
 @click.option("--personal", is_flag=True, help="Include answers that identify participants.")
@@ -246,7 +253,9 @@ def export_command(store: str, folder: str, personal: bool) -> None:
     click.echo(f"{folder}: {people}, {counted(len(started), 'task')} started, {len(ended)} finished")
 
 
-@study.command("report", short_help="Report differences between systems, and limits of the conclusions.")
+@study.command(
+    "report", short_help="Report differences between systems, and the limits of conclusions from these differences."
+)
 @click.argument("records", type=click.Path(path_type=Path))
 @click.option(
     "--design", type=click.Path(path_type=Path), metavar="FILE", help="Design of the study, with its questionnaires."

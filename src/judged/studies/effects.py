@@ -173,7 +173,7 @@ def _without_estimate(
     empty = [name for name, count in zip(pair, counts, strict=True) if not count]
     used_codes = [code for code in codes if code is not None]
     if not pair[1]:
-        reason = "Only one system has trials, so no comparison is possible."
+        reason = "Only one system has trials, so systems cannot be compared."
     elif empty:
         reason = f"No trial of {' and '.join(empty)} has a value."
     elif confounders := trials.confounders(*used_codes):

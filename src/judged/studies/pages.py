@@ -183,7 +183,7 @@ def observer_store(request: Request, token: str) -> StudyStore:
     """
     store: StudyStore = request.app.state.study.store
     if store.find_participant(token) != OBSERVER:
-        raise InputError("the token in this link is not that of the observer", fix="ask the sender for a new link")
+        raise InputError("the token in this link does not belong to the observer", fix="ask the sender for a new link")
     if (name := request.path_params.get("participant")) is not None and name not in store.participants():
         raise InputError(f"unknown participant {name!r}", fix="select a participant from the list")
     request.scope[HOME_PATH] = f"/observe/{token}"

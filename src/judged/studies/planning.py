@@ -228,7 +228,7 @@ class StudyPlan(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Power of the design, the numbers that reach the required power, and the shares of the variance."""
         sample = f"{counted(self.people, 'participant')} and {counted(self.n, 'topic')}"
-        rule = f"alpha = {self.alpha:g}, generalizing to other participants and topics"
+        rule = f"alpha = {self.alpha:g}, for conclusions about other participants and topics"
         power = _format_power(self._power(self.people, self.n))
         sentences = [
             f"With {sample}, the power to detect a true difference of {self.difference:g} is {power} ({rule})."
@@ -276,8 +276,8 @@ class StudyPlan(Answer):
                 ),
             ),
             title=f"Participants for a power of {percent(self.power)}",
-            note=f"Numbers of participants are multiples of {self.step}. A dash: {_MAX_PEOPLE:,} participants are too"
-            " few.",
+            note=f"Numbers of participants are multiples of {self.step}. A dash means that even {_MAX_PEOPLE:,}"
+            f" participants are too few.",
         )
         # Fewer people than two per condition, or than one balanced block, are no useful plan.
         multiples = {max(2 * n, self.step, round(self.people * factor)) for factor in _FACTORS}
@@ -361,7 +361,7 @@ def plan_study(
     check_share("power", power, alpha)
     if not difference or not math.isfinite(difference):
         problem = f"`difference` must be finite and not 0, got {decimal(difference)}"
-        raise InputError(problem, fix="use the smallest relevant difference")
+        raise InputError(problem, fix="use the smallest difference that is relevant to you, in the unit of the outcome")
     between = len(design.systems) == 1 and design.variants == "between"
     contrast = Contrast(len(design.interfaces) if between else len(design.conditions), between)
     people, step = sum(group.participants for group in design.groups), block_sizes(design)[0] * len(design.groups)
@@ -391,8 +391,10 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
     pilot = find_outcome(outcomes(records, design, qrels=qrels), outcome)
     components = variance_components(pilot, by="system" if len(design.systems) > 1 else "variant")
     if components is None:
-        problem = f"the pilot has too few trials, or no residual variance, to fit a mixed model of {outcome}"
-        fix = "use more participants and topics, or pass expected standard deviations"
+        problem = (
+            f"a mixed model of {outcome} cannot be fitted, because the pilot has too few trials or no residual variance"
+        )
+        fix = "use a pilot with more participants and topics, or pass expected standard deviations"
         raise InputError(problem, fix=fix, path=records.where)
     people, topics = (len({getattr(trial, name) for trial in pilot.values}) for name in ("participant", "query_id"))
     notes: list[Note] = []

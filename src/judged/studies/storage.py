@@ -168,8 +168,8 @@ class StudyStore:
         with engine.connect() as connection:
             facts = {row.name: row.value for row in connection.execute(schema.about.select())}
         if design and facts["design"] != design:
-            fix = "use a separate store for each version of a design"
-            raise InputError("the store belongs to another version of the design", fix=fix, path=address)
+            fix = "use a separate database (--store) for each version of a design"
+            raise InputError("the database contains answers for another version of the design", fix=fix, path=address)
         return cls(engine, address, facts["secret"])
 
     def enroll(self, assignments: Iterable[Mapping[str, Any]], enrolled: Container[str] | None = None) -> bool:

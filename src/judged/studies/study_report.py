@@ -174,7 +174,7 @@ class StudyReport(Answer):
         return Table("strengths", (*columns_of(rows, ("system", TEXT)), strength), "Strengths of systems", note=note)
 
     def _components(self) -> Table:
-        note = "Standard deviations from a mixed model. x marks an interaction."
+        note = "Standard deviations from a mixed model. 'x' marks the interaction of two factors."
         columns = columns_of(self.components, *_COMPONENTS)
         return Table("components", columns, "Variance components", note=note, folded=True)
 
@@ -202,9 +202,10 @@ class StudyReport(Answer):
             *(replace(column, only="data") for column in columns_of(rows, *_EFFECT_DATA)),
         )
         note = (
-            f"Differences are second system minus first system. The first {percent(self.level)} CI generalizes to other"
-            " participants and topics. The second CI generalizes to other participants with these topics. p is"
-            " Holm-corrected. Only the primary outcome is confirmatory."
+            f"Differences are second system minus first system. The {percent(self.level)} CI in the column"
+            f" 'difference' generalizes to other participants and topics. The CI in the column 'difference for these"
+            f" topics' generalizes only to other participants. p is Holm-corrected. Only the primary outcome is"
+            f" confirmatory."
         )
         return Table("effects", columns, "Differences between systems", labels=3, note=note)
 
@@ -225,8 +226,11 @@ class StudyReport(Answer):
             Column("by_people", better_by_people, TEXT, f"better by {self.outcome}"),
             Column("agree", agree, TEXT),
         )
-        note = "Offline differences are over all topics with judgments; participants saw only the topics of the study."
-        return Table("offline", columns, "Offline evaluation and participants", note=note)
+        note = (
+            "Offline differences are means over all topics with judgments, but participants saw only the topics"
+            " of the study."
+        )
+        return Table("offline", columns, "Offline evaluation compared with participants", note=note)
 
     def _agreements(self) -> Table:
         rows = self.agreements
@@ -242,8 +246,8 @@ class StudyReport(Answer):
             Column("positive", [_positive_share(row.persons) for row in rows], SHARE, "participants with r > 0"),
         )
         note = (
-            "Pearson's correlation over trials: pooled, and within participants (deviations from their means)."
-            " Intervals are over participants."
+            "Pearson's correlation over trials: pooled, and within participants (after the mean of each participant"
+            " is subtracted). Confidence intervals are over participants."
         )
         return Table("agreements", columns, "Correlation of the measure with outcomes", note=note)
 
@@ -258,8 +262,8 @@ class StudyReport(Answer):
             ),
             "Learning effects",
             labels=2,
-            note="The model includes participants, topics, and systems. A row without a system is for all systems. The"
-            " CI is over participants.",
+            note="The model includes participants, topics, and systems. A row without a system combines all systems."
+            " CIs are over participants.",
             folded=True,
         )
 
@@ -277,8 +281,8 @@ class StudyReport(Answer):
             (*columns_of(rows, *_SEARCHING), strategies_per_person, *shares),
             "Search behavior by system",
             labels=2,
-            note="A strategy is a combination of the features on the right. Effective strategies: exponential of"
-            " their entropy.",
+            note="A strategy is a combination of the features in the right columns. Effective strategies:"
+            " exponential of the entropy of strategies.",
             folded=True,
         )
 
@@ -292,12 +296,17 @@ class StudyReport(Answer):
             f"With {topics}, intervals for other topics are unreliable.": self.n < _MIN_FOR_VERDICT,
             f"With {people}, intervals for other participants are unreliable. Permutation tests cannot reach p < 0.05.":
                 self.people < _MIN_FOR_VERDICT,
-            "Each interval is for one pair. Only p and the verdict are corrected for multiple comparisons.":
+            "Each interval is for one pair of systems, and is not corrected for multiple comparisons. p and the"
+            " verdict are corrected.":
                 len(rows) > 1,
-            "Each participant used one system or variant. Differences between participants widen the interval.":
+            "Each participant used one system or variant. Differences between participants therefore widen the"
+            " intervals.":
                 any(row.design == "between" for row in rows),
         }  # fmt: skip
-        exploratory = f"All outcomes except {self.outcome} are exploratory. With many outcomes, some differ by chance."
+        exploratory = (
+            f"All outcomes except {self.outcome} are exploratory. With many outcomes, some differ"
+            f" significantly by chance."
+        )
         return ("Limits of the conclusions:", *(caveat for caveat, holds in conditions.items() if holds), exploratory)
 
 

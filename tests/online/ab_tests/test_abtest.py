@@ -253,8 +253,8 @@ def test_slices_differ_in_their_differences_only_where_they_do() -> None:
         ({"variant": "query_norm"}, "1 arm"),
         ({"baseline": "z"}, "use one of a, b"),
         ({"shares": {"a": 1.0}}, "do not match: b"),
-        ({"primary": "PageCTR"}, "must have a direction, but PageCTR has none"),
-        ({"guardrails": ["PageCTR"]}, "must have a direction, but PageCTR has none"),
+        ({"primary": "PageCTR"}, "but PageCTR has none"),
+        ({"guardrails": ["PageCTR"]}, "but PageCTR has none"),
         ({"better": {"SatisfiedPageCTR": "less"}}, "must be 'more' for SatisfiedPageCTR"),
         ({"better": {"PageCTR": "up"}}, "direction of PageCTR"),
         ({"primary": "AddToCart"}, "AddToCart cannot be"),
@@ -363,7 +363,7 @@ def test_fixed_sample_tests_over_unequally_active_users_are_noted() -> None:
 
 def test_each_interval_is_labeled_with_its_kind() -> None:
     log = _log(300)
-    for any_day, kind in ((True, "valid on any day"), (False, "fixed-sample")):
+    for any_day, kind in ((True, "anytime-valid"), (False, "fixed-sample")):
         test = abtest(log, any_day=any_day, **METRIC)
         (row,) = json.loads(test.json())["differences"]
         assert (row["interval"], row["arm_interval"]) == (kind, "fixed-sample")

@@ -66,7 +66,12 @@ CLICKS = [click(number, f"q{number}") for number in range(10)]
         ),
         (
             [*PAGES, *CLICKS, click(1, "none")],
-            ["only 90.9% of the events with a query_id belong to a valid page, less than 95%: unknown-query-id 1"],
+            [
+                (
+                    "only 90.9% of the events with a query_id belong to a valid page, but at least 95% are"
+                    " required (unknown-query-id 1)"
+                )
+            ],
         ),
     ],
 )

@@ -105,8 +105,8 @@ def test_only_randomized_results_count_if_there_are_any():
 
     result = propensities(replace(log, shown=randomized))
     assert result.randomized
-    assert "randomization" in result.sentences[2]
-    assert "randomization" not in propensities(log).sentences[2]
+    assert "randomly shown" in result.sentences[2]
+    assert "randomly shown" not in propensities(log).sentences[2]
     assert result.ranks[0].shown == 10
     assert not propensities(log).randomized
 

@@ -108,7 +108,7 @@ def test_permutations_declared_as_independent_ranks_are_refused(permuted):
     """The product of marginal weights is 64 on 1/24 of pages: a mean of 2.67, where 1 is expected."""
     rows = estimates_by_name(permuted["independent"], {"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
     for name in ("pseudo-inverse", "cascade", "whole list"):
-        assert "mean weight" in rows[name].refused
+        assert "mean importance weight" in rows[name].refused
     assert rows["item-position"].value == pytest.approx(1.375)
 
 
@@ -128,7 +128,7 @@ def test_list_estimators_need_independent_ranks_of_a_policy_table(permuted):
     assert {name for name in NAMES if not rows[name].refused} == {"direct"}
     # lists that repeat a document are never logged: 24 of 64 are, each with weight (1/64) / (1/24)
     rows = estimates_by_name(permuted["conditional"], table, independent_ranks=True)
-    assert "mean weight" in rows["whole list"].refused
+    assert "mean importance weight" in rows["whole list"].refused
 
 
 def test_click_rank_identifies_a_document_shown_twice():
@@ -187,7 +187,7 @@ def test_list_estimators_refuse_pages_with_a_missing_rank():
         without_rank = log.shown.where(f"NOT (serp = 3 AND rank = {missing_rank})")
         rows = estimates_by_name(replace(log, shown=without_rank), {"q": {"a": 2.0, "b": 1.0, "c": 0.0}})
         for name in ("cascade", "whole list", "pseudo-inverse"):
-            assert rows[name].refused.startswith("on 1 page, a rank above other results has no result")
+            assert rows[name].refused.startswith("on 1 page, a rank without a result is above other results")
     truncated = log.shown.where("NOT (serp = 3 AND rank > 1)")  # a page that ends earlier lacks nothing
     assert "lack" not in estimates_by_name(replace(log, shown=truncated), {"q": {"a": 2.0}})["cascade"].refused
 
@@ -323,8 +323,8 @@ def test_a_run_is_a_deterministic_policy():
 def test_wrong_propensities_are_refused():
     rows = estimates_by_name(simulate_log(1500, propensity=0.9), policy_table(TARGET), depth=2, independent_ranks=True)
     assert {name for name in NAMES if not rows[name].refused} == {"direct"}
-    assert "mean weight of rank 1" in rows["item-position"].refused
-    assert "mean weight of the list down to rank 1" in rows["whole list"].refused
+    assert "mean importance weight of rank 1" in rows["item-position"].refused
+    assert "mean importance weight of the list down to rank 1" in rows["whole list"].refused
 
 
 def test_a_run_without_support_is_unknown():

@@ -91,7 +91,7 @@ def test_clicks_over_expected_clicks(log):
     assert coec_result.facts() == {"log": "made", "counting": "clicks", "level": 0.95, "prior": a}
     n_above, n_below = (coec_result.ratios.low > 1).sum(), (coec_result.ratios.high < 1).sum()
     assert (n_above, n_below) == (1, 1)
-    assert "is above 1 for 1 of 5 pairs, and below 1 for 1 " in coec_result.sentences[0]
+    assert "is above 1 for 1 of 5 pairs, and below 1 for 1." in coec_result.sentences[0]
     assert f"{a**-0.5:.2f}" in coec_result.sentences[1]
 
 
@@ -393,8 +393,9 @@ def test_continuation_parameters_are_named(log):
     assert facts["model"]["name"] == "CCM"
     assert set(facts["priors"]) == {"attractiveness", "continuation"}
     pseudo_counts = result.priors["attractiveness"]
-    assert f"{pseudo_counts[0] / sum(pseudo_counts):.3f} with a weight of {sum(pseudo_counts):.1f} " in " ".join(
-        result.sentences
+    assert (
+        f"{pseudo_counts[0] / sum(pseudo_counts):.3f}, as if each pair had {sum(pseudo_counts):.1f} more "
+        in " ".join(result.sentences)
     )
 
 

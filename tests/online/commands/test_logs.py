@@ -204,8 +204,8 @@ def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
     assert "At astray.ndjson:5" in done.out
     assert " ".join(done.out.split()).endswith(
         "The log is not fit for metrics: 1 of 3 query rows (33.3%) are excluded or lost, more than 5%: facet-request 1."
-        " The log is not fit for metrics: only 66.7% of the events with a query_id belong to a valid page, less than"
-        " 95%: unknown-query-id 1."
+        " The log is not fit for metrics: only 66.7% of the events with a query_id belong to a valid page, but at"
+        " least 95% are required (unknown-query-id 1)."
     )
 
 

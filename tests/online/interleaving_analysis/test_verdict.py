@@ -88,7 +88,7 @@ def test_what_was_chosen_is_said() -> None:
     assert changed["repeated clicks on a result"] == "count separately"
     assert default["clicks above the first difference"] == "do not count in team drafts"
     assert changed["clicks above the first difference"] == "count"
-    assert default["intervals"] == "valid on any day, narrowest at 5,000 users"
+    assert default["intervals"] == "anytime-valid, narrowest at 5,000 users"
     assert changed["intervals"] == "fixed-sample"
     result = interleaving(log)
     assert (result.unit, result.level, result.by, result.sliced) == ("user", 0.95, None, ())

@@ -45,11 +45,11 @@ def test_ten_pages_by_hand() -> None:
     result = ten_pages()
     assert (result.pages, result.pages_used, result.units) == (10, 5, 3)
     assert dict(result.excluded_pages) == {
-        "not the first page of a result list": 1,
+        "that are later pages of a result list": 1,
         "without results": 1,
         "without a topic": 1,
         "without judgments of the topic": 1,
-        "with judgments of less than 80% of the top 10 results": 1,
+        "where less than 80% of the top 10 results are judged": 1,
     }
     assert result.pages == result.pages_used + sum(n_pages for _, n_pages in result.excluded_pages)
     assert result.judged == 1.0
@@ -115,7 +115,7 @@ def test_one_list_per_topic_has_no_pairs_within_topics() -> None:
         math.isnan(estimate.value)
         for estimate in (ranker_one.probability, ranker_one.within_topics, ranker_one.tau, ranker_two.probability)
     )
-    assert "A dash means that no two pages differ" in result.text()
+    assert "because no two pages differ" in result.text()
     assert [row["pairs_within_topics"] for row in result.to_dict()["relations"]] == [2, 0, 0]
     assert (
         result.to_dict()["relations"][1]["within_topics"],
@@ -218,7 +218,9 @@ def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> N
 
 
 def test_no_judged_pages_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no page of made has a judged topic \(1 not the first"):
+    with pytest.raises(
+        InputError, match=r"no page of made has a judged topic \(excluded pages: 1 that are later pages"
+    ):
         against_qrels(log_of(PAGES), {"other": {"a": 1}})
     with pytest.raises(InputError, match="no column topic"):
         against_qrels(log_of([{"shown": ["a"]}]), QRELS)

@@ -33,7 +33,7 @@ def test_rules_that_exclude_queries() -> None:
     assert repeated.places == ("log.ndjson:11", "log.ndjson:13")
     assert "3 query_ids have several rows, at most 3 each" in repeated.problem
     (facets,) = [finding for finding in log.findings if finding.rule == "facet-request"]
-    assert "1 with size 0, 1 with an empty list and a query_id that has results" in facets.problem
+    assert "1 with size 0, 1 with an empty list and a query_id that has results in another row" in facets.problem
 
 
 def test_a_repeated_page_has_the_time_of_its_first_request_with_results() -> None:
@@ -174,7 +174,7 @@ def test_clicks_without_an_impression() -> None:
         5,
         "kept",
     )  # b, z, and l on a page that was not logged
-    assert "(1 not in the result list of the page, 2 without an impression)" in next(
+    assert "(1 on objects outside the result list of the page, 2 on results without an impression)" in next(
         finding.problem for finding in log.findings if finding.rule == "click-without-impression"
     )
     assert rows(log.shown, "object_id", "seen") == [("a", True), ("b", False), ("c", False)]

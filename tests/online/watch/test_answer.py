@@ -126,7 +126,7 @@ def test_sentences_of_all_series() -> None:
     assert sentences.texts == (  # type: ignore[attr-defined]
         f"clicks has an alarm since {day(2)}: 0.1 (baseline 0.2, -50.0%).",
         f"profit of shop=a has an alarm since {day(1)}: -15 (baseline -10, -50.0%).",
-        f"Changed shares of slices have shifted clicks by -0.243 since {day(3)}.",
+        f"The shares of the slices have changed, which shifted clicks by -0.243 since {day(3)}.",
         str(rollback),
         "clicks of device=x is not monitored: it is rare.",
     )
@@ -150,8 +150,8 @@ def test_sentences_of_all_series() -> None:
         ((FLAT, MOVED, RARE), "keep watching", True, "No alarm in 1 series."),
         ((FLAT, replace(FLAT, series="b")), None, True, "No alarm in 2 series."),
         ((FLAT,), "roll back", False,
-         ("No alarm in 1 series, compared with the baseline. Deployments are compared with the weeks before the"
-          " deployment.")),
+         ("No alarm in 1 series, compared with the baseline. Each deployment is compared with the weeks"
+          " before that deployment.")),
         ((RARE,), None, True, "No series is monitored yet."),
         ((DROP,), "keep", False, None),
     ],
@@ -184,7 +184,7 @@ def test_the_table_of_series() -> None:
         pytest.approx(-0.5), pytest.approx(-0.4858), None, None, None, pytest.approx(-0.5),
     ]  # fmt: skip
     assert [row["reason"] for row in rows] == ["", "", "it is rare", "it is rare", "", ""]
-    assert "changes of 5%" in table.note  # type: ignore[attr-defined]
+    assert "a change of 5%" in table.note  # type: ignore[attr-defined]
     without_slices = answer(DROP, FLAT).blocks()[1]
     assert "part" not in without_slices.grid().header  # type: ignore[attr-defined]
     assert [row["part"] for row in without_slices.records()] == ["", ""]  # type: ignore[attr-defined]

@@ -38,7 +38,7 @@ EVENT = Event(day(20), "ranker 2", deploy=True)
         ("keep watching", [guard("inconclusive", 0.99), guard("inconclusive", part="x")],
          "keep watching. clicks and clicks of x may be worse by more than 5%."),
         ("no data", [], ("no data. No series with a direction has a baseline of 8 points, 8 points"
-          " in the 28 days before the deployment, and a point after it.")),
+          " in the 28 days before the deployment, and a point after the deployment.")),
     ],
 )  # fmt: skip
 def test_sentences_of_deployments(decision: Any, guards: list[Guard], text: str) -> None:

@@ -190,7 +190,7 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
 
 
 @pytest.mark.parametrize(
-    ("n_points", "reason"), [(7, "the baseline must have at least 8 points of 1 day each, got 7"), (8, "")]
+    ("n_points", "reason"), [(7, "the baseline must have at least 8 points (one point per 1 day), got 7"), (8, "")]
 )
 def test_a_baseline_has_eight_points(n_points: int, reason: str) -> None:
     result = watch_series(
@@ -202,7 +202,7 @@ def test_a_baseline_has_eight_points(n_points: int, reason: str) -> None:
 
 def test_rare_events_are_not_watched() -> None:
     result = watch_series(("s", ""), series([0.5] * 10, sizes=[0.5] * 10), SeriesKind(0, share=True), config(), 0.01)
-    assert (result.state, result.reason) == ("not monitored", "it has fewer than 10 events in 28 days")
+    assert (result.state, result.reason) == ("not monitored", "the series has fewer than 10 events per 28 days")
 
 
 def test_rows_of_a_table(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_series_that_vary_by_rounding_or_by_an_unknown_amount() -> None:
     weeks = series([0.5] * 60, sizes=[4] * 60)
     result = watch_series(("s", "p"), weeks, SeriesKind(1, share=True), config(days=55), 0.01)
     assert (result.series, result.part, result.state) == ("s", "p", "not monitored")
-    assert result.reason == "the baseline must have at least 8 points of 7 days each, got 7"
+    assert result.reason == "the baseline must have at least 8 points (one point per 7 days), got 7"
 
 
 def test_events_of_unequal_sums_and_of_shares_above_a_half() -> None:

@@ -126,7 +126,7 @@ def _mean(periods: Sequence[ArmDifference]) -> tuple[AdjustedDifference, Floats]
 _EFFECTIVE_SHARE, _EFFECTIVE_USERS = 0.75, 1000.0
 _DAYS = 60  # maximum number of days after exposure in the chart
 Direction: TypeAlias = Literal["more", "less"]
-ANY_DAY, FIXED_SAMPLE = "valid on any day", "fixed-sample"
+ANY_DAY, FIXED_SAMPLE = "anytime-valid", "fixed-sample"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,7 +199,7 @@ class ABTest(LogAnswer):
             (Column("arm", list(users), TEXT), Column("users", list(users.values()), COUNT, f"{self.unit}s")),
             f"{self.unit.capitalize()}s by arm",
             note=f"Excluded: {crossed} with pages in several arms, and {unfinished} whose exposure window ends after"
-            " the log."
+            f" the last time in the log."
             f" First exposures span {assignment.days:.1f} days. Sample ratio mismatch: p = {ratio.p_always:.2g}"
             f" ({ANY_DAY}),"
             f" p = {ratio.p:.2g} ({FIXED_SAMPLE}). Change of allocation: p = {assignment.allocation.p:.2g}.",
@@ -255,7 +255,8 @@ class ABTest(LogAnswer):
             (metric, *columns_of(self.interactions, ("arm", TEXT), *statistics)),
             f"Interaction with {self.by}",
             labels=2,
-            note="Cochran's Q test for a fixed sample. Only this test shows whether differences vary between slices.",
+            note="Cochran's Q test of equal differences in all slices, for a fixed sample. Only this test shows"
+            " whether differences vary between slices.",
         )
         note = "Slices are exploratory: their p-values are not corrected for the number of slices. "
         return tests, self._differences("slices", f"By {self.by}", self.sliced, note)
@@ -400,7 +401,7 @@ def abtest(
     window = "until the end of the log" if window_days is None else f"for {window_days:g} days"
     policies = {
         "intervals": f"{ANY_DAY}, narrowest at {expected:,} users" if any_day else FIXED_SAMPLE,
-        "exposure window": f"from the first page that has an arm, {window}",
+        "exposure window": f"from the first page of a user in an arm, {window}",
         "CUPED covariate": f"the same metric in the {before_days:g} days before exposure",
     }
     fields = answer_fields(log, unit, level, policies, settings)
@@ -435,7 +436,8 @@ def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
         if row.role == "other" or not row.effective_users < min(_EFFECTIVE_USERS, _EFFECTIVE_SHARE * units):
             continue
         text = (
-            f"a fixed-sample test rejects too often if more active {unit}s have higher values. The effective number of"
+            f"a fixed-sample test has too many false positives if more active {unit}s have higher values. The"
+            f" effective number of"
             f" {unit}s in the smaller arm is {row.effective_users:,.0f}. With an effective number of 50 or more in each"
             " arm, 8% of simulated A/A tests were significant at the 5% level"
         )
@@ -496,7 +498,10 @@ def _roles(
             problem = f"{metric} cannot be the primary metric or a guardrail: {reason}"
             raise InputError(problem, fix="declare another metric", path=log.name)
         if not metric.better:
-            problem = f"a primary metric or guardrail must have a direction, but {metric} has none"
+            problem = (
+                "a primary metric or guardrail must have a direction (higher or lower is better), but"
+                f" {metric} has none"
+            )
             fix = f"pass better={{'{metric}': 'more'}} (--better {metric}=more), or declare another metric"
             raise InputError(problem, fix=fix, path=log.name)
     return {metric: roles[metric] for metric in supported}, refused

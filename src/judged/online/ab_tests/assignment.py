@@ -203,7 +203,8 @@ def read_assignment(
         raise InputError(f"there is no arm {baseline_arm!r}", fix=f"use one of {', '.join(names)}", path=log.name)
     if shares is not None and (unmatched := set(shares) ^ set(names)):
         problem = (
-            f"`shares` must name exactly the arms of the log, but these do not match: {', '.join(sorted(unmatched))}"
+            f"`shares` must name exactly the arms of the log, but these names do not match:"
+            f" {', '.join(sorted(unmatched))}"
         )
         raise InputError(problem, fix=f"pass a share for each of {', '.join(names)}", path=log.name)
     crossed = log.engine.rows(f"SELECT count(*) AS crossed FROM {exposed} WHERE arms > 1")[0]["crossed"]

@@ -378,7 +378,7 @@ def verdict(
         days_left = missing / per_day if per_day else math.nan
         return Verdict(arm, "keep running", (f"{too_few.sentence(assignment.unit)[:-1]} in each arm.",), days_left)
     if not primary:
-        return Verdict(arm, "keep running", ("The log supports no primary metric that can be compared.",))
+        return Verdict(arm, "keep running", ("The log does not support any metric that can be the primary metric.",))
     for row in declared:
         units = min(row.baseline.units, row.other.units)
         insufficient = insufficiency(

@@ -89,14 +89,17 @@ class ABTestPlan(LogAnswer):
                 Column("metric", [str(plan.metric) for plan, _ in cells], TEXT),
                 Column("relative", [self.differences[i] for _, i in cells], unit_show("share", 1), "difference"),
                 Column("users", [plan.users[i] for plan, i in cells], COUNT, f"{self.unit}s, fixed sample"),
-                Column("users_any_day", [plan.users_any_day[i] for plan, i in cells], COUNT, f"{self.unit}s, any day"),
-                Column("days", [plan.days[i] for plan, i in cells], number(0), "days, any day"),
+                Column(
+                    "users_any_day", [plan.users_any_day[i] for plan, i in cells], COUNT, f"{self.unit}s, anytime-valid"
+                ),
+                Column("days", [plan.days[i] for plan, i in cells], number(0), "days, anytime-valid"),
             ),
             "Required sample size",
             labels=2,
-            note=f"Sizes are totals of two arms of equal size, for a power of {percent(self.power)}. Days assume"
-            f" {self.users_per_day:,.0f} new {self.unit}s per day. The plan does not include CUPED, which can"
-            " shorten the test.",
+            note=f"Sample sizes are totals over two arms of equal size, for a power of {percent(self.power)}. Days"
+            f" assume"
+            f" {self.users_per_day:,.0f} new {self.unit}s per day. The plan assumes a test without CUPED, which can"
+            f" shorten the test.",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
         shows = [unit_show(plan.metric.unit) for plan in self.plans]
@@ -118,8 +121,8 @@ class ABTestPlan(LogAnswer):
         miscalibrated = [str(plan.metric) for plan in self.plans if abs(plan.false_alarms - alpha) > 4 * error]
         names = listed(miscalibrated)
         warning = (
-            f"A/A tests of {names} have too many or too few false positives, so p-values of these metrics are not"
-            " reliable."
+            f"The rate of false positives in A/A tests of {names} is too high or too low, so p-values of these"
+            f" metrics are not reliable."
         )
         rules = self.method_block(*(f"{metric}: {reason}" for metric, reason in self.refused))
         return (*((Sentences((warning,)),) if miscalibrated else ()), plans, aa, rules)

@@ -232,13 +232,12 @@ class Coec(FieldAnswer):
             shrinkage = "There is no evidence that true ratios differ between pairs, so each shrunken ratio is 1."
         else:
             shrinkage = (
-                f"True ratios have an estimated standard deviation of {self.prior**-0.5:.2f} around 1. Each ratio is"
-                " shrunk"
-                f" toward 1 with a weight of {decimal(self.prior, 2)} expected clicks."
+                f"True ratios have an estimated standard deviation of {self.prior**-0.5:.2f} around 1. To shrink"
+                f" each ratio toward 1, {decimal(self.prior, 2)} is added to the clicks and to the expected clicks."
             )
         counts = (
             f"The {self.level:.0%} CI of the ratio of clicks to expected clicks is above 1 for {n_above} of {pairs},"
-            f" and below 1 for {n_below} (not corrected for the number of pairs)."
+            f" and below 1 for {n_below}. These CIs are not corrected for the number of pairs."
         )
         return counts, shrinkage
 

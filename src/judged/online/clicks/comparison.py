@@ -203,8 +203,8 @@ class ModelComparison(LogAnswer):
         ]
         sentences += [f"Not fitted: {clip_words(reason)}." for _, reason in self.refused]
         sentences.append(
-            "A better prediction does not show that the assumption of a model is true, or that attractive results are"
-            " relevant."
+            "The model with the best predictions can still have wrong assumptions, and results that it considers"
+            " attractive can be irrelevant."
         )
         return tuple(sentences)
 
@@ -215,7 +215,8 @@ class ModelComparison(LogAnswer):
         )
         table = Table("ranks", (*columns, *columns_of(rows, ("conditional", number(4)))), labels=1, only="data")
         description = (
-            "Perplexity of held-out clicks by rank, predicted without the other clicks on the page; 1 is perfect."
+            "Perplexity of held-out clicks by rank. Each click is predicted without the other clicks on the page. A"
+            " perfect prediction has perplexity 1."
         )
         chart = Chart(
             "perplexity", "Perplexity by rank", table, description, kind="lines", x="rank",
@@ -229,11 +230,11 @@ class ModelComparison(LogAnswer):
         columns = columns_of(rows, ("model", TEXT), ("results", UNITS), *shares)
         table = Table("calibration", columns, labels=1, only="data")
         selected_rows = table.take([i for i, row in enumerate(rows) if row.model == self.selected])
-        description = f"Click probability predicted by {self.selected}, and observed click rate, of held-out results."
+        description = f"Predicted click probability ({self.selected}) and observed click rate of held-out results."
         chart = Chart(
             "calibration", f"Calibration of {self.selected}", selected_rows, description, kind="points",
             x="predicted", y="clicked", diagonal=True, percent="xy",
-            subtitle="held-out results in bins of equal size", height=300,
+            subtitle="held-out results in bins with equal numbers of results", height=300,
         )  # fmt: skip
         return (table, chart)
 

@@ -176,7 +176,7 @@ def ips(
     logs = {"": log} if stratum is None else split_by_column(log, stratum)
     if missing_strata := [name for name in logs if name not in curves]:
         fix = (
-            "use stratum= (--stratum) with the column that has the strata of the propensities"
+            "use stratum= (--stratum) with the column whose values are the strata of the propensities"
             if "" in missing_strata
             else f"estimate propensities with stratum={stratum!r}"
         )
@@ -272,8 +272,8 @@ def compute_ips(
     notes: list[Note] = []
     if clicks and n_effective < _MIN_EFFECTIVE_SHARE * clicks:
         text = (
-            f"the effective number of clicks is {n_effective:.0f} of {clicks:,}, because weights are unequal; CIs may"
-            " be too narrow"
+            f"the effective number of clicks is {n_effective:.0f} of {clicks:,}, because the weights of clicks are"
+            f" unequal; CIs may be too narrow"
         )
         notes.append(Note("few-effective", text))
     return IpsScores(

@@ -143,13 +143,16 @@ class Propensities(FieldAnswer):
         last_rank = self.ranks[-1]
         level, ci = percent(self.level), last_rank.ci
         interval = "" if ci is None else f", {level} CI [{ci[0]:.3f}, {ci[1]:.3f}]"
-        source = "that randomization showed" if self.randomized else "that were shown"
+        source = "that were randomly shown" if self.randomized else "that were shown"
         stratum = f" ({self.stratum}: {last_rank.stratum})" if self.stratum else ""
         return (
-            f"Examination of rank {last_rank.rank} relative to rank 1{stratum}: {last_rank.value:.3f}{interval}.",
             (
-                f"The ratio of the click-through rates of these ranks is {last_rank.naive:.3f}. This ratio also depends"
-                " on relevance."
+                f"Examination probability of rank {last_rank.rank} relative to rank 1{stratum}:"
+                f" {last_rank.value:.3f}{interval}."
+            ),
+            (
+                f"The click-through rate at rank {last_rank.rank} is {last_rank.naive:.3f} times the rate at rank 1,"
+                f" but click-through rates also depend on relevance."
             ),
             f"The estimate uses documents {source} at several ranks.",
         )
@@ -377,7 +380,7 @@ def _check_connected(full: RankPropensities, impressions: Floats, repeated: np.n
     unconnected = [str(row + 1) for row in np.flatnonzero(is_unconnected).tolist() if str(row + 1) not in connected]
     document_count = f"{counted(int(repeated.sum()), 'document')} were shown at several ranks"
     depth = next((row for row in range(len(has_impressions)) if is_unconnected[row]), 0)
-    fix = "randomize some lists, for example by swapping two results on a share of pages"
+    fix = "randomize some lists, for example by swapping two results on some pages"
     raise InputError(
         f"{_ranks_text(unconnected)}{where} cannot be compared with {_ranks_text(connected)}: no chain of clicked"
         f" documents connects them ({document_count})",

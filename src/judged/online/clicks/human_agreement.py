@@ -107,7 +107,8 @@ class ClickAgreement(FieldAnswer):
         sample = f"n = {counted(all_topics.document_pairs, 'document pair')} in {counted(all_topics.n, 'topic')}"
         sentences = [
             (
-                f"Share of document pairs that click judgments and people order the same way: {all_topics.value:.3f}"
+                f"Share of document pairs with the same order by click judgments and by human judgments:"
+                f" {all_topics.value:.3f}"
                 f" ({sample})."
             ),
             f"{comparison}: difference {all_topics.gain:+.3f}{_interval_text(all_topics.gain_ci, self.level)}.",
@@ -118,7 +119,7 @@ class ClickAgreement(FieldAnswer):
             interval = _interval_text(judgment.ci, self.level)
             sentences.append(
                 f"{direction} correlation of click judgments with the logged rank, given human grades: partial tau"
-                f" {judgment.partial:+.3f}{interval}; raw click-through rates: {raw.partial:+.3f}."
+                f" {judgment.partial:+.3f}{interval}. For raw click-through rates, partial tau is {raw.partial:+.3f}."
             )
         if self.systems > 1 and not math.isnan(self.tau):
             systems = counted(self.systems, "system")
@@ -128,8 +129,8 @@ class ClickAgreement(FieldAnswer):
             )
         if not math.isnan(self.clicks_per_label):
             sentences.append(
-                f"For estimates of the mean scores of these systems, {self.clicks_per_label:.0f} clicks have the value"
-                " of one human label."
+                f"For estimates of the mean scores of these systems, {self.clicks_per_label:.0f} clicks can replace"
+                f" one human label."
             )
         return tuple(sentences)
 

@@ -59,13 +59,13 @@ ESTIMATORS = {
     "self-normalized": Estimator(
         _MARGINAL,
         False,
-        "same assumption as item-position; biased if there are few pages",
+        "same assumption as item-position; the estimate is biased if there are few pages",
         "ignores the other results of the page",
     ),
     "clipped": Estimator(
         _MARGINAL,
         False,
-        "same assumption as item-position; too low by at most the weight that clipping removes",
+        "same assumption as item-position; the estimate is too low, by at most the weight that clipping removes",
         "underestimates rarely shown results",
     ),
     "direct": Estimator(
@@ -77,7 +77,7 @@ ESTIMATORS = {
     "doubly robust": Estimator(
         _MARGINAL,
         False,
-        "the assumption of item-position or the assumption of direct",
+        "either the assumption of item-position or the assumption of direct",
         "ignores the other results of the page",
     ),
     "pseudo-inverse": Estimator(
@@ -335,7 +335,7 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
     has_propensity = ~np.isnan(propensity)
     page_has_propensity = np.bincount(page, has_propensity) > 0
     if not page_has_propensity.any():
-        fix = "log the probability of each result at its rank in the column propensity"
+        fix = "log the probability that each result is shown at its rank, in the column propensity"
         raise InputError("the log has no propensities", fix=fix, path=log.name)
     # A page with a propensity for some ranks only would have wrong products of weights.
     if n_missing := int((page_has_propensity[page] & ~has_propensity).sum()):
@@ -346,7 +346,7 @@ def read_pages(log: InteractionLog, run: Any, topics: Any, unit: str, depth: int
         )
     if len(invalid := propensity[has_propensity & ~((propensity > 0) & (propensity <= 1))]):
         problem = f"a propensity must be above 0 and at most 1, got {invalid[0]:g}"
-        raise InputError(problem, fix="log the probability of the result at its rank", path=log.name)
+        raise InputError(problem, fix="log the probability that the result is shown at its rank", path=log.name)
     # Without a rank, a click on a repeated document would count at both ranks.
     if n_ambiguous := int(rows["ambiguous"].to_numpy(zero_copy_only=False).sum()):
         results = counted(n_ambiguous, "result")

@@ -95,8 +95,8 @@ class ClickJudgments(FieldAnswer):
         return (
             f"{counted(len(self.grade), 'judgment')} for {counted(n_topics, 'topic')}: {description}{spread}.",
             (
-                f"On average, shrinkage gives a weight of {weight:.0%} to the clicks of the pair itself, and"
-                f" {1 - weight:.0%} to the mean of all pairs."
+                f"In an estimate after shrinkage, the clicks of the pair itself have a weight of {weight:.0%} on"
+                f" average, and the mean of all pairs has a weight of {1 - weight:.0%}."
             ),
             f"Excluded: {counted(self.excluded_pairs, 'pair')} with fewer than {self.min_shown} impressions.",
         )

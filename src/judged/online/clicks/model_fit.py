@@ -135,13 +135,13 @@ class ModelFit(LogAnswer):
         for name in filter(self.priors.get, self._pair_parameters()):
             a, b = self.priors[name]
             sentences.append(
-                f"Values of {name} are shrunk toward {a / (a + b):.3f} with a weight of {a + b:.1f} trials per pair"
-                " (empirical Bayes)."
+                f"Values of {name} are shrunk toward {a / (a + b):.3f}, as if each pair had {a + b:.1f} more trials"
+                f" with this mean (empirical Bayes)."
             )
         if self.priors:
             sentences.append(
                 "Parameters that all pairs share, such as examination or continuation, are shrunk toward the overall"
-                " mean of the parameter with a weight of one trial."
+                " mean of the parameter, as if they had one more trial with this mean."
             )
         level = percent(self.level)
         if self.resamples:

@@ -199,8 +199,8 @@ class OffPolicyEstimates(LogAnswer):
                     ("unsupported", NUMBER),
                 ),
                 "Weights",
-                note=("Weights of the list down to each rank" if self.convention == "conditional" else "Weights of each"
-                " rank")
+                note=("Importance weights of the list down to each"
+                " rank" if self.convention == "conditional" else "Importance weights of the results at each rank")
                 + ". The expected mean is 1, minus at most the unsupported probability.",
             ),
             self.method_block(),
@@ -357,23 +357,28 @@ class PageEstimates:
             return ""
         conventions = " or ".join(map(repr, estimator.conventions))
         if not convention:
-            problem = "the log does not declare the kind of its propensities"
+            problem = (
+                "the log does not declare the convention of its propensities (marginal, conditional, or independent)"
+            )
             fix = f"write propensity_convention = {conventions} in the mapping, if that is correct (docs/off-policy.md)"
             return f"{problem}. Fix: {fix}."
         if convention not in estimator.conventions:
             needs = f"the propensities must be {_required_propensities(name)}"
-            return f"{needs}, but those of the log are {convention}."
+            return f"{needs}, but the log declares {convention} propensities."
         if estimator.list_probability and not has_list_probabilities:
-            problem = "the policy table has no probabilities of whole lists"
-            fix = "use independent_ranks, if the policy fills each rank independently of the other ranks"
+            problem = "the table of probabilities has no probabilities of whole lists"
+            fix = (
+                "use independent_ranks (--independent-ranks), if the ranker fills each rank independently of the"
+                " other ranks"
+            )
             return f"{problem}. Fix: {fix}."
         has_result = self.weights.has_result
         if convention != "marginal" and name in {"cascade", "whole list", "pseudo-inverse"}:
             has_gap = np.diff(has_result.astype(np.int8), prepend=1, axis=1) > 0
             if n_gaps := int(has_gap.any(axis=1).sum()):
                 return (
-                    f"on {counted(n_gaps, 'page')}, a rank above other results has no result, so the probability"
-                    " of the list is unknown."
+                    f"on {counted(n_gaps, 'page')}, a rank without a result is above other results, so the"
+                    f" probability of the whole list is unknown."
                 )
             return self._mean_weight_problem(is_prefix=True)
         return self._mean_weight_problem(is_prefix=False)
@@ -388,8 +393,8 @@ class PageEstimates:
             if not lower - margin <= row.mean <= upper + margin:
                 subject = f"the list down to rank {row.rank}" if is_prefix else f"rank {row.rank}"
                 expected = f"{upper:.2f}" if upper - lower < _TOLERANCE else f"{lower:.2f} to {upper:.2f}"
-                conclusion = "The propensities or their declared kind are wrong"
-                return f"the mean weight of {subject} is {row.mean:.2f}, expected {expected}. {conclusion}."
+                conclusion = "The propensities are wrong, or the declared propensity_convention is wrong"
+                return f"the mean importance weight of {subject} is {row.mean:.2f}, expected {expected}. {conclusion}."
         return ""
 
     def estimate(self, name: str, refusal: str) -> OffPolicy:

@@ -77,13 +77,13 @@ class UncertainScores(FieldAnswer):
             for row in other_rows
         )
         sample_size = f"n = {counted(self.n, 'topic')}, {counted(self.resamples, 'simulation')}"
-        start = f"Judgments cause {shares[0]:.0%} to {shares[-1]:.0%} of the variance of the means"
+        start = f"Errors of the judgments cause {shares[0]:.0%} to {shares[-1]:.0%} of the variance of the means"
         variance_sentences = (f"{start}, and the sample of topics causes the rest ({sample_size}).",)
         if not other_rows:
             return variance_sentences
         n_differences = counted(len(other_rows), "difference")
         difference_sentence = (
-            f"The {self.level:.0%} CI excludes 0 for {n_clear} of {n_differences} from {self.rows[0].run}."
+            f"The {self.level:.0%} CI excludes 0 for {n_clear} of {n_differences} from the run {self.rows[0].run}."
         )
         return (*variance_sentences, difference_sentence)
 
@@ -106,8 +106,8 @@ class UncertainScores(FieldAnswer):
                 "runs",
                 run_columns,
                 labels=2,
-                note="SE: standard error. Variance that does not come from judgments comes from topics. CIs include"
-                " both sources.",
+                note="SE: standard error. The rest of the variance comes from the sample of topics. CIs include both"
+                " sources of variance.",
             ),
             Table("topics", topic_columns, only="data", labels=3),
         )

@@ -25,7 +25,12 @@ def clicks() -> None:
 
 
 depth = click.option(
-    "--depth", type=click.IntRange(1, 50), default=10, show_default=True, metavar="N", help="Deepest rank that counts."
+    "--depth",
+    type=click.IntRange(1, 50),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Ignore results and clicks below this rank.",
 )
 topics = click.option(
     "--topics",
@@ -70,7 +75,7 @@ fitting = with_options(
         "COLUMN",
     ),
     logs.pages,
-    click.option("--depth", type=int, default=10, show_default=True, help="Deepest rank that counts."),
+    click.option("--depth", type=int, default=10, show_default=True, help="Ignore results and clicks below this rank."),
     logs.where,
     logs.interval,
     logs.log_options,
@@ -94,7 +99,13 @@ iterations = click.option(
 @clicks.command("models", short_help="Compare click models by their predictions of held-out clicks.")
 @logs.paths
 @click.option("-m", "--model", "models", multiple=True, metavar="NAME", help="Click model; repeatable.  [default: all]")
-@click.option("--folds", type=int, default=5, show_default=True, help="Number of folds of users for cross-validation.")
+@click.option(
+    "--folds",
+    type=int,
+    default=5,
+    show_default=True,
+    help="Number of folds for cross-validation. All pages of a user are in one fold.",
+)
 @iterations
 @shared("seed")
 @fitting
@@ -119,11 +130,16 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
     type=Choice("judged.online.clicks.fitting:Shrink"),
     default="empirical",
     show_default=True,
-    help="empirical: shrink pairs with few impressions toward the mean of all pairs (empirical Bayes); none: no"
-    " shrinkage.",
+    help="empirical: shrink the estimates of pairs with few impressions toward the mean of all pairs (empirical"
+    " Bayes); none: no shrinkage.",
 )
 @iterations
-@shared("draws", default=0, help="Bootstrap samples for standard errors; 0: use the observed information instead.")
+@shared(
+    "draws",
+    default=0,
+    help="Number of bootstrap samples for standard errors. If it is 0, standard errors come"
+    " from the observed information.",
+)
 @shared("seed")
 @fitting
 def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
@@ -141,13 +157,17 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
 
 @clicks.command("propensities", short_help="Estimate the examination propensity of each rank, without a click model.")
 @logs.paths
-@click.option("--stratum", metavar="COLUMN", help="Column whose values have separate propensities: device, layout, ...")
+@click.option(
+    "--stratum",
+    metavar="COLUMN",
+    help="Estimate separate propensities for each value of this column, such as device or layout.",
+)
 @click.option(
     "--randomized/--all",
     "randomized",
     default=None,
     help="Use only results with a randomized rank, or all results."
-    "  [default: --randomized if the log has propensities]",
+    "  [default: --randomized if the log has propensities, otherwise --all]",
 )
 @by_text
 @estimating
@@ -177,7 +197,9 @@ def propensities_command(paths: tuple[str, ...], output: OutputOptions, **option
 @logs.dwell
 @propensities
 @by_text
-@click.option("--stratum", metavar="COLUMN", help="Column whose values have separate click-through rates by rank.")
+@click.option(
+    "--stratum", metavar="COLUMN", help="Compute separate click-through rates by rank for each value of this column."
+)
 @estimating
 def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Compare the clicks of each pair of query and document with the clicks expected at its ranks."""
@@ -199,10 +221,13 @@ def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) 
 )
 @shared("measures", help="DCG@k, P@k or RBP.  [default: DCG@10, P@10]")
 @click.option(
-    "--clip", type=click.FloatRange(1), metavar="W", help="Set larger weights of clicks to W.  [default: no clipping]"
+    "--clip",
+    type=click.FloatRange(1),
+    metavar="W",
+    help="Maximum weight of a click: larger weights are set to W.  [default: no clipping]",
 )
 @topics
-@click.option("--stratum", metavar="COLUMN", help="Column whose values have separate propensities.")
+@click.option("--stratum", metavar="COLUMN", help="Use separate propensities for each value of this column.")
 @estimating
 @shared("run_format")
 def ips_command(
@@ -239,7 +264,7 @@ def ips_command(
     default=10.0,
     show_default=True,
     metavar="W",
-    help="In the clipped estimate, larger weights are set to W.",
+    help="Maximum weight in the estimate 'clipped': larger weights are set to W.",
 )
 @click.option(
     "--independent-ranks",
@@ -272,8 +297,8 @@ def off_policy_command(path: str, run: str, output: OutputOptions, **options: An
 @click.option(
     "--grading",
     type=Choice("judged.online.clicks.judgments:Grading"),
-    help="value: the estimate; lower: an integer that depends on the lower confidence limit; human: the predicted human"
-    " grade.  [default: human with --gold, otherwise value]",
+    help="Grade of a pair. value: the estimate; lower: an integer that depends on the lower confidence limit; human:"
+    " the predicted human grade.  [default: human with --gold, otherwise value]",
 )
 @click.option("--gold", metavar="QRELS", help="Human judgments of some query-document pairs, for --grading human.")
 @shared("confidence")
@@ -303,7 +328,7 @@ def judge_command(
 @clicks.command("evaluate", short_help="Score runs with uncertain judgments; intervals include the judgment error.")
 @click.argument("qrels", metavar="JUDGMENTS")
 @shared("runs", "measures", "confidence")
-@shared("draws", type=click.IntRange(100), default=200, help="Number of simulations of noise in the judgments.")
+@shared("draws", type=click.IntRange(100), default=200, help="Number of simulations of the errors in the judgments.")
 @shared("seed")
 @answer_options()
 @shared("run_format")

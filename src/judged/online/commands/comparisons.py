@@ -30,7 +30,8 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             "--any-day/--one-day",
             default=True,
             show_default=True,
-            help="Intervals that are valid on any day, or only on one day that was set in advance (fixed sample).",
+            help="--any-day: anytime-valid intervals, so you may look at the results every day. --one-day:"
+            " fixed-sample intervals, valid only on one day that was set in advance.",
         ),
         click.option(
             "--expected",
@@ -38,7 +39,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             default=5000,
             show_default=True,
             metavar="USERS",
-            help="Expected number of users, for which always-valid intervals are narrowest.",
+            help="Expected number of users. Anytime-valid intervals are narrowest at this number.",
         ),
         click.option("--min-users", type=int, default=200, show_default=True, help=min_users_help),
         click.option("--plan", is_flag=True, help="Estimate the duration of a future test from a past LOG."),
@@ -74,7 +75,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     help="Whether higher values (more) or lower values (less) are better, for a metric that has no fixed direction.",
 )
 @click.option("--variant", default="variant", show_default=True, metavar="COLUMN", help="Column that holds the arm.")
-@click.option("--baseline", metavar="NAME", help="Baseline arm.  [default: the first by name]")
+@click.option("--baseline", metavar="NAME", help="Baseline arm.  [default: the first in alphabetical order]")
 @click.option(
     "--share",
     "shares",
@@ -87,7 +88,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "--window-days",
     type=float,
     metavar="DAYS",
-    help="Days after first exposure in which the pages of a user count.  [default: until the end of the log]",
+    help="Number of days after first exposure in which the pages of a user count.  [default: until the end of the log]",
 )
 @click.option(
     "--before-days",
@@ -95,7 +96,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     default=14.0,
     show_default=True,
     metavar="DAYS",
-    help="Days before first exposure whose data CUPED uses.",
+    help="Number of days before first exposure that CUPED uses to reduce the variance.",
 )
 @click.option(
     "--margin-relative",
@@ -104,7 +105,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     show_default=True,
     help="Largest tolerable loss of a guardrail, as a share of the baseline.",
 )
-@_verdict_options("Minimum users in each arm for a verdict.")
+@_verdict_options("Minimum number of users in each arm for a verdict.")
 @interval
 @log_options
 @answer_options()
@@ -157,7 +158,8 @@ def _parse_direction(text: str) -> tuple[str, str]:
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="Baseline ranker.  [default: the attribute interleaving_first of LOG, otherwise the first by name]",
+    help="Baseline ranker.  [default: the attribute interleaving_first of LOG, otherwise the first in alphabetical"
+    " order]",
 )
 @logs.by("Slice the preference by this attribute: device, ...")
 @click.option(
@@ -222,15 +224,19 @@ _SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
     "--outcome",
     multiple=True,
     metavar="NAME",
-    help="Outcome of a page: satisfied, clicked, 'first click RR', opened, abandoned, reformulated.",
+    help="Outcome of a page, which the scores should predict: satisfied, clicked, 'first click RR', 'best click RR',"
+    " opened, abandoned, or reformulated; repeatable.  [default: satisfied (if LOG has timestamps), clicked, and"
+    " 'first click RR']",
 )
-@click.option("--preferences", is_flag=True, help="Compare preferences from clicks with the order of grades.")
+@click.option(
+    "--preferences", is_flag=True, help="Compare preferences derived from clicks with the order of the grades in QRELS."
+)
 @click.option(
     "--rule",
     multiple=True,
     metavar="NAME",
-    help="With --preferences: rule that derives preferences from clicks: above, last-above, earlier, previous, or"
-    " next; repeatable.",
+    help="With --preferences: rule that derives preferences from clicks (above, last-above, earlier, previous, or"
+    " next); repeatable.",
 )
 @click.option(
     "--topics",
@@ -297,16 +303,19 @@ def _compare_with_judgments(log: InteractionLog, judgments: Qrels, options: dict
 @click.command("watch")
 @click.argument("config", metavar="CONFIG", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, metavar="[LOG]...")
-@click.option("--init", is_flag=True, help="Write a first CONFIG for LOG, and do not analyze it.")
+@click.option("--init", is_flag=True, help="Write a CONFIG with default settings for LOG, and do not analyze LOG.")
 @click.option("--force", is_flag=True, help="With --init: overwrite an existing CONFIG.")
 @click.option(
-    "--keep/--no-keep", default=True, show_default=True, help="Whether to store the data of LOG in the state file."
+    "--keep/--no-keep",
+    default=True,
+    show_default=True,
+    help="--keep: store the data of LOG in the state file, for later runs. --no-keep: do not change the state file.",
 )
 @click.option(
     "--prometheus",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also write the series in the Prometheus text format.",
+    help="Also write the series to FILE in the Prometheus text format.",
 )
 @log_options
 @answer_options()

@@ -70,14 +70,14 @@ log_options = with_options(
         default=30.0,
         show_default=True,
         metavar="MINUTES",
-        help="Inactivity that ends a session, if the log has no session IDs.",
+        help="Minutes of inactivity that end a session, if the log has no session IDs.",
     ),
     click.option(
         "--bots",
         type=Choice("judged.online.preparation.work:Bots"),
         default="exclude",
         show_default=True,
-        help="Exclude or keep bots, detected by a flag, the user agent, or the number of pages.",
+        help="Exclude or keep users that are bots according to a flag, the user agent, or the number of pages.",
     ),
     click.option(
         "--bot-pages",
@@ -213,7 +213,7 @@ def logs() -> None:
     """Check, convert, and map interaction logs."""
 
 
-@logs.command("check", short_help="Check a LOG: problems, actions taken, and data for metrics.")
+@logs.command("check", short_help="Check a LOG: its problems, how they are handled, and which metrics it supports.")
 @paths
 @log_options
 @tables
@@ -234,7 +234,7 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
     raise SystemExit(1 if result.unfit_reasons else 0)
 
 
-@logs.command("convert", short_help="Convert a LOG to Parquet tables, which open quickly.")
+@logs.command("convert", short_help="Convert a LOG to Parquet tables, which judged opens faster than the original log.")
 @paths
 @click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Output folder.")
 @log_options

@@ -59,7 +59,11 @@ _since_option = click.option(
     "--since", metavar="DATE", help="Start of the later period.  [default: a week before the end of the log]"
 )
 _query_option = click.option(
-    "--by", default="query_norm", show_default=True, metavar="COLUMN", help="Column that identifies queries."
+    "--by",
+    default="query_norm",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column that identifies queries: pages with the same value have the same query.",
 )
 
 
@@ -74,10 +78,11 @@ def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 _SETTINGS = {
-    "winsorize": "Limit page revenue to this quantile of pages with revenue (winsorization); 1 or off: no limit.",
+    "winsorize": "Limit the revenue of each page to this quantile of the revenue of pages with revenue"
+    " (winsorization); 1 or off: no limit.",
     "reformulation_gap": "Maximum seconds from a query to its reformulation.",
-    "attribution_window": "A cart event or purchase without a page counts for the last page of its session, up to this"
-    " number of seconds earlier.",
+    "attribution_window": "Maximum seconds from a page to a cart event or purchase without a page ID. Such an event"
+    " counts for the last page before it in its session.",
     "success": "Minimum dwell time of a satisfied click in seconds, for metrics without the parameter t.",
 }
 """Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
@@ -135,7 +140,7 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOpti
     output(scores)
 
 
-@online.command("ranks", short_help="CTR by rank: position bias.")
+@online.command("ranks", short_help="CTR by rank, which depends on position bias and relevance.")
 @_slice_options
 @_metric_arguments
 def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
@@ -161,7 +166,7 @@ def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> Non
     output(result)
 
 
-@online.command("time", short_help="Metrics over time: control limits, signals, changes.")
+@online.command("time", short_help="Metrics over time, with control limits, signals, and change points.")
 @click.option(
     "-m", "--metric", required=True, multiple=True, metavar="NAME", help="Metric. Repeat the option for more metrics."
 )
@@ -191,7 +196,7 @@ def _time(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions
     output(result)
 
 
-@online.command("list", short_help="List the metrics, or show a full definition.")
+@online.command("list", short_help="List the metrics, or show the full definition of one metric.")
 @click.argument("name", required=False)
 @click.option(
     "--format",
@@ -232,7 +237,9 @@ def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str 
         raise InputError(error.problem, fix=_DOCUMENTS_FIX, path=error.path) from None
 
 
-@online.command("overview", short_help="Headline metrics compared with the previous period, with a decomposition.")
+@online.command(
+    "overview", short_help="Compare headline metrics with the previous period, and decompose the differences."
+)
 @_comparison_arguments
 @_since_option
 @_query_option
@@ -252,7 +259,9 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     output(result)
 
 
-@online.command("queries", short_help="Queries with zero results, abandonment, reformulations, or changed frequency.")
+@online.command(
+    "queries", short_help="Lists of queries with zero results, abandonment, reformulations, or changed frequency."
+)
 @logs.paths
 @click.option(
     "--list",
@@ -272,7 +281,9 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
 )
 @shared("limit", type=click.IntRange(0), default=20, help="Maximum number of rows of each list; 0: all.")
 @shared("confidence")
-@shared("fdr", help="False discovery rate of the tested lists.")
+@shared(
+    "fdr", help="False discovery rate of each list with a significance test (all lists except zero and reformulated)."
+)
 @_reading_options
 def queries_command(
     paths: tuple[str, ...], output: OutputOptions, lists: tuple[str, ...], limit: int, **options: Any
@@ -317,7 +328,7 @@ def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="Slice with which the other slices are compared.  [default: the first slice in the output]",
+    help="Baseline slice, with which the other slices are compared.  [default: the first slice in the output]",
 )
 @click.option("--since", metavar="DATE", help="Start of the later period, if --by is not used.")
 @interval

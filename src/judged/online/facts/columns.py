@@ -132,16 +132,18 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
     "satisfied_{t}": ("results opened for at least t seconds, or last in the session", _count_of("satisfied")),
     "satisfied_page_{t}": ("1 if any result was opened for at least t seconds, or last in the session",
         lambda t: flag(f"{identifier(f'satisfied_{t}')} > 0")),
-    "satisfied_events_{t}": ("clicks of at least t seconds, or last in the session", _count_of("satisfied_events")),
+    "satisfied_events_{t}": (
+        "clicks followed by a visit of t seconds or more, or last in the session", _count_of("satisfied_events")),
     "dissatisfied_events_{t}": ("clicks whose visit ended before t seconds", _count_of("dissatisfied_events")),
     "observed": ("clicks with an observed end of the visit", _or_zero("observed")),
     "abandoned": ("1 if nothing on the page was opened, added to the cart, or bought", flag(_ABANDONED)),
-    "abandoned_bad_{look}": ("1 if abandoned, and either empty, reformulated, or not read and without a later success",
+    "abandoned_bad_{look}": (
+        "bad abandonment: 1 if abandoned, and either empty, reformulated, or not read and without a later success",
         lambda look: flag(f"{_ABANDONED} AND ({_FAILED} OR (NOT {_was_read(look)} AND {_NO_SUCCESS_LATER}))")),
     "abandoned_good_{look}": (
-        "1 if abandoned, not empty, not reformulated, and read: text copied, or activity `look` seconds or more later",
+        "good abandonment: 1 if abandoned, not empty, not reformulated, and read (copied, or active after `look` s)",
         lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND {_was_read(look)}")),
-    "abandoned_unknown_{look}": ("1 if abandoned, and neither bad nor good",
+    "abandoned_unknown_{look}": ("1 if abandoned, but neither bad nor good abandonment",
         lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND NOT {_was_read(look)} AND NOT {_NO_SUCCESS_LATER}")),
     "exited": ("1 if the page has no click, cart, purchase or copy, and is the last of its session",
         flag(f"{_ABANDONED} AND coalesce(copies, 0) = 0 AND session_last_ms <= time_ms")),

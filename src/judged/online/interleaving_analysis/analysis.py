@@ -116,7 +116,7 @@ class Interleaving(LogAnswer):
         ranks = Table(
             "ranks",
             columns_of(self.ranks, *columns),
-            "Shares of the rankers by rank",
+            f"Share of results from {self.other} by rank",
             note="With fair coin flips, each ranker fills each rank in half of the lists. p-values are for a fixed"
             " sample.",
             folded=True,
@@ -236,14 +236,14 @@ def interleaving(
             names = [name for name in by_slice.values if name in outcomes.slices]
             sliced = [estimate_preference(outcomes, name, inference) for name in names]
     length = (
-        "continued with the rest of the longer ranking; clicks on this rest give no credit"
+        "followed by the remaining results of the longer ranking, on which clicks give no credit"
         if mixed.longer
         else "as long as the shorter ranking"
     )
     policies = {
         "lists": f"{mixed.method}, {length}",
         "where": where_text,
-        "intervals": f"valid on any day, narrowest at {expected:,} users" if any_day else "fixed-sample",
+        "intervals": f"anytime-valid, narrowest at {expected:,} users" if any_day else "fixed-sample",
         "clicks above the first difference": "count" if count_shared else "do not count in team drafts",
         "repeated clicks on a result": "count separately" if count_repeated else "count once",
     }
@@ -313,7 +313,7 @@ def _verdict(
     if overall.reason is not None:
         return "keep running", (overall.reason.sentence(unit),)
     if math.isnan(overall.low):
-        return "keep running", (f"The always-valid CI has no finite limits yet, n = {overall.users:,} {unit}s.",)
+        return "keep running", (f"The anytime-valid CI has no finite limits yet, n = {overall.users:,} {unit}s.",)
     low, high = map(_POINTS.limit or _POINTS.write, (overall.low, overall.high))
     sample = f"p = {P_VALUE.write(overall.p)}, n = {overall.users:,} {unit}s with {overall.lists:,} clicked lists"
     result = f"{_POINTS.write(overall.value)}, {percent(level)} CI [{low}, {high}], {sample}"

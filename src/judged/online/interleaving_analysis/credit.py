@@ -224,7 +224,9 @@ def invalid_reasons(mixed: MixedLists, ranks: list[RankShare]) -> tuple[str, ...
         )[0]
         if rounds["twice"] > BROKEN_ROUNDS * rounds["rounds"]:
             share = rounds["twice"] / rounds["rounds"]
-            reasons.append(f"one ranker picked twice in {share:.1%} of the rounds, which team draft does not allow")
+            reasons.append(
+                f"one ranker picked both results in {share:.1%} of the rounds, which team draft does not allow"
+            )
     return tuple(reasons)
 
 

@@ -87,16 +87,16 @@ class InterleavingPlan(LogAnswer):
         """Return users and days by preference, and the comparison with past A/B tests."""
         user_columns = (
             ("users", COUNT, f"{self.unit}s, fixed sample"),
-            ("users_any_day", COUNT, f"{self.unit}s, any day"),
+            ("users_any_day", COUNT, f"{self.unit}s, anytime-valid"),
         )
         plans = Table(
             "plans",
             columns_of(
-                self.plans, ("value", _POINTS, "preference"), *user_columns, ("days", number(0), "days, any day")
+                self.plans, ("value", _POINTS, "preference"), *user_columns, ("days", number(0), "days, anytime-valid")
             ),
             "Required sample size",
             labels=1,
-            note=f"Sizes are for a power of {percent(self.power)}. Days assume {self.users_per_day:,.0f} new"
+            note=f"Sample sizes are for a power of {percent(self.power)}. Days assume {self.users_per_day:,.0f} new"
             f" {self.unit}s per day. Preference: share of wins, with"
             f" ties as half a win, minus 50%. Standard deviation over {self.unit}s: {self.spread:.2f}, "
             + ("assumed." if self.assumed else "estimated from the interleaved lists of this log."),
@@ -119,15 +119,15 @@ class InterleavingPlan(LogAnswer):
             ),
             "Comparison with A/B tests of the same changes",
             labels=1,
-            note=f"The number of {self.unit}s of a method is the sample size that the method needs to detect the"
-            " difference that it estimated. This estimate is uncertain.",
+            note=f"The number of {self.unit}s of a method is the sample size that this method needs to detect the"
+            f" difference that it estimated. The estimated difference is uncertain.",
         )
         agreements = [pair.agree for pair in self.pairs if pair.agree in {"yes", "no"}]
         significant = (
             f"Interleaving and A/B tests both found a significant difference for {len(agreements)} of"
             f" {counted(len(self.pairs), 'change')}"
         )
-        summary = f"{significant}, and agreed on the direction for {agreements.count('yes')}."
+        summary = f"{significant}, and the directions agree for {agreements.count('yes')}."
         return plans, pairs, Sentences((summary,)), self.method_block()
 
 

@@ -63,11 +63,12 @@ class PageOutcome:
 
 
 _OUTCOMES = (
-    PageOutcome("satisfied", "a click with a visit of {t} s or longer, or with the last visit of the session",
+    PageOutcome("satisfied", "a click whose visit lasts {t} s or longer, or is the last visit of the session",
                 "satisfied_page_{t}", 1, needs_clock=True),
     PageOutcome("clicked", "a click", "clicked", 1),
-    PageOutcome("first click RR", "1 / rank of the first click, 0 without a click", "first_rr", 1),
-    PageOutcome("best click RR", "1 / rank of the highest clicked result, 0 without a click", "topmost_rr", 1),
+    PageOutcome("first click RR", "reciprocal rank of the first click in time, or 0 without a click", "first_rr", 1),
+    PageOutcome("best click RR", "reciprocal rank of the topmost clicked result, or 0 without a"
+    " click", "topmost_rr", 1),
     PageOutcome("opened", "number of clicked results", "opened", 1, is_share=False),
     PageOutcome("abandoned", "no click", "abandoned", -1),
     PageOutcome("reformulated", "the next query of the session is a reformulation", "reformulated", -1,
@@ -279,9 +280,9 @@ def against_qrels(
     # Tolerance for rounding of shares such as 8 / 10.
     is_judged_enough = scores[0] >= min_judged - 1e-12
     if not is_judged_enough.any():
-        problem = f"no page has judgments of at least {min_judged:.0%} of its top {JUDGED_DEPTH} results"
+        problem = f"on no page are at least {min_judged:.0%} of the top {JUDGED_DEPTH} results judged"
         raise InputError(problem, fix="judge more of the shown results, or use a lower min_judged (--min-judged)")
-    reason = f"with judgments of less than {min_judged:.0%} of the top {JUDGED_DEPTH} results"
+    reason = f"where less than {min_judged:.0%} of the top {JUDGED_DEPTH} results are judged"
     page_topics = page_topics.select(is_judged_enough, reason)
     scores = scores[:, is_judged_enough]
     values = _read_outcomes(log, page_topics, selected_outcomes, dwell)

@@ -276,11 +276,14 @@ _DEFINITIONS = (
     "Concordance is the probability that, of two pages with different outcomes, the page with the better outcome has"
     " the"
     " better score. Tied scores count half, and random scores have a concordance of 0.5. Concordance within topics"
-    " compares only pages of the same topic, so that differences in difficulty between topics do not count."
+    " compares only pages of the same topic, so differences in difficulty between topics have no effect."
 )
 _MULTIPLICITY = "CIs are not corrected for the number of measures and outcomes, so some may exclude 0.5 by chance."
-_NO_COMPARISON = "A dash means that no two pages differ in both score and outcome."
-_TOPIC_INTERVALS = "Only the CI of Spearman's rho generalizes to other topics."
+_NO_COMPARISON = "A dash means that a value cannot be computed, because no two pages differ in both score and outcome."
+_TOPIC_INTERVALS = (
+    "Only the CI of Spearman's rho takes the sample of topics into account, so only this CI"
+    " generalizes to other topics."
+)
 _LIMITS = (
     "Clicks also depend on ranks and on the other results of the page. The result shows whether a measure predicts user"
     " behavior on these pages, not on pages that users did not see."

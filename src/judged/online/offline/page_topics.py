@@ -111,7 +111,7 @@ def find_page_topics(
     topic_codes = _topic_codes(table["key"], topic_by_text, qrels)
     # The order of reasons matters: a page counts for the first one.
     reasons = {
-        "not the first page of a result list": _integers(table["page"]) > 1 if selection == "first" else None,
+        "that are later pages of a result list": _integers(table["page"]) > 1 if selection == "first" else None,
         "without results": _integers(table["shown"]) == 0,
         "without a topic": topic_codes == -1,
         "without judgments of the topic": topic_codes == -2,
@@ -122,9 +122,12 @@ def find_page_topics(
             excluded_pages.append((reason, n_excluded))
             is_selected &= ~is_excluded
     if not is_selected.any():
-        counts = ", ".join(f"{n_excluded} {reason}" for reason, n_excluded in excluded_pages) or "the log has no pages"
+        counts = (
+            ", ".join(f"{n_excluded} {reason}" for reason, n_excluded in excluded_pages)
+            or "none, because the log has no pages"
+        )
         raise InputError(
-            f"no page of {log.name} has a judged topic ({counts})",
+            f"no page of {log.name} has a judged topic (excluded pages: {counts})",
             fix="map pages to topics: use topics= with the name of a column of the log, or with the texts of the"
             " topics",
         )

@@ -269,12 +269,13 @@ class PreferenceAgreement(JudgedPages):
 
 
 _REPEATED = (
-    "Preferences between the same two results on different pages of a topic: {:.1%} of {} pairs of preferences agree on"
-    " the preferred result. If the order of the two results did not change, this agreement is no evidence for a rule,"
+    "{:.1%} of {} pairs of preferences agree on the preferred result. Such a pair is about the same two results on"
+    " two pages of a topic. If the order of the two results did not change, this agreement is no evidence for a rule,"
     " because the rule then prefers the same rank each time."
 )
 _DEFINITIONS = (
     "Agreement is the share of preferences that match the order of the grades, among preferences between results with"
-    " different grades. Random preferences have an agreement of 0.5. 'Expected by rank' is the agreement of results at"
-    " the same two ranks, regardless of clicks. The gain is the agreement minus the agreement expected by rank."
+    " different grades. Random preferences have an agreement of 0.5. 'Expected by rank' is the agreement for all"
+    " pairs of results at the same two ranks, regardless of clicks. The gain is the agreement minus the agreement"
+    " expected by rank."
 )

@@ -104,13 +104,20 @@ def _iter_query_findings(work: Work, by_rule: dict[str, int], read: int, include
         yield _finding(work, "query", "session-of-two-users", sessions["pages"], included, shared, details)
 
 
+def _parts(*counts: tuple[int, str]) -> str:
+    """Describe the parts of the rows that a rule applies to, except empty parts."""
+    return f" ({', '.join(f'{count:,} {description}' for count, description in counts if count)})"
+
+
 def _query_details(work: Work, rule: str) -> str:
     if rule == "facet-request":
         counts = work.row("""
             SELECT count(*) FILTER (size = 0) AS explicit, count(*) FILTER (size IS DISTINCT FROM 0) AS implicit
             FROM $page WHERE rule_no = 4""")  # fmt: skip
-        empty = f"{counts['implicit']:,} with an empty list and a query_id that has results"
-        return f" ({counts['explicit']:,} with size 0, {empty})"
+        return _parts(
+            (counts["explicit"], "with size 0"),
+            (counts["implicit"], "with an empty list and a query_id that has results in another row"),
+        )
     if rule == "repeated-query-id":
         repeats = work.row("""SELECT count(*) AS ids, max(n) AS most FROM (
             SELECT count(*) AS n FROM $page WHERE query_id <> '' GROUP BY named HAVING count(*) > 1)""")  # fmt: skip
@@ -196,7 +203,9 @@ def _clicks_without_impression(work: Work, counts: dict[str, int]) -> LogFinding
     count, absent = counts_row["n"], counts_row["absent"]
     if not count:
         return None
-    details = f" ({absent:,} not in the result list of the page, {count - absent:,} without an impression)"
+    details = _parts(
+        (absent, "on objects outside the result list of the page"), (count - absent, "on results without an impression")
+    )
     where = "event IN (SELECT event FROM $without_impression)"
     return _finding(work, "event", "click-without-impression", count, counts["clicks"], where, details)
 

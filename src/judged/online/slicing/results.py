@@ -264,7 +264,7 @@ def by_novelty(serp: Relation) -> SliceQuery:
             ELSE 'new' END AS slice
         FROM {serp} AS p LEFT JOIN first_sessions AS o ON o.query_norm = p.query_norm
         LEFT JOIN second AS s ON s.query_norm = p.query_norm"""
-    note = "new: not issued before in this log, so the first days of the log have too many new queries"
+    note = "new: queries that do not occur earlier in this log, so the first days of the log have too many new queries"
     return SliceQuery(sql, ("new", "seen"), note)
 
 

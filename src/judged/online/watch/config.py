@@ -328,7 +328,7 @@ def read_canary_days(canary: CanarySeries, config: WatchConfig) -> Iterator[DayP
     run_paths = {day: path for path in sorted(glob(pattern)) if (day := _date_of_file(path))}  # noqa: PTH207
     baseline_days = [day for day in run_paths if day <= config.baseline_to.isoformat()]
     if not baseline_days:
-        problem = f"the canary queries must have a run on or before {config.baseline_to}, the end of the baseline"
+        problem = f"the canary queries must have a run on or before {config.baseline_to}, the last day of the baseline"
         raise InputError(problem, fix="name run files by date: canary-2026-09-30.run", path=pattern)
     baseline_run = Run.of(run_paths[max(baseline_days)])
     for day, path in run_paths.items():

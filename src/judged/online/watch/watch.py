@@ -145,7 +145,8 @@ class Watch(Answer):
         n_watched = sum(series.state != "not monitored" for series in quality)
         return (
             *(f"{display_name(row)} has an alarm since {row.since}: {_format_change(row)}." for row in self.alarms),
-            *(f"Changed shares of slices have shifted {mix.series} by {mix.level - mix.center:+.3g} since {mix.since}."
+            *(f"The shares of the slices have changed, which shifted {mix.series} by {mix.level - mix.center:+.3g}"
+            f" since {mix.since}."
               for mix in moved_mixes),
             *map(str, self.rollbacks),
             *(f"{display_name(series)} is not monitored: {series.reason}." for series in unwatched),
@@ -160,8 +161,8 @@ class Watch(Answer):
         if self.is_healthy:
             return f"No alarm in {series_text}."
         return (
-            f"No alarm in {series_text}, compared with the baseline. Deployments are compared with the weeks before the"
-            " deployment."
+            f"No alarm in {series_text}, compared with the baseline. Each deployment is compared with the weeks"
+            f" before that deployment."
         )
 
     def _settings_text(self) -> tuple[str, ...]:
@@ -193,8 +194,8 @@ class Watch(Answer):
             ),
             "Series",
             labels=2,
-            note=f"Detection days: 80% of changes of {100 * self.config.margin_relative:g}% are detected within this"
-            " number of days."
+            note=f"Detection days: a change of {100 * self.config.margin_relative:g}% is detected within this number"
+            f" of days with a probability of 80%."
             " Current: mean since the alarm; for series without an alarm, mean of the last week.",
         )
 
@@ -220,7 +221,7 @@ class Watch(Answer):
         chart = Chart(
             f"watched{number}", name, table, sentence, kind="points", x="start_ms", x_title="day (UTC)", y="value",
             y_title=name, color="kind", colors=_COLORS, band="expected", lines=tuple(deployments), spread="time",
-            subtitle="gray: baseline +- 2 standard deviations of a point; dashed: deployments", height=180,
+            subtitle="gray band: baseline +- 2 standard deviations of a point; dashed lines: deployments", height=180,
         )  # fmt: skip
         return chart, table
 
@@ -331,8 +332,8 @@ def _deployments_table(rollbacks: tuple[Rollback, ...]) -> Table:
         ),
         "Deployments",
         labels=4,
-        note="CIs are valid on any day and jointly for all series of a deployment. Loss per day: in the unit of the"
-        " series.",
+        note="CIs are anytime-valid, and hold jointly for all series of a deployment. The loss per day has the unit"
+        " of the series.",
     )
 
 

@@ -61,7 +61,9 @@ class Rollback:
         if harmed:
             return f"{prefix}. {listed(harmed)} got worse by more than {100 * self.margin:g}%."
         if self.decision == "no data":
-            before = f"{MIN_POINTS} points in the {_BEFORE} days before the deployment, and a point after it"
+            before = (
+                f"{MIN_POINTS} points in the {_BEFORE} days before the deployment, and a point after the deployment"
+            )
             return f"{prefix}. No series with a direction has a baseline of {MIN_POINTS} points, {before}."
         if not undecided:
             return f"{prefix}. A loss of {100 * self.margin:g}% or more is excluded for all series."
@@ -260,7 +262,7 @@ def watch_series(
     series, part = name
     length = _days_per_point(days, kind)
     if not length:
-        reason = f"it has fewer than {_EVENTS} events in {_LENGTHS[-1]} days"
+        reason = f"the series has fewer than {_EVENTS} events per {_LENGTHS[-1]} days"
         return WatchedSeries(series, part, "not monitored", reason)
     days = _pool_days(days, length)
     starts = np.array([days.first.toordinal() + length * i for i in range(len(days.values))])
@@ -269,7 +271,7 @@ def watch_series(
     baseline = fit_baseline(days.values, days.errors, days.sizes, weekdays, in_baseline)
     values = days.values[in_baseline & np.isfinite(days.values)]
     if len(values) < MIN_POINTS:
-        points = f"at least {MIN_POINTS} points of {counted(length, 'day')} each"
+        points = f"at least {MIN_POINTS} points (one point per {counted(length, 'day')})"
         return WatchedSeries(series, part, "not monitored", f"the baseline must have {points}, got {len(values)}")
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return _watch_constant(name, days, in_baseline, kind, config)
