@@ -185,12 +185,13 @@ def _read(
     qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, policies: dict[str, Any]
 ) -> Judged:
     from judged.data.qrels import Qrels
-    from judged.data.run import Run
+    from judged.data.run import single_run
     from judged.scoring.judging import judge
 
     if qrels is None or run is None:
         raise InputError("QRELS and RUN are required", fix="add both files, or use --grades '3 0 - 1'")
-    return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **policies)
+    runs = arguments.runs_at([run], run_format)
+    return judge(Qrels.read(qrels, format=qrels_format), single_run(runs, "RUN"), **policies)
 
 
 def _judge_grades(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
