@@ -89,7 +89,8 @@ def evaluate_command(
 @click.option(
     "--grades",
     metavar="LIST",
-    help="Grades of one ranking, instead of QRELS and RUN, such as '3 0 - 1'. Write - for an unjudged document.",
+    help="Grades of one ranking, instead of QRELS and RUN, such as '3 0 - 1' or 'R N R'. Write - for an unjudged"
+    " document.",
 )
 @click.option(
     "--missing",
@@ -195,24 +196,13 @@ def _read(
 
 
 def _judge_grades(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
-    from judged.results.decimals import read_number
     from judged.scoring.judging import judge_list
     from judged.scoring.judging.unjudged import truncate
 
     if conflicts := [name for name, value in others.items() if value is not None]:
         names = ", ".join(conflicts)
         raise InputError(f"--grades cannot be combined with {names}", fix="omit one of them")
-    grade_lists: list[list[float | None]] = []
-    for text in (grades, missing):
-        try:
-            grade_lists.append(
-                [None if grade == "-" else read_number(grade) for grade in text.replace(",", " ").split()]
-            )
-        except ValueError:
-            raise InputError(
-                f"grades must be numbers, got {text!r}", fix="write numbers, and - for an unjudged document"
-            ) from None
-    judged = judge_list(grade_lists[0], missing=[grade for grade in grade_lists[1] if grade is not None])
+    judged = judge_list(grades, missing=missing)
     return judged if depth is None else truncate(judged, depth)
 
 
