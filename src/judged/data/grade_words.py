@@ -101,7 +101,7 @@ def read_grades(grades: Any, name: str = "grades") -> list[Any]:
         If this is not a list of grades. `name` is its name in the message.
     """
     is_ambiguous = isinstance(grades, str) and re.fullmatch(r"\s*[0-9]{2,}\s*", grades)  # 101 is probably 1 0 1
-    fields = split_grades(grades) if isinstance(grades, str) else grades
+    fields: Any = split_grades(grades) if isinstance(grades, str) else grades
     if hasattr(fields, "__len__") and not isinstance(fields, (bytes, Mapping)) and not is_ambiguous:
         try:
             return [_read_word(field) if isinstance(field, str) else field for field in fields]

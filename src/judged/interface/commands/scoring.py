@@ -12,6 +12,7 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, filter_by_where, is_colored, terminal_width
 from judged.interface.options import FORMATS, READING, TOPIC_OPTIONS, Choice, shared
+from judged.results.escaping import escape_controls
 from judged.scoring.default_measures import DEFAULT_MEASURE, DEFAULT_MEASURES, TESTED_MEASURES
 
 if TYPE_CHECKING:
@@ -298,10 +299,19 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
 @click.command("measures")
 @click.argument("name", required=False)
 def measures_command(name: str | None) -> None:
-    """List all measures, or describe NAME: definition, formula, parameters, and pitfalls."""
-    from judged.scoring.measures.pages import catalog, page
+    """List all measures, or describe NAME: definition, formula, parameters, and pitfalls.
 
-    click.echo(page(name) if name else catalog())
+    If no measure has this name, list the measures, online metrics, commands, and pages that match.
+    """
+    from judged.scoring.measures.pages import catalog, page
+    from judged.scoring.names import find_names, format_names, name_index
+
+    try:
+        click.echo(page(name) if name else catalog())
+    except MeasureError:
+        if not (matches := find_names(name or "", name_index(), similar=False)):
+            raise
+        click.echo(f"No measure has the name {escape_controls(name or '')}. Matches:\n{format_names(matches[:10])}")
 
 
 @click.command("advise")
