@@ -57,6 +57,7 @@ class Component(NamedTuple):
     engines: Mapping[str, str] = _NONE  # search engines that experiments run
     online_metrics: Mapping[str, str] = _NONE  # values of `judged.online.OnlineMetric`, by the metric's name
     log_readers: Mapping[str, str] = _NONE  # functions like `judged.online.readers.clickmodels.read`, by the layout
+    names: str = ""  # function that returns more entries of the index of names, `judged.scoring.names`
     writers: Mapping[str, str] = _NONE  # functions that write what a lower component offers to write
     sample: Mapping[str, str] = _NONE  # functions that write a file of the sample, by its name
 

@@ -380,7 +380,7 @@ def test_invalid_options() -> None:
     for options in ({"cutoff": 0}, {"min_loss": 0.0}, {"fdr": 1.0}, {"alpha": 0.7}, {"min_share": 0.6}):
         with pytest.raises(InputError):
             stages(QRELS, RUN, **options)
-    with pytest.raises(InputError, match="exactly one run is required, got 2"):
+    with pytest.raises(InputError, match="must be one run, got 2"):
         stages(QRELS, {"one": RUN, "two": RUN})
     with pytest.raises(InputError, match="no table 'changes'"):
         sample_stages().table("changes")

@@ -75,10 +75,14 @@ class _Commands(LazyGroup):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches  # only unknown names need it
+            from shlex import quote
 
-            if matches := get_close_matches(args[0], self.list_commands(ctx), 1):
-                error.fix = f"write {ctx.command_path} {matches[0]}"  # type: ignore[attr-defined]
+            from judged.scoring.names import find_names, name_index  # only unknown names need it
+
+            best = next((name for name in find_names(args[0], name_index()) if name.kind != "page"), None)
+            if best is not None:
+                command = best.name if best.kind == "command" else f"judged measures {quote(args[0])}"
+                error.fix = f"write {command}"  # type: ignore[attr-defined]
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

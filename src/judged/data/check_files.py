@@ -19,7 +19,7 @@ from judged.data.objects import with_scores
 from judged.data.qrels import QRELS_COLUMNS, Qrels
 from judged.data.rows import TableRows
 from judged.data.run import RUN_COLUMNS, Run
-from judged.data.sources import Source, open_source
+from judged.data.sources import Source, expand_path, open_source, split_name
 from judged.data.text_rows import TextRows
 from judged.data.texts import document_ids
 from judged.errors import InputError, JudgedWarning
@@ -88,7 +88,8 @@ def check(
     except InputError:
         judgments = None  # already reported; the runs are checked without qrels
     for run in runs:
-        findings += check_run(run, judgments, format=run_format, corpus=corpus)
+        for file in [run] if isinstance(run, Run) else expand_path(split_name(run)[1]):
+            findings += check_run(file, judgments, format=run_format, corpus=corpus)
     return findings
 
 

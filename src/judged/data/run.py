@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -20,12 +21,12 @@ from judged.data.engine_rows import EngineRows
 from judged.data.objects import rows_of_object
 from judged.data.part_rows import PartRows
 from judged.data.rows import MappingRows, Rows, TableRows
-from judged.data.sources import Source, open_source, source_name
+from judged.data.sources import Source, expand_path, open_source, source_name, split_name
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from judged.results.types import Ints, Table
 
@@ -113,7 +114,8 @@ class Run:
         if isinstance(data, cls):
             return data
         if isinstance(data, (str, Path)):
-            return cls.scan(data)
+            run = single_run(read_runs(data), str(data))
+            return cls(run.rows, run.name)
         run = cls(rows_of_object(data, "run"), name)
         if len(names := run_ids(run.rows)) > 1:
             raise InputError(
@@ -167,23 +169,82 @@ def run_ids(rows: Rows) -> list[str]:
     return []
 
 
-def find_run_name(name: str, names: Iterable[str], role: str = "") -> str:
-    """Return the run name for a name or a path of a file.
+def read_runs(path: str | Path, format: str | None = None) -> list[Run]:
+    """Open the runs of a file, a folder, a pattern, or ``-`` for standard input; NAME=FILE names them."""
+    name, file = split_name(path)
+    scanned_runs = [Run.scan(run_file, format=format) for run_file in expand_path(file)]
+    return name_runs([run for scanned in scanned_runs for run in split_runs(scanned.rows, scanned.name)], name)
 
-    >>> find_run_name("runs/bm25.run.gz", ["bm25", "rrf"])
-    'bm25'
+
+def name_runs(runs: list[Run], name: str) -> list[Run]:
+    """Name a run; several runs get the name as a prefix. Without a name, return the runs as they are."""
+    if not name:
+        return runs
+    return [Run(run.rows, name if len(runs) == 1 else f"{name}/{run.name}") for run in rename_duplicates(runs)]
+
+
+def rename_duplicates(runs: list[Run]) -> list[Run]:
+    """Make names unique. Names from the caller have precedence over names of files."""
+    if len(runs) == 1:
+        return runs
+    explicit = {run.name for run in runs if run.name != source_name(run.where)}
+    names = [run.name for run in runs]
+    counts = Counter(names)
+    names = [
+        f"{Path(run.where).parent.name}/{run.name}"
+        if counts[run.name] > 1 and run.name not in explicit and "/" in run.where
+        else run.name
+        for run in runs
+    ]
+    used, renamed = {*names, *explicit}, dict[str, Run]()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
+    for run, name in zip(runs, names, strict=True):
+        candidates = (f"{name}#{number}" for number in numbers[name])
+        is_taken = name in renamed or (name in explicit and run.name == source_name(run.where))
+        new_name = next(text for text in candidates if text not in used and text not in renamed) if is_taken else name
+        renamed[new_name] = Run(run.rows, new_name)
+    return list(renamed.values())
+
+
+def single_run(runs: Sequence[Run], role: str) -> Run:
+    """Return the only run, or raise an InputError; `role` is its name in the message."""
+    if len(runs) != 1:
+        names = ", ".join(run.name for run in runs[:5])
+        raise InputError(f"{role} must be one run, got {len(runs)}: {names}", fix="select one run")
+    return runs[0]
+
+
+def find_run_name(name: str, names: Iterable[str], role: str = "") -> str:
+    """Return the run name for a name, or for a path whose end is the name of only one run.
+
+    >>> find_run_name("runs/bm25.run.gz", ["bm25", "rrf"]), find_run_name("old", ["a/old", "a/new"])
+    ('bm25', 'a/old')
 
     Raises
     ------
     InputError
-        If there is no such run.
+        If there is no such run, or there are several.
     """
     run_names = list(names)
-    if name in run_names:
-        return name
-    if (file_name := source_name(str(name))) in run_names:
-        return file_name
-    raise InputError(f"no run {name!r} {role}".rstrip(), fix=f"use one of {', '.join(run_names)}")
+    path = _path_parts(str(name))
+    matches = [exact for exact in (name, "/".join(path)) if exact in run_names][:1] or [
+        run for run in run_names if (parts := _path_parts(run))[-len(path) :] == path[-len(parts) :]
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    problem = f"{len(matches)} runs match" if matches else "no run"
+    raise InputError(f"{problem} {name!r} {role}".rstrip(), fix=f"use one of {', '.join(matches or run_names)}")
+
+
+def find_run(name: str, runs: Sequence[Run], role: str = "") -> Run:
+    """Return the run with a name, the path of its file, or an unambiguous stem; see `find_run_name`."""
+    files = [run for run in runs if Path(run.where) == Path(split_name(name)[1])]
+    names = {run.name: run for run in runs}
+    return files[0] if name not in names and len(files) == 1 else names[find_run_name(name, names, role)]
+
+
+def _path_parts(path: str) -> tuple[str, ...]:
+    return Path(path).with_name(source_name(path)).parts if Path(path).name else (path,)
 
 
 def split_runs(rows: Rows, name: str) -> list[Run]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,10 +82,16 @@ class Source:
 
 
 def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:
-    """Open a file, or standard input for ``-``, as rows of qrels or of a run."""
+    """Open FILE or NAME=FILE, or standard input for ``-``, as rows of qrels or of a run."""
+    name, file = split_name(path)
+    source = _open_path(file, kind, format)
+    return replace(source, name=name) if name else source
+
+
+def _open_path(path: str, kind: Kind, format: str | None) -> Source:
     # Text and long Parquet files are read later, in blocks; files of other formats are read here.
     if is_spark_address(path):
-        return Source(rows_in_database(str(path), kind), source_name(str(path).partition(";")[0]))
+        return Source(rows_in_database(path, kind), source_name(path.partition(";")[0]))
     if database_and_table := split_database_path(path):
         engine = TableInFile(*database_and_table)
         if kind == "run":
@@ -93,8 +99,8 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
         return Source(
             TableRows(canonical_table(engine.query("SELECT * FROM judged_rows"), kind, engine.where), engine.where)
         )
-    name = "stdin" if str(path) == "-" else source_name(path)
-    where = files.STDIN if str(path) == "-" else str(path)
+    name = "stdin" if path == "-" else source_name(path)
+    where = files.STDIN if path == "-" else path
     file = files.local(path)
     if files.exists(file) and file.is_dir():
         if kind == "run" and (parts := part_files(file)):
@@ -184,6 +190,21 @@ def _open_parts(folder: Path, parts: list[Path], format: str | None) -> PartRows
     if not sources:
         raise InputError("there are no rows", fix="write the table again", path=str(folder), rule="empty-file")
     return PartRows(tuple(sources), tuple(runs), str(folder))
+
+
+def split_name(path: str | Path) -> tuple[str, str]:
+    """Split NAME=FILE into name and path; the name of FILE is empty.
+
+    >>> split_name("mine=runs/bm25.run"), split_name("runs/bm25.run")
+    (('mine', 'runs/bm25.run'), ('', 'runs/bm25.run'))
+    """
+    text = str(path)
+    name, equals, file = text.partition("=")
+    if not equals or files.exists(text) or is_spark_address(text):
+        return "", text
+    if not file:
+        raise InputError(f"{text!r} has no file after the name", fix="write NAME=FILE")
+    return name.encode(errors="backslashreplace").decode(), file
 
 
 def is_spark_address(path: str | Path) -> bool:

@@ -86,38 +86,27 @@ _MIN_BYTES_FOR_BAR = 50_000_000  # smallest input for which a progress bar is sh
 
 
 def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
-    """Return the runs for arguments FILE or NAME=FILE. They are read on first use."""
-    return [run for text in texts for run in _runs(text, run_format)]
+    """Return the runs for arguments such as FILE or NAME=FILE. They are read on first use."""
+    from judged.scoring.evaluation.inputs import runs_of
+
+    return runs_of(texts, format=run_format) if texts else []
 
 
-def _runs(text: str, run_format: str | None) -> list[Run]:
-    from judged.data.run import Run, split_runs
-    from judged.data.sources import expand_path
+def baseline_run(options: dict[str, Any], runs: Sequence[Run]) -> Run:
+    """Return the run of ``--baseline``, or else the first run. Replace the option by the name of the run."""
+    from judged.data.run import find_run
 
-    name, path = split_name(text)
-    name = name.encode(errors="backslashreplace").decode()
-    paths = expand_path(path)
-    if name and len(paths) > 1:
-        problem = f"NAME=FILE must refer to one file, but {name} refers to {len(paths)} files"
-        raise InputError(problem, fix="omit the name, so that each file is a run", path=path)
-    scanned = [Run.scan(file, format=run_format, name=name or None) for file in paths]
-    return [run for scanned_run in scanned for run in split_runs(scanned_run.rows, scanned_run.name)]
-
-
-def split_name(text: str) -> tuple[str, str]:
-    """Split NAME=FILE into name and path; the name of FILE is empty."""
-    from judged.data.files import exists
-    from judged.data.sources import is_spark_address
-
-    name, equals, path = text.partition("=")
-    if equals and not path and not exists(text):
-        raise InputError(f"{text!r} has no file after the name", fix="write NAME=FILE")
-    return (name, path) if equals and not exists(text) and not is_spark_address(text) else ("", text)
+    if options["baseline"] is None:
+        return runs[0]
+    run = find_run(options["baseline"], runs, "to use as the baseline")
+    options["baseline"] = run.name
+    return run
 
 
 def refuse_measures(*paths: str) -> None:
     """Raise an error if an argument is a measure (``-m`` takes only one), or if standard input is used twice."""
     from judged.data.files import exists
+    from judged.data.sources import split_name
     from judged.errors import JudgedError
     from judged.scoring.measures.grammar import parse_many
 
@@ -137,10 +126,11 @@ def refuse_measures(*paths: str) -> None:
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
     """Raise an error if the output file is an input."""
     from judged.data.files import exists
+    from judged.data.sources import split_name
 
     if out is None or not exists(out) or not out.is_file():
         return
-    for path in inputs:
+    for path in (split_name(path)[1] for path in inputs):
         if exists(path) and out.samefile(path):
             raise InputError("the output file is also an input", fix="write the result to another file", path=str(out))
 

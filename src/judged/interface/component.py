@@ -1,6 +1,13 @@
 """Commands and pages of the package `interface`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from judged.components import Command, Component, Page
+
+if TYPE_CHECKING:
+    from judged.scoring.names import Name
 
 _PAGES = "judged.interface.pages"
 _TOPICS = {"where": "where", "rel": "rel"}
@@ -41,6 +48,22 @@ _ABOUT = {
     },
 }
 """Module and description of each command, by section."""
+
+OTHER_PAGES = {
+    "/": ("Home", "Which data are open, and which run is best?"),
+    "/choose": ("Choose measures", "Which measures fit a task and the data?"),
+    "/open": ("Open other files", "Open other judgments and runs."),
+    "/api": ("API", "The data of each page as JSON."),
+}
+"""Pages that are not in the navigation bar."""
+
+
+def other_pages() -> list[Name]:
+    """Return the pages that are not in the navigation bar, for the index of names."""
+    from judged.scoring.names import Name
+
+    return [Name("page", name, text, path) for path, (name, text) in OTHER_PAGES.items()]
+
 
 COMPONENT = Component(
     commands={
@@ -101,5 +124,6 @@ COMPONENT = Component(
         ),
         Page(f"{_PAGES}.search:router"),
     ),
+    names="judged.interface.component:other_pages",
     files=_PAGES,
 )

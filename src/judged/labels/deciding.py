@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.data.qrels import Qrels
-from judged.data.run import Run
 from judged.errors import InputError, MeasureError
 from judged.results import COUNT, TEXT, Answer, Sentences, Table, columns_of, significant
 from judged.results.decimals import counted
 from judged.results.spelling import with_parameter_hints
+from judged.scoring.evaluation.inputs import run_pair
 from judged.scoring.judging import judge
 from judged.scoring.measures.dcg import CG, DCG, NCG, nDCG
 from judged.scoring.measures.grammar import parse
@@ -171,7 +171,7 @@ def decide(
         check_count("limit", limit, 0)
     if seed < 0:
         raise InputError(f"`seed` must be 0 or a positive integer, got {seed}", fix="use seed=0")
-    qrels, runs = Qrels.of(qrels), (Run.of(first, name="first"), Run.of(second, name="second"))
+    qrels, runs = Qrels.of(qrels), run_pair(first, second, ("first", "second"))
     policies = {"ties": ties, "precision": precision}
     options: dict[str, Any] = {"highest": highest, "topics": topics, "policies": policies}
     comparison = build_comparison(qrels, *runs, measure, **options)

@@ -38,6 +38,7 @@ COMPONENT = Component(
         "clickmodels": "judged.online.readers.clickmodels:read",
         "trec-session": "judged.online.readers.trec_session:read",
     },
+    names="judged.online.names:names",
     files="judged.online",
     serve="judged.online.commands.serve",
 )

@@ -127,7 +127,7 @@ def review_command(
     result; 2: invalid input.
     """
     from judged.reports.changes import review
-    from judged.scoring.evaluation import runs_of
+    from judged.scoring.evaluation.inputs import run_pair
 
     output.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
     results: dict[str, Any] = {}
@@ -144,7 +144,8 @@ def review_command(
     ):
         if value and not missing_value:
             raise InputError(f"{option} requires {missing_option.split()[0]}", fix=f"add {missing_option}")
-    names = [run.name for path in (baseline, candidate) for run in runs_of(path)[:1]]
+    runs = run_pair(baseline, candidate)
+    names = [run.name for run in runs]
     if costs is not None:
         results["costs_of"] = (costs, columns)
     if traces:
@@ -170,12 +171,12 @@ def review_command(
         from judged.online import read_log
         from judged.online.clicks import off_policy
 
-        results["logged"] = off_policy(read_log(propensities), candidate, topics=topics)
+        results["logged"] = off_policy(read_log(propensities), runs[1], topics=topics)
     if watched:
         from judged.online.watch import watch
 
         results["watch"] = watch(watched)
-    review_answer = review(qrels, baseline, candidate, list(measure) or None, by=by or None, **options, **results)
+    review_answer = review(qrels, *runs, list(measure) or None, by=by or None, **options, **results)
     output(review_answer)
     if review_answer.decision == "do not ship":
         raise SystemExit(1)
@@ -267,7 +268,7 @@ def report_command(
 
     files = [options[name] for name in ("queries", "attributes", "texts", "documents", "log", "responses")]
     judgments, input_runs = output.inputs(qrels, runs, options, *files, *options["traces"])
-    slicing_run = next((run for run in input_runs if run.name == options["baseline"]), input_runs[0])
+    slicing_run = arguments.baseline_run(options, input_runs)
     slicing_options = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
     print_warnings(map(str, slicing_options.notes(slicing_run)))
     layout_hint = logs.layout_errors(_CONVERT) if options["log"] is not None else nullcontext()

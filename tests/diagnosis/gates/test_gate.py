@@ -136,7 +136,7 @@ def test_slices_need_attributes_of_these_topics() -> None:
 
 def test_one_run_each_and_names_of_their_own() -> None:
     qrels, runs = lists(old=ranks(), new=ranks())
-    with pytest.raises(InputError, match=r"the candidate must be one run, got 2: old, new. Fix: select one run"):
+    with pytest.raises(InputError, match=r"`candidate` must be one run, got 2: old, new. Fix: select one run"):
         gate(qrels, runs["old"], runs, GateConfig((RR,)))
     plain = gate(qrels, runs["old"], runs["new"], GateConfig((RR,)))
     assert (plain.baseline, plain.candidate) == ("baseline", "candidate")

@@ -125,7 +125,7 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         (["qrels.txt", "a.run", "-m", "AP", "-t", "q9"], "the qrels have no topic 'q9'. Fix: use one of q1, q2."),
         (["qrels.txt", "-m", "AP"], "QRELS and RUN are required"),
         (["-m", "AP"], "QRELS and RUN are required"),
-        (["--grades", "1 x", "-m", "AP"], "grades must be numbers, got '1 x'"),
+        (["--grades", "1 q", "-m", "AP"], "`grades` must be a list of grades, got '1 q'"),
         (
             ["qrels.txt", "a.run", "--grades", "1", "-m", "AP"],
             "--grades cannot be combined with QRELS, RUN",

@@ -255,7 +255,7 @@ def test_other_document_ids_do_not_pass(folder: Path, run: Callable[..., Ended])
     for candidate in ("foreign.run", "old.run"):
         done = run("gate", "qrels.txt", "foreign.run", candidate)
         assert (done.code, done.out) == (2, "")
-        assert "foreign.run: no document of the baseline foreign is judged, so no loss is possible" in done.err
+        assert "foreign.run: no document of the baseline foreign" in done.err
     assert run("gate", "init", "qrels.txt", "foreign.run", "-m", "RR", "-o", "n.toml").code == 2
 
 

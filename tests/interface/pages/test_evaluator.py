@@ -697,7 +697,7 @@ def test_two_hundred_documents_are_read_and_the_rest_counted(text):
         ("[NaN]", "NaN"),
         ("[1e999]", "too large"),
         ("[[1]]", "item 1"),
-        ("[true]", "item 1"),
+        ("[{}, true]", "item 2"),
         ('[{"doc": {}, "grade": 1}]', "item 1"),
         ('["\\ud800"]', "unpaired surrogate"),
         ('[{"doc": "\\ud800", "grade": 1}]', "unpaired surrogate"),

@@ -114,7 +114,7 @@ def test_the_sample_s_users_and_judgments_beside_each_other():
 def test_what_is_no_run_and_no_kind_is_refused():
     with pytest.raises(InputError, match="target failure"):
         review(QRELS, {"old": GOOD}, {"new": BAD}, target_failure="scorring")
-    with pytest.raises(InputError, match="the candidate must be one run, got 2 runs"):
+    with pytest.raises(InputError, match="`candidate` must be one run, got 2"):
         review(QRELS, {"old": GOOD}, {"new": GOOD, "newer": BAD})
 
 

@@ -15,9 +15,8 @@ from judged.data.topics import Topics
 from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
 from judged.errors import InputError
 from judged.results.spelling import with_parameter_hints
-from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
-from judged.scoring.evaluation.inputs import filter_topics
+from judged.scoring.evaluation.inputs import filter_topics, measures_of, run_pair
 from judged.scoring.judging import judge
 from judged.scoring.judging.align import align
 from judged.scoring.judging.judged import place_hits
@@ -137,18 +136,11 @@ def diff(
 
 
 def _two_runs(first_source: Any, second_source: Any) -> tuple[Run, Run]:
-    runs = [run for source in (first_source, second_source) for run in runs_of([source])]
-    if len(runs) != 2:
-        names = ", ".join(run.name for run in runs)
-        raise InputError(f"exactly two runs are required, got {len(runs)}: {names}", fix="select two runs")
+    runs = run_pair(first_source, second_source, ("first", "second"))
     for run in runs:
         if not run.has_scores:
             raise InputError("a run without scores has no ranking", fix="add scores to the run", path=run.where)
-    # `runs_of` distinguishes runs with equal names by their folder, which does not help if both are from one file.
-    first, second = runs_of(runs) if runs[0].where != runs[1].where else runs
-    if first.name == second.name or {first.name, second.name} == {"run", "run#2"}:
-        first, second = Run(first.rows, "first"), Run(second.rows, "second")
-    return first, second
+    return runs
 
 
 def _gains(values: Floats, measure: Measure) -> Floats:

@@ -9,7 +9,6 @@ import numpy as np
 from judged.comparison.compare import check_bounds
 from judged.comparison.slicing.topic_slices import Slice
 from judged.data.qrels import Qrels
-from judged.data.run import Run
 from judged.data.toml_files import suggest_name
 from judged.diagnosis.gates.answer import GateResult
 from judged.diagnosis.gates.check_result import format_loss
@@ -27,8 +26,8 @@ from judged.diagnosis.gates.guardrails import (
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.results.spelling import with_parameter_hints
-from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.evaluate import evaluate_without_warnings
+from judged.scoring.evaluation.inputs import run_pair
 from judged.stats.inputs import topics_text
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def gate(
     """
     parsed = config_of(config, measures, margin, margin_relative)
     judgments = Qrels.of(qrels)
-    runs = [_single_run(run, role) for run, role in ((baseline, "baseline"), (candidate, "candidate"))]
+    runs = run_pair(baseline, candidate)
     checked = [part.measure for part in (*parsed.checks, *parsed.guardrails) if part.measure]
     slicing = config_slicing(parsed, attributes, judgments)
     _check_slice_names(parsed, slicing)
@@ -220,15 +219,6 @@ def _check_measured(
             raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_CHECK_IDS}, and of topics")
 
     source_lines.map_tables("check", all_scores, check_is_measured)
-
-
-def _single_run(source: Any, role: str) -> Run:
-    runs = runs_of(source)
-    if len(runs) != 1:
-        names = ", ".join(run.name for run in runs[:_MAX_LISTED])
-        raise InputError(f"the {role} must be one run, got {len(runs)}: {names}", fix="select one run")
-    # "run" is the default name of a run without a name. Both runs need different names.
-    return Run(runs[0].rows, role) if runs[0].name == "run" else runs[0]
 
 
 def _position(scores: Scores, name: str, role: str) -> int:

@@ -11,7 +11,7 @@ from judged.comparison.choices import default_resamples
 from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.expression import select_query_ids
 from judged.data.qrels import Qrels
-from judged.data.run import Run
+from judged.data.run import Run, single_run
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
 from judged.diagnosis.stages.trace import StageOptions, Trace, check_measure, single_measure, trace_system
@@ -128,7 +128,10 @@ def stages(
     if baseline is not None:
         inputs.append(baseline if isinstance(baseline, tuple) else (baseline, None))
     policies: dict[str, Any] = {"ties": ties, "precision": precision, "documents": documents}
-    systems = [[judge(judgments, _run(source), **policies) for source in pair if source is not None] for pair in inputs]
+    systems = [
+        [judge(judgments, single_run(runs_of(source), "a stage"), **policies) for source in pair if source is not None]
+        for pair in inputs
+    ]
     rankings = [judged for system in systems for judged in system]
     in_all_runs = np.logical_and.reduce([judged.present for judged in rankings])
     for judged in rankings:
@@ -160,13 +163,6 @@ def stages(
         provenance=provenance,
         notes=(*filter_notes, *notes, *provenance.notes),
     )
-
-
-def _run(source: Any) -> Run:
-    runs = runs_of(source)
-    if len(runs) != 1:
-        raise InputError(f"exactly one run is required, got {len(runs)}", fix="select one run", path=runs[0].where)
-    return runs[0]
 
 
 def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:

@@ -25,9 +25,9 @@ from judged.results.decimals import read_number
 from judged.scoring.default_measures import DEFAULT_MEASURE, TESTED_MEASURES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from judged.data.qrels import Qrels
+    from judged.data.run import Run
     from judged.interface.arguments import OutputOptions
     from judged.scoring.evaluation import Scores
 
@@ -118,7 +118,7 @@ def compare_command(
     options["measures"] = measure or None
     if scores:
         options = _without_policies(options)
-        output.keep(*(arguments.split_name(text)[1] for text in scores))
+        output.keep(*scores)
     unfold = ["pairs"] if pairs else ()
     tables = _group_by_judgments([(name, Scores.load(path)) for name, path in map(_name_and_path, scores)])
     if len(tables) > 1:
@@ -137,6 +137,7 @@ def compare_command(
         judgments, run_list = output.inputs(qrels or "", runs, formats, *paths)
         if not run_list:
             raise InputError("at least two runs are required", fix="add runs after QRELS")
+        arguments.baseline_run(options, run_list)
         selection: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
         judgments, options["attributes"] = filter_by_where(judgments, run_list, **topic_options, **selection)
         with arguments.progress_bar(run_list) as progress:
@@ -172,7 +173,9 @@ def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def _name_and_path(text: str) -> tuple[str, str]:
     """Split NAME=FILE into name and path; the default name is the stem of the file."""
-    name, path = arguments.split_name(text)
+    from judged.data.sources import split_name
+
+    name, path = split_name(text)
     return name or Path(path).stem, path
 
 
@@ -318,19 +321,13 @@ def agree_command(
     the number of swapped pairs. NAME=FILE names a judge or a run.
     """
     from judged.comparison.agreement import agree
+    from judged.data.qrels import Qrels
 
-    judges = [_read_judge(text, qrels_format) for text in qrels]
+    judges = [Qrels.read(path, format=qrels_format) for path in qrels]
     run_list = arguments.runs_at(runs, run_format)
     output.keep(*(judge.where for judge in judges), *(run.where for run in run_list))
     agreement = agree(*judges, runs=run_list, measures=measure, rel=_parse_levels(rel), **options)
     output(agreement, unfold=["topics"] if per_topic else (), table="results")
-
-
-def _read_judge(text: str, qrels_format: str | None) -> Qrels:
-    from judged.data.qrels import Qrels
-
-    name, path = arguments.split_name(text)
-    return Qrels.read(path, format=qrels_format, name=name or None)
 
 
 def _parse_levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
@@ -458,7 +455,11 @@ def fuse_command(
     choice_options = {option: options.pop(option) for option in ("measure", "steps", "folds", "seed", "level")}
     if qrels is None:
         fused = fuse(
-            run_list, weights=_parse_weights(weights) if weights else None, cutoff=cutoff, name=name, **options
+            run_list,
+            weights=_parse_weights(weights, run_list) if weights else None,
+            cutoff=cutoff,
+            name=name,
+            **options,
         )
     elif weights:
         raise InputError(
@@ -476,12 +477,14 @@ def fuse_command(
         write_traces(stages, parents, traces)
 
 
-def _parse_weights(texts: tuple[str, ...]) -> dict[str, float]:
+def _parse_weights(texts: tuple[str, ...], runs: Sequence[Run]) -> dict[str, float]:
+    from judged.data.run import find_run
+
     weights: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            weights[name] = read_number(number)
+            weights[find_run(name, runs).name] = read_number(number)
         except ValueError as error:
             raise InputError(f"--weight {text!r}: {number!r} {error}", fix="write RUN=W, such as bm25=0.7") from None
     return weights

@@ -144,7 +144,6 @@ def stages_command(
 def matrix_command(
     qrels: str,
     runs: tuple[str, ...],
-    baseline: str | None,
     cuts: str | None,
     per_topic: bool,
     per_run: bool,
@@ -161,15 +160,10 @@ def matrix_command(
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
 
     judgments, run_list = output.inputs(qrels, runs, options, options["documents"], *slicing_options.paths)
-    baseline_run = next((run for run in run_list if run.name == baseline), run_list[0])
+    baseline_run = arguments.baseline_run(options, run_list)
     judgments, slicing = slicing_options.apply(judgments, baseline_run)
     with arguments.progress_bar(run_list) as progress:
-        matrix_options = {
-            "baseline": baseline,
-            "cuts": parse_cuts(cuts or ""),
-            "slicing": slicing,
-            "progress": progress,
-        }
+        matrix_options = {"cuts": parse_cuts(cuts or ""), "slicing": slicing, "progress": progress}
         answer = matrix(judgments, run_list, **matrix_options, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
     table = "topics" if per_topic or answer.slicing is None else "points"
@@ -207,13 +201,15 @@ def disagree_command(
     On the topics that contribute most to the disagreement, the judged documents are compared, to show which ranks
     affect one measure but not the other.
     """
+    from judged.data.run import find_run
     from judged.diagnosis.disagreement.disagree import disagree
 
     if len(measure) not in {0, 2}:
         raise InputError(f"exactly two measures are required, got {len(measure)}", fix="use -m nDCG@10 -m R@100")
     documents, pair = options["documents"], options["pair"]
     judgments, run_list = output.inputs(qrels, runs, options, documents, *slicing_options.paths)
-    first = next((run for run in run_list if pair and run.name == pair[0]), run_list[0])
+    pair_runs = [find_run(name, run_list) for name in pair or ()]
+    first, options["pair"] = next(iter(pair_runs), run_list[0]), [run.name for run in pair_runs] or None
     judgments, slicing = slicing_options.apply(judgments, first, documents)
     with arguments.progress_bar(run_list) as progress:
         options_used = {"slicing": slicing, "queries": slicing_options.queries, "progress": progress}
@@ -275,11 +271,11 @@ def needs_command(
     if attributes is not None and options["where"] is None:
         raise InputError("--attributes requires --where", fix="add --where \"kind == 'law'\"")
     judgments, run_list = output.inputs(qrels, runs, options, mapping, queries, options["documents"], attributes)
+    first = arguments.baseline_run(options, run_list)
     options["queries"] = texts = None if queries is None else Topics.read(queries)
     if options["where"] is not None:
         slicing_options = SliceOptions(attributes=attributes, queries=queries, where=options["where"])
         by_query, _ = expand_to_variants(judgments, needs_of(mapping or texts, options["column"]))
-        first = next((run for run in run_list if run.name == options["baseline"]), run_list[0])
         options["attributes"] = slicing_options.topic_attributes(by_query, first)
         print_warnings(map(str, slicing_options.notes(first)))
     with arguments.progress_bar(run_list) as progress:
@@ -318,9 +314,6 @@ def diff_command(
     judgments, runs = output.inputs(
         qrels, (first, second), options, options["texts"], topic_options["queries"], topic_options["attributes"]
     )
-    if len(runs) != 2:
-        names = ", ".join(run.name for run in runs)
-        raise InputError(f"two runs are required, got {len(runs)}: {names}", fix="use files with one run each")
     options["measure"] = measures_of(options["measure"], rel=options.pop("rel"))
     answer = diff(filter_by_where(judgments, runs, **topic_options)[0], runs[0], runs[1], topic or None, **options)
     output(answer, ascii_only=ascii_only)
@@ -470,6 +463,7 @@ def tradeoff_command(
         judgments, run_list = output.inputs(qrels, runs, formats, topic_options["queries"], topic_options["attributes"])
         if not run_list:
             raise InputError("at least two runs are required", fix="add runs after QRELS")
+        arguments.baseline_run(options, run_list)
         measure_names, measure = [measure or DEFAULT_MEASURE], None  # the only one, at the level of --rel
         judgments, attributes = filter_by_where(
             judgments, run_list, **topic_options, baseline=options["baseline"], measures=measure_names

@@ -12,6 +12,7 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, filter_by_where, is_colored, terminal_width
 from judged.interface.options import FORMATS, READING, TOPIC_OPTIONS, Choice, shared
+from judged.results.escaping import escape_controls
 from judged.scoring.default_measures import DEFAULT_MEASURE, DEFAULT_MEASURES, TESTED_MEASURES
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def evaluate_command(
 @click.option(
     "--grades",
     metavar="LIST",
-    help="Grades of one ranking, instead of QRELS and RUN, such as '3 0 - 1'. Write - for an unjudged document.",
+    help="Grades of one ranking, instead of QRELS and RUN, such as '3 0 - 1' or 'R N R'. Write - for an unjudged"
+    " document.",
 )
 @click.option(
     "--missing",
@@ -188,33 +190,23 @@ def _read(
     qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, policies: dict[str, Any]
 ) -> Judged:
     from judged.data.qrels import Qrels
-    from judged.data.run import Run
+    from judged.data.run import single_run
     from judged.scoring.judging import judge
 
     if qrels is None or run is None:
         raise InputError("QRELS and RUN are required", fix="add both files, or use --grades '3 0 - 1'")
-    return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **policies)
+    runs = arguments.runs_at([run], run_format)
+    return judge(Qrels.read(qrels, format=qrels_format), single_run(runs, "RUN"), **policies)
 
 
 def _judge_grades(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
-    from judged.results.decimals import read_number
     from judged.scoring.judging import judge_list
     from judged.scoring.judging.unjudged import truncate
 
     if conflicts := [name for name, value in others.items() if value is not None]:
         names = ", ".join(conflicts)
         raise InputError(f"--grades cannot be combined with {names}", fix="omit --grades, or omit the other options")
-    grade_lists: list[list[float | None]] = []
-    for text in (grades, missing):
-        try:
-            grade_lists.append(
-                [None if grade == "-" else read_number(grade) for grade in text.replace(",", " ").split()]
-            )
-        except ValueError:
-            raise InputError(
-                f"grades must be numbers, got {text!r}", fix="write numbers, and - for an unjudged document"
-            ) from None
-    judged = judge_list(grade_lists[0], missing=[grade for grade in grade_lists[1] if grade is not None])
+    judged = judge_list(grades, missing=missing)
     return judged if depth is None else truncate(judged, depth)
 
 
@@ -313,10 +305,19 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
 @click.command("measures")
 @click.argument("name", required=False)
 def measures_command(name: str | None) -> None:
-    """List all measures, or describe NAME: definition, formula, parameters, and pitfalls."""
-    from judged.scoring.measures.pages import catalog, page
+    """List all measures, or describe NAME: definition, formula, parameters, and pitfalls.
 
-    click.echo(page(name) if name else catalog())
+    If no measure has this name, list the measures, online metrics, commands, and pages that match.
+    """
+    from judged.scoring.measures.pages import catalog, page
+    from judged.scoring.names import find_names, format_names, name_index
+
+    try:
+        click.echo(page(name) if name else catalog())
+    except MeasureError:
+        if not (matches := find_names(name or "", name_index(), similar=False)):
+            raise
+        click.echo(f"No measure has the name {escape_controls(name or '')}. Matches:\n{format_names(matches[:10])}")
 
 
 @click.command("advise")

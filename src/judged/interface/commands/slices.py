@@ -101,12 +101,7 @@ def _baseline_run(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
         raise InputError("--compare and --baseline cannot be combined", fix="use only one of the two options")
     if pair and len(runs) != 2:
         raise InputError(f"--compare requires two runs, got {len(runs)}", fix="pass two runs, or use --baseline RUN")
-    if baseline is None:
-        return runs[0]
-    from judged.data.run import find_run_name
-
-    runs_by_name = {run.name: run for run in runs}
-    return runs_by_name[find_run_name(baseline, runs_by_name, "to use as the baseline")]
+    return arguments.baseline_run({"baseline": baseline}, runs)
 
 
 def _check_effects(weights: tuple[str, ...], *, has_comparison: bool, is_bootstrap: bool) -> None:

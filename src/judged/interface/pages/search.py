@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from judged.interface.pages.answers import NAVIGATION, PageAnswer, page
+from judged.interface.pages.answers import PageAnswer, page
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.learn.catalog import CatalogQuery, catalog
 from judged.interface.pages.problems import PROBLEMS, Parameters
 from judged.interface.pages.workspace import CurrentWorkspace
 from judged.results import TEXT, Table, columns_of, truncated
+from judged.scoring.names import Name, find_names, name_index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from judged.interface.pages.workspace import Workspace
 
 MAX_RESULTS = 10
 """Maximum number of results of one kind."""
-OTHER_PAGES = {
-    "/": ("Home", "Which data are open, and which run is best?"),
-    "/choose": ("Choose measures", "Which measures fit a task and the data?"),
-    "/open": ("Open other files", "Open other judgments and runs."),
-    "/api": ("API", "The data of each page as JSON."),
-}
-"""Pages that are not in the navigation bar."""
 router = APIRouter(tags=["open data"])
 
 
@@ -44,61 +36,37 @@ class Search(PageAnswer):
     kind: ClassVar[str] = "search"
 
 
-class SearchResult(NamedTuple):
-    """A page, run, measure, or topic with its address."""
-
-    kind: str  # page, run, measure, topic
-    name: str
-    text: str
-    address: str
-
-    def matches(self, text: str) -> bool:
-        """Return whether all words of a casefolded text are in the name or the text of the result."""
-        return all(word in f"{self.name} {self.text}".casefold() for word in text.split())
-
-
 def search(workspace: Workspace, query: SearchQuery) -> Search:
-    """Find pages, runs, measures, and topics; without words, all pages and runs.
+    """Find pages, runs, measures, metrics, commands, and topics; without words, all pages and runs.
 
     >>> from judged.interface.pages.workspace import open_sample
     >>> result = search(open_sample(), SearchQuery(q="ndcg_cut_10")).table("matches").records()[0]
     >>> result["kind"], result["name"], result["address"]
     ('measure', 'nDCG', '/learn/nDCG')
     """
-    text = query.q.strip().casefold()
-    searchable = workspace.cached(("places",), lambda: _searchable(workspace))
-    results = {kind: [result for result in rows if result.matches(text)] for kind, rows in searchable.items()}
-    results = {"measure": list(_measures(text)), **results} if text else {**results, "topic": []}
-    top_results = [result for candidates in results.values() for result in candidates[:MAX_RESULTS]]
-    names = {result: result.name.casefold() for result in top_results}
-    order = sorted(top_results, key=lambda result: (names[result] != text, not names[result].startswith(text)))
+    names = workspace.cached(("names",), lambda: _names(workspace))
+    is_shown = ("page", "run") if not query.q.strip() else ()  # without words, all pages and runs
+    results = [name for name in names if name.kind in is_shown] if is_shown else find_names(query.q, names)
+    counts = Counter[str]()
+    order: list[Name] = []
+    for result in results:
+        counts[result.kind] += 1
+        order += [result] if counts[result.kind] <= MAX_RESULTS else []
     columns = columns_of(
         order, ("name", TEXT, "Name"), ("kind", TEXT, "Type"), ("text", truncated(120), "Description"), "address"
     )
     table = Table("matches", columns, "Search results").changed("name", links=[result.address for result in order])
-    return Search({"q": query.q, "n_matches": sum(map(len, results.values()))}, (table,))
+    return Search({"q": query.q, "n_matches": len(results)}, (table,))
 
 
-def _searchable(workspace: Workspace) -> dict[str, list[SearchResult]]:
-    """Return everything that is found by its words, by kind."""
-    runs, topics = workspace.run_names, workspace.query_ids
-    pages = {**NAVIGATION, **OTHER_PAGES}
-    return {
-        "page": [SearchResult("page", name, text, path) for path, (name, text) in pages.items()],
-        "run": [SearchResult("run", name, "", f"/topics{query_string({'runs': name})}") for name in runs],
-        "topic": [
-            SearchResult("topic", topic, workspace.query(topic), f"/topic{query_string({'topic': topic})}")
-            for topic in topics
-        ],
-    }
-
-
-def _measures(search_text: str) -> Iterator[SearchResult]:
-    """Yield the measures with a matching name, here or in another tool; an exact match is first."""
-    matches = catalog(CatalogQuery.model_validate({"q": search_text}))
-    rows = matches.table("measures").records()
-    for row in sorted(rows, key=lambda row: row["name"] != matches.about["best"]):
-        yield SearchResult("measure", row["name"], row["description"], f"/learn/{row['name']}")
+def _names(workspace: Workspace) -> list[Name]:
+    """Return everything that can be found: runs and topics before names of the program."""
+    runs = (Name("run", run, "", f"/topics{query_string({'runs': run})}") for run in workspace.run_names)
+    topics = (
+        Name("topic", topic, workspace.query(topic), f"/topic{query_string({'topic': topic})}")
+        for topic in workspace.query_ids
+    )
+    return [*runs, *topics, *name_index()]
 
 
 @router.get("/search", include_in_schema=False)

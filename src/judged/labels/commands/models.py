@@ -328,17 +328,14 @@ def calibrate_command(
     """
     from judged.data import files
     from judged.data.qrels import Qrels
+    from judged.data.run import find_run
     from judged.labels import Labels, calibrate
 
     run_list = arguments.runs_at(runs, run_format)
     output.keep(human, *(run.where for run in run_list), labeled, attributes)
     options["slicing"] = arguments.slicing_by(by, attributes)
-    family_of_run = parse_families(families)
-    models = {}
-    for text in judges:
-        name, path = arguments.split_name(text)
-        qrels = Qrels.read(path, format=qrels_format, name=name or None)
-        models[qrels.name] = qrels
+    family_of_run = {find_run(name, run_list).name: family for name, family in parse_families(families).items()}
+    models = {qrels.name: qrels for qrels in (Qrels.read(path, format=qrels_format) for path in judges)}
     topics = None if labeled is None else files.text(labeled, labeled).split()
     people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
     output(calibrate(people, models or None, run_list, labeled=topics, families=family_of_run, **options))

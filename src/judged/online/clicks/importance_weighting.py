@@ -403,7 +403,7 @@ def _read_results(log: InteractionLog, topic_column: str | None, unit: str, dept
 
 def _is_policy_table(run: Any) -> bool:
     if isinstance(run, (str, Path)):
-        return b"probability" in files.head(files.local(run)).split(b"\n", 1)[0]
+        return Path(run).is_file() and b"probability" in files.head(Path(run)).split(b"\n", 1)[0]
     if isinstance(run, list):
         return bool(run) and isinstance(run[0], Mapping) and "probability" in run[0]
     column_names: Any = getattr(run, "column_names", getattr(run, "columns", ()))

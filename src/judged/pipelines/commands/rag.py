@@ -69,10 +69,11 @@ def read_named_responses(texts: Sequence[str], queries: str | None = None, docum
     NAME selects a system at PATH, or renames its only system. If an export has texts instead of ids of topics and
     passages, ids are looked up in `queries` and `documents`.
     """
+    from judged.data.sources import split_name
     from judged.pipelines.rag.readers import read_responses
     from judged.pipelines.rag.responses import Responses
 
-    named_paths = [arguments.split_name(text) for text in texts]
+    named_paths = [split_name(text) for text in texts]
     files = [path for name, path in named_paths if not name and not Path(path).is_dir()]
     parts: list[Responses] = []
     for name, path in named_paths:
@@ -126,10 +127,11 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
 
     Exit code 0: no errors; 1: errors; 2: unreadable input.
     """
+    from judged.data.sources import split_name
     from judged.pipelines.rag import check_responses
 
     # Read errors of a single path are findings too, so it is read by `check_responses`.
-    is_single_path = len(responses) == 1 and not arguments.split_name(responses[0])[0]
+    is_single_path = len(responses) == 1 and not split_name(responses[0])[0]
     responses_or_path = responses[0] if is_single_path else read_named_responses(responses)
     runs = list(upstream.runs.values()) if upstream.runs else None
     findings = check_responses(responses_or_path, upstream.qrels, runs=runs, corpus=upstream.corpus)

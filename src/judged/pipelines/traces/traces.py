@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from judged.data.run import Run, TopicRows
+from judged.data.run import Run, TopicRows, single_run
 from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note
@@ -457,12 +457,8 @@ def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[
     for name, source in stages.items():
         inputs = tuple(parents.get(name, previous))
         kind: Kind = "candidates" if not inputs else "fuse" if len(inputs) > 1 else "rerank"
-        runs = runs_of(source)
-        if len(runs) != 1:
-            raise InputError(
-                f"stage {name!r} must have one run, got {len(runs)}", fix="pass exactly one run for each stage"
-            )
-        spans += [Span(query, query, name, kind, inputs, documents) for query, documents in _rankings(runs[0])]
+        run = single_run(runs_of(source), f"stage {name!r}")
+        spans += [Span(query, query, name, kind, inputs, documents) for query, documents in _rankings(run)]
         previous = (name,)
     return Traces(tuple(spans), list(stages)[-1], is_complete=True)
 

@@ -34,7 +34,7 @@ from judged.reports.changes.questions import (
 )
 from judged.results import TEXT, Answer, Sentences, Table, columns_of, counted
 from judged.results.spelling import one_of
-from judged.scoring.evaluation import runs_of
+from judged.scoring.evaluation.inputs import run_pair
 
 if TYPE_CHECKING:
     from judged.comparison import Comparison
@@ -214,7 +214,7 @@ def review(
     """
     if target_failure is not None:
         one_of("target failure", target_failure, FAILURES)
-    runs = [_single_run(baseline, "baseline"), _single_run(candidate, "candidate")]
+    runs = run_pair(baseline, candidate)
     topic_options: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
     full_report = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **topic_options, **policies)
     scores, names = full_report.scores, full_report.scores.run_names
@@ -247,13 +247,6 @@ def review(
     blanks = {question: option for question, option in _INPUT_OPTIONS.items() if question not in answered}
     answers += [ReviewQuestion(question, "no data", option) for question, option in blanks.items()]
     return Change(names[0], names[1], tuple(answers), scores.provenance, full_report.notes)
-
-
-def _single_run(data: Any, role: str) -> Run:
-    runs = runs_of(data)
-    if len(runs) != 1:
-        raise InputError(f"the {role} must be one run, got {len(runs)} runs", fix="pass a single run")
-    return runs[0]
 
 
 def _slice_by(qrels: Qrels, run: Run, by: str | Iterable[str], queries: Any, attributes: Any) -> Slicing:

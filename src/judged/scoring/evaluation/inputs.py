@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.data.objects import is_database_table, is_id_list, rows_of_object
-from judged.data.run import Run, split_runs
-from judged.data.sources import expand_path, source_name
+from judged.data.run import Run, name_runs, read_runs, rename_duplicates, single_run, split_runs
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.scoring.default_measures import DEFAULT_MEASURES
@@ -31,16 +28,19 @@ if TYPE_CHECKING:
 _WRITTEN_LEVEL = re.compile(r"\brel=|-l[0-9]")
 
 
-def runs_of(data: Any) -> list[Run]:
+def runs_of(data: Any, *, format: str | None = None) -> list[Run]:
     """Convert one or several runs: a list of runs, ``{name: run}``, or a table with a column `run_id`.
 
-    A run is a `Run`, a path, a dict of dicts, a data frame, named tuples or ranked lists of ids. Runs with the same
-    name get their folder's name as a prefix, or else a number as a suffix; they are never merged.
+    A run is a `Run`, a path, a dict of dicts, a data frame, named tuples or ranked lists of ids. A path may be
+    ``NAME=FILE``, a folder, a pattern, or ``-`` for standard input. Runs with the same name get their folder's name as
+    a prefix, or else a number as a suffix; they are never merged.
 
     Parameters
     ----------
     data
         One or several runs.
+    format
+        Format of the files; None: detected.
 
     Raises
     ------
@@ -53,18 +53,39 @@ def runs_of(data: Any) -> list[Run]:
     ['old', 'new']
     """
     if isinstance(data, Mapping) and _is_named(data):
-        runs = [run for name, run_data in data.items() for run in _named_runs(run_data, str(name))]
+        named = ((str(name), _read_runs(run_data, str(name), format)) for name, run_data in data.items())
+        runs = [run for name, named_runs in named for run in name_runs(named_runs, name)]
     elif isinstance(data, (list, tuple)) and data and all(_is_run(run_data) for run_data in data):
         runs = [
             run
             for number, run_data in enumerate(data, 1)
-            for run in _read_runs(run_data, f"run{number}" if len(data) > 1 else "run")
+            for run in _read_runs(run_data, f"run{number}" if len(data) > 1 else "run", format)
         ]
     else:
-        runs = _read_runs(data, "run")
+        runs = _read_runs(data, "run", format)
     if not runs:
         raise InputError("at least one run is required", fix="use a run, a list of runs, or {name: run}")
-    return _rename_duplicates(runs)
+    return rename_duplicates(runs)
+
+
+def run_pair(baseline: Any, candidate: Any, roles: tuple[str, str] = ("baseline", "candidate")) -> tuple[Run, Run]:
+    """Convert two runs to compare; they get different names.
+
+    Raises
+    ------
+    InputError
+        If one of them is not a single run, or cannot be read.
+
+    Examples
+    --------
+    >>> [run.name for run in run_pair({"q": ["d"]}, {"new": {"q": ["d"]}})]
+    ['baseline', 'new']
+    """
+    runs = [single_run(runs_of(data), f"`{role}`") for data, role in zip((baseline, candidate), roles, strict=True)]
+    # "run" is the default name of a run without a name.
+    named = [Run(run.rows, role) if run.name == "run" else run for run, role in zip(runs, roles, strict=True)]
+    first, second = rename_duplicates(named)
+    return first, second
 
 
 def measures_of(
@@ -142,42 +163,12 @@ def _is_named(data: Mapping[Any, Any]) -> bool:
     return first is not None and not is_id_list(first)
 
 
-def _read_runs(data: Any, name: str) -> list[Run]:
+def _read_runs(data: Any, name: str, format: str | None) -> list[Run]:
     if isinstance(data, Run):
         return split_runs(data.rows, data.name)
     if isinstance(data, (str, Path)):
-        scanned_runs = [Run.scan(path) for path in expand_path(data)]
-        return [run for scanned_run in scanned_runs for run in split_runs(scanned_run.rows, scanned_run.name)]
+        return read_runs(data, format)
     return split_runs(rows_of_object(data, "run"), name)
-
-
-def _named_runs(data: Any, name: str) -> list[Run]:
-    """Read the value of a name; if it is a table of several runs, their names are appended to the name."""
-    runs = _read_runs(data, name)
-    return [Run(runs[0].rows, name)] if len(runs) == 1 else [Run(run.rows, f"{name}/{run.name}") for run in runs]
-
-
-def _rename_duplicates(runs: list[Run]) -> list[Run]:
-    """Make names unique. Names from the caller have precedence over names of files."""
-    if len(runs) == 1:
-        return runs
-    explicit = {run.name for run in runs if run.name != source_name(run.where)}
-    names = [run.name for run in runs]
-    counts = Counter(names)
-    names = [
-        f"{Path(run.where).parent.name}/{run.name}"
-        if counts[run.name] > 1 and run.name not in explicit and "/" in run.where
-        else run.name
-        for run in runs
-    ]
-    used, renamed = {*names, *explicit}, dict[str, Run]()
-    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
-    for run, name in zip(runs, names, strict=True):
-        candidates = (f"{name}#{number}" for number in numbers[name])
-        is_taken = name in renamed or (name in explicit and run.name == source_name(run.where))
-        new_name = next(text for text in candidates if text not in used and text not in renamed) if is_taken else name
-        renamed[new_name] = Run(run.rows, new_name)
-    return list(renamed.values())
 
 
 def measures_with_level(data: Any, parse_names: Callable[[Any], Iterable[Measure]] = measures_of) -> frozenset[Measure]:

@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.results import TEXT, Answer, Column, Section, Sentences, Show, Table, columns_of
 from judged.results.spelling import with_parameter_hints
 from judged.scoring.explanation.sheets import build_sheets, format_number, ranking_sheet, replace_underscores
-from judged.scoring.judging import Judged, judge
+from judged.scoring.judging import Judged, judge, judge_list
 from judged.scoring.judging.calculation import Calculation, CalculationStep
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import parse
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.scoring.explanation.sheets import Cell, Sheet, SheetLine
     from judged.scoring.judging import RankingRules
+    from judged.scoring.judging.join import Grades
 
 _MAX_UNJUDGED_ROWS = 2  # longest series of unjudged documents that gets one row per document
 _MAX_TAIL_ROWS = 10  # most documents at the end that do not change the displayed sum and still get one row each
@@ -232,13 +233,13 @@ def explain(
     return explanation if texts is None else explanation.with_titles(texts)
 
 
-def explain_list(judged: Judged, measure: str | Measure, topic: str | None = None) -> Explanation:
-    """Return the calculation of the score of one topic of a `Judged`.
+def explain_list(judged: Judged | Grades | str, measure: str | Measure, topic: str | None = None) -> Explanation:
+    """Return the calculation of the score of one topic of a `Judged`, or of a list of grades.
 
     Parameters
     ----------
     judged
-        Result of `judge` or `judge_list`, with one or more topics.
+        Result of `judge` or `judge_list`, with one or more topics; or grades as for `judge_list`.
     measure, topic
         As for `explain`.
 
@@ -251,8 +252,7 @@ def explain_list(judged: Judged, measure: str | Measure, topic: str | None = Non
 
     Examples
     --------
-    >>> from judged.scoring.judging import judge_list
-    >>> explain_list(judge_list([3, 0, 2, 1, 0]), "nDCG(gain=exp2)@5")
+    >>> explain_list([3, 0, 2, 1, 0], "nDCG(gain=exp2)@5")
     == nDCG(gain=exp2)@5 ==
     <BLANKLINE>
     == ranking ==
@@ -282,6 +282,8 @@ def explain_list(judged: Judged, measure: str | Measure, topic: str | None = Non
     IdealDCG(gain=exp2)@5 = sum of gain / discount = 9.3928
     nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508
     """
+    if not isinstance(judged, Judged):
+        judged = judge_list(judged)
     if topic is None and len(judged) != 1:
         topics = ", ".join(judged.query_ids[:5])
         raise InputError(f"`topic` is required: there are {len(judged)} topics", fix=f"use one of {topics}, ...")

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from judged.data.engine_rows import EngineRows
 from judged.data.files import FileHash
+from judged.data.grade_words import read_grades
 from judged.data.qrels import Qrels
 from judged.data.rows import MappingRows, TableRows
 from judged.data.run import Run
@@ -199,7 +200,7 @@ Grades: TypeAlias = Sequence[Grade | None]
 
 
 def judge_list(
-    grades: Grades, *, missing: Sequence[Grade] = (), facts: Mapping[str, Sequence[Any]] | None = None
+    grades: Grades | str, *, missing: Sequence[Grade] | str = (), facts: Mapping[str, Sequence[Any]] | None = None
 ) -> Judged:
     """Build the judged list of one topic from its grades.
 
@@ -207,7 +208,8 @@ def judge_list(
     ----------
     grades
         One grade per returned document, in rank order; None for a document without a judgment. A document that
-        was judged for several subtopics has a tuple with one grade per subtopic.
+        was judged for several subtopics has a tuple with one grade per subtopic. Grades may be words, and the list a
+        text: ``"R N R"``, ``"3 0 - 1"``, ``"relevant, not relevant"``.
     missing
         Grades of judged documents that were not returned.
     facts
@@ -226,10 +228,8 @@ def judge_list(
     >>> judge_list([(1, 0), (0, 1)]).aspects
     AspectLabels(owner=array([0, 0, 1, 1]), aspect=array([0, 1, 0, 1]), grade=array([1., 0., 0., 1.]))
     """
-    for name, values in (("grades", grades), ("missing", missing)):
-        if isinstance(values, str) or not hasattr(values, "__len__"):
-            problem = f"`{name}` must be a list of grades, got {values!r:.60}"
-            raise InputError(problem, fix="use a list such as [3, 0]")
+    grades = read_grades(grades)
+    missing = [grade for grade in read_grades(missing, "missing") if grade is not None]
     grade_of = [(f"d{rank}", grade) for rank, grade in enumerate(grades, 1) if grade is not None]
     grade_of += [(f"m{number}", grade) for number, grade in enumerate(missing, 1)]
     if not grade_of:

@@ -277,7 +277,11 @@ class Measure(metaclass=MeasureType):
         return scores
 
     def of_list(
-        self, grades: Grades, *, missing: Sequence[Grade] = (), facts: Mapping[str, Sequence[Any]] | None = None
+        self,
+        grades: Grades | str,
+        *,
+        missing: Sequence[Grade] | str = (),
+        facts: Mapping[str, Sequence[Any]] | None = None,
     ) -> float:
         """Return the score of one ranked list of grades. `judge_list` describes the parameters.
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from judged.data.grade_words import WORDS, as_word, join_negations, split_grades
 from judged.data.json_rows import json_kind, parse_json
 from judged.errors import InputError
 from judged.interface.pages.evaluator.lists import (
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from judged.interface.pages.evaluator.state import PasteQuery
     from judged.interface.pages.workspace import Workspace
 
-_UNJUDGED = frozenset({"-", "?", "x", "null", "none", "unjudged"})
-_WORDS = dict.fromkeys(("r", "rel", "relevant", "yes", "true"), 1.0) | dict.fromkeys(
-    ("n", "nr", "nonrel", "nonrelevant", "non-relevant", "notrelevant", "irrelevant", "no", "false"), 0.0
-)
 _DOC_KEYS = ("doc", "doc_id", "docid", "docno", "id", "document", "name")
 _GRADE_KEYS = ("grade", "relevance", "rating", "label", "rel", "judgment")
 _HEADER_FIELDS = frozenset({*_DOC_KEYS, *_GRADE_KEYS, "grades", "documents", "rank"})
@@ -80,6 +77,8 @@ def read_pasted(text: str) -> PastedList:
     (ListDocument(doc='a', grade=2.0), ListDocument(doc='b', grade=None))
     """
     text = text.lstrip("\ufeff")
+    if text.strip()[:1] in {"[", "("} and any(map(_is_word, fields := split_grades(text) or ())):
+        text = " ".join(fields)  # [R, N, R], which is not JSON
     if text.strip()[:1] in {"[", "{"}:
         return _read_json(text.strip())
     lines = _lines(text)
@@ -92,7 +91,7 @@ def read_pasted(text: str) -> PastedList:
         lines = [_PastedLine(location, fields[1:]) for location, fields in lines]  # 1 R, 2 N
     inspected = lines[:_MAX_INSPECTED]
     fields = [field for line in inspected for field in line.fields]
-    if not all(_is_word(field) or field.lower() in _UNJUDGED for field in fields):
+    if not all(as_word(field) in WORDS for field in fields):
         for form, layout_name in _LAYOUTS.items():
             if _matches_layout(form.split(), inspected):
                 return _read_lines(form, layout_name, lines)
@@ -153,15 +152,13 @@ def _lines(text: str) -> list[_PastedLine]:
 
 
 def _fields(line: str) -> list[str]:
-    if re.fullmatch(r"[RN]{2,}", line):
-        return list(line)
-    line = re.sub(r"\b(not|non)\s+(?=rel)", "non", line, flags=re.IGNORECASE)
     if numbered_item := re.fullmatch(r"\(?([0-9]{1,9})[.):]\s+(.+)", line):  # as in coursework: 1. d12 relevant
         fields = _fields(re.sub(r"\s+[:=-]+\s+|:\s+", " ", numbered_item[2]))
         return fields if len(fields) == 1 else [numbered_item[1], *fields]
+    if grades := split_grades(line):
+        return grades
+    line = join_negations(line)
     words = [field for field in re.split(r"[\s,;]+", line) if field]
-    if all(map(_is_grade, words)):
-        return words
     if '"' in line and "," in line:
         try:
             return [field.strip() for field in next(csv.reader([line]))]
@@ -172,16 +169,16 @@ def _fields(line: str) -> list[str]:
 
 
 def _is_word(field: str) -> bool:
-    return field.lower() in _WORDS
+    return WORDS.get(as_word(field)) is not None
 
 
 def _is_grade(field: str) -> bool:
-    return field.lower() in _UNJUDGED or _is_word(field) or NUMBER.fullmatch(field) is not None
+    return as_word(field) in WORDS or NUMBER.fullmatch(field) is not None
 
 
 def _grade(field: str, location: str) -> float | None:
-    word = field.lower()
-    return None if word in _UNJUDGED else _WORDS[word] if word in _WORDS else read_grade(field, location)
+    word = as_word(field)
+    return WORDS[word] if word in WORDS else read_grade(field, location)
 
 
 def _matches_layout(layout: list[str], lines: Sequence[_PastedLine]) -> bool:

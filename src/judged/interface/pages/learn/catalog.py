@@ -25,11 +25,12 @@ from judged.scoring.measures.grammar import find_entry, normalize_name, parse
 from judged.scoring.measures.pages import FAMILIES, families, summary, usage
 from judged.scoring.measures.parameters import format_value
 from judged.scoring.measures.registry import REGISTRY
+from judged.scoring.names import find_names, name_index, other_names
 from judged.scoring.peers.names import BEIR, GDEVAL, MSMARCO
 from judged.scoring.peers.tool_measures import TOOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from judged.scoring.measures.base import Entry, Measure
 
@@ -82,10 +83,11 @@ def catalog(query: CatalogQuery) -> Catalog:
     all_entries = [entry for entries in families().values() for entry in entries]
     best_match = _find_by_name(query.q.strip())
     words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in query.q.casefold().split()]
+    named = {best_match and best_match.name, *(name.name for name in find_names(query.q, name_index(), similar=False))}
     matches = [
         entry
         for entry in all_entries
-        if _suits(entry, query) and (entry is best_match or all(word.search(_text(entry.cls)) for word in words))
+        if _suits(entry, query) and (entry.name in named or all(word.search(_text(entry.cls)) for word in words))
     ]
     about = {
         "best": best_match.name if best_match in matches else None,  # the measure with the typed name, in any notation
@@ -133,7 +135,7 @@ def _matched_name(entry: Entry, search_text: str, *, is_best: bool) -> str:
         return "" if normalize_name(_base_name(search_text)) == normalize_name(entry.name) else search_text
     if not search_text or search_text.casefold() in entry.name.casefold():
         return ""
-    return next((name for name in _other_names(entry) if search_text.casefold() in name.casefold()), "")
+    return next((name for name in other_names(entry) if search_text.casefold() in name.casefold()), "")
 
 
 def _suits(entry: Entry, query: CatalogQuery) -> bool:
@@ -172,21 +174,11 @@ def _measure_by_tool_name() -> dict[str, str]:
     return measures
 
 
-def _other_names(entry: Entry) -> Iterator[str]:
-    yield from entry.aliases
-    for tool in TOOLS.values():
-        for judged_name, reading in tool.aliases.items():
-            if judged_name.partition("@")[0] == entry.name:
-                yield reading.name.replace("{k}", "k")
-    for names in entry.tools.values():
-        yield from names.partition(" (")[0].split(", ")
-
-
 @lru_cache(maxsize=512)
 def _text(cls: type) -> str:
     """Return the searchable text of a measure, in lower case."""
     entry: Entry = cls.entry  # type: ignore[attr-defined]
-    parts = [entry.name, usage(entry), summary(entry), entry.use, entry.family, entry.cite, *_other_names(entry)]
+    parts = [entry.name, usage(entry), summary(entry), entry.use, entry.family, entry.cite, *other_names(entry)]
     return " ".join(parts).casefold()
 
 
