@@ -402,7 +402,7 @@ def read_raw(
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
-    from judged.online.readers.files import LAYOUTS, detect_layout, find_log_files, skip_non_logs
+    from judged.online.readers.files import LAYOUTS, detect_layout, find_log_files, skip_non_logs, split_json
     from judged.online.readers.mapping_file import packaged_mappings, read_mapping
 
     if isinstance(paths, (str, Path)):
@@ -414,7 +414,8 @@ def read_raw(
     if mapping is None and layout == "mapping":
         raise InputError("the layout 'mapping' requires a mapping file", fix="use --mapping FILE")
     requested = "mapping" if mapping is not None else layout
-    parts, skipped = skip_non_logs(find_log_files(paths), has_layout=requested is not None)
+    log_files = [split_json(log_file, engine) for log_file in find_log_files(paths)]
+    parts, skipped = skip_non_logs(log_files, has_layout=requested is not None)
     resolved = requested or detect_layout(parts)
     # Packaged mappings are layouts without a reader of their own.
     if mapping is None and resolved not in packaged_mappings():

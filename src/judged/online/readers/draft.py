@@ -7,13 +7,23 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from judged.errors import InputError
 from judged.online.log import PROPENSITY_CONVENTIONS
-from judged.online.readers.column_roles import MISSING_WORDS, ColumnProfile, assign_roles, profile_columns
+from judged.online.readers.column_roles import (
+    MISSING_WORDS,
+    ROLES,
+    ColumnProfile,
+    as_list,
+    assign_roles,
+    guess_role,
+    profile_columns,
+)
 from judged.online.readers.files import (
     LogFile,
     detect_file_layout,
@@ -23,25 +33,60 @@ from judged.online.readers.files import (
     read_head,
     unpacked_path,
 )
+from judged.online.readers.mapping_file import MappingFile, parse_mapping, suggest_name
 
 _BULK = {"index", "create"}
 SAMPLE = 2_000  # records that a draft is based on
 
 _ACTIONS = {
-    "click": "(.*_)?(click|tap|open|visit|clickthrough)(ed|s)?|(select|view)_item|select(ed)?",
-    "impression": "(.*_)?(impression|shown?|seen|exposure)s?|view(ed)?|view_item_list",
-    "add_to_cart": "(.*_)?(add_?to_?)?(cart|basket)|add",
-    "purchase": "(.*_)?(purchase|buy|bought|order|transaction|checkout|conversion|sale)",
-    "search": "(.*_)?(search|query|serp|search_?result_?page|page)(es|s)?",
+    "click": "(.*_)?(click|tap|open|visit|clickthrough|klick)(ed|s)?|(select|view)_item|select(ed)?|(ge|an)klickt?|clic",
+    "impression": "(.*_)?(impression|shown?|seen|exposure)s?|view(ed)?|view_item_list|anzeige",
+    "add_to_cart": "(.*_)?(add_?to_?)?(cart|basket|warenkorb|panier|carrito|carrello)|add",
+    "purchase": "(.*_)?(purchase|buy|bought|order|transaction|checkout|conversion|sale|kauf|bestellung|achat|compra)",
+    "search": "(.*_)?(search|query|serp|search_?result_?page|page|suche|recherche|busqueda|ricerca)(es|s)?",
 }
 """Usual names of actions in logs."""
 
 _CLICK_OBJECT = re.compile(r"(.*[_.])?click\w*\[\]", re.IGNORECASE)
 _KEYS = ("query_id", "session_id", "user_id", "time")
 _PAGE_ROLES = (*_KEYS, "query", "language", "device", "latency", "n_total", "variant", "bot", "user_agent")
+_RESULT_EVENT_ROLES = ("query_id", "time", "object_id", "position", "dwell", "propensity")
 _EVENT_ROLES = (*_KEYS, "object_id", "position", "dwell", "value", "propensity")
 _CLICK_ACTION = 'action = { value = "click" }'
 _MAX_ATTRIBUTES = 12  # columns with few values that become attributes
+_MAX_LINES = 30  # lines up to which each unused column has a line of its own
+_REVENUE = re.compile(r"(.*_)?(revenue|umsatz|sales|amount|order_value)")
+_SYNONYMS = {
+    "session": "session_id", "user": "user_id", "doc_id": "object_id", "rank": "position", "results": "hit_ids",
+    "clicked": "click", "result_count": "n_total", "revenue": "value",
+}  # fmt: skip
+"""Other names of roles in ``--columns``."""
+
+
+@dataclass(frozen=True)
+class LogDraft:
+    """A drafted mapping, the use of each column of the log, doubts, and roles that no column has."""
+
+    text: str
+    uses: Mapping[str, str]
+    roles: Mapping[str, str]
+    doubts: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def columns_option(self) -> str:
+        """Option with the roles of the draft, for the command line."""
+        names = [f"{role}={path}" for role, path in self.roles.items()]
+        names += [f"{role}=COLUMN" for role in self.missing]
+        return f'--columns "{",".join(names)}"'
+
+    def describe(self) -> str:
+        """Describe the use of each column."""
+        return "; ".join(f"{column}: {use}" for column, use in self.uses.items())
+
+    def mapping(self, path: str) -> MappingFile:
+        """Return the draft as a mapping; `path` is its name in messages."""
+        return parse_mapping(self.text, path)
 
 
 def draft_mapping(path: str | Path) -> str:
@@ -89,13 +134,25 @@ def draft_mapping(path: str | Path) -> str:
     # CHECK: no column has clicks
     <BLANKLINE>
     """
-    (log_file, *_) = find_log_files([path])
+    return draft_log(find_log_files([path])[0]).text
+
+
+def draft_log(log_file: LogFile, columns: Mapping[str, str] | None = None) -> LogDraft:
+    """Draft a mapping of a log. `columns` are columns by role, which the user names.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, holds no record, or lacks a column.
+    """
     file, records = _read_sample(log_file)
     if not records:
         raise InputError("no records to draft a mapping from", fix="name a file with records", path=log_file.name)
     name = Path(log_file.name).name
     profiles = profile_columns(records)
-    roles, doubts = assign_roles(profile for profile in profiles if not _CLICK_OBJECT.match(profile.path))
+    named = _named_columns(columns or {}, profiles, log_file.name)
+    free_profiles = [profile for profile in profiles if not _CLICK_OBJECT.match(profile.path)]
+    roles, doubts = assign_roles(free_profiles, columns=named)
     # Only words that occur are listed, so that the draft stays short.
     texts = {value for record in records for value in record.values() if isinstance(value, str)}
     missing_words = texts & set(MISSING_WORDS)
@@ -103,8 +160,9 @@ def draft_mapping(path: str | Path) -> str:
     with suppress(InputError):
         if (layout := detect_file_layout(log_file)) != "ubi":
             doubts.insert(0, f"judged reads this without a mapping, as {layout}")
-    draft = _Draft(profiles, roles)
-    draft.lines += [f"# CHECK: {doubt}" for doubt in doubts]
+    draft = _Draft(profiles, roles, len(records))
+    for doubt in doubts:
+        draft.doubt(doubt)
     draft.sections()
     count = f"{len(records):,} record{'s' if len(records) > 1 else ''}"
     lines = [
@@ -117,21 +175,63 @@ def draft_mapping(path: str | Path) -> str:
         *(f"{key} = {_toml(value)}" for key, value in file.items()),
         *([""] if doubts else []),
         *draft.lines,
-        "",
     ]
-    return "\n".join(lines)
+    text = "\n".join([*lines, *draft.unused_lines(_MAX_LINES - len(lines)), ""])
+    paths = {role: profile.path for role, profile in roles.items() if profile.path in draft.uses}
+    return LogDraft(text, draft.all_uses, paths, tuple(draft.doubts), draft.missing_roles)
+
+
+def _named_columns(
+    columns: Mapping[str, str], profiles: Sequence[ColumnProfile], log_name: str
+) -> dict[str, ColumnProfile]:
+    """Return the columns that the user names, by role."""
+    by_path = {profile.path: profile for profile in profiles}
+    named = dict[str, ColumnProfile]()
+    for name, path in columns.items():
+        role = _SYNONYMS.get(name, name)
+        if role not in ROLES:
+            raise InputError(f"--columns has an unknown name {name!r}", fix=suggest_name(name, ROLES))
+        if path not in by_path:
+            raise InputError(f"the log has no column {path!r}", fix=suggest_name(path, by_path), path=log_name)
+        profile = by_path[path]
+        if role in {"click", "clicks"}:
+            role = "click" if profile.is_flag and not profile.is_list else "clicks"
+        named[role] = as_list(profile) if role in {"hit_ids", "clicks", "ranks"} else profile
+    return named
 
 
 class _Draft:
     """Lines of the sections of a mapping."""
 
-    def __init__(self, profiles: Sequence[ColumnProfile], roles: dict[str, ColumnProfile]) -> None:
-        self.profiles, self.roles = profiles, roles
+    def __init__(self, profiles: Sequence[ColumnProfile], roles: dict[str, ColumnProfile], record_count: int) -> None:
+        self.profiles, self.roles, self.record_count = profiles, roles, record_count
         self.lines: list[str] = []
+        self.doubts: list[str] = []
+        self.uses: dict[str, str] = {}
+        self.has_events = False
         self.names_by_action = _names_by_action(roles["action"]) if "action" in roles else {}
         self.click_members = {profile.path: profile for profile in profiles if _CLICK_OBJECT.match(profile.path)}
         self.ranks: ColumnProfile | None = roles.get("ranks") or roles.get("position")
         self.clicks_by_index = False
+
+    @property
+    def missing_roles(self) -> tuple[str, ...]:
+        """Roles that a log needs, and no column has."""
+        has_query = bool({"query", "query_id"} & self.roles.keys())
+        present = {"time": "time" in self.roles, "query": has_query, "clicks": self.has_events}
+        return tuple(role for role, is_present in present.items() if not is_present)
+
+    @property
+    def all_uses(self) -> dict[str, str]:
+        """Use of each column: its role, or a guess."""
+        return {profile.path: self.uses.get(profile.path) or _describe_unused(profile) for profile in self.profiles}
+
+    def unused_lines(self, limit: int) -> list[str]:
+        """Return comments about unused columns; columns beyond the limit share one line."""
+        unused = [profile for profile in self.profiles if profile.path not in self.uses]
+        first, others = (unused, []) if len(unused) < limit else (unused[: max(0, limit - 2)], unused[max(0, limit - 2) :])
+        lines = [f"# {profile.path}: {_describe_unused(profile)} ({profile.examples})" for profile in first]
+        return [*lines, *([f"# not used: {', '.join(profile.path for profile in others)}"] if others else [])]
 
     def rank_base(self) -> list[str]:
         if self.clicks_by_index:
@@ -167,12 +267,16 @@ class _Draft:
             row_kind = {"rows": "results" if "position" in roles else "clicks"}
             result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
             page_id_line = self._queries(row_kind, result_roles, is_page_per_row=False)
-            click = self.roles["click"]
-            true_values = sorted({text for text in click.texts if text.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
-            self._section("events", {"where": {click.path: true_values}}, _EVENT_ROLES, page_id_line, _CLICK_ACTION)
+            self._flagged_events("click", _RESULT_EVENT_ROLES, page_id_line)
+            for role in ("cart", "purchase"):
+                self._flagged_events(role, (*_RESULT_EVENT_ROLES, "value"), page_id_line)
+        elif "query" in roles and not action and ("click" in roles or self._has_clicked_position()):
+            page_id_line = self._queries({}, (), is_page_per_row=True)
+            self._flagged_events("click" if "click" in roles else "position", _RESULT_EVENT_ROLES, page_id_line)
+            self._outcomes(page_id_line)
         elif action and "search" in self.names_by_action:
             page_id_line = self._queries(self._action_condition("search"), (), is_page_per_row="query_id" not in roles)
-            self.doubt("no list of results: the shown results are unknown")
+            self.lines.append("# no list of results: the shown results are unknown")
             self._actions(action, page_id_line)
         elif "object_id" in roles and (action or "query" in roles):
             self.doubt("no shown results: if all rows are clicks, pages without a click are missing")
@@ -180,19 +284,49 @@ class _Draft:
             page_id_line = self._queries(keys, (), is_page_per_row=False)
             self._actions(action, page_id_line)
         else:
-            self.doubt("no column has results, clicks, or actions: the mapping is incomplete. Columns:")
-            self.lines += [f"# {profile.path}: {profile.examples}" for profile in self.profiles]
+            self.doubt("no column has results, clicks, or actions: the mapping is incomplete")
+
+    def _has_clicked_position(self) -> bool:
+        return "position" in self.roles and "lick" in self.roles["position"].names[0] and "object_id" not in self.roles
+
+    def _flagged_events(self, role: str, roles: Sequence[str], page_id_line: str) -> None:
+        """Add a section of the rows in which a column is true, or has a position."""
+        if role not in self.roles:
+            return
+        flag = self.roles[role]
+        true_values = sorted({text for text in flag.texts if text.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
+        condition = {"filled": True} if role == "position" else true_values
+        action = {"cart": "add_to_cart", "purchase": "purchase"}.get(role, "click")
+        self.uses.setdefault(flag.path, f"{action} events")
+        columns = [f'action = {{ value = "{action}" }}']
+        self._section("events", {"where": {flag.path: condition}}, roles, page_id_line, *columns)
+
+    def _outcomes(self, page_id_line: str) -> None:
+        """Add sections for carts and purchases of the page in each row."""
+        self._flagged_events("cart", ("query_id", "time"), page_id_line)
+        self._flagged_events("purchase", ("query_id", "time", "value"), page_id_line)
+        value = self.roles.get("value")
+        if value and "purchase" not in self.roles and _REVENUE.fullmatch(value.names[0]):
+            action = 'action = { value = "purchase" }'
+            self._section("events", {"where": {value.path: {"above": 0}}}, ("query_id", "time", "value"), page_id_line, action)
 
     def _action_condition(self, action: str) -> dict[str, Any]:
         names = self.names_by_action.get(action)
         return {"where": {self.roles["action"].path: names}} if names else {}
 
     def doubt(self, text: str) -> None:
+        self.doubts.append(text)
         self.lines.append(f"# CHECK: {text}")
 
     def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
+        if name == "events":
+            if self.has_events:  # sections of the same name form an array
+                self.lines = ["[[events]]" if line == "[events]" else line for line in self.lines]
+                name = "[events]"
+            self.has_events = True
         if keys:
             self.lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
+        name = name.strip("[]")
         self.lines += ["", f"[{name}.columns]", *filter(None, lines)]
         written_roles = {line.split(" = ")[0] for line in lines}
         for role in columns:
@@ -200,32 +334,38 @@ class _Draft:
                 self._column(role, self.roles[role])
 
     def _column(self, role: str, profile: ColumnProfile, path: str = "") -> None:
-        source = {"path": path or profile.path} | ({"separator": profile.separator} if profile.separator else {})
+        self.uses.setdefault(profile.path, role)
+        source: dict[str, Any] = {"path": path or profile.path}
+        source |= {"separator": profile.separator} if profile.separator else {}
         if role == "time" and profile.times != ("auto",):
             source["format"] = profile.times[0]
             if len(profile.times) > 1:
                 self.doubt(f"the time could also be {' or '.join(profile.times[1:])}")
-        # The name of a duration often ends with its unit; its values do not show it.
         if role in {"dwell", "latency"}:
-            source["unit"] = "milliseconds" if re.search(r"ms$|milli", profile.names[0]) else "seconds"
-            if not re.search(r"(ms|_s|sec\w*)$", profile.names[0]):
-                self.doubt(f"the unit of {profile.path} is unknown")
+            source["unit"] = _unit(profile, role)
+            source |= {"at": "@index"} if profile.is_list else {}
+            self.uses[profile.path] = f"{role} in {source['unit']}"
+        if role == "hit_ids" and profile.separator and len(profile.values_by_row) < self.record_count:
+            source["empty"] = True
         self.lines.append(f"{role} = {_toml(source if len(source) > 1 else source['path'])}  # {profile.examples}")
 
     def _queries(self, keys: Mapping[str, Any], roles: Sequence[str], *, is_page_per_row: bool) -> str:
         """Add the section of queries. Return the line with the id of a page, which events share."""
         page_id_line = self._page_id_line(is_page_per_row=is_page_per_row)
         self._section("queries", keys, (*_PAGE_ROLES, *roles), page_id_line)
+        self.lines += ["", "[queries.attributes]"] if (attributes := self._attributes()) else []
+        for profile in attributes:
+            name = re.sub(r"[^A-Za-z0-9]", "_", profile.path)
+            self.uses[profile.path] = f"attribute {name}"
+            self.lines.append(f"attribute_{name} = {_toml(profile.path)}  # {profile.examples}")
+        return page_id_line
+
+    def _attributes(self) -> list[ColumnProfile]:
         used_paths = [profile.path for profile in self.roles.values()]
         unused = [profile for profile in self.profiles if profile.path not in used_paths and "[]" not in profile.path]
         scalars = [profile for profile in unused if not profile.is_list]
         attributes = [profile for profile in scalars if 1 < profile.distinct <= min(30, len(profile.texts) / 2)]
-        attributes = sorted(attributes, key=lambda profile: bool(profile.numbers))[:_MAX_ATTRIBUTES]
-        self.lines += ["", "[queries.attributes]"] if attributes else []
-        for profile in attributes:
-            name = re.sub(r"[^A-Za-z0-9]", "_", profile.path)
-            self.lines.append(f"attribute_{name} = {_toml(profile.path)}  # {profile.examples}")
-        return page_id_line
+        return sorted(attributes, key=lambda profile: bool(profile.numbers))[:_MAX_ATTRIBUTES]
 
     def _page_id_line(self, *, is_page_per_row: bool) -> str:
         query_id = self.roles.get("query_id")
@@ -243,6 +383,18 @@ class _Draft:
         keys = ("session_id", "query") if has_both else ("session_id", "user_id", "query", "time")
         return f"query_id = {_toml({'join': [self.roles[role].path for role in keys if role in self.roles]})}"
 
+    def _event_page_line(self, page_id_line: str, event_rows: set[int]) -> str:
+        """Return the line with the page of an event in a row of its own."""
+        if "#row" not in page_id_line:
+            return page_id_line
+        keys = [role for role in ("session_id", "user_id") if role in self.roles][:1]
+        if not keys or "time" not in self.roles:
+            self.doubt("no column shows the page of an event")
+            return page_id_line
+        if "query" in self.roles and event_rows <= set(self.roles["query"].values_by_row):
+            keys.append("query")
+        return f"query_id = {_toml({'last': [self.roles[role].path for role in keys]})}  # the last page before the event"
+
     def _clicks(self, page_id_line: str, action: ColumnProfile | None) -> None:
         """Add the section of clicks on pages with a list of results."""
         results, clicks = self.roles["hit_ids"], self.roles.get("clicks")
@@ -256,6 +408,7 @@ class _Draft:
             self._section("events", {"each": list_path}, page_roles, page_id_line, _CLICK_ACTION)
             for role, profile in roles.items():
                 self._column(role, profile, f"@.{profile.path}")
+                self.uses[f"{list_path}[].{profile.path}"] = f"{role} of clicks"
             self.ranks = roles.get("position", self.ranks)
         elif clicks:
             each: Any = {"path": clicks.path, "separator": clicks.separator} if clicks.separator else clicks.path
@@ -272,7 +425,12 @@ class _Draft:
             else:
                 columns = ['object_id = "@"']
             keys = {"each": each} | ({"where": {"@": [1, True]}} if self.clicks_by_index else {})
-            self._section("events", keys, _KEYS, page_id_line, _CLICK_ACTION, *columns)
+            self.uses[clicks.path] = "clicks"
+            self._section("events", keys, ("query_id", "time", "dwell"), page_id_line, _CLICK_ACTION, *columns)
+            dwell = self.roles.get("dwell")
+            if dwell and not dwell.is_list and any(len(value) > 1 for value in clicks.values_by_row.values()):
+                self.doubt(f"rows with several clicks have one value of {dwell.path}: it counts for each click")
+            self._outcomes(page_id_line)
         elif action:
             self._actions(action, page_id_line)
         else:
@@ -291,7 +449,24 @@ class _Draft:
         self.lines += ["", "[actions]", *lines] if lines else []
         searches = self.names_by_action.get("search")
         condition = {column.path: {"not": searches} if searches else {"filled": True}}
+        event_rows = {row for row, name in column.values_by_row.items() if str(name) not in (searches or ())}
+        page_id_line = self._event_page_line(page_id_line, event_rows)
         return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES, "query"], page_id_line)
+
+
+def _describe_unused(profile: ColumnProfile) -> str:
+    role = guess_role(profile)
+    return f"not used, could be {role}" if role else "not used"
+
+
+def _unit(profile: ColumnProfile, role: str) -> str:
+    """Return the unit of durations, from the end of the name, or else from the values."""
+    if re.search(r"ms$|milli", profile.names[0]):
+        return "milliseconds"
+    if re.search(r"(_s|se[ck]\w*)$", profile.names[0]):
+        return "seconds"
+    smallest_ms = 1000 if role == "dwell" else 10  # nobody reads for 1000 s on average, or waits for 10 s
+    return "milliseconds" if median(profile.numbers) >= smallest_ms else "seconds"
 
 
 def _names_by_action(column: ColumnProfile) -> dict[str, list[str]]:

@@ -100,7 +100,8 @@ def read(
     convention, convention_findings = _convention(tables, mapping, engine)
     query_sections = [section for section in mapping.sections if section.kind == "queries"]
     event_columns = ", ".join(identifier(column.name) for column in RAW_EVENT)
-    events = [f"SELECT {event_columns} FROM {section.name}" for section in sections if section.query.kind == "event"]
+    event_sections = [section for section in sections if section.query.kind == "event"]
+    events = [f"SELECT {event_columns} FROM {_with_last_pages(section, pages, engine)}" for section in event_sections]
     times = [section.columns["time"] for section in mapping.sections if "time" in section.columns]
     # Rows that are results or clicks exist only for pages that have some. An empty page shows that others are logged.
     has_page_rows = any(section.rows == "pages" for section in query_sections)
@@ -377,6 +378,23 @@ def _queries_view(
         join = f" LEFT JOIN {counts} AS c ON q.query_id = c.query_id" if counts else ""
         selects.append(f"SELECT {expressions} FROM {page.attributes.source(page.name, attributes)} AS q{join}")
     return _union_view(selects, RAW_QUERY, engine), findings
+
+
+def _with_last_pages(events: SectionTable, pages: Sequence[SectionTable], engine: Database) -> str:
+    """Return a table of events in which events without a page have the last page before them with the same keys."""
+    if not events.query.page_keys:
+        return events.name
+    key = f"k_{next(iter(events.query.page_keys))}"
+    tables = [page.name for page in pages if page.query.section.rows == "pages"]
+    rows = " UNION ALL ".join(f"SELECT {key}, time_ms, query_id, row FROM {table}" for table in tables)
+    last_pages = f"SELECT {key}, time_ms, arg_max(query_id, row) AS query_id FROM ({rows}) GROUP BY ALL"
+    name = raw.unique_name("event")
+    raw.run_sql(
+        engine,
+        f"CREATE TABLE {name} AS SELECT e.* REPLACE (coalesce(e.query_id, p.query_id) AS query_id) FROM {events.name} AS e"
+        f" ASOF LEFT JOIN ({last_pages}) AS p ON e.{key} = p.{key} AND e.time_ms >= p.time_ms",
+    )
+    return name
 
 
 def _result_counts(sections: Sequence[SectionTable], engine: Database) -> str:
