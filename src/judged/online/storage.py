@@ -382,7 +382,8 @@ def read_raw(
     layout
         One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: detected from the first bytes.
     mapping
-        TOML file that maps the columns of a log with another layout.
+        TOML file that maps the columns of a log with another layout. None: a file of an unknown layout is read with a
+        drafted mapping if the draft has no doubts.
     progress
         Called with the name of each step and the finished share, None if unknown.
 
@@ -402,7 +403,8 @@ def read_raw(
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
-    from judged.online.readers.files import LAYOUTS, detect_layout, find_log_files, skip_non_logs, split_json
+    from judged.online.readers.draft import draft_for_reading, log_columns
+    from judged.online.readers.files import LAYOUTS, UnknownLayoutError, detect_layout, find_log_files, skip_non_logs, split_json
     from judged.online.readers.mapping_file import packaged_mappings, read_mapping
 
     if isinstance(paths, (str, Path)):
@@ -415,16 +417,28 @@ def read_raw(
         raise InputError("the layout 'mapping' requires a mapping file", fix="use --mapping FILE")
     requested = "mapping" if mapping is not None else layout
     log_files = [split_json(log_file, engine) for log_file in find_log_files(paths)]
-    parts, skipped = skip_non_logs(log_files, has_layout=requested is not None)
-    resolved = requested or detect_layout(parts)
+    columns = log_columns()
+    if columns and requested is not None:
+        problem = "--columns cannot be combined with a mapping or a layout"
+        raise InputError(problem, fix="use one of them; for columns of QRELS, write --columns qrels.doc_id=COLUMN")
+    parts, skipped = skip_non_logs(log_files, has_layout=requested is not None or bool(columns))
+    table = None if mapping is None else read_mapping(mapping)
+    try:
+        resolved = requested or ("mapping" if columns else detect_layout(parts))
+        error = None
+    except UnknownLayoutError as unknown:
+        resolved, error = "mapping", unknown
+    if table is None and resolved == "mapping":
+        table = draft_for_reading(parts, columns, error)
     # Packaged mappings are layouts without a reader of their own.
-    if mapping is None and resolved not in packaged_mappings():
+    if table is None and resolved in packaged_mappings():
+        table = read_mapping(resolved, packaged_only=True)
+    if table is None:
         raw = _read_with_plugin(resolved, parts, engine, progress)
     else:
         from judged.online.readers.mapping import read
 
-        columns = read_mapping(mapping) if mapping is not None else read_mapping(resolved, packaged_only=True)
-        raw = read(parts, engine, mapping=columns, layout=resolved, progress=progress)
+        raw = read(parts, engine, mapping=table, layout=resolved, progress=progress)
     return replace(raw, findings=(*raw.findings, *skipped))
 
 

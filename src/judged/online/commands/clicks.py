@@ -333,7 +333,7 @@ def evaluate_command(
 @shared("confidence")
 @logs.log_options
 @answer_options()
-@shared(*FORMATS)
+@shared(*(name for name in FORMATS if name != "columns"))
 def against_command(
     path: str,
     gold: str,

@@ -55,14 +55,22 @@ tables = click.option(
 """Option of commands that are tested on Spark."""
 
 
+columns = shared(
+    "columns",
+    help="Columns of a log without a mapping, such as time=when,query=search_text,clicks=clicked.",
+)
+"""Option that names the columns of a log."""
+
 log_options = with_options(
     click.option(
         "--layout",
         metavar="NAME",
-        help="Layout of the log: ubi, wscd, trec-session, open-bandit, or clickmodels (never detected)."
+        help="Layout of the log: ubi, ga4, snowplow, algolia, wscd, trec-session, open-bandit, or clickmodels (never"
+        " detected)."
         "  [default: detected from the first bytes]",
     ),
     click.option("--mapping", metavar="FILE", help="TOML file that maps the columns of a log with another layout."),
+    columns,
     click.option(
         "--session-gap",
         type=click.FloatRange(0, min_open=True),
@@ -249,18 +257,23 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
 @logs.command("draft", short_help="Draft a mapping of a log from its data.")
 @click.argument("path", metavar="FILE")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="MAPPING", help="Output file.  [default: print]")
+@columns
 def draft(path: str, out: Path | None) -> None:
     """Draft a mapping of the log in FILE: TOML for --mapping, to be checked and corrected.
 
-    Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines.
+    Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines, and
+    list columns that are not used.
     """
     from judged.interface.arguments import write_result
-    from judged.online.readers.draft import draft_mapping
+    from judged.online.readers.draft import draft_log, log_columns
+    from judged.online.readers.files import find_log_files
     from judged.results import counted
 
     arguments.keep_inputs(out, [path])
-    mapping = draft_mapping(path).rstrip("\n")
+    log_draft = draft_log(find_log_files([path])[0], log_columns())
+    mapping = log_draft.text.rstrip("\n")
     write_result(mapping, out)
+    click.echo(f"{path}: {log_draft.describe()}", err=True)
     if out is not None:
         marks = counted(mapping.count("# CHECK:"), "comment")
         click.echo(f"{out}: {marks} to check. Next: judged logs check {path} --mapping {out}", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from judged.errors import InputError
+from judged.data.column_names import reading_options
+from judged.errors import InputError, JudgedWarning
 from judged.online.log import PROPENSITY_CONVENTIONS
 from judged.online.readers.column_roles import (
     MISSING_WORDS,
@@ -26,6 +28,7 @@ from judged.online.readers.column_roles import (
 )
 from judged.online.readers.files import (
     LogFile,
+    UnknownLayoutError,
     detect_file_layout,
     detect_format,
     find_log_files,
@@ -72,6 +75,7 @@ class LogDraft:
     roles: Mapping[str, str]
     doubts: tuple[str, ...]
     missing: tuple[str, ...]
+    is_complete: bool
 
     @property
     def columns_option(self) -> str:
@@ -177,8 +181,73 @@ def draft_log(log_file: LogFile, columns: Mapping[str, str] | None = None) -> Lo
         *draft.lines,
     ]
     text = "\n".join([*lines, *draft.unused_lines(_MAX_LINES - len(lines)), ""])
-    paths = {role: profile.path for role, profile in roles.items() if profile.path in draft.uses}
-    return LogDraft(text, draft.all_uses, paths, tuple(draft.doubts), draft.missing_roles)
+    paths = {role: profile.path for role, profile in roles.items()}
+    is_complete = any(line.startswith("[queries") for line in draft.lines)
+    return LogDraft(text, draft.all_uses, paths, tuple(draft.doubts), draft.missing_roles, is_complete)
+
+
+def log_columns() -> dict[str, str]:
+    """Return the columns of logs that the user names with ``--columns``, by role."""
+    pairs = [(name.rpartition("."), column) for name, column in reading_options().columns.items()]
+    return {name: column for (kind, _, name), column in pairs if kind in {"", "log"}}
+
+
+def draft_for_reading(
+    log_files: Sequence[LogFile], columns: Mapping[str, str], error: UnknownLayoutError | None
+) -> MappingFile:
+    """Draft a mapping to read a log with, and warn about it.
+
+    Parameters
+    ----------
+    columns
+        Columns by role, which the user names. If there are some, doubts are no error.
+    error
+        The error about the unknown layout, which is raised if the file is probably no log.
+
+    Raises
+    ------
+    InputError
+        If the draft is incomplete, or has doubts.
+    """
+    log_file = log_files[0]
+    try:
+        draft = draft_log(log_file, columns)
+    except InputError as draft_error:
+        raise error or draft_error from None
+    if aggregate := _aggregate_error(draft, log_file.name):
+        raise aggregate
+    if error and len(draft.roles) < _MIN_ROLES:
+        raise error
+    missing = [f"no column is recognized as {role}" for role in draft.missing]
+    if not draft.is_complete or (not columns and (missing or draft.doubts)):
+        problem = f"the columns are not clear: {'; '.join([*missing, *draft.doubts])}"
+        fix = f"add {draft.columns_option}, or correct a mapping: judged logs draft {log_file.name} -o mapping.toml"
+        raise InputError(problem, fix=fix, path=log_file.name)
+    notes = "".join(f"; {doubt}" for doubt in draft.doubts)
+    text = f"{log_file.name}: read with these columns: {draft.describe()}{notes}"
+    warnings.warn(text, JudgedWarning, stacklevel=2)
+    return draft.mapping(log_file.name)
+
+
+_MIN_ROLES = 3  # a file with fewer known columns is probably no log
+_SEARCH_CONSOLE = {"clicks", "impressions", "ctr", "position"}
+
+
+def _aggregate_error(draft: LogDraft, name: str) -> InputError | None:
+    """Return an error if a file has sums in place of events."""
+    if {column.lower() for column in draft.uses} >= _SEARCH_CONSOLE:
+        problem = "this is a report of Google Search Console: it has sums per query, and no searches or clicks of users"
+        fix = "no command of judged computes metrics from sums; use a log with a row per search or click"
+        return InputError(problem, fix=fix, path=name)
+    if "variant" in draft.roles and "time" not in draft.roles and not draft.is_complete:
+        counts = ", ".join(column for column in draft.uses if column not in draft.roles.values())
+        problem = f"this is a table with sums ({counts}) per {'user and ' * ('user_id' in draft.roles)}variant, not a log"
+        fix = (
+            "no command of judged tests sums; export the searches and clicks behind them, with user, variant, and time,"
+            " then use judged online abtest"
+        )
+        return InputError(problem, fix=fix, path=name)
+    return None
 
 
 def _named_columns(
