@@ -404,7 +404,14 @@ def read_raw(
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
     from judged.online.readers.draft import draft_for_reading, log_columns
-    from judged.online.readers.files import LAYOUTS, UnknownLayoutError, detect_layout, find_log_files, skip_non_logs, split_json
+    from judged.online.readers.files import (
+        LAYOUTS,
+        UnknownLayoutError,
+        detect_layout,
+        find_log_files,
+        skip_non_logs,
+        split_json,
+    )
     from judged.online.readers.mapping_file import packaged_mappings, read_mapping
 
     if isinstance(paths, (str, Path)):

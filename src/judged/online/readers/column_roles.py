@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import filterfalse
 from typing import Any, cast
 from unicodedata import normalize
 
@@ -153,7 +154,7 @@ query       such(e|wort|begriffe?|anfrage|text|phrase)|anfrage|requete|recherche
 query       検索語|検索クエリ|クエリ|查询|搜索词|запрос
 object_id   ((clicked|click|selected|opened|target)_?)?({_NOUN}|target)(_?(ID|url|uri))?|docno|pid|iid
 propensity  (.*_)?(propensity|pscore|prob|probability)(_score)?
-dwell       (.*_)?(dwell|reading){_SECONDS}|read_?(time|secs|seconds|ms)|time_on_(page|doc|result){_SECONDS}|time_spent{_SECONDS}
+dwell       (.*_)?(dwell|reading){_SECONDS}|read_?(time|secs|seconds|ms)|time_(spent|on_(page|doc|result)){_SECONDS}
 dwell       (verweil|lese)_?(dauer|zeit){_SECONDS}|zeit_auf_(der_)?seite{_SECONDS}|tiempo_en_pagina|temps_(de_)?lecture
 latency     (.*_)?(latency|took|response_?time|elapsed)(_?(s|ms|sec|seconds))?
 n_total     (n_?|num_?|nb_?|total_?)(results|hits|found|total|resultats|resultados)|total
@@ -220,9 +221,7 @@ def assign_roles(
     assigned, doubts = dict(columns or {}), list[str]()
     used_paths = {profile.path for profile in assigned.values()}
     unassigned = [profile for profile in profiles if profile.values_by_row and profile.path not in used_paths]
-    for role in roles:
-        if role in assigned:
-            continue
+    for role in filterfalse(assigned.__contains__, roles):
         candidates = [profile for profile in unassigned if _fits(role, profile)]
         if candidates:
             assigned[role] = candidates[0]

@@ -241,7 +241,9 @@ def _aggregate_error(draft: LogDraft, name: str) -> InputError | None:
         return InputError(problem, fix=fix, path=name)
     if "variant" in draft.roles and "time" not in draft.roles and not draft.is_complete:
         counts = ", ".join(column for column in draft.uses if column not in draft.roles.values())
-        problem = f"this is a table with sums ({counts}) per {'user and ' * ('user_id' in draft.roles)}variant, not a log"
+        problem = (
+            f"this is a table with sums ({counts}) per {'user and ' * ('user_id' in draft.roles)}variant, not a log"
+        )
         fix = (
             "no command of judged tests sums; export the searches and clicks behind them, with user, variant, and time,"
             " then use judged online abtest"
@@ -298,7 +300,8 @@ class _Draft:
     def unused_lines(self, limit: int) -> list[str]:
         """Return comments about unused columns; columns beyond the limit share one line."""
         unused = [profile for profile in self.profiles if profile.path not in self.uses]
-        first, others = (unused, []) if len(unused) < limit else (unused[: max(0, limit - 2)], unused[max(0, limit - 2) :])
+        listed = len(unused) if len(unused) <= limit else max(0, limit - 1)
+        first, others = unused[:listed], unused[listed:]
         lines = [f"# {profile.path}: {_describe_unused(profile)} ({profile.examples})" for profile in first]
         return [*lines, *([f"# not used: {', '.join(profile.path for profile in others)}"] if others else [])]
 
@@ -377,7 +380,9 @@ class _Draft:
         value = self.roles.get("value")
         if value and "purchase" not in self.roles and _REVENUE.fullmatch(value.names[0]):
             action = 'action = { value = "purchase" }'
-            self._section("events", {"where": {value.path: {"above": 0}}}, ("query_id", "time", "value"), page_id_line, action)
+            self._section(
+                "events", {"where": {value.path: {"above": 0}}}, ("query_id", "time", "value"), page_id_line, action
+            )
 
     def _action_condition(self, action: str) -> dict[str, Any]:
         names = self.names_by_action.get(action)
@@ -462,7 +467,9 @@ class _Draft:
             return page_id_line
         if "query" in self.roles and event_rows <= set(self.roles["query"].values_by_row):
             keys.append("query")
-        return f"query_id = {_toml({'last': [self.roles[role].path for role in keys]})}  # the last page before the event"
+        return (
+            f"query_id = {_toml({'last': [self.roles[role].path for role in keys]})}  # the last page before the event"
+        )
 
     def _clicks(self, page_id_line: str, action: ColumnProfile | None) -> None:
         """Add the section of clicks on pages with a list of results."""

@@ -262,9 +262,8 @@ def detect_file_layout(log_file: LogFile) -> str:
     has_query_names = {"query_id", "user_query"} <= header or bool(set(UBI_NAMES[2:4]) & header)
     if head.startswith(b"PAR1") or _has_ubi_records(head) or "action_name" in header or has_query_names:
         return "ubi"
-    for layout, names in _EVENT_LAYOUTS.items():
-        if any(_has_members(line, names) for line in head.split(b"\n", 200)[:200]):
-            return layout
+    if layout := _event_layout(head):
+        return layout
     if _RECORD.match(head):
         raise _unknown_layout(log_file, "JSON without the fields of UBI (action_name, user_query, query_id)")
     line = head.lstrip().split(b"\n", 1)[0][:80].decode(errors="replace").strip()
@@ -319,8 +318,12 @@ def _unsupported_format(head: bytes) -> tuple[str, str] | None:
     return None
 
 
-def _has_members(line: bytes, names: Sequence[str]) -> bool:
-    return bool(_RECORD.match(line)) and all(f'"{name}"'.encode() in line for name in names)
+def _event_layout(head: bytes) -> str:
+    records = [line for line in head.split(b"\n", 200)[:200] if _RECORD.match(line)]
+    for layout, names in _EVENT_LAYOUTS.items():
+        if any(all(f'"{name}"'.encode() in record for name in names) for record in records):
+            return layout
+    return ""
 
 
 def _has_ubi_records(head: bytes) -> bool:

@@ -17,7 +17,7 @@ from judged.online.log import ATTRIBUTE_LIMIT, PROPENSITY_CONVENTIONS, RAW_EVENT
 from judged.online.readers import checks, raw
 from judged.online.readers.attributes import AttributeColumns, select_attributes, unmapped_attributes
 from judged.online.readers.files import LogFile, ProgressCallback, detect_format, read_head
-from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile
+from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, packaged_mappings
 from judged.online.readers.paths import Location, leading_names
 from judged.online.readers.raw import RawLog, ReadFinding, ReadFindings
 from judged.online.readers.records import LineReader, csv_records, json_records, parquet_records
@@ -106,6 +106,8 @@ def read(
     # Rows that are results or clicks exist only for pages that have some. An empty page shows that others are logged.
     has_page_rows = any(section.rows == "pages" for section in query_sections)
     empty_page = f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1"
+    if layout == "mapping" and mapping.path.removesuffix(".toml") not in packaged_mappings():
+        findings += checks.unused_columns(mapping, [section.query for section in sections], log_files)
     findings += [*page_findings, *attribute_findings, *base_findings, *convention_findings]
     return RawLog(
         engine.table(queries), engine.table(_union_view(events, RAW_EVENT, engine)), layout, file_names,

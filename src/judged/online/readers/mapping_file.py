@@ -138,7 +138,6 @@ class MappingFile:
         sources = [source for source in (self.rank_base_source, self.convention_source) if source]
         return (*paths, *self.json, *(path for source in sources for path in source.all_paths))
 
-
     @cached_property
     def page_keys(self) -> tuple[ValueSource, ...]:
         """Sources of the values that events have in common with the last page before them."""
@@ -304,7 +303,7 @@ class _MappingParser:
         positions = [source for section in sections for name, source in section.columns.items() if name == "position"]
         if rank_base == 1 and any(source.paths == ("@index",) for source in positions):
             problem = 'position = "@index" counts from 0, but rank_base is 1'
-            raise self._error(problem, "write rank_base = 0; at = \"@index\" does not depend on it")
+            raise self._error(problem, 'write rank_base = 0; at = "@index" does not depend on it')
         if rank_base is None and has_positions:
             problem = "rank_base is required with rows = 'results', ranks, or at = ..."
             raise self._error(problem, "write rank_base = 0 or rank_base = 1")
@@ -422,7 +421,9 @@ class _MappingParser:
         table: dict[str, Any] = {"optional": self._optional, **self._check_table(value, where, _VALUE_KEYS)}
         keys = [key for key in _SOURCE_KEYS if key in table]
         if len(keys) != 1:
-            problem = f"{where} must have exactly one of path, any, join, last, and value, got {' and '.join(keys) or 'none'}"
+            problem = (
+                f"{where} must have exactly one of path, any, join, last, and value, got {' and '.join(keys) or 'none'}"
+            )
             raise self._error(problem, "use one of them")
         source = table.pop(keys[0])
         if keys[0] == "value":

@@ -242,14 +242,14 @@ class SelectBuilder:
     def _value(self, name: str, source: ValueSource) -> tuple[ColumnValue, list[RowCheck]]:
         kind = _KIND_BY_NAME.get(name) or _KIND_BY_TYPE[_TYPES[name]]
         checks: list[RowCheck] = []
-        if source.constant is not None:
-            return ColumnValue(f"CAST({literal(source.constant)} AS {DUCKDB_TYPES[_TYPES[name]]})"), checks
+        # The last page before an event is found when all pages are read.
+        if source.constant is not None or source.is_last_page:
+            constant = "NULL" if source.constant is None else literal(source.constant)
+            return ColumnValue(f"CAST({constant} AS {DUCKDB_TYPES[_TYPES[name]]})"), checks
         if source.alternatives:
             alternatives = [self._value(name, alternative) for alternative in source.alternatives]
             checks = [check for _, alternative_checks in alternatives for check in alternative_checks]
             return first_usable([value for value, _ in alternatives]), checks
-        if source.is_last_page:
-            return ColumnValue("CAST(NULL AS VARCHAR)"), checks  # the page is found when all pages are read
         if source.equals:
             return ColumnValue(f"coalesce({self.text(source)} IN ({_literals(source.equals)}), false)"), checks
         if source.is_join or source.index_path is not None or source.between is not None:
@@ -263,8 +263,6 @@ class SelectBuilder:
         if any(location.type in {"varchar", "json"} for location in locations) and name == "time_ms":
             self.is_native = False
         value = column_value(locations, "filled" if source.filled else kind, source)
-        if source.empty:
-            value = ColumnValue(f"coalesce({value.sql}, [])")
         if kind == "text":
             texts = [text for location in locations if location.is_parsed and (text := text_sql(location))]
             for text in texts:
