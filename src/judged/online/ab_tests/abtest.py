@@ -405,9 +405,9 @@ def abtest(
         "CUPED covariate": f"the same metric in the {before_days:g} days before exposure",
     }
     fields = answer_fields(log, unit, level, policies, settings)
-    tested = [row.metric for row in differences]
-    notes = (*fields.pop("notes"), *estimated_dwell_notes(log, dict.fromkeys(tested)), *_direction_notes(declared, better or {}), *_ramp_note(assignment),
-             *(() if any_day else _unequal_note(differences, unit)))  # fmt: skip
+    tested = dict.fromkeys(row.metric for row in differences)
+    notes = (*fields.pop("notes"), *estimated_dwell_notes(log, tested), *_direction_notes(declared, better or {}),
+             *_ramp_note(assignment), *(() if any_day else _unequal_note(differences, unit)))  # fmt: skip
     return ABTest(
         assignment=assignment, differences=tuple(differences), verdicts=tuple(verdicts),
         margin_relative=margin_relative, any_day=any_day, by=by, sliced=tuple(sliced),

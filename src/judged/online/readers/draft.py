@@ -42,7 +42,7 @@ _BULK = {"index", "create"}
 SAMPLE = 2_000  # records that a draft is based on
 
 _ACTIONS = {
-    "click": "(.*_)?(click|tap|open|visit|clickthrough|klick)(ed|s)?|(select|view)_item|select(ed)?|(ge|an)klickt?|clic",
+    "click": "(.*_)?(click|tap|open|visit|clickthrough|klick)(ed|s)?|(select|view)_item|select(ed)?|geklickt|clic",
     "impression": "(.*_)?(impression|shown?|seen|exposure)s?|view(ed)?|view_item_list|anzeige",
     "add_to_cart": "(.*_)?(add_?to_?)?(cart|basket|warenkorb|panier|carrito|carrello)|add",
     "purchase": "(.*_)?(purchase|buy|bought|order|transaction|checkout|conversion|sale|kauf|bestellung|achat|compra)",

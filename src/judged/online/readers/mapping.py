@@ -393,8 +393,8 @@ def _with_last_pages(events: SectionTable, pages: Sequence[SectionTable], engine
     name = raw.unique_name("event")
     raw.run_sql(
         engine,
-        f"CREATE TABLE {name} AS SELECT e.* REPLACE (coalesce(e.query_id, p.query_id) AS query_id) FROM {events.name} AS e"
-        f" ASOF LEFT JOIN ({last_pages}) AS p ON e.{key} = p.{key} AND e.time_ms >= p.time_ms",
+        f"CREATE TABLE {name} AS SELECT e.* REPLACE (coalesce(e.query_id, p.query_id) AS query_id)"
+        f" FROM {events.name} AS e ASOF LEFT JOIN ({last_pages}) AS p ON e.{key} = p.{key} AND e.time_ms >= p.time_ms",
     )
     return name
 
