@@ -239,9 +239,9 @@ _KIND_KEYS: dict[SectionKind, dict[str, Any]] = {
 }
 _SOURCE_KEYS = ("path", "any", "join", "value", "last")
 _VALUE_KEYS: dict[str, Any] = {
-    "path": str, "any": None, "join": list, "value": None, "last": list, "empty": bool, "at": str,
-    "between": str, "separator": None, "format": str, "unit": tuple(UNIT_MS), "equals": None, "filled": bool, "column": str, "when": dict, "note": str,
-    "optional": bool, "expected": bool,
+    "path": str, "any": None, "join": list, "value": None, "last": list, "empty": bool, "at": str, "between": str,
+    "separator": None, "format": str, "unit": tuple(UNIT_MS), "equals": None, "filled": bool, "column": str,
+    "when": dict, "note": str, "optional": bool, "expected": bool,
 }  # fmt: skip
 _CONDITION_KEYS: dict[str, Any] = {"not": None, "filled": bool, "above": float, "least": float, "most": float}
 
