@@ -141,6 +141,7 @@ clicks      (.*_)?(clicks?|clicked|selected|opened)(_?(ids?|urls?|ranks|position
 clicks      (clicks?|clicked|selected|opened|(an)?geklickte?s?)_?{_NOUN}s?(_?ids?)?|klicks?|(an)?geklickte?s?
 ranks       (.*_)?(ranks|positions)|(results?|hits?|items|docs)_(rank|position|pos)
 hit_ids     (.*_)?(results?|hits|urls|docs|documents|items|products|shown|serp|impressions|ids|ranking|displayed|list)
+hit_ids     (results|hits|items|docs|documents|products|shown)_({_NOUN}|id)
 hit_ids     (({_NOUN}|shown)_?)+(ids?|urls?|list|no)|docno|ergebnisse|treffer(liste)?|resultats|resultados|risultati
 click       (is_?|was_?|has_?)?click(ed|s)?(_?(flag|bool))?|(an)?geklickt|klick
 cart        (is_?|was_?|has_?)?(add(ed)?_?(to_?)?)?(cart|basket|atc|warenkorb|panier|carrito|carrello)(_?(flag|add))?

@@ -34,6 +34,7 @@ from judged.online.readers.files import (
     find_log_files,
     opened,
     read_head,
+    split_json,
     unpacked_path,
 )
 from judged.online.readers.mapping_file import MappingFile, parse_mapping, suggest_name
@@ -486,6 +487,7 @@ class _Draft:
                 self._column(role, profile, f"@.{profile.path}")
                 self.uses[f"{list_path}[].{profile.path}"] = f"{role} of clicks"
             self.ranks = roles.get("position", self.ranks)
+            self._outcomes(page_id_line)
         elif clicks:
             each: Any = {"path": clicks.path, "separator": clicks.separator} if clicks.separator else clicks.path
             lengths = {row: len(value) for row, value in results.values_by_row.items()}
@@ -556,13 +558,15 @@ def _names_by_action(column: ColumnProfile) -> dict[str, list[str]]:
 
 def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read the first records of a file. Return its ``[file]`` options and the records."""
+    from judged.online.engine import Database
+
+    # The engine's folder has the decompressed file. It exists as long as the engine.
+    engine = Database()
+    log_file = split_json(log_file, engine)
     file_format = detect_format(log_file, ())
     if file_format == "parquet":
         from judged.data.arrow_files import parquet_batches
-        from judged.online.engine import Database
 
-        # The engine's folder has the decompressed file. It exists as long as the engine.
-        engine = Database()
         batch = next(parquet_batches(unpacked_path(log_file, engine), log_file.name, list), None)
         return {"format": "parquet"}, [] if batch is None else batch.slice(0, SAMPLE).to_pylist()
     if file_format == "lines":
