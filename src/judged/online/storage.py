@@ -403,7 +403,6 @@ def read_raw(
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
-    from judged.online.readers.draft import draft_for_reading, log_columns
     from judged.online.readers.files import (
         LAYOUTS,
         UnknownLayoutError,
@@ -413,6 +412,7 @@ def read_raw(
         split_json,
     )
     from judged.online.readers.mapping_file import packaged_mappings, read_mapping
+    from judged.online.readers.unmapped import draft_for_reading, log_columns
 
     if isinstance(paths, (str, Path)):
         paths = [paths]
@@ -428,23 +428,23 @@ def read_raw(
     if columns and requested is not None:
         problem = "--columns cannot be combined with a mapping or a layout"
         raise InputError(problem, fix="use one of them; for columns of QRELS, write --columns qrels.doc_id=COLUMN")
-    parts, skipped = skip_non_logs(log_files, has_layout=requested is not None or bool(columns))
-    table = None if mapping is None else read_mapping(mapping)
+    requested = "mapping" if columns else requested
+    parts, skipped = skip_non_logs(log_files, has_layout=requested is not None)
+    error = None
     try:
-        resolved = requested or ("mapping" if columns else detect_layout(parts))
-        error = None
+        resolved = requested or detect_layout(parts)
     except UnknownLayoutError as unknown:
         resolved, error = "mapping", unknown
-    if table is None and resolved == "mapping":
-        table = draft_for_reading(parts, columns, error)
     # Packaged mappings are layouts without a reader of their own.
-    if table is None and resolved in packaged_mappings():
-        table = read_mapping(resolved, packaged_only=True)
-    if table is None:
+    if resolved != "mapping" and resolved not in packaged_mappings():
         raw = _read_with_plugin(resolved, parts, engine, progress)
     else:
         from judged.online.readers.mapping import read
 
+        if mapping is None and resolved == "mapping":
+            table = draft_for_reading(parts, columns, error)
+        else:
+            table = read_mapping(resolved, packaged_only=True) if mapping is None else read_mapping(mapping)
         raw = read(parts, engine, mapping=table, layout=resolved, progress=progress)
     return replace(raw, findings=(*raw.findings, *skipped))
 

@@ -265,8 +265,9 @@ def draft(path: str, out: Path | None) -> None:
     list columns that are not used.
     """
     from judged.interface.arguments import write_result
-    from judged.online.readers.draft import draft_log, log_columns
+    from judged.online.readers.draft import draft_log
     from judged.online.readers.files import find_log_files
+    from judged.online.readers.unmapped import log_columns
     from judged.results import counted
 
     arguments.keep_inputs(out, [path])

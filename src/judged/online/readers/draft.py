@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from judged.data.column_names import reading_options
-from judged.errors import InputError, JudgedWarning
+from judged.errors import InputError
 from judged.online.log import PROPENSITY_CONVENTIONS
 from judged.online.readers.column_roles import (
     MISSING_WORDS,
@@ -28,7 +26,6 @@ from judged.online.readers.column_roles import (
 )
 from judged.online.readers.files import (
     LogFile,
-    UnknownLayoutError,
     detect_file_layout,
     detect_format,
     find_log_files,
@@ -37,7 +34,7 @@ from judged.online.readers.files import (
     split_json,
     unpacked_path,
 )
-from judged.online.readers.mapping_file import MappingFile, parse_mapping, suggest_name
+from judged.online.readers.mapping_file import suggest_name
 
 _BULK = {"index", "create"}
 SAMPLE = 2_000  # records that a draft is based on
@@ -57,6 +54,7 @@ _PAGE_ROLES = (*_KEYS, "query", "language", "device", "latency", "n_total", "var
 _RESULT_EVENT_ROLES = ("query_id", "time", "object_id", "position", "dwell", "propensity")
 _EVENT_ROLES = (*_KEYS, "object_id", "position", "dwell", "value", "propensity")
 _CLICK_ACTION = 'action = { value = "click" }'
+_ACTIONS_BY_ROLE = {"cart": "add_to_cart", "purchase": "purchase"}
 _MAX_ATTRIBUTES = 12  # columns with few values that become attributes
 _MAX_LINES = 30  # lines up to which each unused column has a line of its own
 _REVENUE = re.compile(r"(.*_)?(revenue|umsatz|sales|amount|order_value)")
@@ -89,10 +87,6 @@ class LogDraft:
         """Describe the use of each column."""
         return "; ".join(f"{column}: {use}" for column, use in self.uses.items())
 
-    def mapping(self, path: str) -> MappingFile:
-        """Return the draft as a mapping; `path` is its name in messages."""
-        return parse_mapping(self.text, path)
-
 
 def draft_mapping(path: str | Path) -> str:
     r"""Draft a mapping of a log from its data, as TOML for ``mapping=``. Check it before use.
@@ -124,10 +118,7 @@ def draft_mapping(path: str | Path) -> str:
     ...     print(draft_mapping(log))
     # Drafted from 1 record of shop.csv. Review it: CHECK marks guesses.
     note = "shop.csv"
-    <BLANKLINE>
-    [file]
-    format = "csv"
-    separator = ","
+    file = { format = "csv", separator = "," }
     <BLANKLINE>
     [queries.columns]
     query_id = "#row"  # each row is a page
@@ -175,9 +166,8 @@ def draft_log(log_file: LogFile, columns: Mapping[str, str] | None = None) -> Lo
         f"note = {_toml(name)}",
         *draft.rank_base(),
         *draft.convention(),
-        "",
-        "[file]",
-        *(f"{key} = {_toml(value)}" for key, value in file.items()),
+        f"file = {_toml(file)}",
+        *([f"actions = {_toml(draft.actions)}"] if draft.actions else []),
         *([""] if doubts else []),
         *draft.lines,
     ]
@@ -185,72 +175,6 @@ def draft_log(log_file: LogFile, columns: Mapping[str, str] | None = None) -> Lo
     paths = {role: profile.path for role, profile in roles.items()}
     is_complete = any(line.startswith("[queries") for line in draft.lines)
     return LogDraft(text, draft.all_uses, paths, tuple(draft.doubts), draft.missing_roles, is_complete)
-
-
-def log_columns() -> dict[str, str]:
-    """Return the columns of logs that the user names with ``--columns``, by role."""
-    pairs = [(name.rpartition("."), column) for name, column in reading_options().columns.items()]
-    return {name: column for (kind, _, name), column in pairs if kind in {"", "log"}}
-
-
-def draft_for_reading(
-    log_files: Sequence[LogFile], columns: Mapping[str, str], error: UnknownLayoutError | None
-) -> MappingFile:
-    """Draft a mapping to read a log with, and warn about it.
-
-    Parameters
-    ----------
-    columns
-        Columns by role, which the user names. If there are some, doubts are no error.
-    error
-        The error about the unknown layout, which is raised if the file is probably no log.
-
-    Raises
-    ------
-    InputError
-        If the draft is incomplete, or has doubts.
-    """
-    log_file = log_files[0]
-    try:
-        draft = draft_log(log_file, columns)
-    except InputError as draft_error:
-        raise error or draft_error from None
-    if aggregate := _aggregate_error(draft, log_file.name):
-        raise aggregate
-    if error and len(draft.roles) < _MIN_ROLES:
-        raise error
-    missing = [f"no column is recognized as {role}" for role in draft.missing]
-    if not draft.is_complete or (not columns and (missing or draft.doubts)):
-        problem = f"the columns are not clear: {'; '.join([*missing, *draft.doubts])}"
-        fix = f"add {draft.columns_option}, or correct a mapping: judged logs draft {log_file.name} -o mapping.toml"
-        raise InputError(problem, fix=fix, path=log_file.name)
-    notes = "".join(f"; {doubt}" for doubt in draft.doubts)
-    text = f"{log_file.name}: read with these columns: {draft.describe()}{notes}"
-    warnings.warn(text, JudgedWarning, stacklevel=2)
-    return draft.mapping(log_file.name)
-
-
-_MIN_ROLES = 3  # a file with fewer known columns is probably no log
-_SEARCH_CONSOLE = {"clicks", "impressions", "ctr", "position"}
-
-
-def _aggregate_error(draft: LogDraft, name: str) -> InputError | None:
-    """Return an error if a file has sums in place of events."""
-    if {column.lower() for column in draft.uses} >= _SEARCH_CONSOLE:
-        problem = "this is a report of Google Search Console: it has sums per query, and no searches or clicks of users"
-        fix = "no command of judged computes metrics from sums; use a log with a row per search or click"
-        return InputError(problem, fix=fix, path=name)
-    if "variant" in draft.roles and "time" not in draft.roles and not draft.is_complete:
-        counts = ", ".join(column for column in draft.uses if column not in draft.roles.values())
-        problem = (
-            f"this is a table with sums ({counts}) per {'user and ' * ('user_id' in draft.roles)}variant, not a log"
-        )
-        fix = (
-            "no command of judged tests sums; export the searches and clicks behind them, with user, variant, and time,"
-            " then use judged online abtest"
-        )
-        return InputError(problem, fix=fix, path=name)
-    return None
 
 
 def _named_columns(
@@ -280,6 +204,7 @@ class _Draft:
         self.lines: list[str] = []
         self.doubts: list[str] = []
         self.uses: dict[str, str] = {}
+        self.actions: dict[str, str] = {}
         self.has_events = False
         self.names_by_action = _names_by_action(roles["action"]) if "action" in roles else {}
         self.click_members = {profile.path: profile for profile in profiles if _CLICK_OBJECT.match(profile.path)}
@@ -349,7 +274,6 @@ class _Draft:
             self._outcomes(page_id_line)
         elif action and "search" in self.names_by_action:
             page_id_line = self._queries(self._action_condition("search"), (), is_page_per_row="query_id" not in roles)
-            self.lines.append("# no list of results: the shown results are unknown")
             self._actions(action, page_id_line)
         elif "object_id" in roles and (action or "query" in roles):
             self.doubt("no shown results: if all rows are clicks, pages without a click are missing")
@@ -369,10 +293,8 @@ class _Draft:
         flag = self.roles[role]
         true_values = sorted({text for text in flag.texts if text.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
         condition = {"filled": True} if role == "position" else true_values
-        action = {"cart": "add_to_cart", "purchase": "purchase"}.get(role, "click")
-        self.uses.setdefault(flag.path, f"{action} events")
-        columns = [f'action = {{ value = "{action}" }}']
-        self._section("events", {"where": {flag.path: condition}}, roles, page_id_line, *columns)
+        self.uses.setdefault(flag.path, role if role != "click" else "clicks")
+        self._event_rows(_ACTIONS_BY_ROLE.get(role, "click"), {flag.path: condition}, roles, page_id_line)
 
     def _outcomes(self, page_id_line: str) -> None:
         """Add sections for carts and purchases of the page in each row."""
@@ -380,10 +302,15 @@ class _Draft:
         self._flagged_events("purchase", ("query_id", "time", "value"), page_id_line)
         value = self.roles.get("value")
         if value and "purchase" not in self.roles and _REVENUE.fullmatch(value.names[0]):
-            action = 'action = { value = "purchase" }'
-            self._section(
-                "events", {"where": {value.path: {"above": 0}}}, ("query_id", "time", "value"), page_id_line, action
-            )
+            self._event_rows("purchase", {value.path: {"above": 0}}, ("query_id", "time", "value"), page_id_line)
+
+    def _event_rows(self, action: str, condition: Mapping[str, Any], roles: Sequence[str], page_id_line: str) -> None:
+        """Add a short section of events in the rows of pages or results."""
+        columns = [page_id_line.partition("  #")[0], f'action = {{ value = "{action}" }}']
+        used = [role for role in roles if role in self.roles and not (role == "query_id" and page_id_line)]
+        columns += [f"{role} = {_toml(self._source(role, self.roles[role]))}" for role in used]
+        self._start("events", {"where": condition})
+        self.lines.append(f"columns = {{ {', '.join(filter(None, columns))} }}")
 
     def _action_condition(self, action: str) -> dict[str, Any]:
         names = self.names_by_action.get(action)
@@ -393,7 +320,7 @@ class _Draft:
         self.doubts.append(text)
         self.lines.append(f"# CHECK: {text}")
 
-    def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
+    def _start(self, name: str, keys: Mapping[str, Any]) -> None:
         if name == "events":
             if self.has_events:  # sections of the same name form an array
                 self.lines = ["[[events]]" if line == "[events]" else line for line in self.lines]
@@ -401,14 +328,20 @@ class _Draft:
             self.has_events = True
         if keys:
             self.lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
-        name = name.strip("[]")
-        self.lines += ["", f"[{name}.columns]", *filter(None, lines)]
+
+    def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
+        self._start(name, keys)
+        self.lines += [*([] if keys else [""]), f"[{name}.columns]", *filter(None, lines)]
         written_roles = {line.split(" = ")[0] for line in lines}
         for role in columns:
             if role in self.roles and role not in written_roles:
                 self._column(role, self.roles[role])
 
     def _column(self, role: str, profile: ColumnProfile, path: str = "") -> None:
+        self.lines.append(f"{role} = {_toml(self._source(role, profile, path))}  # {profile.examples}")
+
+    def _source(self, role: str, profile: ColumnProfile, path: str = "") -> Any:
+        """Return the source of a column: its path, or a table with options."""
         self.uses.setdefault(profile.path, role)
         source: dict[str, Any] = {"path": path or profile.path}
         source |= {"separator": profile.separator} if profile.separator else {}
@@ -422,17 +355,16 @@ class _Draft:
             self.uses[profile.path] = f"{role} in {source['unit']}"
         if role == "hit_ids" and profile.separator and len(profile.values_by_row) < self.record_count:
             source["empty"] = True
-        self.lines.append(f"{role} = {_toml(source if len(source) > 1 else source['path'])}  # {profile.examples}")
+        return source if len(source) > 1 else source["path"]
 
     def _queries(self, keys: Mapping[str, Any], roles: Sequence[str], *, is_page_per_row: bool) -> str:
         """Add the section of queries. Return the line with the id of a page, which events share."""
         page_id_line = self._page_id_line(is_page_per_row=is_page_per_row)
+        names = {re.sub(r"[^A-Za-z0-9]", "_", profile.path): profile.path for profile in self._attributes()}
+        self.uses |= {path: f"attribute {name}" for name, path in names.items()}
+        attributes = {f"attribute_{name}": path for name, path in names.items()}
+        keys = {**keys, **({"attributes": attributes} if attributes else {})}
         self._section("queries", keys, (*_PAGE_ROLES, *roles), page_id_line)
-        self.lines += ["", "[queries.attributes]"] if (attributes := self._attributes()) else []
-        for profile in attributes:
-            name = re.sub(r"[^A-Za-z0-9]", "_", profile.path)
-            self.uses[profile.path] = f"attribute {name}"
-            self.lines.append(f"attribute_{name} = {_toml(profile.path)}  # {profile.examples}")
         return page_id_line
 
     def _attributes(self) -> list[ColumnProfile]:
@@ -519,17 +451,14 @@ class _Draft:
         if column is None:
             return self._section("events", {}, _EVENT_ROLES, page_id_line, _CLICK_ACTION)
         actions = {name: action for action, names in self.names_by_action.items() for name in names}
-        renamed = {name: action for name, action in actions.items() if action not in {name, "search"}}
-        lines = [f"{_toml(name)} = {_toml(action)}" for name, action in renamed.items()]
-        lines += [
-            f"# CHECK: the action {name!r} is unknown" for name in sorted(set(column.texts) - actions.keys())[:20]
-        ]
-        self.lines += ["", "[actions]", *lines] if lines else []
+        self.actions = {name: action for name, action in actions.items() if action not in {name, "search"}}
+        unknown = sorted(set(column.texts) - actions.keys())[:20]
+        self.lines += [f"# CHECK: the action {name!r} is unknown" for name in unknown]
         searches = self.names_by_action.get("search")
         condition = {column.path: {"not": searches} if searches else {"filled": True}}
         event_rows = {row for row, name in column.values_by_row.items() if str(name) not in (searches or ())}
         page_id_line = self._event_page_line(page_id_line, event_rows)
-        return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES, "query"], page_id_line)
+        return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES], page_id_line)
 
 
 def _describe_unused(profile: ColumnProfile) -> str:
