@@ -182,3 +182,148 @@ def test_twelve_metrics_agree_with_a_recount(
     } == (pytest.approx({name: value for name, value in expected.items() if name not in unavailable}))
     assert not [note for note in scores.notes if "dwell is estimated" in str(note)]
     assert write is nested or len(draft_mapping(path).splitlines()) <= 30
+
+
+CASES = Path(__file__).parents[2] / "own_files/files"
+
+
+@pytest.mark.parametrize(
+    ("names", "pages", "expected"),
+    [
+        # judged computes PageCTR and ClicksPerPage over pages with results, and the share of empty pages separately.
+        (["ga4_bigquery/events_20240612.json"], 8, {"PageCTR": 4 / 6, "ClicksPerPage": 5 / 6, "ZeroResults": 2 / 8}),
+        (["snowplow_twice/enriched.ndjson"], 6, {"PageCTR": 3 / 5, "ClicksPerPage": 4 / 5, "ZeroResults": 1 / 6}),
+        (["algolia_events/insights_events.json"], 4, {"MeanClickRank": 4.4}),
+        (
+            ["seconds_and_millis/suchlog.csv"],
+            7,
+            {"PageCTR": 4 / 5, "ClicksPerPage": 1, "ZeroResults": 2 / 7, "TimeToFirstClick": 12.75},
+        ),
+        (
+            ["ubi_zero_based/ubi_queries.ndjson", "ubi_zero_based/ubi_events.ndjson"],
+            6,
+            {"PageCTR": 4 / 5, "ClicksPerPage": 6 / 5, "ZeroResults": 1 / 6, "MeanClickRank": 2},
+        ),
+    ],
+)
+def test_logs_of_new_users(names: list[str], pages: int, expected: dict[str, float]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        log = read_log([CASES / name for name in names])
+    scores = online_metrics(log, list(expected))
+    assert dict(scores.counts)["pages"] == pages
+    values = {str(row.metric): row.value for row in scores.estimates if str(row.metric) in expected}
+    assert values == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("abtest_table/experiment_rerank_v2.csv", "table of sums per user and variant"),
+        ("gsc_total/Queries.csv", "report of Google Search Console"),
+    ],
+)
+def test_sums_are_no_log(name: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        read_log(CASES / name)
+
+
+def test_the_error_about_unclear_columns_has_the_option_that_reads_the_log(tmp_path: Path) -> None:
+    rows = [
+        {
+            "x": iso(START + 60 * n),
+            "was": f"red shoes {n}",
+            "gezeigt": "d1|d2|d3",
+            "gewaehlt": f"d{n}",
+            "gadget": gadget,
+        }
+        for n, gadget in enumerate(["phone", "desktop", "phone", "desktop"])
+    ]
+    rows[0]["gewaehlt"] = ""
+    path = write_table(tmp_path / "log.csv", rows)
+    with pytest.raises(InputError, match="query is recognized from the values of was") as caught:
+        read_log(path)
+    option = str(caught.value).split('--columns "')[1].split('"')[0]
+    with use_columns(dict(pair.split("=") for pair in option.split(","))), pytest.warns(JudgedWarning):
+        log = read_log(path)
+    scores = online_metrics(log, ["PageCTR", "DwellTime"], by="gadget")
+    values = {(str(row.metric), row.slice): row.value for row in scores.estimates}
+    assert [values["PageCTR", name] for name in (None, "phone", "desktop")] == [0.75, 0.5, 1]
+    assert any("DwellTime: dwell is estimated" in str(note) for note in scores.notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"query": "wass"}, "no column 'wass'. Fix: did you mean 'was'"),
+        ({"querry": "was"}, "unknown name 'querry'. Fix: did you mean 'query'"),
+        ({"time": "x"}, "no column is recognized as clicks.*clicks=COLUMN"),
+    ],
+)
+def test_columns_that_cannot_be_read(tmp_path: Path, columns: dict[str, str], problem: str) -> None:
+    path = write_table(tmp_path / "log.csv", [{"x": iso(START), "was": "red shoes"}])
+    with use_columns(columns), pytest.raises(InputError, match=problem):
+        read_log(path)
+
+
+def test_unused_columns_are_reported_once_and_explained_in_the_draft(tmp_path: Path) -> None:
+    rows = [
+        {"time": iso(START + n), "query": f"red {n}", "shown": "d1|d2", "clicked": "d1", "note": f"n{n}", "page_title": f"a {n}"}
+        for n in range(3)
+    ]  # fmt: skip
+    path = write_table(tmp_path / "log.csv", rows)
+    text = draft_mapping(path)
+    assert "# note: not used (n0; n1; n2)" in text
+    assert "# page_title: not used, could be query (a 0; a 1; a 2)" in text
+    (tmp_path / "log.toml").write_text(text)
+    findings = {row.rule: row for row in read_log(path, mapping=tmp_path / "log.toml").findings}
+    unused = findings["unused-columns"]
+    assert (unused.rows, unused.of, unused.problem) == (2, 6, "columns: not used: note, page_title")
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "values"),
+    [
+        ("dwell_ms", 1, [500, 20_000]),
+        ("reading_secs", 1000, [5, 20]),
+        ("reading_time", 1000, [5, 20]),
+        ("reading_time", 1, [5000, 20_000]),
+        ("zeit_auf_seite", 1000, [5, 20]),
+        ("Verweildauer (s)", 1000, [5, 20]),
+    ],
+)
+def test_units_of_dwell_times(tmp_path: Path, name: str, unit: int, values: list[int]) -> None:
+    rows = [
+        {"time": iso(START + n), "query": f"red {n}", "shown": "d1|d2", "clicked": "d1", name: value}
+        for n, value in enumerate(values)
+    ]
+    with pytest.warns(JudgedWarning, match="dwell in (milli)?seconds"):
+        log = read_log(write_table(tmp_path / "log.csv", rows))
+    assert log.event.to_arrow("dwell_ms")["dwell_ms"].to_pylist() == [unit * value for value in values]
+
+
+def test_positions_by_index_begin_with_zero(tmp_path: Path) -> None:
+    record = {"q": "red", "shown": ["a", "b"], "clicks": ["b", "a"], "dwell": [7, 9]}
+    (tmp_path / "log.jsonl").write_text(json.dumps(record))
+    mapping = """
+[queries.columns]
+query_id = "#row"
+query = "q"
+hit_ids = "shown"
+[events]
+each = "clicks"
+[events.columns]
+query_id = "#row"
+action = { value = "click" }
+object_id = "@"
+dwell = { path = "dwell", at = "@index" }
+"""
+    (tmp_path / "log.toml").write_text("rank_base = 1" + mapping)
+    events = read_log(tmp_path / "log.jsonl", mapping=tmp_path / "log.toml").event
+    assert events.to_arrow("object_id", "rank", "dwell_ms").to_pylist() == [
+        {"object_id": "b", "rank": 2, "dwell_ms": 7},
+        {"object_id": "a", "rank": 1, "dwell_ms": 9},
+    ]
+    (tmp_path / "log.toml").write_text("rank_base = 1" + mapping + 'position = "@index"\n')
+    with pytest.raises(InputError, match=r"@index\" counts from 0.*rank_base = 0"):
+        read_log(tmp_path / "log.jsonl", mapping=tmp_path / "log.toml")

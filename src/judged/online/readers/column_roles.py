@@ -55,7 +55,7 @@ class ColumnProfile:
     @property
     def names(self) -> tuple[str, str]:
         """Last part of the path, and the last two parts, in snake case."""
-        parts = filter(None, re.split(r"[.\[\]@ -]+", self.path))
+        parts = filter(None, re.split(r"[.\[\]@ ()/-]+", self.path))
         # Without accents, as "requête" is the same name as "requete".
         names = [re.sub(r"[\u0300-\u036f]", "", normalize("NFKD", part)) for part in parts]
         names = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in names]

@@ -468,9 +468,9 @@ def _describe_unused(profile: ColumnProfile) -> str:
 
 def _unit(profile: ColumnProfile, role: str) -> str:
     """Return the unit of durations, from the end of the name, or else from the values."""
-    if re.search(r"ms$|milli", profile.names[0]):
+    if re.search(r"ms$|milli", profile.names[1]):
         return "milliseconds"
-    if re.search(r"(_s|se[ck]\w*)$", profile.names[0]):
+    if re.search(r"(_s|se[ck]\w*)$", profile.names[1]):
         return "seconds"
     smallest_ms = 1000 if role == "dwell" else 10  # nobody reads for 1000 s on average, or waits for 10 s
     return "milliseconds" if median(profile.numbers) >= smallest_ms else "seconds"
@@ -516,7 +516,7 @@ def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]
     options: dict[str, Any] = {"format": "tsv" if separator == "\t" else "csv", "separator": separator}
     names = [cell.strip() for cell in rows[0]] if rows else []
     # Column names can be in any script, but do not begin with a digit. Other first rows are data.
-    if not all(re.fullmatch(r"[^\W\d][\w .\[\]-]*|", name) for name in names) or len(set(names)) < len(names):
+    if not all(re.fullmatch(r"[^\W\d][\w .()/%\[\]-]*|", name) for name in names) or len(set(names)) < len(names):
         names = [f"column_{number}" for number in range(1, len(names) + 1)]
         options |= {"header": False, "columns": names}
     else:
