@@ -278,7 +278,7 @@ _ESTIMATED_DWELL = "dwell is estimated from the time of the next action, as the 
 
 def estimated_dwell_notes(log: InteractionLog, metrics: Iterable[OnlineMetric]) -> tuple[Note, ...]:
     """Return a note if metrics use dwell times, and no event of the log has one."""
-    names = [str(metric) for metric in metrics if "dwell" in metric.needs]
+    names = list(dict.fromkeys(str(metric).partition("(")[0] for metric in metrics if "dwell" in metric.needs))
     if not names or log.engine.rows(f"SELECT 1 AS n FROM {log.event} WHERE dwell_ms IS NOT NULL LIMIT 1"):
         return ()
     return (Note("estimated-dwell", f"{listed(names)}: {_ESTIMATED_DWELL}."),)
