@@ -48,9 +48,9 @@ def searches(most_clicks: int) -> list[Search]:
 
 def recount(rows: list[Search]) -> dict[str, float]:
     """Return twelve metrics."""
-    pages = pd.DataFrame(rows)
-    clicks = pd.DataFrame([{"page": row["page"], **click} for row in rows for click in row["clicks"]])
-    answered = pages[pages["results"].str.len() > 0]
+    pages: Any = pd.DataFrame(rows)
+    clicks: Any = pd.DataFrame([{"page": row["page"], **click} for row in rows for click in row["clicks"]])
+    answered: Any = pages[pages["results"].str.len() > 0]
     by_page = clicks.groupby("page")["rank"]
     clicked = pages[pages["page"].isin(clicks["page"])]
     return {
