@@ -403,37 +403,29 @@ def read_raw(
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
-    from judged.online.readers.files import (
-        LAYOUTS,
-        UnknownLayoutError,
-        detect_layout,
-        find_log_files,
-        skip_non_logs,
-        split_json,
-    )
+    from judged.online.readers import files, unmapped
     from judged.online.readers.mapping_file import packaged_mappings, read_mapping
-    from judged.online.readers.unmapped import draft_for_reading, log_columns
 
     if isinstance(paths, (str, Path)):
         paths = [paths]
-    if layout is not None and layout not in LAYOUTS and not find("log_readers", layout):
-        raise InputError(f"unknown layout {layout!r}", fix=f"use one of {', '.join(LAYOUTS)}")
+    if layout is not None and layout not in files.LAYOUTS and not find("log_readers", layout):
+        raise InputError(f"unknown layout {layout!r}", fix=f"use one of {', '.join(files.LAYOUTS)}")
     if mapping is not None and layout not in {None, "mapping"}:
         raise InputError(f"`mapping` and the layout {layout!r} cannot be combined", fix="use one of them")
     if mapping is None and layout == "mapping":
         raise InputError("the layout 'mapping' requires a mapping file", fix="use --mapping FILE")
     requested = "mapping" if mapping is not None else layout
-    log_files = [split_json(log_file, engine) for log_file in find_log_files(paths)]
-    columns = log_columns()
+    log_files = [files.split_json(log_file, engine) for log_file in files.find_log_files(paths)]
+    columns = unmapped.log_columns()
     if columns and requested is not None:
         problem = "--columns cannot be combined with a mapping or a layout"
         raise InputError(problem, fix="use one of them; for columns of QRELS, write --columns qrels.doc_id=COLUMN")
     requested = "mapping" if columns else requested
-    parts, skipped = skip_non_logs(log_files, has_layout=requested is not None)
+    parts, skipped = files.skip_non_logs(log_files, has_layout=requested is not None)
     error = None
     try:
-        resolved = requested or detect_layout(parts)
-    except UnknownLayoutError as unknown:
+        resolved = requested or files.detect_layout(parts)
+    except files.UnknownLayoutError as unknown:
         resolved, error = "mapping", unknown
     # Packaged mappings are layouts without a reader of their own.
     if resolved != "mapping" and resolved not in packaged_mappings():
@@ -442,7 +434,7 @@ def read_raw(
         from judged.online.readers.mapping import read
 
         if mapping is None and resolved == "mapping":
-            table = draft_for_reading(parts, columns, error)
+            table = unmapped.draft_for_reading(parts, columns, error)
         else:
             table = read_mapping(resolved, packaged_only=True) if mapping is None else read_mapping(mapping)
         raw = read(parts, engine, mapping=table, layout=resolved, progress=progress)

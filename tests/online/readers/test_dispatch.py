@@ -62,7 +62,6 @@ def test_unknown_layouts_are_refused_with_those_that_are_known(tmp_path: Path, t
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b'[\n {"user_query": "x"},\n', "one JSON list"),
         ('{"user_query": "x"}'.encode("utf-16"), "UTF-16"),
         ('{"user_query": "x"}'.encode("utf-16-le"), "UTF-16"),
         (b'{"user_query": "x"}\r{"user_query": "y"}\r', "carriage returns"),

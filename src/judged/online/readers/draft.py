@@ -15,6 +15,7 @@ from typing import Any
 
 from judged.errors import InputError
 from judged.online.log import PROPENSITY_CONVENTIONS
+from judged.online.readers import files
 from judged.online.readers.column_roles import (
     MISSING_WORDS,
     ROLES,
@@ -23,16 +24,6 @@ from judged.online.readers.column_roles import (
     assign_roles,
     guess_role,
     profile_columns,
-)
-from judged.online.readers.files import (
-    LogFile,
-    detect_file_layout,
-    detect_format,
-    find_log_files,
-    opened,
-    read_head,
-    split_json,
-    unpacked_path,
 )
 from judged.online.readers.mapping_file import suggest_name
 
@@ -71,17 +62,14 @@ class LogDraft:
 
     text: str
     uses: Mapping[str, str]
-    roles: Mapping[str, str]
+    roles: dict[str, str]
     doubts: tuple[str, ...]
     missing: tuple[str, ...]
-    is_complete: bool
 
     @property
-    def columns_option(self) -> str:
-        """Option with the roles of the draft, for the command line."""
-        names = [f"{role}={path}" for role, path in self.roles.items()]
-        names += [f"{role}=COLUMN" for role in self.missing]
-        return f'--columns "{",".join(names)}"'
+    def is_complete(self) -> bool:
+        """Whether the draft has pages."""
+        return "\n[queries" in self.text
 
     def describe(self) -> str:
         """Describe the use of each column."""
@@ -130,10 +118,10 @@ def draft_mapping(path: str | Path) -> str:
     # CHECK: no column has clicks
     <BLANKLINE>
     """
-    return draft_log(find_log_files([path])[0]).text
+    return draft_log(files.find_log_files([path])[0]).text
 
 
-def draft_log(log_file: LogFile, columns: Mapping[str, str] | None = None) -> LogDraft:
+def draft_log(log_file: files.LogFile, columns: Mapping[str, str] | None = None) -> LogDraft:
     """Draft a mapping of a log. `columns` are columns by role, which the user names.
 
     Raises
@@ -154,7 +142,7 @@ def draft_log(log_file: LogFile, columns: Mapping[str, str] | None = None) -> Lo
     missing_words = texts & set(MISSING_WORDS)
     file |= {"null": ["", *sorted(missing_words)]} if missing_words else {}
     with suppress(InputError):
-        if (layout := detect_file_layout(log_file)) != "ubi":
+        if (layout := files.detect_file_layout(log_file)) != "ubi":
             doubts.insert(0, f"judged reads this without a mapping, as {layout}")
     draft = _Draft(profiles, roles, len(records))
     for doubt in doubts:
@@ -173,8 +161,7 @@ def draft_log(log_file: LogFile, columns: Mapping[str, str] | None = None) -> Lo
     ]
     text = "\n".join([*lines, *draft.unused_lines(_MAX_LINES - len(lines)), ""])
     paths = {role: profile.path for role, profile in roles.items()}
-    is_complete = any(line.startswith("[queries") for line in draft.lines)
-    return LogDraft(text, draft.all_uses, paths, tuple(draft.doubts), draft.missing_roles, is_complete)
+    return LogDraft(text, draft.all_uses, paths, tuple(draft.doubts), draft.missing_roles)
 
 
 def _named_columns(
@@ -266,8 +253,7 @@ class _Draft:
             result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
             page_id_line = self._queries(row_kind, result_roles, is_page_per_row=False)
             self._flagged_events("click", _RESULT_EVENT_ROLES, page_id_line)
-            for role in ("cart", "purchase"):
-                self._flagged_events(role, (*_RESULT_EVENT_ROLES, "value"), page_id_line)
+            self._outcomes(page_id_line, _RESULT_EVENT_ROLES)
         elif "query" in roles and not action and ("click" in roles or self._has_clicked_position()):
             page_id_line = self._queries({}, (), is_page_per_row=True)
             self._flagged_events("click" if "click" in roles else "position", _RESULT_EVENT_ROLES, page_id_line)
@@ -296,13 +282,13 @@ class _Draft:
         self.uses.setdefault(flag.path, role if role != "click" else "clicks")
         self._event_rows(_ACTIONS_BY_ROLE.get(role, "click"), {flag.path: condition}, roles, page_id_line)
 
-    def _outcomes(self, page_id_line: str) -> None:
-        """Add sections for carts and purchases of the page in each row."""
-        self._flagged_events("cart", ("query_id", "time"), page_id_line)
-        self._flagged_events("purchase", ("query_id", "time", "value"), page_id_line)
+    def _outcomes(self, page_id_line: str, roles: Sequence[str] = ("query_id", "time")) -> None:
+        """Add sections for carts and purchases of the page or result in each row."""
+        self._flagged_events("cart", roles, page_id_line)
+        self._flagged_events("purchase", (*roles, "value"), page_id_line)
         value = self.roles.get("value")
         if value and "purchase" not in self.roles and _REVENUE.fullmatch(value.names[0]):
-            self._event_rows("purchase", {value.path: {"above": 0}}, ("query_id", "time", "value"), page_id_line)
+            self._event_rows("purchase", {value.path: {"above": 0}}, (*roles, "value"), page_id_line)
 
     def _event_rows(self, action: str, condition: Mapping[str, Any], roles: Sequence[str], page_id_line: str) -> None:
         """Add a short section of events in the rows of pages or results."""
@@ -485,21 +471,21 @@ def _names_by_action(column: ColumnProfile) -> dict[str, list[str]]:
     return names_by_action
 
 
-def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read_sample(log_file: files.LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read the first records of a file. Return its ``[file]`` options and the records."""
     from judged.online.engine import Database
 
     # The engine's folder has the decompressed file. It exists as long as the engine.
     engine = Database()
-    log_file = split_json(log_file, engine)
-    file_format = detect_format(log_file, ())
+    log_file = files.split_json(log_file, engine)
+    file_format = files.detect_format(log_file, ())
     if file_format == "parquet":
         from judged.data.arrow_files import parquet_batches
 
-        batch = next(parquet_batches(unpacked_path(log_file, engine), log_file.name, list), None)
+        batch = next(parquet_batches(files.unpacked_path(log_file, engine), log_file.name, list), None)
         return {"format": "parquet"}, [] if batch is None else batch.slice(0, SAMPLE).to_pylist()
     if file_format == "lines":
-        with opened(log_file) as file:
+        with files.opened(log_file) as file:
             records: list[dict[str, Any]] = []
             for line in islice(file, SAMPLE):
                 with suppress(ValueError, RecursionError):
@@ -508,7 +494,7 @@ def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]
                     if isinstance(record, dict) and not record.keys() <= _BULK:
                         records.append(record.get("_source", record))
         return {"format": "jsonl"}, records
-    text = read_head(log_file).decode("utf-8", errors="replace")
+    text = files.read_head(log_file).decode("utf-8", errors="replace")
     header = text.split("\n", 1)[0]
     separator = max(",;\t", key=header.count)
     rows = [row for row in islice(csv.reader(text.splitlines(), delimiter=separator), SAMPLE + 1) if any(row)]

@@ -64,7 +64,6 @@ _RECORD = re.compile(rb"\s*([\w.:-]+\s)?\s*\{")
 _EXTENSION = re.compile(
     r"\.(csv|tsv|jsonl|ndjson|json|parquet)\b(?!.*\.(csv|tsv|jsonl|ndjson|json|parquet)\b)", re.IGNORECASE
 )
-_JSON_LIST = re.compile(rb"\s*\[\s*\{")
 _WSCD = re.compile(rb"\d+\t(M\t\d+|\d+\t[QTC]\t|\d+\t\d+\t[QTC]\t)")
 _HIDDEN_PREFIXES = (".", "_")
 NON_LOG_NAME = re.compile(
@@ -313,8 +312,6 @@ def _unsupported_format(head: bytes) -> tuple[str, str] | None:
     # Old Mac OS line ends.
     if b"\n" not in head and b"\r" in head.strip():
         return "the lines end with carriage returns, so the file would be read as a single line", "use newlines"
-    if _JSON_LIST.match(head):
-        return "the file is one JSON list", "write one record per line, without brackets"
     return None
 
 

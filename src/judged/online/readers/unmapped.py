@@ -49,7 +49,9 @@ def draft_for_reading(
         raise error
     problems = [*(f"no column is recognized as {role}" for role in draft.missing), *draft.doubts]
     if not draft.is_complete or (problems and not columns):
-        fix = f"add {draft.columns_option}, or correct a mapping: judged logs draft {log_file.name} -o mapping.toml"
+        names = [f"{role}={column}" for role, column in (draft.roles | dict.fromkeys(draft.missing, "COLUMN")).items()]
+        option = f'--columns "{",".join(names)}"'
+        fix = f"add {option}, or correct a mapping: judged logs draft {log_file.name} -o mapping.toml"
         raise InputError(f"the columns are not clear: {'; '.join(problems)}", fix=fix, path=log_file.name)
     for other in other_files:
         if draft_log(other, columns).roles != draft.roles:
