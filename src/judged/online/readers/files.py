@@ -324,11 +324,11 @@ def _event_layout(head: bytes) -> str:
 
 
 def _has_ubi_records(head: bytes) -> bool:
-    # Broken lines can precede the first record.
+    # Broken lines can precede the first record. Other logs have a query_id, too.
     for line in head.split(b"\n", 200)[:200]:
         if _BULK.match(line):
             return True
-        if _RECORD.match(line) and any(f'"{name}"'.encode() in line for name in UBI_NAMES):
+        if _RECORD.match(line) and any(f'"{name}"'.encode() in line for name in UBI_NAMES[:-1]):
             return True
     return False
 
