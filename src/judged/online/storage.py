@@ -421,11 +421,12 @@ def read_raw(
         problem = "--columns cannot be combined with a mapping or a layout"
         raise InputError(problem, fix="use one of them; for columns of QRELS, write --columns qrels.doc_id=COLUMN")
     requested = "mapping" if columns else requested
-    parts, skipped = files.skip_non_logs(log_files, has_layout=requested is not None)
     error = None
     try:
+        parts, skipped = files.skip_non_logs(log_files, has_layout=requested is not None)
         resolved = requested or files.detect_layout(parts)
     except files.UnknownLayoutError as unknown:
+        parts, skipped = files.skip_non_logs(log_files, has_layout=True)
         resolved, error = "mapping", unknown
     # Packaged mappings are layouts without a reader of their own.
     if resolved != "mapping" and resolved not in packaged_mappings():

@@ -254,6 +254,17 @@ def test_the_error_about_unclear_columns_has_the_option_that_reads_the_log(tmp_p
     assert any("DwellTime: dwell is estimated" in str(note) for note in scores.notes)
 
 
+def test_a_folder_of_files_with_the_same_columns(tmp_path: Path) -> None:
+    rows = searches(1)
+    page_per_row(tmp_path / "monday", rows[:20])
+    page_per_row(tmp_path / "tuesday", rows[20:])
+    with pytest.warns(JudgedWarning, match="monday.csv: read with these columns"):
+        assert len(read_log(tmp_path).serp.to_arrow("serp")) == 40
+    write_table(tmp_path / "wednesday.csv", [{"time": iso(START), "query": "red", "shown": "d1|d2", "clicked": "d1"}])
+    with pytest.raises(InputError, match=r"wednesday.csv: the columns differ from those of .*monday.csv"):
+        read_log(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
