@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.online.layout import OnlineEstimate
+    from judged.online.log import InteractionLog
     from judged.online.metrics import OnlineMetric
     from judged.online.scores import OnlineScores
 
@@ -190,7 +191,7 @@ def unfit_reasons(accounts: Iterable[Account], findings: Iterable[LogFinding]) -
 
 
 _MAX_NAME = 60  # maximum characters of a log's name
-_COUNTED_PREFIXES = ("row: ", "rows: ", "file: ", "files: ")
+_COUNTED_PREFIXES = ("row: ", "rows: ", "file: ", "files: ", "column: ", "columns: ")
 """Prefixes of problems that already contain the counted noun."""
 _BOT_POLICIES = ("bots", "bot_rate")
 
@@ -273,6 +274,17 @@ def position_bias_notes(metrics: Iterable[OnlineMetric]) -> tuple[Note, ...]:
     return (Note("position-bias", _BIAS_TEXT),) if any(metric.biased for metric in metrics) else ()
 
 
+_ESTIMATED_DWELL = "dwell is estimated from the time of the next action, as the log has no dwell column"
+
+
+def estimated_dwell_notes(log: InteractionLog, metrics: Iterable[OnlineMetric]) -> tuple[Note, ...]:
+    """Return a note if metrics use dwell times, and no event of the log has one."""
+    names = list(dict.fromkeys(str(metric).partition("(")[0] for metric in metrics if "dwell" in metric.needs))
+    if not names or log.engine.rows(f"SELECT 1 AS n FROM {log.event} WHERE dwell_ms IS NOT NULL LIMIT 1"):
+        return ()
+    return (Note("estimated-dwell", f"{listed(names)}: {_ESTIMATED_DWELL}."),)
+
+
 # Effective users are sufficient from this share of the users, or from this number.
 _SUFFICIENT_SHARE, _SUFFICIENT_USERS = 0.75, 1000.0
 
@@ -329,7 +341,7 @@ def summarize_findings(findings: Sequence[LogFinding]) -> tuple[str, ...]:
 
 
 def _row_count(finding: LogFinding) -> str:
-    unit = "file" if finding.table == "folder" else f"{finding.table} row"
+    unit = {"folder": "file", "column": "column"}.get(finding.table, f"{finding.table} row")
     return f"{finding.rule} {finding.rows:,} of {counted(finding.of, unit)}"
 
 

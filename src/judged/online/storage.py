@@ -382,7 +382,8 @@ def read_raw(
     layout
         One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: detected from the first bytes.
     mapping
-        TOML file that maps the columns of a log with another layout.
+        TOML file that maps the columns of a log with another layout. None: a file of an unknown layout is read with a
+        drafted mapping if the draft has no doubts.
     progress
         Called with the name of each step and the finished share, None if unknown.
 
@@ -402,28 +403,42 @@ def read_raw(
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
-    from judged.online.readers.files import LAYOUTS, detect_layout, find_log_files, skip_non_logs
+    from judged.online.readers import files, unmapped
     from judged.online.readers.mapping_file import packaged_mappings, read_mapping
 
     if isinstance(paths, (str, Path)):
         paths = [paths]
-    if layout is not None and layout not in LAYOUTS and not find("log_readers", layout):
-        raise InputError(f"unknown layout {layout!r}", fix=f"use one of {', '.join(LAYOUTS)}")
+    if layout is not None and layout not in files.LAYOUTS and not find("log_readers", layout):
+        raise InputError(f"unknown layout {layout!r}", fix=f"use one of {', '.join(files.LAYOUTS)}")
     if mapping is not None and layout not in {None, "mapping"}:
         raise InputError(f"`mapping` and the layout {layout!r} cannot be combined", fix="use one of them")
     if mapping is None and layout == "mapping":
         raise InputError("the layout 'mapping' requires a mapping file", fix="use --mapping FILE")
     requested = "mapping" if mapping is not None else layout
-    parts, skipped = skip_non_logs(find_log_files(paths), has_layout=requested is not None)
-    resolved = requested or detect_layout(parts)
+    log_files = [files.split_json(log_file, engine) for log_file in files.find_log_files(paths)]
+    columns = unmapped.log_columns()
+    if columns and requested is not None:
+        problem = "--columns cannot be combined with a mapping or a layout"
+        raise InputError(problem, fix="use one of them; for columns of QRELS, write --columns qrels.doc_id=COLUMN")
+    requested = "mapping" if columns else requested
+    error = None
+    try:
+        parts, skipped = files.skip_non_logs(log_files, has_layout=requested is not None)
+        resolved = requested or files.detect_layout(parts)
+    except files.UnknownLayoutError as unknown:
+        parts, skipped = files.skip_non_logs(log_files, has_layout=True)
+        resolved, error = "mapping", unknown
     # Packaged mappings are layouts without a reader of their own.
-    if mapping is None and resolved not in packaged_mappings():
+    if resolved != "mapping" and resolved not in packaged_mappings():
         raw = _read_with_plugin(resolved, parts, engine, progress)
     else:
         from judged.online.readers.mapping import read
 
-        columns = read_mapping(mapping) if mapping is not None else read_mapping(resolved, packaged_only=True)
-        raw = read(parts, engine, mapping=columns, layout=resolved, progress=progress)
+        if mapping is None and resolved == "mapping":
+            table = unmapped.draft_for_reading(parts, columns, error)
+        else:
+            table = read_mapping(resolved, packaged_only=True) if mapping is None else read_mapping(mapping)
+        raw = read(parts, engine, mapping=table, layout=resolved, progress=progress)
     return replace(raw, findings=(*raw.findings, *skipped))
 
 

@@ -62,7 +62,6 @@ def test_unknown_layouts_are_refused_with_those_that_are_known(tmp_path: Path, t
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b'[\n {"user_query": "x"}\n]', "one JSON list"),
         ('{"user_query": "x"}'.encode("utf-16"), "UTF-16"),
         ('{"user_query": "x"}'.encode("utf-16-le"), "UTF-16"),
         (b'{"user_query": "x"}\r{"user_query": "y"}\r', "carriage returns"),
@@ -107,8 +106,8 @@ def test_parquet_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
 
 def test_wrong_calls(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "log.ndjson", QUERIES)
-    with pytest.raises(InputError, match="unknown layout 'snowplow'"):
-        read(path, layout="snowplow")
+    with pytest.raises(InputError, match="unknown layout 'wikimedia'"):
+        read(path, layout="wikimedia")
     with pytest.raises(InputError, match="requires a mapping file"):
         read(path, layout="mapping")
     with pytest.raises(InputError, match="cannot be combined"):

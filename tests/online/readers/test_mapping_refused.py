@@ -20,7 +20,7 @@ GOOD = '[queries.columns]\nquery_id = "id"\n'
         (GOOD + "[even]\na = 1", "unknown key 'even'.*did you mean 'events'"),
         ("[queries.columns]\nquery = 'q'\nsesion_id = 's'", "unknown key 'sesion_id'.*did you mean 'session_id'"),
         ("[queries.columns]\nquery_id = { pth = 'a' }", "unknown key 'pth'.*did you mean 'path'"),
-        ("[queries.columns]\nquery_id = { path = 'a', value = 1 }", "exactly one of path, any, join, and value"),
+        ("[queries.columns]\nquery_id = { path = 'a', value = 1 }", "exactly one of path, any, join, last, and value"),
         ("[queries.columns]\nquery_id = { any = [] }", "any is empty"),
         ("[queries.columns]\nquery_id = { any = 'a' }", "must be a list of texts"),
         ("[queries.columns]\nquery_id = 'a[].b[]'", "goes through nested lists"),
@@ -91,7 +91,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path, files, text, problem):
 
 
 def test_mappings_are_files_or_come_with_judged(tmp_path):
-    assert packaged_mappings() == ("ga4", "graphcm", "open-bandit", "snowplow", "ubi", "usql", "wikimedia")
+    assert packaged_mappings() == ("algolia", "ga4", "graphcm", "open-bandit", "snowplow", "ubi", "usql", "wikimedia")
     for name in packaged_mappings():
         assert read_mapping(name).sections
         tried = name in {"graphcm", "open-bandit", "ubi", "usql"}

@@ -27,6 +27,7 @@ from judged.online.ab_tests.differences import (
 from judged.online.differences import comparable_metrics, difference_columns, headline_metrics
 from judged.online.estimation.sums import metric_pages
 from judged.online.facts.pages import FactSettings
+from judged.online.findings import estimated_dwell_notes
 from judged.online.layout import estimate_column, percent, unit_show
 from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
@@ -405,8 +406,9 @@ def abtest(
         "CUPED covariate": f"the same metric in the {before_days:g} days before exposure",
     }
     fields = answer_fields(log, unit, level, policies, settings)
-    notes = (*fields.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(assignment),
-             *(() if any_day else _unequal_note(differences, unit)))  # fmt: skip
+    tested = dict.fromkeys(row.metric for row in differences)
+    notes = (*fields.pop("notes"), *estimated_dwell_notes(log, tested), *_direction_notes(declared, better or {}),
+             *_ramp_note(assignment), *(() if any_day else _unequal_note(differences, unit)))  # fmt: skip
     return ABTest(
         assignment=assignment, differences=tuple(differences), verdicts=tuple(verdicts),
         margin_relative=margin_relative, any_day=any_day, by=by, sliced=tuple(sliced),

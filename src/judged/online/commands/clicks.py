@@ -369,7 +369,7 @@ def evaluate_command(
 @shared("confidence")
 @logs.log_options
 @answer_options()
-@shared(*READING)
+@shared(*(name for name in READING if name != "columns"))
 def against_command(
     path: str,
     gold: str,

@@ -56,14 +56,21 @@ tables = click.option(
 """Option of commands that are tested on Spark."""
 
 
+columns = shared(
+    "columns",
+    help="Columns of a log without a mapping, such as time=when,query=search_text,clicks=clicked.",
+)
+"""Option that names the columns of a log."""
+
 log_options = with_options(
     click.option(
         "--layout",
         metavar="NAME",
-        help="Layout of the log: ubi, wscd, trec-session, open-bandit, or clickmodels."
+        help="Layout of the log: ubi, ga4, snowplow, algolia, wscd, trec-session, open-bandit, or clickmodels."
         "  [default: detected from the first bytes, except clickmodels]",
     ),
     click.option("--mapping", metavar="FILE", help="TOML file that maps the columns of a log with another layout."),
+    columns,
     click.option(
         "--session-gap",
         type=click.FloatRange(0, min_open=True),
@@ -256,20 +263,26 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
 @logs.command("draft", short_help="Draft a mapping of a log from its data.")
 @click.argument("path", metavar="FILE")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="MAPPING", help="Output file.  [default: print]")
+@columns
 def draft(path: str, out: Path | None) -> None:
     """Draft a mapping of the log in FILE: TOML for --mapping, to be checked and corrected.
 
-    Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines.
+    Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines, and
+    list columns that are not used.
     """
     from importlib.util import find_spec
 
     from judged.interface.arguments import write_result
-    from judged.online.readers.draft import draft_mapping
+    from judged.online.readers.draft import draft_log
+    from judged.online.readers.files import find_log_files
+    from judged.online.readers.unmapped import log_columns
     from judged.results import counted
 
     arguments.keep_inputs(out, [path])
-    mapping = draft_mapping(path).rstrip("\n")
+    log_draft = draft_log(find_log_files([path])[0], log_columns())
+    mapping = log_draft.text.rstrip("\n")
     write_result(mapping, out)
+    click.echo(f"{path}: {log_draft.describe()}", err=True)
     if out is not None:
         marks = counted(mapping.count("# CHECK:"), "comment")
         # the draft does not need DuckDB, but all further commands do

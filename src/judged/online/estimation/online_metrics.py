@@ -22,7 +22,13 @@ from judged.online.estimation.sums import (
     unit_sums,
 )
 from judged.online.facts.pages import FactSettings, PageFacts
-from judged.online.findings import position_bias_notes, unequal_activity_notes, unfit_log_notes, unfit_reasons
+from judged.online.findings import (
+    estimated_dwell_notes,
+    position_bias_notes,
+    unequal_activity_notes,
+    unfit_log_notes,
+    unfit_reasons,
+)
 from judged.online.layout import OnlineEstimate
 from judged.online.log import user_substitute_policy, validate
 from judged.online.metrics import (
@@ -395,6 +401,7 @@ def online_metrics(
     notes = (
         *unfit_log_notes(log.name, unfit_reasons(log.accounts, log.findings)),
         *position_bias_notes(supported),
+        *estimated_dwell_notes(log, supported),
         *unequal_activity_notes(estimates, unit),
     )
     return OnlineScores(

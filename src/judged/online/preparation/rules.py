@@ -245,7 +245,7 @@ def trouble_findings(work: Work, accounts: Iterable[Account]) -> Iterator[LogFin
             totals[trouble.table] += trouble.rows
     for trouble in work.raw.findings:
         action: FindingAction = "lost" if trouble.lost else "excluded" if trouble.table == "folder" else "kept"
-        unit = "file" if trouble.table == "folder" else "row"
+        unit = {"folder": "file", "column": "column"}.get(trouble.table, "row")
         problem = f"{unit if trouble.rows == 1 else unit + 's'}: {trouble.problem}"
-        total = max(totals[trouble.table], trouble.rows)
+        total = trouble.total or max(totals[trouble.table], trouble.rows)
         yield LogFinding(trouble.rule, trouble.table, trouble.rows, total, action, problem, trouble.fix, trouble.places)

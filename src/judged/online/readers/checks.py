@@ -50,6 +50,7 @@ def check_rows(table: str, query: SectionQuery, file_names: Sequence[str], engin
             yield from locate_rows(engine, file_names, table, check.failure, finding)
 
 
+_MAX_NAMES = 20  # unused columns that a finding lists
 _SAMPLE_LINES = 10_000  # lines of each file that are searched for names of members
 
 
@@ -87,6 +88,21 @@ def check_paths_exist(
             if not any(".".join(leading_names(path)) in names for path in paths):
                 fix = f"{suggest_name(paths[0], names)}. If only some logs have the path, add optional = true"
                 raise InputError(f"no record has {paths[0]!r}", fix=fix, path=mapping.path)
+
+
+def unused_columns(
+    mapping: MappingFile, queries: Iterable[SectionQuery], log_files: Sequence[LogFile]
+) -> Iterable[ReadFinding]:
+    """Yield a finding with the columns, or the members of JSON records, that a mapping does not name."""
+    if mapping.flat is not None or any(section.attribute_object for section in mapping.sections):
+        return
+    names = dict.fromkeys(name for query in queries for name in query.column_names if name)
+    names = names or dict.fromkeys(name for name in _member_names(log_files) if "." not in name)
+    used = {name for path in mapping.all_paths for name in (path, leading_names(path)[0])}
+    if unused := [name for name in names if name not in used]:
+        more = ", ".join(unused[:_MAX_NAMES]) + (", ..." if len(unused) > _MAX_NAMES else "")
+        finding = ReadFinding.from_rule("mapping", "unused-columns", "column", rows=len(unused), more=more)
+        yield replace(finding, total=len(names))
 
 
 def _missing_paths(table: str, required: Mapping[tuple[str, ...], str], engine: Database) -> set[tuple[str, ...]]:

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import filterfalse
 from typing import Any, cast
+from unicodedata import normalize
 
 from judged.results.types import cached_property
 
@@ -53,8 +55,10 @@ class ColumnProfile:
     @property
     def names(self) -> tuple[str, str]:
         """Last part of the path, and the last two parts, in snake case."""
-        parts = filter(None, re.split(r"[.\[\]@ -]+", self.path))
-        names = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).lower() for part in parts]
+        parts = filter(None, re.split(r"[.\[\]@ ()/-]+", self.path))
+        # Without accents, as "requête" is the same name as "requete".
+        names = [re.sub(r"[\u0300-\u036f]", "", normalize("NFKD", part)) for part in parts]
+        names = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in names]
         return names[-1], "_".join(names[-2:])
 
     @property
@@ -100,7 +104,11 @@ class ColumnProfile:
             and not all(len(text) == 14 and text[:2] in {"19", "20"} for text in self.texts)
         ):
             # Minima are times of 1973. Values of the next smaller unit would be 1000 times larger.
-            return tuple(unit for unit, minimum in _UNITS.items() if min(self.numbers) >= minimum * 5)[-1:]
+            smallest, largest = (
+                [unit for unit, minimum in _UNITS.items() if number >= minimum * 5][-1:]
+                for number in (min(self.numbers), max(self.numbers))
+            )
+            return tuple(smallest) if smallest == largest else ("auto",)
         return tuple(pattern for pattern in _TIME_FORMATS if all(_is_time(text, pattern) for text in self.texts))
 
     @property
@@ -117,33 +125,48 @@ def _is_time(text: str, pattern: str) -> bool:
         return False
 
 
-_NOUN = "(doc|document|item|product|object|result|url|article|content|listing|prop|property|sku|asin|video|movie|book)"
+_NOUN = (
+    "(doc|document|item|product|object|result|url|article|content|listing|prop|property|sku|asin|video|movie|book"
+    "|artikel|produkt|dokument|produit|producto|articulo|prodotto|articolo|produto|artigo)"
+)
+_SECONDS = "(_?(in|time|s|ms|sec|secs|seconds|millis|milliseconds|sekunden|sek|segundos|secondes))*"
 _NAMES = rf"""
-session_id  (.*_)?(session|sess|visit)(_?ID)?|sid
+session_id  (.*_)?(session|sess|visit|sitzung|sesion|sessione|sessao)s?(_?ID)?|sid
 user_id     (.*_)?(user|client|visitor|customer|member|cookie|person|account|shopper|anon)(_?ID)?|uid
-query_id    (.*_)?(query|search|serp|page|request|req|impression|srch|qry|page_?view)_?ID|qid|serp|page
+user_id     (be)?nutzer(_?ID)?|kunden?(_?ID)?|utilisateur|usuario|cliente|utente
+query_id    (.*_)?(query|search|serp|page|request|req|impression|srch|qry|page_?view|such|anfrage)_?ID|qid|serp|page
 time        (.*_)?(time|timestamp|ts|tstamp|date|datetime|at|when|start|day)|t|time_?(ms|stamp)
+time        (.*_)?(zeit|zeitstempel|zeitpunkt|datum|uhrzeit|heure|horodatage|fecha|hora|data|ora)
 clicks      (.*_)?(clicks?|clicked|selected|opened)(_?(ids?|urls?|ranks|positions|list|results|flags))?
-clicks      (clicks?|clicked|selected|opened)_?{_NOUN}s?(_?ids?)?
+clicks      (clicks?|clicked|selected|opened|(an)?geklickte?s?)_?{_NOUN}s?(_?ids?)?|klicks?|(an)?geklickte?s?
 ranks       (.*_)?(ranks|positions)|(results?|hits?|items|docs)_(rank|position|pos)
 hit_ids     (.*_)?(results?|hits|urls|docs|documents|items|products|shown|serp|impressions|ids|ranking|displayed|list)
-hit_ids     (({_NOUN}|shown)_?)+(ids?|urls?|list|no)|docno
-click       (is_?|was_?|has_?)?click(ed|s)?(_?(flag|bool))?
-position    (({_NOUN}|click|clicked|list)_)?(pos|position|rank|ranking|ordinal|slot|index|place)
+hit_ids     (results|hits|items|docs|documents|products|shown)_({_NOUN}|id)
+hit_ids     (({_NOUN}|shown)_?)+(ids?|urls?|list|no)|docno|ergebnisse|treffer(liste)?|resultats|resultados|risultati
+click       (is_?|was_?|has_?)?click(ed|s)?(_?(flag|bool))?|(an)?geklickt|klick
+cart        (is_?|was_?|has_?)?(add(ed)?_?(to_?)?)?(cart|basket|atc|warenkorb|panier|carrito|carrello)(_?(flag|add))?
+purchase    (is_?|was_?|has_?)?(purchased?|bought|ordered|conversion|converted|gekauft|kauf|bestellt|achat|compra)
+position    (({_NOUN}|click|clicked|list)_)?(pos|position|rank|ranking|ordinal|slot|index|place|rang|platz)
+position    posicion|posizione|posicao
 action      (.*_)?(action|event|interaction|activity)(_?(name|type|kind))?|type|kind
+action      (ereignis|aktion)(_?(typ|art|name))?|aktionstyp|ereignistyp|evenement|evento|accion|azione|acao
 query       (.*_)?(query|keywords?|phrase|search|terms?)(_?(text|string|term|terms|raw|words))?|q|qry|words|text
+query       such(e|wort|begriffe?|anfrage|text|phrase)|anfrage|requete|recherche|consulta|busqueda|ricerca|pesquisa
+query       検索語|検索クエリ|クエリ|查询|搜索词|запрос
 object_id   ((clicked|click|selected|opened|target)_?)?({_NOUN}|target)(_?(ID|url|uri))?|docno|pid|iid
 propensity  (.*_)?(propensity|pscore|prob|probability)(_score)?
-dwell       (.*_)?dwell(_?(time|s|ms|sec|seconds))*|time_on_(page|doc|result)
+dwell       (.*_)?(dwell|reading){_SECONDS}|read_?(time|secs|seconds|ms)|time_(spent|on_(page|doc|result)){_SECONDS}
+dwell       (verweil|lese)_?(dauer|zeit){_SECONDS}|zeit_auf_(der_)?seite{_SECONDS}|tiempo_en_pagina|temps_(de_)?lecture
 latency     (.*_)?(latency|took|response_?time|elapsed)(_?(s|ms|sec|seconds))?
-n_total     (n_?|num_?|total_?)(results|hits|found|total)|total|(result|hit)s?_?(count|total|found|returned)
-value       (.*_)?(price|revenue|amount|value|sales)
-variant     (.*_)?(variant|arm|bucket|treatment|test_?group|ab_?(group|test|variant))
-language    lang|language|locale|market
-device      device(_?(type|category|class))?|platform
+n_total     (n_?|num_?|nb_?|total_?)(results|hits|found|total|resultats|resultados)|total
+n_total     (result|hit)s?(_?(count|total|found|returned))?|ergebnisse|(anzahl_)?(treffer|ergebnisse)(_?(an)?zahl)?
+value       (.*_)?(price|revenue|amount|value|sales|umsatz|preis|betrag|prix|montant|precio|importe|prezzo|valor)
+variant     (.*_)?(variante?|arm|bucket|treatment|test_?group|ab_?(group|test|variant)|gruppe)
+language    lang|language|locale|market|sprache|langue|idioma
+device      device(_?(type|category|class))?|plat?tform|geraet|gerat|dispositivo|appareil
 user_agent  user_?agent|ua
 bot         (is_?)?(bot|robot|crawler)
-""".replace("ID", "(id|key|uuid|token|hash|no|num)")
+""".replace("ID", "(id|key|uuid|token|hash|no|num|nr|nummer)")
 """Usual names of the columns with each role. Roles are assigned in this order."""
 
 ROLES: dict[str, list[re.Pattern[str]]] = {}
@@ -151,12 +174,17 @@ for _role, _pattern in map(str.split, _NAMES.strip().splitlines()):
     ROLES.setdefault(_role, []).append(re.compile(_pattern))
 
 
+def _matches(patterns: Iterable[re.Pattern[str]], name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
 def _fits(role: str, profile: ColumnProfile) -> bool:
-    if not any(pattern.fullmatch(name) for pattern in ROLES[role] for name in profile.names):
+    if not any(_matches(ROLES[role], name) for name in profile.names):
         return False
     if profile.is_list or role in {"clicks", "ranks", "hit_ids"}:
-        return profile.is_list and (profile.is_whole if role == "ranks" else role in {"clicks", "hit_ids"})
-    if role in {"click", "bot"}:
+        is_numeric = profile.is_whole if role == "ranks" else role == "dwell" and bool(profile.numbers)
+        return profile.is_list and (is_numeric or role in {"clicks", "hit_ids"})
+    if role in {"click", "cart", "purchase", "bot"}:
         return profile.is_flag
     # Larger numbers are ids or times. A result count can be a million times larger than a rank.
     if role in {"position", "n_total"}:
@@ -172,17 +200,29 @@ def _fits(role: str, profile: ColumnProfile) -> bool:
     return role != "time" or bool(profile.times)
 
 
+def guess_role(profile: ColumnProfile) -> str:
+    """Return a role that a column without a role could have; empty if there is none.
+
+    >>> guess_role(ColumnProfile("page_title", {0: "Red shoes"})), guess_role(ColumnProfile("shop", {0: "A"}))
+    ('query', '')
+    """
+    named = (role for role, patterns in ROLES.items() for name in profile.names if _matches(patterns, name))
+    by_values = {"time": profile.times, "hit_ids": profile.is_list, "query": profile.has_phrases}
+    return next(named, "") or next((role for role, fits in by_values.items() if fits), "")
+
+
 def assign_roles(
-    profiles: Iterable[ColumnProfile], roles: Iterable[str] = ROLES
+    profiles: Iterable[ColumnProfile], roles: Iterable[str] = ROLES, columns: Mapping[str, ColumnProfile] | None = None
 ) -> tuple[dict[str, ColumnProfile], list[str]]:
-    """Return the column of each role, and doubts about them.
+    """Return the column of each role, and doubts about them. `columns` are roles that the user assigned.
 
     >>> assign_roles([ColumnProfile("searchTerm", {0: "red"}), ColumnProfile("sid", {0: "7"})])[0]["query"].path
     'searchTerm'
     """
-    unassigned = [profile for profile in profiles if profile.values_by_row]
-    assigned, doubts = dict[str, ColumnProfile](), list[str]()
-    for role in roles:
+    assigned, doubts = dict(columns or {}), list[str]()
+    used_paths = {profile.path for profile in assigned.values()}
+    unassigned = [profile for profile in profiles if profile.values_by_row and profile.path not in used_paths]
+    for role in filterfalse(assigned.__contains__, roles):
         candidates = [profile for profile in unassigned if _fits(role, profile)]
         if candidates:
             assigned[role] = candidates[0]
@@ -198,7 +238,8 @@ def assign_roles(
         # In a row with results and without an action, the id of a result is a click.
         objects = [assigned["object_id"]] if "object_id" in assigned and "action" not in assigned else []
         for profile in (*objects, *unassigned):
-            clicks = _split(profile, results)
+            # As most pages have at most one click, few clicks show the separator.
+            clicks = as_list(profile, results.separator)
             if _are_clicks(clicks, results):
                 assigned = {role: column for role, column in assigned.items() if column is not profile} | {
                     "clicks": clicks
@@ -217,11 +258,11 @@ def assign_roles(
     return assigned, doubts
 
 
-def _split(profile: ColumnProfile, results: ColumnProfile) -> ColumnProfile:
-    # Clicks are separated as the results are. As most pages have at most one click, few values show the separator.
-    separator = results.separator
+def as_list(profile: ColumnProfile, separator: str = "") -> ColumnProfile:
+    """Return a column with lists: texts are split at the separator, by default the first that occurs."""
     if profile.is_list:
         return profile
+    separator = separator or next((mark for mark in "|;," if any(mark in text for text in profile.texts)), "")
     values = {row: str(value).split(separator or None) for row, value in profile.values_by_row.items()}
     return ColumnProfile(profile.path, values, separator)
 
@@ -232,7 +273,7 @@ def _are_clicks(clicks: ColumnProfile, results: ColumnProfile) -> bool:
     lists = [(value, results.values_by_row.get(row, [])) for row, value in clicked_lists.items()]
     if lists and all(set(map(str, clicked)) <= set(map(str, result_ids)) for clicked, result_ids in lists):
         return True
-    has_name = any(pattern.fullmatch(name) for pattern in ROLES["clicks"] for name in clicks.names)
+    has_name = any(_matches(ROLES["clicks"], name) for name in clicks.names)
     return has_name and bool(lists) and clicks.is_whole and max(clicks.numbers) <= max(len(ids) for _, ids in lists)
 
 

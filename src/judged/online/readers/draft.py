@@ -8,41 +8,73 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from judged.errors import InputError
 from judged.online.log import PROPENSITY_CONVENTIONS
-from judged.online.readers.column_roles import MISSING_WORDS, ColumnProfile, assign_roles, profile_columns
-from judged.online.readers.files import (
-    LogFile,
-    detect_file_layout,
-    detect_format,
-    find_log_files,
-    opened,
-    read_head,
-    unpacked_path,
+from judged.online.readers import files
+from judged.online.readers.column_roles import (
+    MISSING_WORDS,
+    ROLES,
+    ColumnProfile,
+    as_list,
+    assign_roles,
+    guess_role,
+    profile_columns,
 )
+from judged.online.readers.mapping_file import suggest_name
 
 _BULK = {"index", "create"}
 SAMPLE = 2_000  # records that a draft is based on
 
 _ACTIONS = {
-    "click": "(.*_)?(click|tap|open|visit|clickthrough)(ed|s)?|(select|view)_item|select(ed)?",
-    "impression": "(.*_)?(impression|shown?|seen|exposure)s?|view(ed)?|view_item_list",
-    "add_to_cart": "(.*_)?(add_?to_?)?(cart|basket)|add",
-    "purchase": "(.*_)?(purchase|buy|bought|order|transaction|checkout|conversion|sale)",
-    "search": "(.*_)?(search|query|serp|search_?result_?page|page)(es|s)?",
+    "click": "(.*_)?(click|tap|open|visit|clickthrough|klick)(ed|s)?|(select|view)_item|select(ed)?|geklickt|clic",
+    "impression": "(.*_)?(impression|shown?|seen|exposure)s?|view(ed)?|view_item_list|anzeige",
+    "add_to_cart": "(.*_)?(add_?to_?)?(cart|basket|warenkorb|panier|carrito|carrello)|add",
+    "purchase": "(.*_)?(purchase|buy|bought|order|transaction|checkout|conversion|sale|kauf|bestellung|achat|compra)",
+    "search": "(.*_)?(search|query|serp|search_?result_?page|page|suche|recherche|busqueda|ricerca)(es|s)?",
 }
 """Usual names of actions in logs."""
 
 _CLICK_OBJECT = re.compile(r"(.*[_.])?click\w*\[\]", re.IGNORECASE)
 _KEYS = ("query_id", "session_id", "user_id", "time")
 _PAGE_ROLES = (*_KEYS, "query", "language", "device", "latency", "n_total", "variant", "bot", "user_agent")
+_RESULT_EVENT_ROLES = ("query_id", "time", "object_id", "position", "dwell", "propensity")
 _EVENT_ROLES = (*_KEYS, "object_id", "position", "dwell", "value", "propensity")
 _CLICK_ACTION = 'action = { value = "click" }'
+_ACTIONS_BY_ROLE = {"cart": "add_to_cart", "purchase": "purchase"}
 _MAX_ATTRIBUTES = 12  # columns with few values that become attributes
+_MAX_LINES = 30  # lines up to which each unused column has a line of its own
+_REVENUE = re.compile(r"(.*_)?(revenue|umsatz|sales|amount|order_value)")
+_SYNONYMS = {
+    "session": "session_id", "user": "user_id", "doc_id": "object_id", "rank": "position", "results": "hit_ids",
+    "clicked": "click", "result_count": "n_total", "revenue": "value",
+}  # fmt: skip
+"""Other names of roles in ``--columns``."""
+
+
+@dataclass(frozen=True)
+class LogDraft:
+    """A drafted mapping, the use of each column of the log, doubts, and roles that no column has."""
+
+    text: str
+    uses: Mapping[str, str]
+    roles: dict[str, str]
+    doubts: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the draft has pages."""
+        return "\n[queries" in self.text
+
+    def describe(self) -> str:
+        """Describe the use of each column."""
+        return "; ".join(f"{column}: {use}" for column, use in self.uses.items())
 
 
 def draft_mapping(path: str | Path) -> str:
@@ -75,10 +107,7 @@ def draft_mapping(path: str | Path) -> str:
     ...     print(draft_mapping(log))
     # Drafted from 1 record of shop.csv. Review it: CHECK marks guesses.
     note = "shop.csv"
-    <BLANKLINE>
-    [file]
-    format = "csv"
-    separator = ","
+    file = { format = "csv", separator = "," }
     <BLANKLINE>
     [queries.columns]
     query_id = "#row"  # each row is a page
@@ -90,22 +119,35 @@ def draft_mapping(path: str | Path) -> str:
     # CHECK: no column has clicks
     <BLANKLINE>
     """
-    (log_file, *_) = find_log_files([path])
+    return draft_log(files.find_log_files([path])[0]).text
+
+
+def draft_log(log_file: files.LogFile, columns: Mapping[str, str] | None = None) -> LogDraft:
+    """Draft a mapping of a log. `columns` are columns by role, which the user names.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, holds no record, or lacks a column.
+    """
     file, records = _read_sample(log_file)
     if not records:
         raise InputError("no records to draft a mapping from", fix="name a file with records", path=log_file.name)
     name = Path(log_file.name).name
     profiles = profile_columns(records)
-    roles, doubts = assign_roles(profile for profile in profiles if not _CLICK_OBJECT.match(profile.path))
+    named = _named_columns(columns or {}, profiles, log_file.name)
+    free_profiles = [profile for profile in profiles if not _CLICK_OBJECT.match(profile.path)]
+    roles, doubts = assign_roles(free_profiles, columns=named)
     # Only words that occur are listed, so that the draft stays short.
     texts = {value for record in records for value in record.values() if isinstance(value, str)}
     missing_words = texts & set(MISSING_WORDS)
     file |= {"null": ["", *sorted(missing_words)]} if missing_words else {}
     with suppress(InputError):
-        if (layout := detect_file_layout(log_file)) != "ubi":
+        if (layout := files.detect_file_layout(log_file)) != "ubi":
             doubts.insert(0, f"judged reads this without a mapping, as {layout}")
-    draft = _Draft(profiles, roles)
-    draft.lines += [f"# CHECK: {doubt}" for doubt in doubts]
+    draft = _Draft(profiles, roles, len(records))
+    for doubt in doubts:
+        draft.doubt(doubt)
     draft.sections()
     count = f"{len(records):,} record{'s' if len(records) > 1 else ''}"
     lines = [
@@ -113,26 +155,69 @@ def draft_mapping(path: str | Path) -> str:
         f"note = {_toml(name)}",
         *draft.rank_base(),
         *draft.convention(),
-        "",
-        "[file]",
-        *(f"{key} = {_toml(value)}" for key, value in file.items()),
+        f"file = {_toml(file)}",
+        *([f"actions = {_toml(draft.actions)}"] if draft.actions else []),
         *([""] if doubts else []),
         *draft.lines,
-        "",
     ]
-    return "\n".join(lines)
+    text = "\n".join([*lines, *draft.unused_lines(_MAX_LINES - len(lines)), ""])
+    paths = {role: profile.path for role, profile in roles.items()}
+    return LogDraft(text, draft.all_uses, paths, tuple(draft.doubts), draft.missing_roles)
+
+
+def _named_columns(
+    columns: Mapping[str, str], profiles: Sequence[ColumnProfile], log_name: str
+) -> dict[str, ColumnProfile]:
+    """Return the columns that the user names, by role."""
+    by_path = {profile.path: profile for profile in profiles}
+    named = dict[str, ColumnProfile]()
+    for name, path in columns.items():
+        role = _SYNONYMS.get(name, name)
+        if role not in ROLES:
+            raise InputError(f"--columns has an unknown name {name!r}", fix=suggest_name(name, ROLES))
+        if path not in by_path:
+            raise InputError(f"the log has no column {path!r}", fix=suggest_name(path, by_path), path=log_name)
+        profile = by_path[path]
+        if role in {"click", "clicks"}:
+            role = "click" if profile.is_flag and not profile.is_list else "clicks"
+        named[role] = as_list(profile) if role in {"hit_ids", "clicks", "ranks"} else profile
+    return named
 
 
 class _Draft:
     """Lines of the sections of a mapping."""
 
-    def __init__(self, profiles: Sequence[ColumnProfile], roles: dict[str, ColumnProfile]) -> None:
-        self.profiles, self.roles = profiles, roles
+    def __init__(self, profiles: Sequence[ColumnProfile], roles: dict[str, ColumnProfile], record_count: int) -> None:
+        self.profiles, self.roles, self.record_count = profiles, roles, record_count
         self.lines: list[str] = []
+        self.doubts: list[str] = []
+        self.uses: dict[str, str] = {}
+        self.actions: dict[str, str] = {}
+        self.has_events = False
         self.names_by_action = _names_by_action(roles["action"]) if "action" in roles else {}
         self.click_members = {profile.path: profile for profile in profiles if _CLICK_OBJECT.match(profile.path)}
         self.ranks: ColumnProfile | None = roles.get("ranks") or roles.get("position")
         self.clicks_by_index = False
+
+    @property
+    def missing_roles(self) -> tuple[str, ...]:
+        """Roles that a log needs, and no column has."""
+        has_query = bool({"query", "query_id"} & self.roles.keys())
+        present = {"time": "time" in self.roles, "query": has_query, "clicks": self.has_events}
+        return tuple(role for role, is_present in present.items() if not is_present)
+
+    @property
+    def all_uses(self) -> dict[str, str]:
+        """Use of each column: its role, or a guess."""
+        return {profile.path: self.uses.get(profile.path) or _describe_unused(profile) for profile in self.profiles}
+
+    def unused_lines(self, limit: int) -> list[str]:
+        """Return comments about unused columns; columns beyond the limit share one line."""
+        unused = [profile for profile in self.profiles if profile.path not in self.uses]
+        listed = len(unused) if len(unused) <= limit else max(0, limit - 1)
+        first, others = unused[:listed], unused[listed:]
+        lines = [f"# {profile.path}: {_describe_unused(profile)} ({profile.examples})" for profile in first]
+        return [*lines, *([f"# not used: {', '.join(profile.path for profile in others)}"] if others else [])]
 
     def rank_base(self) -> list[str]:
         if self.clicks_by_index:
@@ -172,12 +257,14 @@ class _Draft:
             row_kind = {"rows": "results" if "position" in roles else "clicks"}
             result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
             page_id_line = self._queries(row_kind, result_roles, is_page_per_row=False)
-            click = self.roles["click"]
-            true_values = sorted({text for text in click.texts if text.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
-            self._section("events", {"where": {click.path: true_values}}, _EVENT_ROLES, page_id_line, _CLICK_ACTION)
+            self._flagged_events("click", _RESULT_EVENT_ROLES, page_id_line)
+            self._outcomes(page_id_line, _RESULT_EVENT_ROLES)
+        elif "query" in roles and not action and ("click" in roles or self._has_clicked_position()):
+            page_id_line = self._queries({}, (), is_page_per_row=True)
+            self._flagged_events("click" if "click" in roles else "position", _RESULT_EVENT_ROLES, page_id_line)
+            self._outcomes(page_id_line)
         elif action and "search" in self.names_by_action:
             page_id_line = self._queries(self._action_condition("search"), (), is_page_per_row="query_id" not in roles)
-            self.doubt("no list of results: the shown results are unknown")
             self._actions(action, page_id_line)
         elif "object_id" in roles and (action or "query" in roles):
             self.doubt("no shown results: if all rows are clicks, pages without a click are missing")
@@ -185,8 +272,36 @@ class _Draft:
             page_id_line = self._queries(keys, (), is_page_per_row=False)
             self._actions(action, page_id_line)
         else:
-            self.doubt("no column has results, clicks, or actions: the mapping is incomplete. Columns:")
-            self.lines += [f"# {profile.path}: {profile.examples}" for profile in self.profiles]
+            self.doubt("no column has results, clicks, or actions: the mapping is incomplete")
+
+    def _has_clicked_position(self) -> bool:
+        return "position" in self.roles and "lick" in self.roles["position"].names[0] and "object_id" not in self.roles
+
+    def _flagged_events(self, role: str, roles: Sequence[str], page_id_line: str) -> None:
+        """Add a section of the rows in which a column is true, or has a position."""
+        if role not in self.roles:
+            return
+        flag = self.roles[role]
+        true_values = sorted({text for text in flag.texts if text.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
+        condition = {"filled": True} if role == "position" else true_values
+        self.uses.setdefault(flag.path, role if role != "click" else "clicks")
+        self._event_rows(_ACTIONS_BY_ROLE.get(role, "click"), {flag.path: condition}, roles, page_id_line)
+
+    def _outcomes(self, page_id_line: str, roles: Sequence[str] = ("query_id", "time")) -> None:
+        """Add sections for carts and purchases of the page or result in each row."""
+        self._flagged_events("cart", roles, page_id_line)
+        self._flagged_events("purchase", (*roles, "value"), page_id_line)
+        value = self.roles.get("value")
+        if value and "purchase" not in self.roles and _REVENUE.fullmatch(value.names[0]):
+            self._event_rows("purchase", {value.path: {"above": 0}}, (*roles, "value"), page_id_line)
+
+    def _event_rows(self, action: str, condition: Mapping[str, Any], roles: Sequence[str], page_id_line: str) -> None:
+        """Add a short section of events in the rows of pages or results."""
+        columns = [page_id_line.partition("  #")[0], f'action = {{ value = "{action}" }}']
+        used = [role for role in roles if role in self.roles and not (role == "query_id" and page_id_line)]
+        columns += [f"{role} = {_toml(self._source(role, self.roles[role]))}" for role in used]
+        self._start("events", {"where": condition})
+        self.lines.append(f"columns = {{ {', '.join(filter(None, columns))} }}")
 
     def _has_row_per_click(self) -> bool:
         """Whether rows repeat a page: they have the same page ID, or user, query, and time; and the same results."""
@@ -203,44 +318,62 @@ class _Draft:
         return {"where": {self.roles["action"].path: names}} if names else {}
 
     def doubt(self, text: str) -> None:
+        self.doubts.append(text)
         self.lines.append(f"# CHECK: {text}")
 
-    def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
+    def _start(self, name: str, keys: Mapping[str, Any]) -> None:
+        if name == "events":
+            if self.has_events:  # sections of the same name form an array
+                self.lines = ["[[events]]" if line == "[events]" else line for line in self.lines]
+                name = "[events]"
+            self.has_events = True
         if keys:
             self.lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
-        self.lines += ["", f"[{name}.columns]", *filter(None, lines)]
+
+    def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
+        self._start(name, keys)
+        self.lines += [*([] if keys else [""]), f"[{name}.columns]", *filter(None, lines)]
         written_roles = {line.split(" = ")[0] for line in lines}
         for role in columns:
             if role in self.roles and role not in written_roles:
                 self._column(role, self.roles[role])
 
     def _column(self, role: str, profile: ColumnProfile, path: str = "") -> None:
-        source = {"path": path or profile.path} | ({"separator": profile.separator} if profile.separator else {})
+        self.lines.append(f"{role} = {_toml(self._source(role, profile, path))}  # {profile.examples}")
+
+    def _source(self, role: str, profile: ColumnProfile, path: str = "") -> Any:
+        """Return the source of a column: its path, or a table with options."""
+        self.uses.setdefault(profile.path, role)
+        source: dict[str, Any] = {"path": path or profile.path}
+        source |= {"separator": profile.separator} if profile.separator else {}
         if role == "time" and profile.times != ("auto",):
             source["format"] = profile.times[0]
             if len(profile.times) > 1:
                 self.doubt(f"the time could also be {' or '.join(profile.times[1:])}")
-        # The name of a duration often ends with its unit; its values do not show it.
         if role in {"dwell", "latency"}:
-            source["unit"] = "milliseconds" if re.search(r"ms$|milli", profile.names[0]) else "seconds"
-            if not re.search(r"(ms|_s|sec\w*)$", profile.names[0]):
-                self.doubt(f"the unit of {profile.path} is unknown")
-        self.lines.append(f"{role} = {_toml(source if len(source) > 1 else source['path'])}  # {profile.examples}")
+            source["unit"] = _unit(profile, role)
+            source |= {"at": "@index"} if profile.is_list else {}
+            self.uses[profile.path] = f"{role} in {source['unit']}"
+        if role == "hit_ids" and profile.separator and len(profile.values_by_row) < self.record_count:
+            source["empty"] = True
+        return source if len(source) > 1 else source["path"]
 
     def _queries(self, keys: Mapping[str, Any], roles: Sequence[str], *, is_page_per_row: bool) -> str:
         """Add the section of queries. Return the line with the id of a page, which events share."""
         page_id_line = self._page_id_line(is_page_per_row=is_page_per_row)
+        names = {re.sub(r"[^A-Za-z0-9]", "_", profile.path): profile.path for profile in self._attributes()}
+        self.uses |= {path: f"attribute {name}" for name, path in names.items()}
+        attributes = {f"attribute_{name}": path for name, path in names.items()}
+        keys = {**keys, **({"attributes": attributes} if attributes else {})}
         self._section("queries", keys, (*_PAGE_ROLES, *roles), page_id_line)
+        return page_id_line
+
+    def _attributes(self) -> list[ColumnProfile]:
         used_paths = [profile.path for profile in self.roles.values()]
         unused = [profile for profile in self.profiles if profile.path not in used_paths and "[]" not in profile.path]
         scalars = [profile for profile in unused if not profile.is_list]
         attributes = [profile for profile in scalars if 1 < profile.distinct <= min(30, len(profile.texts) / 2)]
-        attributes = sorted(attributes, key=lambda profile: bool(profile.numbers))[:_MAX_ATTRIBUTES]
-        self.lines += ["", "[queries.attributes]"] if attributes else []
-        for profile in attributes:
-            name = re.sub(r"[^A-Za-z0-9]", "_", profile.path)
-            self.lines.append(f"attribute_{name} = {_toml(profile.path)}  # {profile.examples}")
-        return page_id_line
+        return sorted(attributes, key=lambda profile: bool(profile.numbers))[:_MAX_ATTRIBUTES]
 
     def _page_id_line(self, *, is_page_per_row: bool) -> str:
         query_id = self.roles.get("query_id")
@@ -258,6 +391,20 @@ class _Draft:
         keys = ("session_id", "query") if has_both else ("session_id", "user_id", "query", "time")
         return f"query_id = {_toml({'join': [self.roles[role].path for role in keys if role in self.roles]})}"
 
+    def _event_page_line(self, page_id_line: str, event_rows: set[int]) -> str:
+        """Return the line with the page of an event in a row of its own."""
+        if "#row" not in page_id_line:
+            return page_id_line
+        keys = [role for role in ("session_id", "user_id") if role in self.roles][:1]
+        if not keys or "time" not in self.roles:
+            self.doubt("no column shows the page of an event")
+            return page_id_line
+        if "query" in self.roles and event_rows <= set(self.roles["query"].values_by_row):
+            keys.append("query")
+        return (
+            f"query_id = {_toml({'last': [self.roles[role].path for role in keys]})}  # the last page before the event"
+        )
+
     def _clicks(self, page_id_line: str, action: ColumnProfile | None) -> None:
         """Add the section of clicks on pages with a list of results."""
         results, clicks = self.roles["hit_ids"], self.roles.get("clicks")
@@ -271,7 +418,9 @@ class _Draft:
             self._section("events", {"each": list_path}, page_roles, page_id_line, _CLICK_ACTION)
             for role, profile in roles.items():
                 self._column(role, profile, f"@.{profile.path}")
+                self.uses[f"{list_path}[].{profile.path}"] = f"{role} of clicks"
             self.ranks = roles.get("position", self.ranks)
+            self._outcomes(page_id_line)
         elif clicks:
             each: Any = {"path": clicks.path, "separator": clicks.separator} if clicks.separator else clicks.path
             lengths = {row: len(value) for row, value in results.values_by_row.items()}
@@ -287,7 +436,12 @@ class _Draft:
             else:
                 columns = ['object_id = "@"']
             keys = {"each": each} | ({"where": {"@": [1, True]}} if self.clicks_by_index else {})
-            self._section("events", keys, _KEYS, page_id_line, _CLICK_ACTION, *columns)
+            self.uses[clicks.path] = "clicks"
+            self._section("events", keys, ("query_id", "time", "dwell"), page_id_line, _CLICK_ACTION, *columns)
+            dwell = self.roles.get("dwell")
+            if dwell and not dwell.is_list and any(len(value) > 1 for value in clicks.values_by_row.values()):
+                self.doubt(f"rows with several clicks have one value of {dwell.path}: it counts for each click")
+            self._outcomes(page_id_line)
         elif action:
             self._actions(action, page_id_line)
         else:
@@ -298,15 +452,29 @@ class _Draft:
         if column is None:
             return self._section("events", {}, _EVENT_ROLES, page_id_line, _CLICK_ACTION)
         actions = {name: action for action, names in self.names_by_action.items() for name in names}
-        renamed = {name: action for name, action in actions.items() if action not in {name, "search"}}
-        lines = [f"{_toml(name)} = {_toml(action)}" for name, action in renamed.items()]
-        lines += [
-            f"# CHECK: the action {name!r} is unknown" for name in sorted(set(column.texts) - actions.keys())[:20]
-        ]
-        self.lines += ["", "[actions]", *lines] if lines else []
+        self.actions = {name: action for name, action in actions.items() if action not in {name, "search"}}
+        unknown = sorted(set(column.texts) - actions.keys())[:20]
+        self.lines += [f"# CHECK: the action {name!r} is unknown" for name in unknown]
         searches = self.names_by_action.get("search")
         condition = {column.path: {"not": searches} if searches else {"filled": True}}
-        return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES, "query"], page_id_line)
+        event_rows = {row for row, name in column.values_by_row.items() if str(name) not in (searches or ())}
+        page_id_line = self._event_page_line(page_id_line, event_rows)
+        return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES], page_id_line)
+
+
+def _describe_unused(profile: ColumnProfile) -> str:
+    role = guess_role(profile)
+    return f"not used, could be {role}" if role else "not used"
+
+
+def _unit(profile: ColumnProfile, role: str) -> str:
+    """Return the unit of durations, from the end of the name, or else from the values."""
+    if re.search(r"ms$|milli", profile.names[1]):
+        return "milliseconds"
+    if re.search(r"(_s|se[ck]\w*)$", profile.names[1]):
+        return "seconds"
+    smallest_ms = 1000 if role == "dwell" else 10  # nobody reads for 1000 s on average, or waits for 10 s
+    return "milliseconds" if median(profile.numbers) >= smallest_ms else "seconds"
 
 
 def _names_by_action(column: ColumnProfile) -> dict[str, list[str]]:
@@ -318,19 +486,21 @@ def _names_by_action(column: ColumnProfile) -> dict[str, list[str]]:
     return names_by_action
 
 
-def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read_sample(log_file: files.LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read the first records of a file. Return its ``[file]`` options and the records."""
-    file_format = detect_format(log_file, ())
+    from judged.online.engine import Database
+
+    # The engine's folder has the decompressed file. It exists as long as the engine.
+    engine = Database()
+    log_file = files.split_json(log_file, engine)
+    file_format = files.detect_format(log_file, ())
     if file_format == "parquet":
         from judged.data.arrow_files import parquet_batches
-        from judged.online.engine import Database
 
-        # The engine's folder has the decompressed file. It exists as long as the engine.
-        engine = Database()
-        batch = next(parquet_batches(unpacked_path(log_file, engine), log_file.name, list), None)
+        batch = next(parquet_batches(files.unpacked_path(log_file, engine), log_file.name, list), None)
         return {"format": "parquet"}, [] if batch is None else batch.slice(0, SAMPLE).to_pylist()
     if file_format == "lines":
-        with opened(log_file) as file:
+        with files.opened(log_file) as file:
             records: list[dict[str, Any]] = []
             for line in islice(file, SAMPLE):
                 with suppress(ValueError, RecursionError):
@@ -339,7 +509,7 @@ def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]
                     if isinstance(record, dict) and not record.keys() <= _BULK:
                         records.append(record.get("_source", record))
         return {"format": "jsonl"}, records
-    text = read_head(log_file).decode("utf-8", errors="replace")
+    text = files.read_head(log_file).decode("utf-8", errors="replace")
     header = text.split("\n", 1)[0]
     separator = max(",;\t", key=header.count)
     rows = [row for row in islice(csv.reader(text.splitlines(), delimiter=separator), SAMPLE + 1) if any(row)]
@@ -347,7 +517,7 @@ def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]
     options: dict[str, Any] = {"format": "tsv" if separator == "\t" else "csv", "separator": separator}
     names = [cell.strip() for cell in rows[0]] if rows else []
     # Column names can be in any script, but do not begin with a digit. Other first rows are data.
-    if not all(re.fullmatch(r"[^\W\d][\w .\[\]-]*|", name) for name in names) or len(set(names)) < len(names):
+    if not all(re.fullmatch(r"[^\W\d][\w .()/%\[\]-]*|", name) for name in names) or len(set(names)) < len(names):
         names = [f"column_{number}" for number in range(1, len(names) + 1)]
         options |= {"header": False, "columns": names}
     else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias
 
@@ -27,6 +28,9 @@ ProgressCallback: TypeAlias = "Callable[[str, float | None], None] | None"
 
 LAYOUTS = {
     "ubi": "User Behavior Insights: JSON lines, OpenSearch bulk files, CSV or Parquet with action_name or user_query",
+    "ga4": "Google Analytics 4, exported from BigQuery: JSON lines with event_name and event_params",
+    "snowplow": "Snowplow's enriched events: JSON lines with event_id and domain_sessionid",
+    "algolia": "events of Algolia Insights: JSON with eventType and userToken",
     "wscd": "Yandex challenges: tab-separated numbers",
     "trec-session": "the TREC Session track: XML that begins with <sessiontrack",
     "open-bandit": "the Open Bandit Dataset: CSV with item_id, position, click, propensity_score",
@@ -36,6 +40,14 @@ LAYOUTS = {
 """Description of each layout that can be read."""
 
 UBI_NAMES = ("action_name", "user_query", "query_response_hit_ids", "query_response_object_ids", "query_id")
+_RECORD_LISTS = ("events", "records", "rows", "data", "logs", "queries")  # members with the records of a log
+_JSON_HEAD = 1 << 16  # bytes in which a file of JSON lines has a second line
+_EVENT_LAYOUTS = {
+    "ga4": ("event_name", "event_params"),
+    "snowplow": ("event_id", "domain_sessionid"),
+    "algolia": ("eventType", "userToken"),
+}
+"""Members of JSON records that identify a layout."""
 _ZIP = b"PK\x03\x04"
 _UTF16 = ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8")
 _UNSUPPORTED = {
@@ -52,7 +64,6 @@ _RECORD = re.compile(rb"\s*([\w.:-]+\s)?\s*\{")
 _EXTENSION = re.compile(
     r"\.(csv|tsv|jsonl|ndjson|json|parquet)\b(?!.*\.(csv|tsv|jsonl|ndjson|json|parquet)\b)", re.IGNORECASE
 )
-_JSON_LIST = re.compile(rb"\s*\[\s*\{")
 _WSCD = re.compile(rb"\d+\t(M\t\d+|\d+\t[QTC]\t|\d+\t\d+\t[QTC]\t)")
 _HIDDEN_PREFIXES = (".", "_")
 NON_LOG_NAME = re.compile(
@@ -179,6 +190,26 @@ def unpacked_path(log_file: LogFile, engine: Database) -> Path:
     return copy
 
 
+def split_json(log_file: LogFile, engine: Database) -> LogFile:
+    """Return a file with a record per line, if this file is one JSON list, or one object with a list of records."""
+    head = b"" if log_file.hidden else read_head(log_file, _JSON_HEAD).lstrip()
+    # In a file with a record per line, the second line begins with a brace, too.
+    if not head.startswith((b"[", b"{")) or re.search(rb"\n[ \t]*[^\n]*\}\s*\n\{", b"\n" + head):
+        return log_file
+    with opened(log_file) as file:
+        try:
+            document = json.load(file)
+        except (ValueError, RecursionError):
+            return log_file
+    lists = [document.get(name) for name in _RECORD_LISTS] if isinstance(document, dict) else [document]
+    records = next((value for value in lists if isinstance(value, list) and value and isinstance(value[0], dict)), None)
+    if records is None:
+        return log_file
+    copy = engine.folder / f"unpacked-{sum(1 for _ in engine.folder.glob('unpacked-*'))}"
+    copy.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return replace(log_file, path=copy, member="")
+
+
 class UnknownLayoutError(InputError):
     """A file that is probably no log. Logs in unsupported formats raise a plain InputError."""
 
@@ -230,6 +261,8 @@ def detect_file_layout(log_file: LogFile) -> str:
     has_query_names = {"query_id", "user_query"} <= header or bool(set(UBI_NAMES[2:4]) & header)
     if head.startswith(b"PAR1") or _has_ubi_records(head) or "action_name" in header or has_query_names:
         return "ubi"
+    if layout := _event_layout(head):
+        return layout
     if _RECORD.match(head):
         raise _unknown_layout(log_file, "JSON without the fields of UBI (action_name, user_query, query_id)")
     line = head.lstrip().split(b"\n", 1)[0][:80].decode(errors="replace").strip()
@@ -279,17 +312,23 @@ def _unsupported_format(head: bytes) -> tuple[str, str] | None:
     # Old Mac OS line ends.
     if b"\n" not in head and b"\r" in head.strip():
         return "the lines end with carriage returns, so the file would be read as a single line", "use newlines"
-    if _JSON_LIST.match(head):
-        return "the file is one JSON list", "write one record per line, without brackets"
     return None
 
 
+def _event_layout(head: bytes) -> str:
+    records = [line for line in head.split(b"\n", 200)[:200] if _RECORD.match(line)]
+    for layout, names in _EVENT_LAYOUTS.items():
+        if any(all(f'"{name}"'.encode() in record for name in names) for record in records):
+            return layout
+    return ""
+
+
 def _has_ubi_records(head: bytes) -> bool:
-    # Broken lines can precede the first record.
+    # Broken lines can precede the first record. Other logs have a query_id, too.
     for line in head.split(b"\n", 200)[:200]:
         if _BULK.match(line):
             return True
-        if _RECORD.match(line) and any(f'"{name}"'.encode() in line for name in UBI_NAMES):
+        if _RECORD.match(line) and any(f'"{name}"'.encode() in line for name in UBI_NAMES[:-1]):
             return True
     return False
 

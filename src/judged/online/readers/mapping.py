@@ -17,7 +17,7 @@ from judged.online.log import ATTRIBUTE_LIMIT, PROPENSITY_CONVENTIONS, RAW_EVENT
 from judged.online.readers import checks, raw
 from judged.online.readers.attributes import AttributeColumns, select_attributes, unmapped_attributes
 from judged.online.readers.files import LogFile, ProgressCallback, detect_format, read_head
-from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile
+from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, packaged_mappings
 from judged.online.readers.paths import Location, leading_names
 from judged.online.readers.raw import RawLog, ReadFinding, ReadFindings
 from judged.online.readers.records import LineReader, csv_records, json_records, parquet_records
@@ -101,11 +101,15 @@ def read(
     query_sections = [section for section in mapping.sections if section.kind == "queries"]
     times = [section.columns["time"] for section in mapping.sections if "time" in section.columns]
     events = [
-        _events_select(section, queries if times else "") for section in sections if section.query.kind == "event"
+        _events_select(section, _with_last_pages(section, pages, engine), queries if times else "")
+        for section in sections
+        if section.query.kind == "event"
     ]
     # Rows that are results or clicks exist only for pages that have some. An empty page shows that others are logged.
     has_page_rows = any(section.rows == "pages" for section in query_sections)
     empty_page = f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1"
+    if layout == "mapping" and mapping.path.removesuffix(".toml") not in packaged_mappings():
+        findings += checks.unused_columns(mapping, [section.query for section in sections], log_files)
     findings += [*page_findings, *attribute_findings, *base_findings, *convention_findings]
     return RawLog(
         engine.table(queries), engine.table(_union_view(events, RAW_EVENT, engine)), layout, file_names,
@@ -315,13 +319,13 @@ def _index_test(pattern: str, index_name: str) -> str:
     return f"({index_name or literal('')} GLOB {literal(pattern.lower())})"
 
 
-def _events_select(section: SectionTable, timed_queries: str) -> str:
-    """Return SQL of a section's events. If only the queries have times, the time of an event is that of its page."""
+def _events_select(section: SectionTable, events: str, timed_queries: str) -> str:
+    """Return SQL of the table with a section's events. If only the queries have times, the time of an event is that of its page."""
     columns = ", ".join(identifier(column.name) for column in RAW_EVENT)
     if not timed_queries or {"query_id", "time_ms"} - section.query.columns.keys() != {"time_ms"}:
-        return f"SELECT {columns} FROM {section.name}"
+        return f"SELECT {columns} FROM {events}"
     pages = f"(SELECT query_id, min(time_ms) AS time_ms FROM {timed_queries} GROUP BY query_id)"
-    return f"SELECT {columns} FROM (FROM {section.name} SELECT * EXCLUDE time_ms) LEFT JOIN {pages} USING (query_id)"
+    return f"SELECT {columns} FROM (FROM {events} SELECT * EXCLUDE time_ms) LEFT JOIN {pages} USING (query_id)"
 
 
 def _union_view(selects: Sequence[str], columns: Sequence[LogColumn], engine: Database) -> str:
@@ -389,6 +393,23 @@ def _queries_view(
         join = f" LEFT JOIN {counts} AS c ON q.query_id = c.query_id" if counts else ""
         selects.append(f"SELECT {expressions} FROM {page.attributes.source(page.name, attributes)} AS q{join}")
     return _union_view(selects, RAW_QUERY, engine), findings
+
+
+def _with_last_pages(events: SectionTable, pages: Sequence[SectionTable], engine: Database) -> str:
+    """Return a table of events in which events without a page have the last page before them with the same keys."""
+    if not events.query.page_keys:
+        return events.name
+    key = f"k_{next(iter(events.query.page_keys))}"
+    tables = [page.name for page in pages if page.query.section.rows == "pages"]
+    rows = " UNION ALL ".join(f"SELECT {key}, time_ms, query_id, row FROM {table}" for table in tables)
+    last_pages = f"SELECT {key}, time_ms, arg_max(query_id, row) AS query_id FROM ({rows}) GROUP BY ALL"
+    name = raw.unique_name("event")
+    raw.run_sql(
+        engine,
+        f"CREATE TABLE {name} AS SELECT e.* REPLACE (coalesce(e.query_id, p.query_id) AS query_id)"
+        f" FROM {events.name} AS e ASOF LEFT JOIN ({last_pages}) AS p ON e.{key} = p.{key} AND e.time_ms >= p.time_ms",
+    )
+    return name
 
 
 def _result_counts(sections: Sequence[SectionTable], engine: Database) -> str:

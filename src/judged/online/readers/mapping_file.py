@@ -52,6 +52,8 @@ class ValueSource:
     is_join: bool = False  # whether the values of all paths are joined to one text
     between: str | None = None  # text between joined values
     index_path: str | None = None  # path of the position in a list
+    is_last_page: bool = False  # whether it is the last page before the event with the same values at the paths
+    empty: bool = False  # whether a missing list is an empty one
     separators: tuple[str, ...] = ()
     lenient: bool = False  # whether several separators, and brackets around the list, are possible
     format: str = "auto"
@@ -88,6 +90,12 @@ class MappingSection:
     fallback_paths: tuple[str, ...] = ()  # the same if no section has a value at its identifying paths
     rows: str = "pages"  # what a row of the log is: one of "pages", "results" and "clicks"
     each: ValueSource | None = None
+
+    @cached_property
+    def last_page_source(self) -> ValueSource | None:
+        """Source of the values that an event has in common with the last page before it."""
+        source = self.columns.get("query_id", ValueSource())
+        return next((option for option in (source, *source.alternatives) if option.is_last_page), None)
 
     @cached_property
     def all_paths(self) -> tuple[str, ...]:
@@ -130,6 +138,12 @@ class MappingFile:
         sources = [source for source in (self.rank_base_source, self.convention_source) if source]
         return (*paths, *self.json, *(path for source in sources for path in source.all_paths))
 
+    @cached_property
+    def page_keys(self) -> tuple[ValueSource, ...]:
+        """Sources of the values that events have in common with the last page before them."""
+        sources = (section.last_page_source for section in self.sections if section.kind == "events")
+        return tuple(dict.fromkeys(source for source in sources if source))
+
 
 def packaged_mappings() -> tuple[str, ...]:
     """Return the names of the mappings that come with judged.
@@ -164,7 +178,11 @@ def read_mapping(mapping: str | Path, *, packaged_only: bool = False) -> Mapping
     InputError
         If the file does not exist, is not TOML, or has an unknown key or invalid value.
     """
-    text, path = mapping_text(mapping, packaged_only=packaged_only)
+    return parse_mapping(*mapping_text(mapping, packaged_only=packaged_only))
+
+
+def parse_mapping(text: str, path: str) -> MappingFile:
+    """Parse and validate the text of a mapping; `path` is its name in messages."""
     return _MappingParser(path).parse(parse_toml(text, path))
 
 
@@ -218,11 +236,11 @@ _KIND_KEYS: dict[SectionKind, dict[str, Any]] = {
     "queries": _SECTION_KEYS | {"rows": ("pages", "results", "clicks"), "attributes": dict, "ignored": list},
     "events": _SECTION_KEYS | {"each": None},
 }
-_SOURCE_KEYS = ("path", "any", "join", "value")
+_SOURCE_KEYS = ("path", "any", "join", "value", "last")
 _VALUE_KEYS: dict[str, Any] = {
-    "path": str, "any": None, "join": list, "value": None, "at": str, "between": str, "separator": None,
-    "format": str, "unit": tuple(UNIT_MS), "equals": None, "filled": bool, "column": str, "when": dict, "note": str,
-    "optional": bool, "expected": bool,
+    "path": str, "any": None, "join": list, "value": None, "last": list, "empty": bool, "at": str, "between": str,
+    "separator": None, "format": str, "unit": tuple(UNIT_MS), "equals": None, "filled": bool, "column": str,
+    "when": dict, "note": str, "optional": bool, "expected": bool,
 }  # fmt: skip
 _CONDITION_KEYS: dict[str, Any] = {"not": None, "filled": bool, "above": float, "least": float, "most": float}
 
@@ -278,9 +296,13 @@ class _MappingParser:
         has_positions = any(
             section.rows == "results"
             or "ranks" in section.columns
-            or any(source.index_path for source in section.columns.values())
+            or any(source.index_path not in {None, "@index"} for source in section.columns.values())
             for section in sections
         )
+        positions = [source for section in sections for name, source in section.columns.items() if name == "position"]
+        if rank_base == 1 and any(source.paths == ("@index",) for source in positions):
+            problem = 'position = "@index" counts from 0, but rank_base is 1'
+            raise self._error(problem, 'write rank_base = 0; at = "@index" does not depend on it')
         if rank_base is None and has_positions:
             problem = "rank_base is required with rows = 'results', with ranks, or with the key at"
             raise self._error(problem, "write rank_base = 0 or rank_base = 1")
@@ -398,7 +420,9 @@ class _MappingParser:
         table: dict[str, Any] = {"optional": self._optional, **self._check_table(value, where, _VALUE_KEYS)}
         keys = [key for key in _SOURCE_KEYS if key in table]
         if len(keys) != 1:
-            problem = f"{where} must have exactly one of path, any, join, and value, got {' and '.join(keys) or 'none'}"
+            problem = (
+                f"{where} must have exactly one of path, any, join, last, and value, got {' and '.join(keys) or 'none'}"
+            )
             raise self._error(problem, "use one of them")
         source = table.pop(keys[0])
         if keys[0] == "value":
@@ -424,7 +448,8 @@ class _MappingParser:
         return ValueSource(
             paths=paths,
             alternatives=alternatives,
-            is_join=keys[0] == "join",
+            is_join=keys[0] in {"join", "last"},
+            is_last_page=keys[0] == "last",
             equals=_as_texts(table.pop("equals")) if "equals" in table else (),
             separators=tuple(self._check_type(separator_list, list, f"{where}: separator")),
             lenient=isinstance(separators, list),

@@ -27,7 +27,7 @@ class ReadFinding:
     rule
         Stable name: ``broken-json``, ``odd-time``, ``wrong-type``, ``absent-column``.
     table
-        ``query``, ``event`` or ``file``; or ``folder`` for files that were skipped.
+        ``query``, ``event`` or ``file``; ``folder`` for files that were skipped; ``column`` for unused columns.
     rows
         Number of rows, or of files in a folder.
     lost
@@ -36,6 +36,8 @@ class ReadFinding:
         Description of the problem, and how to fix it.
     places
         First few places, as ``file:line``.
+    total
+        Number of rows that the rule applies to; 0: those of the table.
     """
 
     rule: str
@@ -45,6 +47,7 @@ class ReadFinding:
     problem: str
     fix: str
     places: tuple[str, ...] = ()
+    total: int = 0
 
     @classmethod
     def from_rule(

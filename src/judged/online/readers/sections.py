@@ -156,7 +156,8 @@ class SelectBuilder:
             return literal(source.constant)
         if source.index_path is not None:
             position = self.text(ValueSource(paths=(source.index_path,)))
-            index = f"TRY_CAST({position} AS BIGINT) + {1 - (self.mapping.rank_base or 0)}"
+            first = 0 if source.index_path == "@index" else self.mapping.rank_base or 0
+            index = f"TRY_CAST({position} AS BIGINT) + {1 - first}"
             # DuckDB counts indices below 1 from the end of the list.
             return f"CASE WHEN {index} >= 1 THEN ({self.text_list(source)})[{index}] END"
         if source.between is not None and not source.is_join:
@@ -241,8 +242,10 @@ class SelectBuilder:
     def _value(self, name: str, source: ValueSource) -> tuple[ColumnValue, list[RowCheck]]:
         kind = _KIND_BY_NAME.get(name) or _KIND_BY_TYPE[_TYPES[name]]
         checks: list[RowCheck] = []
-        if source.constant is not None:
-            return ColumnValue(f"CAST({literal(source.constant)} AS {DUCKDB_TYPES[_TYPES[name]]})"), checks
+        # The last page before an event is found when all pages are read.
+        if source.constant is not None or source.is_last_page:
+            constant = "NULL" if source.constant is None else literal(source.constant)
+            return ColumnValue(f"CAST({constant} AS {DUCKDB_TYPES[_TYPES[name]]})"), checks
         if source.alternatives:
             alternatives = [self._value(name, alternative) for alternative in source.alternatives]
             checks = [check for _, alternative_checks in alternatives for check in alternative_checks]
@@ -318,6 +321,8 @@ class SectionQuery:
         Groups of paths of which one needs a value in some row of the section, each with its SQL column.
     required_of_records
         The same for the paths that select the rows: in some row of all records.
+    page_keys
+        Columns that events have in common with the last page before them, by number.
     """
 
     section: MappingSection
@@ -330,6 +335,7 @@ class SectionQuery:
     checks: Sequence[RowCheck]
     required: Mapping[tuple[str, ...], str]
     required_of_records: Mapping[tuple[str, ...], str]
+    page_keys: Mapping[int, str]
 
     @property
     def column_names(self) -> Iterable[str]:
@@ -380,6 +386,7 @@ class SectionQuery:
         names += [name for name in extra if name in values and name not in names]
         columns = [f"CAST({values.get(name, 'NULL')} AS {DUCKDB_TYPES[_TYPES[name]]}) AS {name}" for name in names]
         columns += [f"CAST({sql} AS VARCHAR) AS a_{number}" for number, sql in enumerate(self.attributes)]
+        columns += [f"{column} AS k_{number}" for number, column in self.page_keys.items()]
         required = [column for column in self.required.values() if column != "false"]
         columns += dict.fromkeys([*self.select.flag_columns, *required, *more_columns])
         return f"SELECT CAST(file AS INTEGER) AS file, CAST(row AS BIGINT) AS row, {', '.join(columns)} FROM {rows}"
@@ -410,7 +417,14 @@ def section_query(section: MappingSection, condition: str, select: SelectBuilder
     paths = _required_paths([*section.columns.values(), *section.attributes.values()], inner)
     row_sources = [ValueSource(paths=(test.path,)) for test in record_conditions]
     row_paths = _required_paths([*row_sources, *([section.each] if section.each else [])], select)
-    return SectionQuery(section, inner, condition, item_condition, items, values, attributes, checks, paths, row_paths)
+    page_keys = {
+        number: inner.column_for(inner.text(source))
+        for number, source in enumerate(select.mapping.page_keys)
+        if section.kind == "queries" or source == section.last_page_source
+    }
+    return SectionQuery(
+        section, inner, condition, item_condition, items, values, attributes, checks, paths, row_paths, page_keys
+    )
 
 
 def _required_paths(sources: Iterable[ValueSource], select: SelectBuilder) -> dict[tuple[str, ...], str]:

@@ -170,7 +170,10 @@ class ColumnValue:
 def column_value(locations: Sequence[Location], kind: ValueKind, source: ValueSource) -> ColumnValue:
     """Return the value of a column: the first valid value at its locations."""
     to_sql = _SQL_BY_KIND[kind]
-    return first_usable([ColumnValue(to_sql(location, source), _present_sql(location, kind)) for location in locations])
+    value = first_usable(
+        [ColumnValue(to_sql(location, source), _present_sql(location, kind)) for location in locations]
+    )
+    return ColumnValue(f"coalesce({value.sql}, [])") if source.empty else value
 
 
 def first_usable(values: Sequence[ColumnValue]) -> ColumnValue:

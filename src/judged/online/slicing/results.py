@@ -384,9 +384,11 @@ def _split_column(log: InteractionLog, by: str) -> tuple[str, str]:
     """Split a name into a column and the text of its cuts; both are empty if it does not start with a column."""
     # Longest first: an attribute `size:eu` must not be read as `size` with cuts.
     candidates = sorted({*log.attributes, *_COLUMNS} & set(log.serp.columns), key=len, reverse=True)
-    for name in candidates:
-        if by == name or (by.startswith(name) and by[len(name)] in ":/"):
-            return name, by[len(name) :]
+    # Drafted mappings name attributes with a prefix.
+    for text in (by, f"attribute_{by}"):
+        for name in candidates:
+            if text == name or (text.startswith(name) and text[len(name)] in ":/"):
+                return name, text[len(name) :]
     return "", ""
 
 
