@@ -66,7 +66,7 @@ class ReadingOptions:
 
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     normalize_ids: bool = False
-    found: set[str] = field(default_factory=set[str], compare=False)  # columns that a table has
+    found: set[str] = field(default_factory=set[str], compare=False)  # columns that a table has, and "" for any table
 
 
 _options: ContextVar[ReadingOptions] = ContextVar("options", default=ReadingOptions())  # noqa: B039  immutable
@@ -99,7 +99,7 @@ def use_columns(columns: Mapping[str, str] | None = None, *, normalize_ids: bool
     finally:
         _options.reset(token)
     reading_options().found.update(options.found)
-    if missing := sorted(set(options.columns.values()) - options.found):
+    if options.found and (missing := sorted(set(options.columns.values()) - options.found)):
         names = "column" if len(missing) == 1 else "columns"
         warnings.warn(f"no table has the {names} {', '.join(missing)} of `columns`", JudgedWarning, stacklevel=3)
 
@@ -159,6 +159,7 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     ('query_id', 'doc_id', '', 'relevance')
     """
     names = list(names)
+    reading_options().found.add("")
     columns = {
         name.rpartition(".")[2]: column
         for name, column in reading_options().columns.items()

@@ -320,7 +320,7 @@ def _index_test(pattern: str, index_name: str) -> str:
 
 
 def _events_select(section: SectionTable, events: str, timed_queries: str) -> str:
-    """Return SQL of the table with a section's events. If only the queries have times, the time of an event is that of its page."""
+    """Return SQL of a section's events. If only the queries have times, the time of an event is that of its page."""
     columns = ", ".join(identifier(column.name) for column in RAW_EVENT)
     if not timed_queries or {"query_id", "time_ms"} - section.query.columns.keys() != {"time_ms"}:
         return f"SELECT {columns} FROM {events}"
