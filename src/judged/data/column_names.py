@@ -1,4 +1,4 @@
-"""Usual names of the columns of judgments and runs, in several languages, and names that the user sets.
+"""Usual names of the columns of judgments, runs, and answers, in several languages, and names that the user sets.
 
 Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, ``docId``, and ``doc_id`` are equal.
 """
@@ -19,7 +19,7 @@ from judged.results.decimals import is_number
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
 
-Kind = Literal["qrels", "run"]
+Kind = Literal["qrels", "run", "answers"]
 
 DUPLICATE_FIX = "remove or rename one of them, or use --columns"
 
@@ -46,13 +46,40 @@ _NAMES = {
     "run_id": "run system system_id system_number run_name tag | model model_name configuration engine snapshot_name",
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
+_ANSWER_NAMES = {
+    "question": " | question query user_input user_query input inputs prompt query_text question_text frage suchanfrage"
+    " pregunta domanda pergunta 質問 问题",
+    "answer": " | answer predicted_answer predicted_answers response actual_output generated_answer model_answer"
+    " llm_answer rag_answer output outputs prediction predictions prediction_text generated_text completion generation"
+    " result antwort respuesta reponse risposta resposta 回答 答案",
+    "contexts": " | retrieved_contexts retrieval_context contexts context retrieved_documents retrieved_docs retrieved"
+    " documents docs chunks passages source_nodes source_documents sources nodes kontext contexto",
+    "context_ids": " | retrieved_context_ids retrieved_ids retrieved_doc_ids context_ids document_ids doc_ids chunk_ids"
+    " source_ids",
+    "reference": " | reference references ground_truth ground_truths expected expected_output reference_answer reference_answers"
+    " expected_answer correct_answer gold_answer gold_answers ideal_answer ground_truth_answer ground_truth_answers"
+    " reference_output reference_outputs reference_example answers gold target label referenz musterantwort",
+    "reference_contexts": " | reference_contexts ground_truth_contexts gold_contexts ground_truth_documents",
+    "reference_ids": " | reference_context_ids expected_ids expected_doc_ids relevant_ids relevant_doc_ids relevant_docs"
+    " gold_ids gold_doc_ids positive_ids ground_truth_context_ids",
+    "query_id": "qid topic_id topic query_number question_id",
+    "record_id": " | id _id example_id",
+    "run_id": "run system system_id run_name | app_version system_name model model_name experiment pipeline",
+}
+"""As `_NAMES`, for records of answers."""
+_VALUE_NAMES = frozenset({"text", "value", "content", "string"})
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
 _DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
 _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
+    "answers": set(_ANSWER_NAMES),
 }
-_REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
+_REQUIRED_COLUMNS = {
+    "qrels": {"query_id", "doc_id", "relevance"},
+    "run": {"query_id", "doc_id"},
+    "answers": {"question", "answer"},
+}
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 
 
@@ -114,14 +141,14 @@ def name_key(name: str) -> str:
 
 
 @cache
-def _roles() -> dict[str, tuple[str, int]]:
+def _roles(kind: Kind = "run") -> dict[str, tuple[str, int]]:
     """Return the column and the strength of each known name; 0 is strongest."""
     roles: dict[str, tuple[str, int]] = {}
-    for column, text in _NAMES.items():
+    for column, text in (_ANSWER_NAMES if kind == "answers" else _NAMES).items():
         strong, _, weak = text.partition(" | ")
         for strength, name in [*((0, name) for name in (column, *strong.split())), *enumerate(weak.split(), 1)]:
             roles.setdefault(name_key(name), (column, strength))
-    return roles | {"docid": ("doc_id", 1)}
+    return roles if kind == "answers" else roles | {"docid": ("doc_id", 1)}
 
 
 def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
@@ -143,7 +170,7 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     """
     names = list(names)
     columns = {
-        name.rpartition(".")[2]: column
+        _option_role(name.rpartition(".")[2], kind): column
         for name, column in reading_options().columns.items()
         if name.rpartition(".")[0] in {"", kind}
     }
@@ -167,10 +194,20 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     return tuple(role if strength == strongest[role] else "" for role, strength in roles)
 
 
+def _option_role(name: str, kind: Kind) -> str:
+    return _roles(kind).get(name_key(name), (name, 0))[0] if kind == "answers" else name
+
+
 def _role(name: str, kind: Kind) -> tuple[str, int]:
-    key = name_key(name)
-    if key in _roles():
-        return _roles()[key]
+    key, roles = name_key(name), _roles(kind)
+    if key in roles:
+        return roles[key]
+    if kind == "answers":  # an object in a record, as in `outputs.answer`, `reference.answer`, and `inputs.context`
+        outer, inner = (
+            roles.get(name_key(part), ("", 0)) for part in (name.partition(".")[0], name.rpartition(".")[2])
+        )
+        is_value = inner[0] in {"question", "answer", "reference"} or name.rpartition(".")[2] in _VALUE_NAMES
+        return inner if "context" in inner[0] else outer if "." in name and is_value else ("", 0)
     if kind == "run" and key in _DISTANCES:
         return "distance", 0
     suffixes = {role: ends for role, ends in _SUFFIXES.items() if role in _USED_COLUMNS[kind]}
@@ -229,7 +266,7 @@ def missing_columns_error(
     guesses: dict[str, str] = {}
     for name in sorted(missing, key=lambda name: name != "relevance"):
         candidates = [position for position in free if (position in numeric) == (name == "relevance") or not rows]
-        if best := max(candidates, key=lambda position: _likeness(columns[position], name), default=None):
+        if best := max(candidates, key=lambda position: _likeness(columns[position], name, kind), default=None):
             guesses[name] = columns[best]
             free.remove(best)
         elif candidates:
@@ -250,9 +287,9 @@ def _is_numeric(row: Sequence[str], position: int) -> bool:
     return position < len(row) and is_number(row[position])
 
 
-def _likeness(column: str, name: str) -> float:
+def _likeness(column: str, name: str, kind: Kind) -> float:
     """Return the similarity of a column to the most similar known name, from 0 to 1."""
     from difflib import SequenceMatcher  # slow to import, and only needed for errors
 
-    known = [key for key, (role, _) in _roles().items() if role == name]
+    known = [key for key, (role, _) in _roles(kind).items() if role == name]
     return max(SequenceMatcher(None, name_key(column), key).ratio() for key in known)

@@ -1,4 +1,4 @@
-"""Read the JSON of other tools as qrels or a run, by the layouts in ``tool_layouts.toml``."""
+"""Read the JSON of other tools as qrels, a run, or answers, by the layouts in ``tool_layouts.toml``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class ToolLayout:
 
 
 def _is_row(row: Mapping[str, Any], paths: Mapping[str, str]) -> bool:
-    ids = [row.get(name) for name in ("query_id", "doc_id")]
+    if not isinstance(row.get("answer") or "", (str, list)):
+        return False
+    ids = [row.get(name) for name in ("query_id", "doc_id") if name in paths]
     are_ids = all(isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" for value in ids)
     score = row.get("score", 0.0)
     return are_ids and set(paths) <= set(row) and isinstance(score, (int, float))

@@ -74,6 +74,14 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
     cited = [key for key in system.keys("citations", "query_id", "sentence", "place", "doc_id") if key[:2] in row_of]
     citations = _verdicts(support, [index_of[key[0]] for key in cited], [(key[0], key[1], key[3]) for key in cited])
 
+    reference_texts = {topic: [] if answerable_of.get(topic, True) else [""] for topic in topics}
+    for row in references:
+        reference_texts[row["query_id"]] += [] if row["text"] is None else [row["text"]]
+    passages: dict[str, list[str | None]] = {topic: [] for topic in topics} if contexts else {}
+    for row in system["context"].to_pylist():
+        passages[row["query_id"]].append(row["text"])
+    sentence_texts = {(row["query_id"], row["sentence"]): row["text"] for row in system["sentences"].to_pylist()}
+
     documents, grades, ranks = _documents(system, responses, qrels)
     document_indices = {key: i for i, key in enumerate(documents)}
     evidence = [
@@ -106,6 +114,10 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
         cited=np.array([key in cited_documents for key in documents], dtype=np.bool_),
         evidence_nugget=_ints(nugget_indices[nugget] for nugget, _ in evidence),
         evidence_document=_ints(document_indices[document] for _, document in evidence),
+        texts=["" if silent else row.get("text") for silent, row in zip(is_silent, rows, strict=True)],
+        references=[reference_texts[topic] for topic in topics],
+        contexts=[_joined(passages.get(topic)) for topic in topics],
+        sentence_texts=[sentence_texts[key] for key in sentences],
         judged_kinds=judged_pieces(responses),
         highest=max([1.0, *grades.values()]),
         names={
@@ -116,6 +128,12 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
             "documents": [document for _, document in documents],
         },
     )
+
+
+def _joined(passages: Sequence[str | None] | None) -> str | None:
+    """Join the texts of a context; None if a text is unknown."""
+    texts = [text for text in passages or () if text is not None]
+    return None if passages is None or len(texts) < len(passages) else "\n".join(texts)
 
 
 def judged_pieces(responses: Responses) -> frozenset[str]:
@@ -131,10 +149,11 @@ def judged_pieces(responses: Responses) -> frozenset[str]:
 
 
 def evidence_qrels(responses: Responses) -> Qrels | None:
-    """Build judgments from evidence: documents that contain a nugget have grade 1; None without evidence."""
+    """Build judgments from evidence and reference contexts, which have grade 1; None without any."""
     grades: dict[str, dict[str, int]] = {}
-    for topic, document in responses.keys("evidence", "query_id", "doc_id"):
-        grades.setdefault(topic, {})[document] = 1
+    for name in ("evidence", "reference_context"):
+        for topic, document in responses.keys(name, "query_id", "doc_id"):
+            grades.setdefault(topic, {})[document] = 1
     return Qrels.of(grades, name="evidence") if grades else None
 
 
@@ -269,6 +288,7 @@ def _left_out_notes(answered: JudgedAnswers, measures: Sequence[Measure], values
 
 
 _SHARED_TABLES = ("nuggets", "evidence", "references")
+_NOT_SCORED = ("reference_context", "tool_scores")
 
 
 @with_parameter_hints
@@ -440,7 +460,9 @@ def _run_facts(answered: JudgedAnswers, responses: Responses) -> RunFacts:
     return RunFacts(
         name=answered.name,
         path=responses.where,
-        file_hash=FileHash(digest=_digest(system, [name for name in TABLES if name not in _SHARED_TABLES])),
+        file_hash=FileHash(
+            digest=_digest(system, [name for name in TABLES if name not in (*_SHARED_TABLES, *_NOT_SCORED)])
+        ),
         returned_topics=int(answered.has_answer.sum()),
         missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.has_answer].tolist()),
         extra_topics=0,
