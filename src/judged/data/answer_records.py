@@ -21,7 +21,7 @@ from judged.results.blocks import first_few
 from judged.results.decimals import is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from judged.data.records import Record
@@ -42,13 +42,12 @@ def read_objects(path: Path) -> list[Record]:
     file, where = files.local(path), str(path)
     head = files.head(file).lstrip()
     if not head.startswith(b"{") or json_kind(head.decode(errors="replace"), where) == "jsonl":
-        is_text = not head.startswith((b"{", b"[", b"PAR1", b"ARROW1"))  # where an empty cell is a missing value
         records = list(read_records(path))
-        return (
-            [(line, {name: cell or None for name, cell in row.items()}) for line, row in records]
-            if is_text
-            else records
-        )
+        if head.startswith((b"{", b"[", b"PAR1", b"ARROW1")):
+            return records
+        return [
+            (line, {name: cell or None for name, cell in row.items()}) for line, row in records
+        ]  # of delimited text
     return [(None, record) for record in _records_of(load_json(file, where))]
 
 
@@ -92,6 +91,8 @@ def answer_rows(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     for name, role in zip(names, canonical_names(names, "answers"), strict=True):
         if role in {*_ROLES, *_KEYS} and role not in paths:
             column_of.setdefault(role, name)
+    if "question" in column_of:
+        column_of.pop("record_id", None)
     others = [name for name in names if name not in column_of.values() and name.strip()]
     numeric = [name for name in others if _is_score(name, [record.get(name) for record in flat])]
     for (_, row), record in zip(rows, flat, strict=True):
@@ -101,6 +102,10 @@ def answer_rows(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
         row["scores"] = {prefix + name: float(record[name]) for name in numeric if record.get(name) not in (None, "")}
         for role, convert in _CONVERSIONS.items():
             row[role] = convert(row.get(role))
+    # An empty text is an abstention, as in predictions for SQuAD 2.0. Then, other answers are no abstentions.
+    marks_abstentions = "question" not in rows[0][1]["roles"] or any(row["answer"] == "" for _, row in rows)
+    for _, row in rows:
+        row["abstained"] = row["answer"] == "" if marks_abstentions and row["answer"] is not None else None
     unused = [name for name in others if name not in numeric and name not in (found[0].known if found else ())]
     for texts, ids in (("contexts", "context_ids"), ("reference_contexts", "reference_ids")):
         if _are_ids([passage for _, row in rows for passage in row[texts]]):
@@ -212,10 +217,8 @@ def _ids(value: Any) -> list[Any]:
     value = _decoded(value)
     if isinstance(value, str):
         return [part.strip() for part in re.split(r"[|;,]", value) if part.strip()]
-    elements: Iterator[Any] = iter(cast("list[Any]", value) if isinstance(value, list) else [value])
-    return [
-        _passage(element)[0] if isinstance(element, dict) else element for element in elements if element is not None
-    ]
+    elements = cast("list[Any]", value) if isinstance(value, list) else [] if value is None else [value]
+    return [_passage(element)[0] if isinstance(element, dict) else element for element in elements]
 
 
 _CONVERSIONS = {

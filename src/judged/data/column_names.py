@@ -47,8 +47,8 @@ _NAMES = {
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
 _ANSWER_NAMES = {
-    "question": " | question query user_input user_query input inputs prompt query_text question_text frage suchanfrage"
-    " pregunta domanda pergunta 質問 问题",
+    "question": " | question query q user_input user_query input inputs prompt query_text question_text frage"
+    " suchanfrage pregunta domanda pergunta 質問 问题",
     "answer": " | answer predicted_answer predicted_answers response actual_output generated_answer model_answer"
     " llm_answer rag_answer output outputs prediction predictions prediction_text generated_text completion generation"
     " result antwort respuesta reponse risposta resposta 回答 答案",
@@ -56,12 +56,13 @@ _ANSWER_NAMES = {
     " documents docs chunks passages source_nodes source_documents sources nodes kontext contexto",
     "context_ids": " | retrieved_context_ids retrieved_ids retrieved_doc_ids context_ids document_ids doc_ids chunk_ids"
     " source_ids",
-    "reference": " | reference references ground_truth ground_truths expected expected_output reference_answer reference_answers"
-    " expected_answer correct_answer gold_answer gold_answers ideal_answer ground_truth_answer ground_truth_answers"
-    " reference_output reference_outputs reference_example answers gold target label referenz musterantwort",
+    "reference": " | reference references ground_truth ground_truths expected expected_output reference_answer"
+    " reference_answers expected_answer correct_answer gold_answer gold_answers ideal_answer ground_truth_answer"
+    " ground_truth_answers reference_output reference_outputs reference_example answers gold target label referenz"
+    " musterantwort",
     "reference_contexts": " | reference_contexts ground_truth_contexts gold_contexts ground_truth_documents",
-    "reference_ids": " | reference_context_ids expected_ids expected_doc_ids relevant_ids relevant_doc_ids relevant_docs"
-    " gold_ids gold_doc_ids positive_ids ground_truth_context_ids",
+    "reference_ids": " | reference_context_ids expected_ids expected_doc_ids relevant_ids relevant_doc_ids"
+    " relevant_docs gold_ids gold_doc_ids positive_ids ground_truth_context_ids",
     "query_id": "qid topic_id topic query_number question_id",
     "record_id": " | id _id example_id",
     "run_id": "run system system_id run_name | app_version system_name model model_name experiment pipeline",

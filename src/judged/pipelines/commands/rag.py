@@ -46,6 +46,7 @@ def rag() -> None:
 
 
 RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPONSES...")
+TEXTS = shared("queries", "texts")
 QRELS = click.option(
     "--qrels",
     metavar="QRELS",
@@ -116,8 +117,11 @@ def upstream_options(command: Command) -> Command:
 
 @rag.command("check", short_help="Check RESPONSES for missing and inconsistent data.")
 @upstream_options
+@TEXTS
 @answer_options()
-def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: OutputOptions) -> None:
+def check_command(
+    responses: tuple[str, ...], upstream: UpstreamData, queries: str | None, texts: str | None, output: OutputOptions
+) -> None:
     """Check RESPONSES for missing and inconsistent data, and report what cannot be measured.
 
     Exit code 0: no errors; 1: errors; 2: unreadable input.
@@ -125,8 +129,8 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
     from judged.pipelines.rag import check_responses
 
     # Read errors of a single path are findings too, so it is read by `check_responses`.
-    is_single_path = len(responses) == 1 and not arguments.split_name(responses[0])[0]
-    responses_or_path = responses[0] if is_single_path else read_named_responses(responses)
+    is_single_path = len(responses) == 1 and not arguments.split_name(responses[0])[0] and not (queries or texts)
+    responses_or_path = responses[0] if is_single_path else read_named_responses(responses, queries, texts)
     runs = list(upstream.runs.values()) if upstream.runs else None
     findings = check_responses(responses_or_path, upstream.qrels, runs=runs, corpus=upstream.corpus)
     output(findings)
@@ -136,6 +140,8 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
 @rag.command("evaluate", short_help="Score answers by content, citations, and support.")
 @RESPONSES
 @QRELS
+@TEXTS
+@shared("columns")
 @MEASURES
 @shared("per_topic", help="Show the scores of every topic.")
 @click.option(
@@ -150,6 +156,8 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
 def evaluate_command(
     responses: tuple[str, ...],
     qrels: str | None,
+    queries: str | None,
+    texts: str | None,
     measure: tuple[str, ...],
     per_topic: bool,
     by: str | None,
@@ -159,20 +167,24 @@ def evaluate_command(
 ) -> None:
     """Score the answers of systems, with intervals over topics."""
     from judged.comparison.slicing import slice_topics
+    from judged.data.qrels import Qrels
     from judged.pipelines.rag import evaluate
+    from judged.pipelines.rag.overview import summarize
 
     if by is not None and attributes is None:
         raise InputError("--by requires attributes of topics", fix="use --attributes FILE")
-    answers = read_named_responses(responses)
-    output.keep(*responses, qrels, attributes)
+    answers = read_named_responses(responses, queries, texts)
+    output.keep(*responses, qrels, queries, texts, attributes)
+    judgments = None if qrels is None else Qrels.of(qrels)
     interval_options: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
-    scores = evaluate(answers, measure or None, qrels=qrels, attributes=attributes, **options)
+    scores = evaluate(answers, measure or None, qrels=judgments, attributes=attributes, **options)
     if by is not None:
         output(scores.by_slice(slice_topics(attributes, by, query_ids=scores.query_ids), **interval_options))
     elif output.format == "parquet":
         output(scores)
     else:
-        output(scores.summary(**interval_options, per_topic=per_topic), table="topics" if per_topic else None)
+        interval_options |= {"per_topic": per_topic, "all_measures": not measure}
+        output(summarize(scores, answers, judgments, **interval_options), table="topics" if per_topic else None)
 
 
 @rag.command("waterfall", short_help="Find the step that loses most evidence.")
@@ -232,7 +244,7 @@ def waterfall_command(
     from judged.pipelines.traces import read_traces
 
     output.keep(*responses, *upstream.paths, needs, entities, *paths, *slicing_options.paths)
-    answers = read_named_responses(responses)
+    answers = read_named_responses(responses, slicing_options.queries)
     traces = read_traces(paths) if paths else None
     slicing = None
     if slicing_options.where or slicing_options.by or slicing_options.slices:
@@ -285,9 +297,17 @@ def _topic_attributes(
 @shared("topic", required=True, help="Topic id.")
 @shared("measure", default=None, help="Measure to explain.  [default: show the answer]")
 @QRELS
+@TEXTS
+@shared("columns")
 @answer_options()
 def explain_command(
-    responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, output: OutputOptions
+    responses: tuple[str, ...],
+    topic: str,
+    measure: str | None,
+    qrels: str | None,
+    queries: str | None,
+    texts: str | None,
+    output: OutputOptions,
 ) -> None:
     """Show the score of one answer by nugget, sentence, or citation.
 
@@ -296,20 +316,24 @@ def explain_command(
     """
     from judged.pipelines.rag import explain
 
-    answers = read_named_responses(responses)
-    output.keep(*responses, qrels)
-    output(explain(answers, measure, topic=topic, qrels=qrels))
+    answers = read_named_responses(responses, queries, texts)
+    output.keep(*responses, qrels, queries, texts)
+    output(explain(answers, measure, topic=topic, qrels=qrels, queries=queries))
 
 
 @rag.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
 @click.argument("baseline")
 @click.argument("candidate")
 @QRELS
+@TEXTS
+@shared("columns")
 @gate_options("NuggetRecall")
 def gate_command(
     baseline: str,
     candidate: str,
     qrels: str | None,
+    queries: str | None,
+    texts: str | None,
     config: Path | None,
     output: OutputOptions,
     measure: tuple[str, ...],
@@ -329,7 +353,7 @@ def gate_command(
 
     measures = measure or (None if config else ("NuggetRecall",))
     gate_config, config_file = load_config(config, measures, margin, margin_relative, strict, test)
-    parts = [read_named_responses([path]) for path in (baseline, candidate)]
+    parts = [read_named_responses([path], queries, texts) for path in (baseline, candidate)]
     for role, part in zip(("baseline", "candidate"), parts, strict=True):
         if len(part.run_names) > 1:
             fix = f"select one: {part.run_names[0]}={part.where}"
@@ -378,7 +402,7 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
     def decorate(fill: Callable[..., None]) -> click.Command:
         options = with_options(
             RESPONSES,
-            shared(*names),
+            shared(*names, "columns"),
             *_STORAGE_OPTIONS,
             *(() if table == "nuggets" else _VERDICT_OPTIONS),
             asking_options,
@@ -486,12 +510,16 @@ def _fill_table(
     help="Largest acceptable bias.",
 )
 @shared("confidence")
+@TEXTS
+@shared("columns")
 @answer_options()
 def calibrate_command(
     responses: tuple[str, ...],
     people: tuple[str, ...],
     measure: tuple[str, ...],
     labeled: str | None,
+    queries: str | None,
+    texts: str | None,
     output: OutputOptions,
     **options: Any,
 ) -> None:
@@ -504,6 +532,7 @@ def calibrate_command(
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate
 
-    output.keep(*responses, labeled)
+    output.keep(*responses, labeled, queries, texts)
     topics = None if labeled is None else files.text(labeled, labeled).split()
-    output(calibrate(read_named_responses(responses), people, measure or None, labeled=topics, **options))
+    answers = read_named_responses(responses, queries, texts)
+    output(calibrate(answers, people, measure or None, labeled=topics, **options))

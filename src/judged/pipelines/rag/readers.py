@@ -66,9 +66,9 @@ class _TableBuilder:
         if earlier is None:
             self.tables[table][key] = (self.line, {**(defaults if "judge" in KEYS[table] else {}), **row})
 
-    def add_answer(self, key: dict[str, Any], text: str) -> None:
+    def add_answer(self, key: dict[str, Any], text: str, *, abstained: bool | None = None) -> None:
         """Add an answer, and split it into sentences."""
-        self.add("answers", {**key, "text": text})
+        self.add("answers", {**key, "text": text, "abstained": abstained})
         for number, sentence in enumerate(sentences_of(text), 1):
             self.add("sentences", {**key, "sentence": number, "text": sentence})
         self.note_counts["answers split into sentences by full stops"] += 1
@@ -212,9 +212,9 @@ def _add_row(row: Mapping[str, Any], builder: _TableBuilder) -> None:
         builder.add("reference_context", {**topic, "doc_id": builder.passage_id("", doc)})
     answer = row["answer"]
     if answer:
-        builder.add_answer(key, builder.require_text(answer, "answer"))
+        builder.add_answer(key, builder.require_text(answer, "answer"), abstained=row["abstained"])
         _add_context(row, key, builder)
-    elif answer is not None:  # as in predictions for SQuAD 2.0
+    elif row["abstained"]:
         builder.add("answers", {**key, "text": None, "abstained": True})
     else:
         builder.note_counts["questions without an answer, which scores 0"] += "answer" in row["roles"]

@@ -77,7 +77,7 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
     reference_texts = {topic: [] if answerable_of.get(topic, True) else [""] for topic in topics}
     for row in references:
         reference_texts[row["query_id"]] += [] if row["text"] is None else [row["text"]]
-    passages: dict[str, list[str | None]] = {topic: [] for topic in topics} if contexts else {}
+    passages: dict[str, list[str | None]] = {topic: [] for topic in answers} if contexts else {}
     for row in system["context"].to_pylist():
         passages[row["query_id"]].append(row["text"])
     sentence_texts = {(row["query_id"], row["sentence"]): row["text"] for row in system["sentences"].to_pylist()}
@@ -226,7 +226,8 @@ def notes_of_answers(
         system = responses.of_run(answered.name)
         notes += [Note(rule, text, answered.name) for rule, text in _run_notes(answered, system) if text]
         notes += [Note(rule, text, answered.name) for rule, text in _left_out_notes(answered, measures, values[i])]
-        if not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
+        needs_verdicts = any(responses[name].num_rows for name in ("nuggets", *VERDICTS))
+        if needs_verdicts and not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
             text = "no verdicts on the answers, so measures that use verdicts have no scores"
             notes.append(Note("nothing-judged", text, answered.name, severity="error"))
     return tuple(notes)
@@ -288,7 +289,7 @@ def _left_out_notes(answered: JudgedAnswers, measures: Sequence[Measure], values
 
 
 _SHARED_TABLES = ("nuggets", "evidence", "references")
-_NOT_SCORED = ("reference_context", "tool_scores")
+_OTHER_TABLES = (*_SHARED_TABLES, "reference_context", "tool_scores")
 
 
 @with_parameter_hints
@@ -380,34 +381,58 @@ def evaluate(
     return apply_conditions(scores, requested, attributes)
 
 
-_DEFAULTS = (  # default measures, and the pieces or table that they need
-    (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets"),
-    (("SupportP", "SupportR"), "citations"),
-    (("Groundedness",), "grounded"),
-    (("Correctness",), "correctness"),
-    (("RightAbstention", "WrongAbstention"), "answerable"),
-    (("SetR", "nDCG@10"), "context"),
-    (("CitationRecall",), "cited"),
-    (("AnswerLength",), "answers"),
+_DEFAULTS = (  # default measures, the pieces or table that they need, and the input that has these
+    (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets", "the tables nuggets and assignments"),
+    (("SupportP", "SupportR"), "citations", "the tables citations and support"),
+    (("Groundedness",), "grounded", "the table support, without documents"),
+    (("Correctness",), "correctness", "the table correctness"),
+    (("RightAbstention", "WrongAbstention"), "answerable", "the table references, with the column answerable"),
+    (("ExactMatch", "TokenF1"), "reference_texts", "reference answers: a field such as reference or ground_truth"),
+    (("AnswerRecall",), "reference_passages", "reference answers, and contexts with texts"),
+    (("LexicalSupport",), "passages", "contexts with texts: a field such as contexts or retrieved_contexts"),
+    (("SetP",), "reference_context", "ids of reference contexts: a field such as reference_context_ids"),
+    (("SetR", "nDCG@10"), "context", "ids of contexts, and --qrels or ids of reference contexts"),
+    (("CitationRecall",), "cited", "the table citations, and --qrels or ids of reference contexts"),
+    (("AnswerLength",), "answers", "answers"),
 )
+_OF_TEXTS = {"reference_texts", "reference_passages", "passages"}  # proxies, if there are no verdicts
 
 
 def default_measures(responses: Responses, qrels: Qrels | None) -> list[str]:
-    """Return the names of the measures that the tables allow.
+    """Return the names of the measures that the tables allow. Verdicts take precedence over comparisons of texts.
 
     >>> default_measures(Responses.of({"answers": [{"query_id": "q"}]}), None)
     ['AnswerLength']
     """
+    return usual_measures(available_pieces(responses, qrels) - (_OF_TEXTS if judged_pieces(responses) else set[str]()))
+
+
+def available_pieces(responses: Responses, qrels: Qrels | None) -> set[str]:
+    """Return the pieces with verdicts, the tables, and the texts that measures can use."""
     answerable = responses["references"]["answerable"]
     tables = {"context": "context", "cited": "citations"} if qrels is not None else {}
-    available = {"answers", *judged_pieces(responses)}
-    available |= {name for name, table in tables.items() if responses[table].num_rows}
-    return usual_measures(available | {"answerable"} if answerable.null_count < len(answerable) else available)
+    has_texts = {name: responses[name]["text"].null_count < responses[name].num_rows for name in ("answers", "context")}
+    has_references = bool(responses["references"].num_rows) and has_texts["answers"]
+    optional = {
+        "answerable": answerable.null_count < len(answerable),
+        "reference_texts": has_references,
+        "passages": has_texts["context"],
+        "reference_passages": has_references and has_texts["context"],
+        "reference_context": bool(responses["reference_context"].num_rows and responses["context"].num_rows),
+        **{name: bool(responses[table].num_rows) for name, table in tables.items()},
+    }
+    return {"answers", *judged_pieces(responses), *(name for name, is_available in optional.items() if is_available)}
 
 
 def usual_measures(available: Collection[str]) -> list[str]:
     """Return the default measures of pieces with verdicts, named as by `judged_pieces`, and of tables."""
-    return [name for names, needed in _DEFAULTS if needed in available for name in names]
+    return [name for names, needed, _ in _DEFAULTS if needed in available for name in names]
+
+
+def unavailable_measures(responses: Responses, qrels: Qrels | None) -> list[tuple[str, str]]:
+    """Return the default measures that cannot be computed, and the input that they require."""
+    available = available_pieces(responses, qrels)
+    return [(", ".join(names), text) for names, needed, text in _DEFAULTS if needed not in available]
 
 
 class _Scored(NamedTuple):
@@ -460,9 +485,7 @@ def _run_facts(answered: JudgedAnswers, responses: Responses) -> RunFacts:
     return RunFacts(
         name=answered.name,
         path=responses.where,
-        file_hash=FileHash(
-            digest=_digest(system, [name for name in TABLES if name not in (*_SHARED_TABLES, *_NOT_SCORED)])
-        ),
+        file_hash=FileHash(digest=_digest(system, [name for name in TABLES if name not in _OTHER_TABLES])),
         returned_topics=int(answered.has_answer.sum()),
         missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.has_answer].tolist()),
         extra_topics=0,

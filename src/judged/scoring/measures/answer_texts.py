@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", punctuation)
-_FUNCTION_WORDS = frozenset(
-    "about after all also am and any are as at be because been before both but by can could did do does during each for"
-    " from had has have he her his how i if in into is it its may more most must my no nor not of on one or other our"
-    " out over she should so some such than that their them then there these they this those through to under up was we"
-    " were what when where which while who will with would you your".split()
-)
+_FUNCTION_WORDS = frozenset([
+    "about", "after", "all", "also", "am", "and", "any", "are", "as", "at", "be", "because", "been", "before", "both",
+    "but", "by", "can", "could", "did", "do", "does", "during", "each", "for", "from", "had", "has", "have", "he",
+    "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "may", "more", "most", "must", "my", "of", "on",
+    "or", "other", "our", "out", "over", "she", "should", "so", "some", "such", "than", "that", "their", "them", "then",
+    "there", "these", "they", "this", "those", "through", "to", "under", "up", "was", "we", "were", "what", "when",
+    "where", "which", "while", "who", "will", "with", "would", "you", "your",
+])  # fmt: skip
 _OF_TEXTS = replace(OF_ANSWERS, monotone=False)
 
 
@@ -165,7 +167,7 @@ class AnswerRecall(AnswerMeasure):
     properties=_OF_TEXTS,
 )
 class LexicalSupport(AnswerMeasure):
-    r"""Lexical support: the share of the content words of a sentence that occur in the context, averaged over sentences.
+    r"""Lexical support: the share of the content words that occur in the context, as a mean over sentences.
 
     .. math:: \mathrm{LexicalSupport} = \frac{1}{|S|} \sum_{s \in S} \frac{|\{t \in s : t \in C\}|}{|s|}
 
@@ -182,12 +184,13 @@ class LexicalSupport(AnswerMeasure):
     def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per sentence."""
         topics = answered.grounded.topic
-        tokens = [
+        words = [
             [token for token in squad_tokens(text or "") if token not in _FUNCTION_WORDS]
             for text in answered.sentence_texts
         ]
         contexts = [answered.contexts[topic] for topic in topics.tolist()]
         shares = [
-            np.nan if text is None else _share_in(words, text) for words, text in zip(tokens, contexts, strict=True)
+            np.nan if context is None else _share_in(tokens, context)
+            for tokens, context in zip(words, contexts, strict=True)
         ]
-        return Pieces("sentences", topics, np.array(shares, dtype=np.float64), np.array(list(map(bool, tokens))))
+        return Pieces("sentences", topics, np.array(shares, dtype=np.float64), np.array(list(map(bool, words))))
