@@ -8,8 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from judged.data import files
 from judged.data.column_names import canonical_names, reading_options
@@ -21,50 +20,42 @@ from judged.results.blocks import first_few
 from judged.results.decimals import is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from judged.data.records import Record
 
     Passage = tuple[Any, str | None]  # id and text; None: unknown
 
-_ROLES = ("question", "answer", "contexts", "context_ids", "reference", "reference_contexts", "reference_ids")
-_KEYS = ("query_id", "record_id", "run_id")
-_LISTS = ("records", "rows", "data", "examples", "results", "items")  # fields of an object with all records
 _TEXT_NAMES = ("text", "content", "page_content", "value", "chunk", "passage", "body")
 _ID_NAMES = ("doc_id", "id", "id_", "_id", "node_id", "document_id", "chunk_id", "docid")
 _ID = re.compile("[!-~]{1,200}")
 _ADJACENT = re.compile(r"(?<=['\"])\s+(?=['\"])")  # elements of printed NumPy arrays have no commas
+_INDEX_ENDS = ("id", "index", "unnamed: 0")  # of names of numbers that are not scores
 
 
 def read_objects(path: Path) -> list[Record]:
-    """Read the records of a file with their lines. An object with an unknown list of records is a single record."""
+    """Read the records of a file with their lines. An object that is not a table is a single record."""
     file, where = files.local(path), str(path)
     head = files.head(file).lstrip()
-    if not head.startswith(b"{") or json_kind(head.decode(errors="replace"), where) == "jsonl":
-        records = list(read_records(path))
-        if head.startswith((b"{", b"[", b"PAR1", b"ARROW1")):
-            return records
-        return [
-            (line, {name: cell or None for name, cell in row.items()}) for line, row in records
-        ]  # of delimited text
-    return [(None, record) for record in _records_of(load_json(file, where))]
+    if head.startswith(b"{") and json_kind(head.decode(errors="replace"), where) == "json":
+        return [(None, record) for record in _rows_of_columns(load_json(file, where))]
+    records = list(read_records(path))
+    if head.startswith((b"{", b"[", b"PAR1", b"ARROW1")):
+        return records
+    return [(line, {name: cell or None for name, cell in row.items()}) for line, row in records]  # delimited
 
 
-def _records_of(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records in an object: of its columns, of a list in it, or the object itself."""
-    values = list(data.values())
-    if _has_roles(data) and all(isinstance(value, (list, dict)) for value in values):
-        columns = [list(value.values()) if isinstance(value, dict) else value for value in values]  # of pandas
-        if len({len(column) for column in columns}) == 1:
-            return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)]
-    lists = [data[name] for name in _LISTS if isinstance(data.get(name), list)]
-    has_records = len(lists) == 1 and lists[0] and all(isinstance(element, dict) for element in lists[0])
-    return lists[0] if has_records and not find_layout(data, "answers") else [data]
+def _rows_of_columns(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Convert an object of columns of equal length, as pandas writes it, to records."""
+    columns: list[Any] = [list(value.values()) if isinstance(value, dict) else value for value in data.values()]
+    is_table = _has_roles(data) and all(isinstance(column, list) for column in columns)
+    if not is_table or len({len(column) for column in columns}) > 1:
+        return [data]
+    return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _has_roles(record: Mapping[str, Any]) -> bool:
-    """Check if a record is about a single question, or a table about several."""
     return bool({"question", "query_id"} & set(canonical_names(record, "answers")))
 
 
@@ -81,70 +72,63 @@ def answer_rows(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     is_object = line is None and len(records) == 1 and not _has_roles(first)
     found = None if reading_options().columns else find_layout(first if is_object else [first], "answers")
     paths: Mapping[str, str] = found[0].paths if found else {"record": "[]"}
-    used = {name for path in paths.values() for name in path.rpartition(".")[2].split("|")}
     rows = [(line, row) for line, record in records for row in nested_rows(record if is_object else [record], paths)]
-    flat = [
-        {name: value for name, value in _flat(row.pop("record", {})).items() if name not in used} for _, row in rows
-    ]
-    names = list(dict.fromkeys(name for record in flat for name in record))
+    used = {name for path in paths.values() for name in path.rpartition(".")[2].split("|")}
+    fields = [_flat(row.pop("record", {}), used) for _, row in rows]
+    names = list(dict.fromkeys(name for record in fields for name in record))
     column_of: dict[str, str] = {}
     for name, role in zip(names, canonical_names(names, "answers"), strict=True):
-        if role in {*_ROLES, *_KEYS} and role not in paths:
+        if role in _CONVERSIONS and role not in paths:
             column_of.setdefault(role, name)
     if "question" in column_of:
         column_of.pop("record_id", None)
-    others = [name for name in names if name not in column_of.values() and name.strip()]
-    numeric = [name for name in others if _is_score(name, [record.get(name) for record in flat])]
-    for (_, row), record in zip(rows, flat, strict=True):
+    for (_, row), record in zip(rows, fields, strict=True):
         row.update({role: record.get(name) for role, name in column_of.items()})
-        prefix = f"{row['metric']}." if "metric" in row else ""
-        row["roles"] = {*column_of, *paths}
-        row["scores"] = {prefix + name: float(record[name]) for name in numeric if record.get(name) not in (None, "")}
-        for role, convert in _CONVERSIONS.items():
-            row[role] = convert(row.get(role))
-    # An empty text is an abstention, as in predictions for SQuAD 2.0. Then, other answers are no abstentions.
-    marks_abstentions = "question" not in rows[0][1]["roles"] or any(row["answer"] == "" for _, row in rows)
-    for _, row in rows:
-        row["abstained"] = row["answer"] == "" if marks_abstentions and row["answer"] is not None else None
-    unused = [name for name in others if name not in numeric and name not in (found[0].known if found else ())]
-    for texts, ids in (("contexts", "context_ids"), ("reference_contexts", "reference_ids")):
-        if _are_ids([passage for _, row in rows for passage in row[texts]]):
-            for _, row in rows:
-                row[ids], row[texts] = row[ids] or [text for _, text in row[texts]], []
-    if any(text for _, row in rows for _, text in row["reference_contexts"]) and "reference_contexts" in column_of:
-        unused.append(column_of["reference_contexts"])
+        row.update({role: convert(row[role]) for role, convert in _CONVERSIONS.items() if role in row})
+    known = found[0].known if found else ()
+    others = [name for name in names if name not in {*column_of.values(), *known} and name.strip()]
+    if not any(row.get("reference_contexts") for _, row in rows):  # texts, which have no ids
+        others += [name for role, name in column_of.items() if role == "reference_contexts"]
+    _mark_abstentions(rows)
+    unused = _add_scores(rows, fields, others)
     notes = [f"read as {found[0].tool}: {found[0].name}", found[0].note] if found else []
-    notes.append(f"columns that are not used: {first_few(unused, 12)}" if unused else "")
-    return rows, [note for note in notes if note]
+    return rows, [*filter(None, notes), *[f"columns that are not used: {first_few(unused, 12)}"] * bool(unused)]
 
 
-def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record and of the objects in it, as in ``outputs.answer``, and its scores by name."""
+def _mark_abstentions(rows: list[Record]) -> None:
+    """Read an empty text as an abstention, as in predictions for SQuAD 2.0. Then, other answers are no abstentions."""
+    has_marks = any(row.get("answer") == "" or "question" not in row for _, row in rows)
+    for _, row in rows:
+        row["abstained"] = row["answer"] == "" if has_marks and row.get("answer") is not None else None
+
+
+def _flat(record: Mapping[str, Any], used: set[str]) -> dict[str, Any]:
+    """Return the other fields of a record, those of objects in it, as in ``outputs.answer``, and scores by name."""
     fields: dict[str, Any] = {}
     for name, value in record.items():
+        elements: list[Any] = value if isinstance(value, list) else []
         if isinstance(value, dict):
-            fields |= {f"{name}.{key}": inner for key, inner in cast("dict[str, Any]", value).items()}
-        elif isinstance(value, list) and value and all(_is_metric(element) for element in cast("list[Any]", value)):
-            fields |= {f"{element['name']}": element["score"] for element in cast("list[Any]", value)}
-        else:
+            fields |= {f"{name}.{key}": inner for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        elif elements and all(isinstance(part, dict) and {"name", "score"} <= part.keys() for part in elements):
+            fields |= {str(part["name"]): part["score"] for part in elements}
+        elif name not in used:
             fields[name] = value
     return fields
 
 
-def _is_metric(value: Any) -> bool:
-    return isinstance(value, dict) and {"name", "score"} <= value.keys() and not value.keys() & {*_TEXT_NAMES, "node"}
+def _add_scores(rows: list[Record], fields: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """Add the numbers in columns of these names to the rows; return the other names."""
+    values = {name: [record.get(name) for record in fields] for name in names}
+    numeric = [name for name in names if not name.lower().endswith(_INDEX_ENDS) and _are_numbers(values[name])]
+    for i, (_, row) in enumerate(rows):
+        prefix = f"{row['metric']}." if "metric" in row else ""
+        row["scores"] = {prefix + name: float(values[name][i]) for name in numeric if values[name][i] is not None}
+    return [name for name in names if name not in numeric]
 
 
-def _is_score(name: str, values: Sequence[Any]) -> bool:
-    """Check if a column has a number in each row with a value, and is not an index."""
-    known = [value for value in values if value not in (None, "")]
-    is_index = name.lower().endswith(("id", "index", "unnamed: 0"))
-    return bool(known) and not is_index and all(is_number(str(value)) or isinstance(value, bool) for value in known)
-
-
-def _are_ids(passages: Sequence[Passage]) -> bool:
-    """Check if elements of lists are ids in place of texts: printable ASCII without blanks."""
-    return bool(passages) and all(doc_id is None and text and _ID.fullmatch(text) for doc_id, text in passages)
+def _are_numbers(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, bool) or is_number(str(value)) for value in known)
 
 
 def _decoded(value: Any, starts: tuple[str, ...] = ("[", '"')) -> Any:
@@ -153,22 +137,20 @@ def _decoded(value: Any, starts: tuple[str, ...] = ("[", '"')) -> Any:
     >>> _decoded('["a", "b"]'), _decoded("['a', 'b']"), _decoded("['a' 'b']"), _decoded("[a]")
     (['a', 'b'], ['a', 'b'], ['a', 'b'], '[a]')
     """
-    if not isinstance(value, str) or not value.lstrip().startswith(starts):
-        return value
-    for parse, text in ((json.loads, value), (ast.literal_eval, _ADJACENT.sub(", ", value.strip()))):
-        try:
-            return parse(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
+    if isinstance(value, str) and value.lstrip().startswith(starts):
+        for parse, text in ((json.loads, value), (ast.literal_eval, _ADJACENT.sub(", ", value.strip()))):
+            try:
+                return parse(text)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
     return value
 
 
-def _answer(value: Any) -> Any:
-    """Return an answer: the text in quotes, in an object, or in a list with one element."""
+def _text(value: Any) -> Any:
+    """Return a text: in quotes, in an object, or in a list with one element; other values are unchanged."""
     value = _decoded(value, ('"',))
-    if isinstance(value, (list, dict)) and len(texts := _texts(value)) == 1:
-        return texts[0]
-    return str(value) if isinstance(value, (int, float)) else value
+    texts = _texts(value) if isinstance(value, (list, dict, int, float)) else []
+    return texts[0] if len(texts) == 1 else value
 
 
 def _texts(value: Any) -> list[str]:
@@ -179,54 +161,49 @@ def _texts(value: Any) -> list[str]:
     """
     value = _decoded(value)
     if isinstance(value, list):
-        return [text for element in cast("list[Any]", value) for text in _texts(element)]
+        return [text for element in value for text in _texts(element)]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
-        return _texts(_first(cast("dict[str, Any]", value), _TEXT_NAMES))
+        return _texts(_first(value, _TEXT_NAMES))  # pyright: ignore[reportUnknownArgumentType]
     return [] if value is None or value == "" else [str(value)]
 
 
 def _passages(value: Any) -> list[Passage]:
-    """Return the ids and texts of a context.
+    """Return the ids and texts of a context. If all elements are single ASCII words, they are ids.
 
-    >>> _passages([{"id": "d7", "page_content": "Cats sleep."}, "Dogs bark."]), _passages("One text.")
-    ([('d7', 'Cats sleep.'), (None, 'Dogs bark.')], [(None, 'One text.')])
+    >>> _passages([{"id": "d7", "page_content": "Cats sleep."}, "Dogs bark."]), _passages(["d7"])
+    ([('d7', 'Cats sleep.'), (None, 'Dogs bark.')], [('d7', None)])
     """
     value = _decoded(value)
-    elements = cast("list[Any]", value) if isinstance(value, list) else [] if value in (None, "") else [value]
-    return [_passage(element) for element in elements]
+    elements: list[Any] = value if isinstance(value, list) else [] if value is None else [value]
+    are_ids = all(isinstance(element, (int, str)) and _ID.fullmatch(str(element)) for element in elements)
+    return [(element, None) if are_ids else _passage(element) for element in elements]
 
 
 def _passage(element: Any) -> Passage:
-    if isinstance(element, list) and element and isinstance(element[0], dict):  # pyright: ignore[reportUnknownArgumentType]
-        element = element[0]  # of a document and its score
     if not isinstance(element, dict):
         return None, " ".join(_texts(element))
-    fields = cast("dict[str, Any]", element)
-    inner = next((fields[name] for name in ("node", "document") if isinstance(fields.get(name), dict)), fields)
-    metadata = next((inner[name] for name in ("metadata", "meta") if isinstance(inner.get(name), dict)), {})
-    doc_id = _first(inner, _ID_NAMES)
-    return doc_id if doc_id is not None else _first(metadata, _ID_NAMES), _first(inner, _TEXT_NAMES)
+    inner: Any = _first(element, ("node", "document"), element)  # pyright: ignore[reportUnknownArgumentType]
+    fields: dict[str, Any] = inner if isinstance(inner, dict) else element
+    metadata: Any = _first(fields, ("metadata", "meta"), {})
+    return _first({**metadata, **fields}, _ID_NAMES), _first(fields, _TEXT_NAMES)
 
 
-def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
+def _first(fields: Mapping[str, Any], names: Sequence[str], default: Any = None) -> Any:
+    return next((fields[name] for name in names if fields.get(name) not in (None, "")), default)
 
 
 def _ids(value: Any) -> list[Any]:
-    """Return ids in a list, in a cell with a list, or with separators."""
-    value = _decoded(value)
-    if isinstance(value, str):
-        return [part.strip() for part in re.split(r"[|;,]", value) if part.strip()]
-    elements = cast("list[Any]", value) if isinstance(value, list) else [] if value is None else [value]
-    return [_passage(element)[0] if isinstance(element, dict) else element for element in elements]
+    """Return ids in a list, in objects, or in a text with separators; texts have none."""
+    is_text = isinstance(value, str) and not value.startswith("[")
+    passages = _passages([part.strip() for part in re.split(r"[|;,]", value)] if is_text else value)
+    return [doc for doc, _ in passages if doc is not None]
 
 
 _CONVERSIONS = {
-    "question": lambda value: _decoded(value, ('"',)),
-    "answer": _answer,
-    "contexts": _passages,
-    "reference_contexts": _passages,
+    "question": _text,
+    "answer": _text,
     "reference": _texts,
-    "context_ids": _ids,
-    "reference_ids": _ids,
+    "contexts": _passages,
+    **dict.fromkeys(("context_ids", "reference_ids", "reference_contexts"), _ids),
+    **dict.fromkeys(("query_id", "record_id", "run_id"), _decoded),
 }

@@ -5,12 +5,14 @@ Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, `
 
 from __future__ import annotations
 
+import tomllib
 import unicodedata
 from collections import Counter
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from judged.errors import InputError
@@ -46,41 +48,14 @@ _NAMES = {
     "run_id": "run system system_id system_number run_name tag | model model_name configuration engine snapshot_name",
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
-_ANSWER_NAMES = {
-    "question": " | question query q user_input user_query input inputs prompt query_text question_text frage"
-    " suchanfrage pregunta domanda pergunta 質問 问题",
-    "answer": " | answer predicted_answer predicted_answers response actual_output generated_answer model_answer"
-    " llm_answer rag_answer output outputs prediction predictions prediction_text generated_text completion generation"
-    " result antwort respuesta reponse risposta resposta 回答 答案",
-    "contexts": " | retrieved_contexts retrieval_context contexts context retrieved_documents retrieved_docs retrieved"
-    " documents docs chunks passages source_nodes source_documents sources nodes kontext contexto",
-    "context_ids": " | retrieved_context_ids retrieved_ids retrieved_doc_ids context_ids document_ids doc_ids chunk_ids"
-    " source_ids",
-    "reference": " | reference references ground_truth ground_truths expected expected_output reference_answer"
-    " reference_answers expected_answer correct_answer gold_answer gold_answers ideal_answer ground_truth_answer"
-    " ground_truth_answers reference_output reference_outputs reference_example answers gold target label referenz"
-    " musterantwort",
-    "reference_contexts": " | reference_contexts ground_truth_contexts gold_contexts ground_truth_documents",
-    "reference_ids": " | reference_context_ids expected_ids expected_doc_ids relevant_ids relevant_doc_ids"
-    " relevant_docs gold_ids gold_doc_ids positive_ids ground_truth_context_ids",
-    "query_id": "qid topic_id topic query_number question_id",
-    "record_id": " | id _id example_id",
-    "run_id": "run system system_id run_name | app_version system_name model model_name experiment pipeline",
-}
-"""As `_NAMES`, for records of answers."""
 _VALUE_NAMES = frozenset({"text", "value", "content", "string"})
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
 _DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
 _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
-    "answers": set(_ANSWER_NAMES),
 }
-_REQUIRED_COLUMNS = {
-    "qrels": {"query_id", "doc_id", "relevance"},
-    "run": {"query_id", "doc_id"},
-    "answers": {"question", "answer"},
-}
+_REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 
 
@@ -145,11 +120,14 @@ def name_key(name: str) -> str:
 def _roles(kind: Kind = "run") -> dict[str, tuple[str, int]]:
     """Return the column and the strength of each known name; 0 is strongest."""
     roles: dict[str, tuple[str, int]] = {}
-    for column, text in (_ANSWER_NAMES if kind == "answers" else _NAMES).items():
+    if kind == "answers":
+        names = tomllib.loads((Path(__file__).parent / "answer_names.toml").read_text(encoding="utf-8"))
+        return {name_key(name): (role, i) for role in names for i, name in enumerate(names[role])}
+    for column, text in _NAMES.items():
         strong, _, weak = text.partition(" | ")
         for strength, name in [*((0, name) for name in (column, *strong.split())), *enumerate(weak.split(), 1)]:
             roles.setdefault(name_key(name), (column, strength))
-    return roles if kind == "answers" else roles | {"docid": ("doc_id", 1)}
+    return roles | {"docid": ("doc_id", 1)}
 
 
 def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
@@ -171,7 +149,7 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     """
     names = list(names)
     columns = {
-        _option_role(name.rpartition(".")[2], kind): column
+        _role(name.rpartition(".")[2], kind)[0] or name.rpartition(".")[2]: column
         for name, column in reading_options().columns.items()
         if name.rpartition(".")[0] in {"", kind}
     }
@@ -195,20 +173,15 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     return tuple(role if strength == strongest[role] else "" for role, strength in roles)
 
 
-def _option_role(name: str, kind: Kind) -> str:
-    return _roles(kind).get(name_key(name), (name, 0))[0] if kind == "answers" else name
-
-
 def _role(name: str, kind: Kind) -> tuple[str, int]:
     key, roles = name_key(name), _roles(kind)
     if key in roles:
         return roles[key]
     if kind == "answers":  # an object in a record, as in `outputs.answer`, `reference.answer`, and `inputs.context`
-        outer, inner = (
-            roles.get(name_key(part), ("", 0)) for part in (name.partition(".")[0], name.rpartition(".")[2])
-        )
-        is_value = inner[0] in {"question", "answer", "reference"} or name.rpartition(".")[2] in _VALUE_NAMES
-        return inner if "context" in inner[0] else outer if "." in name and is_value else ("", 0)
+        first, _, last = name.partition(".")
+        (outer, strength), inner = roles.get(name_key(first), ("", 0)), roles.get(name_key(last), ("", 0))
+        is_value = last in _VALUE_NAMES or inner[0] in {"question", "answer", "reference"}
+        return inner if "context" in inner[0] else (outer if is_value else "", strength)
     if kind == "run" and key in _DISTANCES:
         return "distance", 0
     suffixes = {role: ends for role, ends in _SUFFIXES.items() if role in _USED_COLUMNS[kind]}
@@ -267,7 +240,7 @@ def missing_columns_error(
     guesses: dict[str, str] = {}
     for name in sorted(missing, key=lambda name: name != "relevance"):
         candidates = [position for position in free if (position in numeric) == (name == "relevance") or not rows]
-        if best := max(candidates, key=lambda position: _likeness(columns[position], name, kind), default=None):
+        if best := max(candidates, key=lambda position: _likeness(columns[position], name), default=None):
             guesses[name] = columns[best]
             free.remove(best)
         elif candidates:
@@ -288,9 +261,9 @@ def _is_numeric(row: Sequence[str], position: int) -> bool:
     return position < len(row) and is_number(row[position])
 
 
-def _likeness(column: str, name: str, kind: Kind) -> float:
+def _likeness(column: str, name: str) -> float:
     """Return the similarity of a column to the most similar known name, from 0 to 1."""
     from difflib import SequenceMatcher  # slow to import, and only needed for errors
 
-    known = [key for key, (role, _) in _roles(kind).items() if role == name]
+    known = [key for key, (role, _) in _roles().items() if role == name]
     return max(SequenceMatcher(None, name_key(column), key).ratio() for key in known)

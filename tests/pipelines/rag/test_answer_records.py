@@ -13,7 +13,7 @@ import pytest
 from judged.data.column_names import use_columns
 from judged.errors import InputError
 from judged.pipelines.rag import evaluate
-from judged.pipelines.rag.overview import summarize
+from judged.pipelines.rag.overview import describe_input
 from judged.pipelines.rag.readers import read_responses
 from judged.pipelines.rag.scoring import default_measures, unavailable_measures
 
@@ -47,6 +47,10 @@ def means(responses: Any, *measures: str) -> list[float]:
     return [scores.value(measure) for measure in measures]
 
 
+def tables(responses: Any) -> dict[str, Any]:
+    return {table.name: table.records() for table in describe_input(responses, all_measures=True)}
+
+
 def notes(responses: Any) -> str:
     return " ".join(map(str, responses.notes))
 
@@ -66,8 +70,7 @@ def test_layouts_with_the_same_answers_have_the_same_scores(name: str) -> None:
 @pytest.mark.parametrize("name", SCORES)
 def test_scores_of_other_tools_are_means_without_a_test(name: str) -> None:
     responses = read(name)
-    summary = summarize(evaluate(responses), responses)
-    rows = summary.table("tool_scores").records()
+    rows = tables(responses)["tool_scores"]
     assert {row["name"]: row["mean"] for row in rows} == pytest.approx(SCORES[name])
     assert {row["answers"] for row in rows} == {5}  # tools score missing answers too
     assert not set(SCORES[name]) & set(evaluate(responses).measure_names)
@@ -76,10 +79,16 @@ def test_scores_of_other_tools_are_means_without_a_test(name: str) -> None:
 def test_versions_of_an_app_are_systems() -> None:
     responses = read("trulens.csv")
     assert responses.run_names == ("base", "rerank")
-    summary = summarize(evaluate(responses), responses)
-    rows = summary.table("tool_scores").records()
+    rows = tables(responses)["tool_scores"]
     assert [row["mean"] for row in rows if row["name"] == "Groundedness"] == [0.5, 0.75]
     assert "app_name, record_id" in notes(responses)
+
+
+def test_content_is_counted_by_system() -> None:
+    assert tables(read("ragas_0_2.jsonl"))["content"] == [
+        {"run": "ragas_0_2", "answers": 4, "sentences": 4, "sentences_with_citation": 0, "citations": 0,
+         "cited_documents": 0, "passages": 6, "without_answer": 1}
+    ]  # fmt: skip
 
 
 def test_ids_of_reference_contexts_are_judgments() -> None:
@@ -152,23 +161,20 @@ def test_passages_with_one_id_are_one_document(tmp_path: Path) -> None:
 
 def test_one_word_contexts_are_ids_only_if_all_are(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    for contexts, texts in (
-        (["Paris", "The city of light."], ["Paris", "The city of light."]),
-        (["d1", "d2"], [None] * 2),
-    ):
+    texts = ["Paris", "The city of light."]
+    for contexts, expected in ((texts, texts), (["d1", "d2"], [None, None])):
         path.write_text(json.dumps({"question": "q", "answer": "a", "sources": contexts}), encoding="utf-8")
         assert read_responses(path)["context"]["text"].to_pylist() == expected
 
 
 def test_unavailable_measures_name_their_input() -> None:
     responses = read("trulens.csv")
-    needed = dict(unavailable_measures(responses, None))
+    needed = {row["measures"]: row["requires"] for row in unavailable_measures(responses, None)}
     assert "ground_truth" in needed["ExactMatch, TokenF1"]
     assert "contexts" in needed["LexicalSupport"]
-    available = dict(unavailable_measures(read("ragas_0_2.jsonl"), None))
-    assert not {"ExactMatch, TokenF1", "LexicalSupport", "AnswerRecall"} & set(available)
-    summary = summarize(evaluate(responses), responses, all_measures=True)
-    assert [row["measures"] for row in summary.table("unavailable").records()] == list(needed)
+    others = {row["measures"] for row in unavailable_measures(read("ragas_0_2.jsonl"), None)}
+    assert others == set(needed) - {"ExactMatch, TokenF1", "LexicalSupport", "AnswerRecall"}
+    assert [row["measures"] for row in tables(responses)["unavailable"]] == list(needed)
 
 
 def test_verdicts_take_precedence_over_comparisons_of_texts() -> None:

@@ -131,7 +131,7 @@ def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
          "unknown support '3'"),
         ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID must be an integer from 0, got 'x'"),
         ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID must be an integer from 0, got -1"),
-        ({**RAGAS, "user_input": [{"content": "hi", "type": "human"}]}, "question must be a text"),
+        ({**RAGAS, "user_input": [{"content": "hi"}, {"content": "Hi!"}]}, "question must be a text"),
     ],
 )  # fmt: skip
 def test_invalid_records_raise_with_their_line(tmp_path: Path, record: dict[str, Any], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -46,7 +47,6 @@ def rag() -> None:
 
 
 RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPONSES...")
-TEXTS = shared("queries", "texts")
 QRELS = click.option(
     "--qrels",
     metavar="QRELS",
@@ -78,6 +78,17 @@ def read_named_responses(texts: Sequence[str], queries: str | None = None, docum
             loaded = read_responses(files if is_file_set else path, topics=queries, texts=documents)
             parts.append(loaded.with_run_name(name) if name else loaded)
     return Responses.of(parts)
+
+
+def answers_option(command: Command) -> Command:
+    """Add RESPONSES to a command, with the options to find ids and columns in them."""
+
+    @wraps(command)
+    def read_answers(responses: tuple[str, ...], queries: str | None, texts: str | None, **options: Any) -> None:
+        options["output"].keep(*responses, queries, texts)
+        command(answers=read_named_responses(responses, queries, texts), **options)
+
+    return with_options(RESPONSES, shared("queries", "texts", "columns"))(read_answers)  # pyright: ignore[reportReturnType]
 
 
 class UpstreamData(NamedTuple):
@@ -117,7 +128,7 @@ def upstream_options(command: Command) -> Command:
 
 @rag.command("check", short_help="Check RESPONSES for missing and inconsistent data.")
 @upstream_options
-@TEXTS
+@shared("queries", "texts")
 @answer_options()
 def check_command(
     responses: tuple[str, ...], upstream: UpstreamData, queries: str | None, texts: str | None, output: OutputOptions
@@ -138,10 +149,8 @@ def check_command(
 
 
 @rag.command("evaluate", short_help="Score answers by content, citations, and support.")
-@RESPONSES
+@answers_option
 @QRELS
-@TEXTS
-@shared("columns")
 @MEASURES
 @shared("per_topic", help="Show the scores of every topic.")
 @click.option(
@@ -154,10 +163,8 @@ def check_command(
 @click.option("--by", metavar="NAME", help="Attribute of topics. Show the scores in each slice. Requires --attributes.")
 @answer_options()
 def evaluate_command(
-    responses: tuple[str, ...],
+    answers: Responses,
     qrels: str | None,
-    queries: str | None,
-    texts: str | None,
     measure: tuple[str, ...],
     per_topic: bool,
     by: str | None,
@@ -169,12 +176,11 @@ def evaluate_command(
     from judged.comparison.slicing import slice_topics
     from judged.data.qrels import Qrels
     from judged.pipelines.rag import evaluate
-    from judged.pipelines.rag.overview import summarize
+    from judged.pipelines.rag.overview import describe_input
 
     if by is not None and attributes is None:
         raise InputError("--by requires attributes of topics", fix="use --attributes FILE")
-    answers = read_named_responses(responses, queries, texts)
-    output.keep(*responses, qrels, queries, texts, attributes)
+    output.keep(qrels, attributes)
     judgments = None if qrels is None else Qrels.of(qrels)
     interval_options: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
     scores = evaluate(answers, measure or None, qrels=judgments, attributes=attributes, **options)
@@ -183,8 +189,9 @@ def evaluate_command(
     elif output.format == "parquet":
         output(scores)
     else:
-        interval_options |= {"per_topic": per_topic, "all_measures": not measure}
-        output(summarize(scores, answers, judgments, **interval_options), table="topics" if per_topic else None)
+        summary = scores.summary(**interval_options, per_topic=per_topic)
+        further = describe_input(answers, judgments, all_measures=not measure)
+        output(replace(summary, further=tuple(further)), table="topics" if per_topic else None)
 
 
 @rag.command("waterfall", short_help="Find the step that loses most evidence.")
@@ -293,22 +300,12 @@ def _topic_attributes(
 
 
 @rag.command("explain", short_help="Show one answer, or the calculation of its score.")
-@RESPONSES
+@answers_option
 @shared("topic", required=True, help="Topic id.")
 @shared("measure", default=None, help="Measure to explain.  [default: show the answer]")
 @QRELS
-@TEXTS
-@shared("columns")
 @answer_options()
-def explain_command(
-    responses: tuple[str, ...],
-    topic: str,
-    measure: str | None,
-    qrels: str | None,
-    queries: str | None,
-    texts: str | None,
-    output: OutputOptions,
-) -> None:
+def explain_command(answers: Responses, qrels: str | None, output: OutputOptions, **options: Any) -> None:
     """Show the score of one answer by nugget, sentence, or citation.
 
     Without a measure, the command shows the answer with its support, context, and nuggets. NAME=PATH selects one of
@@ -316,17 +313,15 @@ def explain_command(
     """
     from judged.pipelines.rag import explain
 
-    answers = read_named_responses(responses, queries, texts)
-    output.keep(*responses, qrels, queries, texts)
-    output(explain(answers, measure, topic=topic, qrels=qrels, queries=queries))
+    output.keep(qrels)
+    output(explain(answers, qrels=qrels, **options))
 
 
 @rag.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
 @click.argument("baseline")
 @click.argument("candidate")
 @QRELS
-@TEXTS
-@shared("columns")
+@shared("queries", "texts", "columns")
 @gate_options("NuggetRecall")
 def gate_command(
     baseline: str,
@@ -494,7 +489,7 @@ def _fill_table(
 
 
 @rag.command("calibrate", short_help="Compare verdicts of models with verdicts of people.")
-@RESPONSES
+@answers_option
 @click.option("--people", multiple=True, required=True, metavar="JUDGE", help="Name of a human judge. Repeat for more.")
 @MEASURES
 @click.option(
@@ -510,16 +505,12 @@ def _fill_table(
     help="Largest acceptable bias.",
 )
 @shared("confidence")
-@TEXTS
-@shared("columns")
 @answer_options()
 def calibrate_command(
-    responses: tuple[str, ...],
+    answers: Responses,
     people: tuple[str, ...],
     measure: tuple[str, ...],
     labeled: str | None,
-    queries: str | None,
-    texts: str | None,
     output: OutputOptions,
     **options: Any,
 ) -> None:
@@ -532,7 +523,6 @@ def calibrate_command(
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate
 
-    output.keep(*responses, labeled, queries, texts)
+    output.keep(labeled)
     topics = None if labeled is None else files.text(labeled, labeled).split()
-    answers = read_named_responses(responses, queries, texts)
     output(calibrate(answers, people, measure or None, labeled=topics, **options))

@@ -202,48 +202,47 @@ def _support(record: Mapping[str, Any], builder: _TableBuilder) -> None:
 
 def _add_row(row: Mapping[str, Any], builder: _TableBuilder) -> None:
     """Add the answer, context, and references in a row of `answer_rows`."""
-    key = {"query_id": _topic(row, builder), "run_id": str(row.get("run_id") or builder.run_name)}
-    topic = {"query_id": key["query_id"]}
+    topic = {"query_id": _topic(row, builder)}
+    key = {**topic, "run_id": str(row.get("run_id") or builder.run_name)}
     if "unanswerable" in row:
         builder.add("references", {**topic, "text": None, "answerable": not row["unanswerable"]})
-    for text in dict.fromkeys(row["reference"]):
+    for text in row.get("reference", ()):
         builder.add("references", {**topic, "text": text, "answerable": None})
-    for doc in dict.fromkeys(row["reference_ids"]):
+    for doc in row.get("reference_ids") or row.get("reference_contexts", ()):
         builder.add("reference_context", {**topic, "doc_id": builder.passage_id("", doc)})
-    answer = row["answer"]
+    answer, is_abstention = row.get("answer"), row["abstained"]
     if answer:
-        builder.add_answer(key, builder.require_text(answer, "answer"), abstained=row["abstained"])
+        builder.add_answer(key, builder.require_text(answer, "answer"), abstained=is_abstention)
         _add_context(row, key, builder)
-    elif row["abstained"]:
+    elif is_abstention:
         builder.add("answers", {**key, "text": None, "abstained": True})
     else:
-        builder.note_counts["questions without an answer, which scores 0"] += "answer" in row["roles"]
+        builder.note_counts["questions without an answer, which scores 0"] += "answer" in row
     for name, score in row["scores"].items():
         builder.add("tool_scores", {**key, "name": name, "score": score})
 
 
 def _add_context(row: Mapping[str, Any], key: dict[str, Any], builder: _TableBuilder) -> None:
     """Add the passages of a row; texts with the same id are one passage."""
-    passages, ids = row["contexts"], row["context_ids"]
-    if passages and ids and len(passages) != len(ids):
+    passages = row.get("contexts", ())
+    ids = row.get("context_ids") or [doc for doc, _ in passages]
+    if passages and len(passages) != len(ids):
         builder.fail(f"{len(passages)} contexts have {len(ids)} ids", "use one id for each passage")
     texts: defaultdict[str, list[str]] = defaultdict(list)
-    for (doc, text), other in zip(passages or [(None, None)] * len(ids), ids or [None] * len(passages), strict=True):
-        texts[builder.passage_id(text or "", doc if other is None else other)] += [] if text is None else [text]
+    for doc, (_, text) in zip(ids, passages or [(None, None)] * len(ids), strict=True):
+        texts[builder.passage_id(text or "", doc)] += [text] if text else []
     for doc, parts in texts.items():
         builder.add("context", {**key, "doc_id": doc, "text": "\n".join(dict.fromkeys(parts)) or None})
 
 
 def _topic(row: Mapping[str, Any], builder: _TableBuilder) -> str:
     """Return the id of a row, or else of the topic with its question, or else the question in its normal form."""
-    query, question = row.get("query_id"), row["question"]
-    query = row.get("record_id") if query is None and question is None else query
+    query = next((row[name] for name in ("query_id", "record_id") if row.get(name) is not None), None)
     if query is not None:
         return id_text(query, "query_id", path=builder.where, line=builder.line)
-    text = normalize_query(builder.require_text(builder.require(question, "question"), "question"))
-    builder.note_counts["questions without a topic, identified by their text"] += bool(
-        builder.queries and text not in builder.queries
-    )
+    text = normalize_query(builder.require_text(builder.require(row.get("question"), "question"), "question"))
+    is_unknown = bool(builder.queries) and text not in builder.queries
+    builder.note_counts["questions without a topic, identified by their text"] += is_unknown
     return builder.queries.get(text, text)
 
 

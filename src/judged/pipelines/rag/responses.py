@@ -60,6 +60,7 @@ context. ``references``: right answers, and whether the corpus can answer the qu
 answer agrees with the reference. ``feedback``: whether a user was satisfied. ``reference_context``: documents that the
 generator needs. ``tool_scores``: scores of other tools, by the name of the score.
 """
+_OF_ANSWERS = [name for name in TABLES if "run_id" in TABLES[name].names and name != "tool_scores"]
 KEYS: Mapping[str, tuple[str, ...]] = {
     "answers": ("query_id", "run_id"),
     "sentences": ("query_id", "run_id", "sentence"),
@@ -131,11 +132,7 @@ class Responses:
             fix = "add a table `answers` with query_id, run_id, and text"
             raise InputError("the table of answers is empty", fix=fix, path=self.where)
         references = (
-            *(
-                (name, ("query_id", "run_id"), "answers")
-                for name in TABLES
-                if "run_id" in TABLES[name].names and name != "tool_scores"  # tools also score missing answers
-            ),
+            *((name, ("query_id", "run_id"), "answers") for name in _OF_ANSWERS),
             ("citations", ("query_id", "run_id", "sentence"), "sentences"),
             ("support", ("query_id", "run_id", "sentence"), "sentences"),
             ("evidence", ("query_id", "nugget_id"), "nuggets"),

@@ -77,7 +77,7 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
     reference_texts = {topic: [] if answerable_of.get(topic, True) else [""] for topic in topics}
     for row in references:
         reference_texts[row["query_id"]] += [] if row["text"] is None else [row["text"]]
-    passages: dict[str, list[str | None]] = {topic: [] for topic in answers} if contexts else {}
+    passages: dict[str, list[Any]] = {topic: [] if contexts and topic in answers else [None] for topic in topics}
     for row in system["context"].to_pylist():
         passages[row["query_id"]].append(row["text"])
     sentence_texts = {(row["query_id"], row["sentence"]): row["text"] for row in system["sentences"].to_pylist()}
@@ -116,7 +116,7 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
         evidence_document=_ints(document_indices[document] for _, document in evidence),
         texts=["" if silent else row.get("text") for silent, row in zip(is_silent, rows, strict=True)],
         references=[reference_texts[topic] for topic in topics],
-        contexts=[_joined(passages.get(topic)) for topic in topics],
+        contexts=[None if None in texts else "\n".join(texts) for texts in passages.values()],
         sentence_texts=[sentence_texts[key] for key in sentences],
         judged_kinds=judged_pieces(responses),
         highest=max([1.0, *grades.values()]),
@@ -128,12 +128,6 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
             "documents": [document for _, document in documents],
         },
     )
-
-
-def _joined(passages: Sequence[str | None] | None) -> str | None:
-    """Join the texts of a context; None if a text is unknown."""
-    texts = [text for text in passages or () if text is not None]
-    return None if passages is None or len(texts) < len(passages) else "\n".join(texts)
 
 
 def judged_pieces(responses: Responses) -> frozenset[str]:
@@ -390,8 +384,7 @@ _DEFAULTS = (  # default measures, the pieces or table that they need, and the i
     (("ExactMatch", "TokenF1"), "reference_texts", "reference answers: a field such as reference or ground_truth"),
     (("AnswerRecall",), "reference_passages", "reference answers, and contexts with texts"),
     (("LexicalSupport",), "passages", "contexts with texts: a field such as contexts or retrieved_contexts"),
-    (("SetP",), "reference_context", "ids of reference contexts: a field such as reference_context_ids"),
-    (("SetR", "nDCG@10"), "context", "ids of contexts, and --qrels or ids of reference contexts"),
+    (("SetP", "SetR", "nDCG@10"), "context", "ids of contexts, and --qrels or ids of reference contexts"),
     (("CitationRecall",), "cited", "the table citations, and --qrels or ids of reference contexts"),
     (("AnswerLength",), "answers", "answers"),
 )
@@ -409,19 +402,14 @@ def default_measures(responses: Responses, qrels: Qrels | None) -> list[str]:
 
 def available_pieces(responses: Responses, qrels: Qrels | None) -> set[str]:
     """Return the pieces with verdicts, the tables, and the texts that measures can use."""
-    answerable = responses["references"]["answerable"]
-    tables = {"context": "context", "cited": "citations"} if qrels is not None else {}
-    has_texts = {name: responses[name]["text"].null_count < responses[name].num_rows for name in ("answers", "context")}
-    has_references = bool(responses["references"].num_rows) and has_texts["answers"]
-    optional = {
-        "answerable": answerable.null_count < len(answerable),
-        "reference_texts": has_references,
-        "passages": has_texts["context"],
-        "reference_passages": has_references and has_texts["context"],
-        "reference_context": bool(responses["reference_context"].num_rows and responses["context"].num_rows),
-        **{name: bool(responses[table].num_rows) for name, table in tables.items()},
-    }
-    return {"answers", *judged_pieces(responses), *(name for name, is_available in optional.items() if is_available)}
+    columns = {
+        "answerable": ("references", "answerable"), "reference_texts": ("references", "text"),
+        "passages": ("context", "text"), "context": ("context", "doc_id"), "cited": ("citations", "doc_id"),
+    }  # fmt: skip
+    filled = {name for name, (table, column) in columns.items() if responses[table][column].drop_null()}
+    filled -= {"context", "cited"} if qrels is None else set[str]()
+    both = {"reference_passages"} if {"reference_texts", "passages"} <= filled else set[str]()
+    return {"answers", *judged_pieces(responses), *filled, *both}
 
 
 def usual_measures(available: Collection[str]) -> list[str]:
@@ -429,10 +417,12 @@ def usual_measures(available: Collection[str]) -> list[str]:
     return [name for names, needed, _ in _DEFAULTS if needed in available for name in names]
 
 
-def unavailable_measures(responses: Responses, qrels: Qrels | None) -> list[tuple[str, str]]:
+def unavailable_measures(responses: Responses, qrels: Qrels | None) -> list[dict[str, str]]:
     """Return the default measures that cannot be computed, and the input that they require."""
     available = available_pieces(responses, qrels)
-    return [(", ".join(names), text) for names, needed, text in _DEFAULTS if needed not in available]
+    return [
+        {"measures": ", ".join(names), "requires": text} for names, needed, text in _DEFAULTS if needed not in available
+    ]
 
 
 class _Scored(NamedTuple):

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.errors import MeasureError
 from judged.scoring.judging.answers import Pieces
 from judged.scoring.measures.answers import OF_ANSWERS
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
+    from judged.results.types import Floats
     from judged.scoring.judging.answers import JudgedAnswers
 
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", punctuation)
-_FUNCTION_WORDS = frozenset([
-    "about", "after", "all", "also", "am", "and", "any", "are", "as", "at", "be", "because", "been", "before", "both",
-    "but", "by", "can", "could", "did", "do", "does", "during", "each", "for", "from", "had", "has", "have", "he",
-    "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "may", "more", "most", "must", "my", "of", "on",
-    "or", "other", "our", "out", "over", "she", "should", "so", "some", "such", "than", "that", "their", "them", "then",
-    "there", "these", "they", "this", "those", "through", "to", "under", "up", "was", "we", "were", "what", "when",
-    "where", "which", "while", "who", "will", "with", "would", "you", "your",
-])  # fmt: skip
+_FUNCTION_WORD = re.compile(
+    r"about|after|all|also|am|and|any|are|as|at|be|because|been|before|both|but|by|can|could|did|do|does|during|each"
+    r"|for|from|had|has|have|he|her|his|how|i|if|in|into|is|it|its|may|more|most|must|my|of|on|or|other|our|out|over"
+    r"|she|should|so|some|such|than|that|their|them|then|there|these|they|this|those|through|to|under|up|was|we|were"
+    r"|what|when|where|which|while|who|will|with|would|you|your"
+)
 _OF_TEXTS = replace(OF_ANSWERS, monotone=False)
 
 
@@ -43,32 +43,32 @@ def squad_tokens(text: str) -> list[str]:
     return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
-def _exact_match(answer: str, reference: str) -> float:
-    return float(squad_tokens(answer) == squad_tokens(reference))
+def _share_in(text: str | None, tokens: list[str]) -> float:
+    """Return the share of tokens that occur in a text; NaN without a text or tokens."""
+    known = set(squad_tokens(text or ""))
+    return np.nan if text is None or not tokens else sum(token in known for token in tokens) / len(tokens)
 
 
-def _token_f1(answer: str, reference: str) -> float:
-    tokens, expected = squad_tokens(answer), squad_tokens(reference)
-    if not tokens or not expected:
-        return float(tokens == expected)
-    shared = sum((Counter(tokens) & Counter(expected)).values())
-    return 2 * shared / (len(tokens) + len(expected))
+class _ReferenceMeasure(AnswerMeasure):
+    """Base of the measures that compare a text with references; the best one counts."""
 
+    def compare(self, text: str, reference: str) -> float:
+        """Return the score of a text for one reference."""
+        raise MeasureError(f"{type(self).__name__} has no formula for {text!r:.20} and {reference!r:.20}")
 
-def _share_in(tokens: list[str], text: str) -> float:
-    """Return the share of tokens that occur in a text; NaN without tokens."""
-    known = set(squad_tokens(text))
-    return sum(token in known for token in tokens) / len(tokens) if tokens else np.nan
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
+        """Return one piece per answer with a reference. A missing answer scores 0."""
+        best = self._best(answered.texts, answered.references)
+        has_reference = np.array(list(map(bool, answered.references)))
+        return Pieces("answers", np.arange(len(best)), np.where(answered.has_answer, best, 0.0), has_reference)
 
-
-def _best_reference(answered: JudgedAnswers, score: Callable[[str, str], float]) -> Pieces:
-    """Return one piece per answer to a question with references: its best score over the references."""
-    values = [
-        max((score(text, reference) for reference in references), default=np.nan) if text is not None else np.nan
-        for text, references in zip(answered.texts, answered.references, strict=True)
-    ]
-    values = np.where(answered.has_answer, np.array(values, dtype=np.float64), 0.0)
-    return Pieces("answers", np.arange(len(answered)), values, np.array(list(map(bool, answered.references))))
+    def _best(self, texts: Sequence[str | None], references: Sequence[Sequence[str]]) -> Floats:
+        """Return the best score of each text over its references; NaN if one of them is unknown."""
+        scores = (
+            [] if text is None else [self.compare(text, reference) for reference in expected]
+            for text, expected in zip(texts, references, strict=True)
+        )
+        return np.array([np.fmax.reduce(of_text, initial=np.nan) for of_text in scores])
 
 
 @measure(
@@ -77,9 +77,8 @@ def _best_reference(answered: JudgedAnswers, score: Callable[[str, str], float])
     use="Short answers, such as names, dates, and numbers.",
     misleads="A correct answer in other words, or with one more word, scores 0.",
     properties=_OF_TEXTS,
-    tools={"SQuAD evaluation script": "exact (a percentage)"},
 )
-class ExactMatch(AnswerMeasure):
+class ExactMatch(_ReferenceMeasure):
     r"""Exact match: 1 if the answer and a reference have the same tokens in the same order, otherwise 0.
 
     .. math:: \mathrm{ExactMatch} = \max_{r} [\mathrm{tokens}(\mathrm{answer}) = \mathrm{tokens}(r)]
@@ -94,9 +93,9 @@ class ExactMatch(AnswerMeasure):
     1.0
     """
 
-    def pieces(self, answered: JudgedAnswers) -> Pieces:
-        """Return one piece per answer with a reference."""
-        return _best_reference(answered, _exact_match)
+    def compare(self, text: str, reference: str) -> float:
+        """Return 1 if the tokens are equal."""
+        return float(squad_tokens(text) == squad_tokens(reference))
 
 
 @measure(
@@ -105,9 +104,8 @@ class ExactMatch(AnswerMeasure):
     use="Short answers in which part of the words is worth something.",
     misleads="It counts words, not meaning: a missing “not” costs little, and long answers have a low precision.",
     properties=_OF_TEXTS,
-    tools={"SQuAD evaluation script": "f1 (a percentage)"},
 )
-class TokenF1(AnswerMeasure):
+class TokenF1(_ReferenceMeasure):
     r"""Token F1: the harmonic mean of precision and recall of the answer's tokens, for the best reference.
 
     .. math:: \mathrm{TokenF1} = \max_{r} \frac{2\,|A \cap R_r|}{|A| + |R_r|}
@@ -121,9 +119,11 @@ class TokenF1(AnswerMeasure):
     0.3333333333333333
     """
 
-    def pieces(self, answered: JudgedAnswers) -> Pieces:
-        """Return one piece per answer with a reference."""
-        return _best_reference(answered, _token_f1)
+    def compare(self, text: str, reference: str) -> float:
+        """Return the F1 of the tokens."""
+        tokens, expected = squad_tokens(text), squad_tokens(reference)
+        shared = sum((Counter(tokens) & Counter(expected)).values())
+        return 2 * shared / (len(tokens) + len(expected)) if tokens and expected else float(tokens == expected)
 
 
 @measure(
@@ -133,7 +133,7 @@ class TokenF1(AnswerMeasure):
     misleads="The tokens may be anywhere in the context, and frequent words are in most contexts.",
     properties=_OF_TEXTS,
 )
-class AnswerRecall(AnswerMeasure):
+class AnswerRecall(_ReferenceMeasure):
     r"""Answer recall: the share of the tokens of a reference answer that the context contains, for the best reference.
 
     .. math:: \mathrm{AnswerRecall} = \max_{r} \frac{|\{t \in R_r : t \in C\}|}{|R_r|}
@@ -147,15 +147,14 @@ class AnswerRecall(AnswerMeasure):
     0.5
     """
 
+    def compare(self, text: str, reference: str) -> float:
+        """Return the share of the tokens of the reference in a context."""
+        return _share_in(text, squad_tokens(reference))
+
     def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per topic with a reference."""
-        shares = [
-            max((_share_in(squad_tokens(text), context) for text in references if squad_tokens(text)), default=np.nan)
-            if context is not None
-            else np.nan
-            for references, context in zip(answered.references, answered.contexts, strict=True)
-        ]
-        return Pieces("answers", np.arange(len(answered)), np.array(shares, dtype=np.float64), np.ones(len(shares)))
+        best = self._best(answered.contexts, answered.references)
+        return Pieces("answers", np.arange(len(best)), best, np.ones(len(best)))
 
 
 @measure(
@@ -185,12 +184,10 @@ class LexicalSupport(AnswerMeasure):
         """Return one piece per sentence."""
         topics = answered.grounded.topic
         words = [
-            [token for token in squad_tokens(text or "") if token not in _FUNCTION_WORDS]
+            [token for token in squad_tokens(text or "") if not _FUNCTION_WORD.fullmatch(token)]
             for text in answered.sentence_texts
         ]
-        contexts = [answered.contexts[topic] for topic in topics.tolist()]
-        shares = [
-            np.nan if context is None else _share_in(tokens, context)
-            for tokens, context in zip(words, contexts, strict=True)
-        ]
-        return Pieces("sentences", topics, np.array(shares, dtype=np.float64), np.array(list(map(bool, words))))
+        contexts = [answered.contexts[topic] for topic in topics]
+        return Pieces(
+            "sentences", topics, np.array(list(map(_share_in, contexts, words))), np.array(list(map(bool, words)))
+        )
