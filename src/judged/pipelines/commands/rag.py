@@ -85,8 +85,8 @@ def answers_option(command: Command) -> Command:
 
     @wraps(command)
     def read_answers(responses: tuple[str, ...], queries: str | None, texts: str | None, **options: Any) -> None:
-        options["output"].keep(*responses, queries, texts)
-        command(answers=read_named_responses(responses, queries, texts), **options)
+        answers = read_named_responses(responses, queries, texts)
+        command(answers=answers, paths=(*responses, queries, texts), **options)
 
     return with_options(RESPONSES, shared("queries", "texts", "columns"))(read_answers)  # pyright: ignore[reportReturnType]
 
@@ -164,6 +164,7 @@ def check_command(
 @answer_options()
 def evaluate_command(
     answers: Responses,
+    paths: tuple[str | None, ...],
     qrels: str | None,
     measure: tuple[str, ...],
     per_topic: bool,
@@ -180,7 +181,7 @@ def evaluate_command(
 
     if by is not None and attributes is None:
         raise InputError("--by requires attributes of topics", fix="use --attributes FILE")
-    output.keep(qrels, attributes)
+    output.keep(*paths, qrels, attributes)
     judgments = None if qrels is None else Qrels.of(qrels)
     interval_options: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
     scores = evaluate(answers, measure or None, qrels=judgments, attributes=attributes, **options)
@@ -305,7 +306,9 @@ def _topic_attributes(
 @shared("measure", default=None, help="Measure to explain.  [default: show the answer]")
 @QRELS
 @answer_options()
-def explain_command(answers: Responses, qrels: str | None, output: OutputOptions, **options: Any) -> None:
+def explain_command(
+    answers: Responses, paths: tuple[str | None, ...], qrels: str | None, output: OutputOptions, **options: Any
+) -> None:
     """Show the score of one answer by nugget, sentence, or citation.
 
     Without a measure, the command shows the answer with its support, context, and nuggets. NAME=PATH selects one of
@@ -313,7 +316,7 @@ def explain_command(answers: Responses, qrels: str | None, output: OutputOptions
     """
     from judged.pipelines.rag import explain
 
-    output.keep(qrels)
+    output.keep(*paths, qrels)
     output(explain(answers, qrels=qrels, **options))
 
 
@@ -508,6 +511,7 @@ def _fill_table(
 @answer_options()
 def calibrate_command(
     answers: Responses,
+    paths: tuple[str | None, ...],
     people: tuple[str, ...],
     measure: tuple[str, ...],
     labeled: str | None,
@@ -523,6 +527,6 @@ def calibrate_command(
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate
 
-    output.keep(labeled)
+    output.keep(*paths, labeled)
     topics = None if labeled is None else files.text(labeled, labeled).split()
     output(calibrate(answers, people, measure or None, labeled=topics, **options))
