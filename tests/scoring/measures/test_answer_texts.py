@@ -40,6 +40,7 @@ def f1(answer: str, *references: str) -> float:
         ("it's 24-10!", ["its", "2410"]),
         ("$5 & 10%", ["5", "10"]),
         ("“Ärger” – CAFÉ", ["“ärger”", "–", "café"]),  # other punctuation than ASCII stays
+        ("«the»", ["«", "»"]),  # an article is replaced by a blank
         ("l»an", ["l»"]),  # an article after a boundary
         ("東京。", ["東京。"]),
         ("", []),
@@ -104,10 +105,13 @@ def test_missing_and_unknown_answers() -> None:
         assert math.isnan(measure.of_answer(answer="x"))
     tables = {
         "answers": [{"query_id": "q", "text": "x"}, {"query_id": "r", "abstained": True}],
-        "references": [{"query_id": query, "text": "x"} for query in "qrs"],
+        "references": [
+            *({"query_id": query, "text": "x"} for query in "qrs"),
+            {"query_id": "t", "answerable": False},  # without an answer, and thus without an abstention
+        ],
     }
     scores = evaluate(tables, ["ExactMatch", "TokenF1"])
-    assert set(map(str, scores.per_topic()["run"].values())) == {str({"q": 1.0, "r": 0.0, "s": 0.0})}
+    assert set(map(str, scores.per_topic()["run"].values())) == {str({"q": 1.0, "r": 0.0, "s": 0.0, "t": 0.0})}
 
 
 def test_answer_recall_depends_on_the_context_only() -> None:

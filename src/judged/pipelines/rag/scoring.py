@@ -472,6 +472,8 @@ def _scored(
 def _run_facts(answered: JudgedAnswers, responses: Responses) -> RunFacts:
     system = responses.of_run(answered.name)
     verdicts = sum(int((~answered.verdicts_on(name).is_missing).sum()) for name in sorted(answered.judged_kinds))
+    verdicts += int((answered.is_judged & ((answered.rank > 0) | answered.cited)).sum())
+    with_reference = sum(map(bool, answered.references))  # without verdicts, texts are compared
     return RunFacts(
         name=answered.name,
         path=responses.where,
@@ -479,7 +481,7 @@ def _run_facts(answered: JudgedAnswers, responses: Responses) -> RunFacts:
         returned_topics=int(answered.has_answer.sum()),
         missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.has_answer].tolist()),
         extra_topics=0,
-        returned_judged=verdicts + int((answered.is_judged & ((answered.rank > 0) | answered.cited)).sum()),
+        returned_judged=verdicts or with_reference,
     )
 
 
