@@ -118,7 +118,7 @@ def _flat(record: Mapping[str, Any], used: set[str]) -> dict[str, Any]:
 
 def _add_scores(rows: list[Record], fields: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
     """Add the numbers in columns of these names to the rows; return the other names."""
-    values = {name: [record.get(name) for record in fields] for name in names}
+    values: dict[str, list[Any]] = {name: [record.get(name) for record in fields] for name in names}
     numeric = [name for name in names if not name.lower().endswith(_INDEX_ENDS) and _are_numbers(values[name])]
     for i, (_, row) in enumerate(rows):
         prefix = f"{row['metric']}." if "metric" in row else ""
