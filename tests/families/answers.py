@@ -27,6 +27,11 @@ ORACLE = {
     "EvidencePosition": ("EvidencePosition", {"context": [0, 1, 0, 0, 1]}, [], 0.625, "(1/4 + 4/4) / 2"),
     "ContextRedundancy": ("ContextRedundancy", {"vital": [None] * 2, "context": [1] * 3, "holds": [[0], [1], [1]]}, [],
                           1 / 3, _HAND),
+    "ExactMatch": ("ExactMatch", {"answer": "the Broncos.", "references": ["Denver", "Broncos"]}, [], 1.0, _HAND),
+    "TokenF1": ("TokenF1", {"answer": "It was in 1871.", "references": ["1871"]}, [], 2 / 5, "2 * 1 / (4 + 1)"),
+    "AnswerRecall": ("AnswerRecall", {"references": ["two years"], "passages": ["Two months."]}, [], 0.5, _HAND),
+    "LexicalSupport": ("LexicalSupport", {"sentence_texts": ["It has steel burrs."], "passages": ["Burrs."]}, [], 0.5,
+                       _HAND),
 }  # fmt: skip
 VARIED = {
     **{f"{name}.rel": [2.0] for name in ("CitationRecall", "ContextUtility", "EvidencePosition")},

@@ -1,10 +1,11 @@
-"""Usual names of the columns of judgments and runs, in several languages, and names that the user sets.
+"""Usual names of the columns of judgments, runs, and answers, in several languages, and names that the user sets.
 
 Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, ``docId``, and ``doc_id`` are equal.
 """
 
 from __future__ import annotations
 
+import tomllib
 import unicodedata
 import warnings
 from collections import Counter
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from judged.errors import InputError, JudgedWarning
@@ -21,7 +23,7 @@ from judged.results.decimals import is_number
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
 
-Kind = Literal["qrels", "run"]
+Kind = Literal["qrels", "run", "answers"]
 
 DUPLICATE_FIX = "remove or rename one of these columns, or use --columns"
 
@@ -50,6 +52,7 @@ _NAMES = {
     "time": "timestamp unix_time rated_at date ts",
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
+_VALUE_NAMES = frozenset({"text", "value", "content", "string"})
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
 _DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
 _USED_COLUMNS = {
@@ -131,9 +134,12 @@ def name_key(name: str) -> str:
 
 
 @cache
-def _roles() -> dict[str, tuple[str, int]]:
+def _roles(kind: Kind = "run") -> dict[str, tuple[str, int]]:
     """Return the column and the strength of each known name; 0 is strongest."""
     roles: dict[str, tuple[str, int]] = {}
+    if kind == "answers":
+        names = tomllib.loads((Path(__file__).parent / "answer_names.toml").read_text(encoding="utf-8"))
+        return {name_key(name): (role, i) for role in names for i, name in enumerate(names[role])}
     for column, text in _NAMES.items():
         strong, _, weak = text.partition(" | ")
         for strength, name in [*((0, name) for name in (column, *strong.split())), *enumerate(weak.split(), 1)]:
@@ -161,7 +167,7 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     names = list(names)
     reading_options().found.add("")
     columns = {
-        name.rpartition(".")[2]: column
+        _role(name.rpartition(".")[2], kind)[0] or name.rpartition(".")[2]: column
         for name, column in reading_options().columns.items()
         if name.rpartition(".")[0] in {"", kind}
     }
@@ -188,9 +194,14 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
 
 
 def _role(name: str, kind: Kind) -> tuple[str, int]:
-    key = name_key(name)
-    if key in _roles():
-        return _roles()[key]
+    key, roles = name_key(name), _roles(kind)
+    if key in roles:
+        return roles[key]
+    if kind == "answers":  # an object in a record, as in `outputs.answer`, `reference.answer`, and `inputs.context`
+        first, _, last = name.partition(".")
+        (outer, strength), inner = roles.get(name_key(first), ("", 0)), roles.get(name_key(last), ("", 0))
+        is_value = last in _VALUE_NAMES or inner[0] in {"question", "answer", "reference"}
+        return inner if "context" in inner[0] else (outer if is_value else "", strength)
     if kind == "run" and key in _DISTANCES:
         return "distance", 0
     suffixes = {role: ends for role, ends in _SUFFIXES.items() if role in _USED_COLUMNS[kind]}

@@ -174,6 +174,8 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
         raise location.error("this file is not UTF-8", "save the file as UTF-8", "not-utf8") from None
     except json.JSONDecodeError as error:
         fix = "correct it" if location.line else "correct the JSON; the format with one record per line is 'jsonl'"
+        if location.line and (error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip())):
+            fix = "export the file again, as this line is not complete, or remove the line"
         location = _RecordLocation(location.where, location.line or error.lineno)
         raise location.error(f"invalid JSON ({error.msg}, column {error.colno})", fix, "broken-json") from None
     except _InvalidValueError as error:

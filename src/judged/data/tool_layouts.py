@@ -1,4 +1,4 @@
-"""Read the JSON of other tools as qrels or a run, by the layouts in ``tool_layouts.toml``."""
+"""Read the JSON of other tools as qrels, a run, or answers, by the layouts in ``tool_layouts.toml``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class ToolLayout:
 
 
 def _is_row(row: Mapping[str, Any], required: set[str]) -> bool:
-    ids = [row.get(name) for name in ("query_id", "doc_id")]
+    if not isinstance(row.get("answer") or "", (str, list)):
+        return False
+    ids = [row.get(name) for name in ("query_id", "doc_id") if name in required]
     are_ids = all(isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" for value in ids)
     return are_ids and required <= set(row) and isinstance(row.get("score"), (int, float, NoneType))
 

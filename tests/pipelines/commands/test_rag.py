@@ -92,3 +92,28 @@ def test_commands_accept_several_folders_and_files(folder: Path, run: Callable[.
         output = run("rag", "evaluate", *paths, "-m", "SupportP", "--format", "json")
         rules = {note["rule"] for note in json.loads(output.out)["notes"]}
         assert (output.code, "irregular-records" in rules) == (0, True)  # includes notes from reading
+
+
+def test_commands_find_ids_of_questions_and_passages(tmp_path: Path, run: Callable[..., Ended]) -> None:
+    files = {
+        "a.jsonl": {"q": "When?", "out": "At 7.", "ctx": ["At 7 or 8."], "gold": "7", "toxicity": 0.5},
+        "queries.jsonl": {"query_id": "q1", "text": "when?"},
+        "texts.jsonl": {"doc_id": "d1", "text": "At 7 or 8."},
+    }
+    for name, record in files.items():
+        (tmp_path / name).write_text(json.dumps(record), encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
+    records, qrels = str(tmp_path / "a.jsonl"), str(tmp_path / "qrels.txt")
+    ids = ("--queries", str(tmp_path / "queries.jsonl"), "--texts", str(tmp_path / "texts.jsonl"))
+    options = (*ids, "--columns", "answer=out,context=ctx")
+    evaluation = run("rag", "evaluate", records, *options, "--qrels", qrels, "--format", "json")
+    result = json.loads(evaluation.out)
+    values = {row["measure"]: row["value"] for row in result["results"]}
+    assert (values["SetR"], values["TokenF1"], values["LexicalSupport"]) == (1, 2 / 3, 1)
+    assert result["tool_scores"] == [{"run": "a", "name": "toxicity", "mean": 0.5, "answers": 1}]
+    assert "Correctness" in [row["measures"] for row in result["unavailable"]]
+    assert run("rag", "check", records, *options, "--qrels", qrels).code == 0
+    assert run("rag", "explain", records, *options, "-t", "q1", "-m", "TokenF1").code == 0
+    gate = ("rag", "gate", f"a={records}", f"b={records}", *options, "-m", "TokenF1", "--margin", "0.1")
+    assert run(*gate).code == 0
+    assert "no verdict" in run("rag", "calibrate", records, *options, "--people", "x").err

@@ -22,6 +22,7 @@ ALL: list[Any] = [measure for name in REGISTRY if REGISTRY[name].properties.read
 WORDS = ("not", "partial", "support")
 ROUNDING = 1e-12
 verdicts = st.sampled_from([None, "failed", "contradicts", *WORDS])
+texts = st.sampled_from([None, "", "the cat", "a dog and a cat"])
 
 
 @st.composite
@@ -44,6 +45,10 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
         "cited": draw(st.lists(st.integers(1, max(len(context), 1)), max_size=2, unique=True)),
         "missing": draw(st.lists(st.sampled_from([0, 1, 2]), max_size=2)),
         "holds": [draw(numbers) for _ in context] if vital or okay else [],
+        "answer": draw(texts),
+        "references": draw(st.lists(st.sampled_from(["", "a cat", "Cat", "dog."]), max_size=2)),
+        "passages": draw(st.none() | st.lists(st.sampled_from(["", "The cat.", "dog"]), max_size=2)),
+        "sentence_texts": draw(st.lists(texts, min_size=len(sentences), max_size=len(sentences))),
     }
 
 
@@ -116,7 +121,10 @@ def test_no_verdict_that_is_missing_could_leave_the_bounds(
 def test_the_order_of_pieces_does_not_matter(parts: dict[str, Any], chance: random.Random, share: int) -> None:
     """Shuffle sentences with their verdicts, and nuggets of the same importance."""
     order = chance.sample(range(len(parts["sentences"])), len(parts["sentences"]))
-    mixed = {**parts, **{name: [parts[name][position] for position in order] for name in ("sentences", "grounded")}}
+    mixed = {
+        **parts,
+        **{name: [parts[name][position] for position in order] for name in ("sentences", "grounded", "sentence_texts")},
+    }
     mixed |= {name: chance.sample(parts[name], len(parts[name])) for name in ("vital", "okay")}
     for measure in ALL[share::SHARES]:
         assert measure.of_answer(**mixed) == pytest.approx(measure.of_answer(**parts), rel=1e-12, nan_ok=True), measure
@@ -149,10 +157,12 @@ def test_measures_see_what_they_are_of() -> None:
     worst = {
         "vital": ["not"], "sentences": [["contradicts"]], "grounded": ["contradicts"], "correct": "not",
         "context": [0], "missing": [2], "answerable": False,
+        "answer": "x", "references": ["y"], "passages": ["z"], "sentence_texts": ["x"],
     }  # fmt: skip
     best = {
         "vital": ["support"], "sentences": [["support"]], "grounded": ["support"], "correct": "support",
         "context": [2], "cited": [1], "answerable": False, "abstained": True,
+        "answer": "x", "references": ["x"], "passages": ["x"], "sentence_texts": ["x"],
     }  # fmt: skip
     for measure in ALL:
         if measure.entry.name in {"WrongAbstention", "AnswerLength", "EvidencePosition", "ContextRedundancy"}:

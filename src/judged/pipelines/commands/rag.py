@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -84,6 +85,17 @@ def read_named_responses(texts: Sequence[str], queries: str | None = None, docum
     return Responses.of(parts)
 
 
+def answers_option(command: Command) -> Command:
+    """Add RESPONSES to a command, with the options to find ids and columns in them."""
+
+    @wraps(command)
+    def read_answers(responses: tuple[str, ...], queries: str | None, texts: str | None, **options: Any) -> None:
+        answers = read_named_responses(responses, queries, texts)
+        command(answers=answers, paths=(*responses, queries, texts), **options)
+
+    return with_options(RESPONSES, shared("queries", "texts", "columns"))(read_answers)  # pyright: ignore[reportReturnType]
+
+
 class UpstreamData(NamedTuple):
     """Judgments, runs, and corpus from before the answers; None if absent."""
 
@@ -121,8 +133,11 @@ def upstream_options(command: Command) -> Command:
 
 @rag.command("check", short_help="Check RESPONSES for missing and inconsistent data.")
 @upstream_options
+@shared("queries", "texts")
 @answer_options()
-def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: OutputOptions) -> None:
+def check_command(
+    responses: tuple[str, ...], upstream: UpstreamData, queries: str | None, texts: str | None, output: OutputOptions
+) -> None:
     """Check RESPONSES for missing and inconsistent data, and report what cannot be measured.
 
     Exit code 0: no errors; 1: errors; 2: unreadable input.
@@ -131,8 +146,8 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
     from judged.pipelines.rag import check_responses
 
     # Read errors of a single path are findings too, so it is read by `check_responses`.
-    is_single_path = len(responses) == 1 and not split_name(responses[0])[0]
-    responses_or_path = responses[0] if is_single_path else read_named_responses(responses)
+    is_single_path = len(responses) == 1 and not split_name(responses[0])[0] and not (queries or texts)
+    responses_or_path = responses[0] if is_single_path else read_named_responses(responses, queries, texts)
     runs = list(upstream.runs.values()) if upstream.runs else None
     findings = check_responses(responses_or_path, upstream.qrels, runs=runs, corpus=upstream.corpus)
     output(findings)
@@ -140,7 +155,7 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
 
 
 @rag.command("evaluate", short_help="Score answers by content, citations, and support.")
-@RESPONSES
+@answers_option
 @QRELS
 @MEASURES
 @shared("per_topic", help="Show the scores of every topic.")
@@ -154,7 +169,8 @@ def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: Ou
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
 @answer_options()
 def evaluate_command(
-    responses: tuple[str, ...],
+    answers: Responses,
+    paths: tuple[str | None, ...],
     qrels: str | None,
     measure: tuple[str, ...],
     per_topic: bool,
@@ -165,20 +181,24 @@ def evaluate_command(
 ) -> None:
     """Score the answers of systems, with intervals over topics."""
     from judged.comparison.slicing import slice_topics
+    from judged.data.qrels import Qrels
     from judged.pipelines.rag import evaluate
+    from judged.pipelines.rag.overview import describe_input
 
     if by is not None and attributes is None:
         raise InputError("--by requires topic attributes", fix="use --attributes FILE")
-    answers = read_named_responses(responses)
-    output.keep(*responses, qrels, attributes)
+    output.keep(*paths, qrels, attributes)
+    judgments = None if qrels is None else Qrels.of(qrels)
     interval_options: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
-    scores = evaluate(answers, measure or None, qrels=qrels, attributes=attributes, **options)
+    scores = evaluate(answers, measure or None, qrels=judgments, attributes=attributes, **options)
     if by is not None:
         output(scores.by_slice(slice_topics(attributes, by, query_ids=scores.query_ids), **interval_options))
     elif output.format == "parquet":
         output(scores)
     else:
-        output(scores.summary(**interval_options, per_topic=per_topic), table="topics" if per_topic else None)
+        summary = scores.summary(**interval_options, per_topic=per_topic)
+        further = describe_input(answers, judgments, all_measures=not measure)
+        output(replace(summary, further=tuple(further)), table="topics" if per_topic else None)
 
 
 @rag.command("waterfall", short_help="Find the step that loses most evidence.")
@@ -239,7 +259,7 @@ def waterfall_command(
     from judged.pipelines.traces import read_traces
 
     output.keep(*responses, *upstream.paths, needs, entities, *paths, *slicing_options.paths)
-    answers = read_named_responses(responses)
+    answers = read_named_responses(responses, slicing_options.queries)
     traces = read_traces(paths) if paths else None
     slicing = None
     if slicing_options.where or slicing_options.by or slicing_options.slices:
@@ -288,13 +308,13 @@ def _topic_attributes(
 
 
 @rag.command("explain", short_help="Show one answer, or the calculation of its score.")
-@RESPONSES
+@answers_option
 @shared("topic", required=True, help="Topic id.")
 @shared("measure", default=None, help="Measure to explain.  [default: show the answer]")
 @QRELS
 @answer_options()
 def explain_command(
-    responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, output: OutputOptions
+    answers: Responses, paths: tuple[str | None, ...], qrels: str | None, output: OutputOptions, **options: Any
 ) -> None:
     """Show how the score of one answer results from its nuggets, sentences, or citations.
 
@@ -303,20 +323,22 @@ def explain_command(
     """
     from judged.pipelines.rag import explain
 
-    answers = read_named_responses(responses)
-    output.keep(*responses, qrels)
-    output(explain(answers, measure, topic=topic, qrels=qrels))
+    output.keep(*paths, qrels)
+    output(explain(answers, qrels=qrels, **options))
 
 
 @rag.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
 @click.argument("baseline")
 @click.argument("candidate")
 @QRELS
+@shared("queries", "texts", "columns")
 @gate_options("NuggetRecall")
 def gate_command(
     baseline: str,
     candidate: str,
     qrels: str | None,
+    queries: str | None,
+    texts: str | None,
     config: Path | None,
     output: OutputOptions,
     measure: tuple[str, ...],
@@ -336,7 +358,7 @@ def gate_command(
 
     measures = measure or (None if config else ("NuggetRecall",))
     gate_config, config_file = load_config(config, measures, margin, margin_relative, strict, test)
-    parts = [read_named_responses([path]) for path in (baseline, candidate)]
+    parts = [read_named_responses([path], queries, texts) for path in (baseline, candidate)]
     for role, part in zip(("baseline", "candidate"), parts, strict=True):
         if len(part.run_names) > 1:
             fix = f"select one: {part.run_names[0]}={part.where}"
@@ -391,7 +413,7 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
     def decorate(fill: Callable[..., None]) -> click.Command:
         options = with_options(
             RESPONSES,
-            shared(*names),
+            shared(*names, "columns"),
             *_STORAGE_OPTIONS,
             *(() if table == "nuggets" else _VERDICT_OPTIONS),
             asking_options,
@@ -491,7 +513,7 @@ def _fill_table(
 
 
 @rag.command("calibrate", short_help="Compare verdicts of models with verdicts of people.")
-@RESPONSES
+@answers_option
 @click.option("--people", multiple=True, required=True, metavar="JUDGE", help="Name of a human judge. Repeat for more.")
 @MEASURES
 @click.option(
@@ -510,7 +532,8 @@ def _fill_table(
 @shared("confidence")
 @answer_options()
 def calibrate_command(
-    responses: tuple[str, ...],
+    answers: Responses,
+    paths: tuple[str | None, ...],
     people: tuple[str, ...],
     measure: tuple[str, ...],
     labeled: str | None,
@@ -526,6 +549,6 @@ def calibrate_command(
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate
 
-    output.keep(*responses, labeled)
+    output.keep(*paths, labeled)
     topics = None if labeled is None else files.text(labeled, labeled).split()
-    output(calibrate(read_named_responses(responses), people, measure or None, labeled=topics, **options))
+    output(calibrate(answers, people, measure or None, labeled=topics, **options))

@@ -1,19 +1,18 @@
-"""Readers of responses in the formats of TREC RAG, nuggetizer, ragas, deepeval, and traces."""
+"""Readers of responses: records of answers, the formats of TREC RAG and nuggetizer, and traces."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
+from judged.data.answer_records import answer_rows, read_objects
 from judged.data.index import id_text
 from judged.data.query_text import normalize_query
-from judged.data.records import read_records
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -31,13 +30,6 @@ if TYPE_CHECKING:
 
 _ASSIGNMENT_VERDICTS = {"support": SUPPORT, "partial_support": PARTIAL, "not_support": NOT, "failed": FAILED}
 _SUPPORT_VERDICTS = {"2": SUPPORT, "1": PARTIAL, "0": NOT, "-1": FAILED}  # -1: an assessor saw it and gave no grade
-_IDS, _REFERENCE_IDS = "retrieved_context_ids", "reference_context_ids"
-_RAGAS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
-_DEEPEVAL = ("input", "actual_output", "retrieval_context", "expected_output", "context")
-_FORMATS = (
-    "answers or support judgments of TREC RAG, nuggets and assignments of nuggetizer, exports of ragas or deepeval,"
-    " traces"
-)
 
 
 class _TableBuilder:
@@ -50,6 +42,7 @@ class _TableBuilder:
         self.queries, self.passages = queries or {}, passages or {}  # ids by text
         self.tables: defaultdict[str, dict[tuple[Any, ...], Record]] = defaultdict(dict)
         self.note_counts: Counter[str] = Counter()
+        self.note_texts: list[str] = []
         self.nuggets: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by topic: ids by text
         self.answer_texts: dict[tuple[str, str], Any] = {}  # copies of answers in files of verdicts
         self.where, self.line = "", None  # of the current record
@@ -69,13 +62,13 @@ class _TableBuilder:
         earlier = self.tables[table].get(key)
         if earlier is not None and any(earlier[1].get(name, value) != value for name, value in row.items()):
             text = ", ".join(f"{name} {value!r}" for name, value in zip(KEYS[table], key, strict=True) if value != "")
-            self.fail(f"{table}: another row has {text}", "remove one of the two rows")
+            self.fail(f"{table}: another row has {text}", "remove one of the two rows, or give them different ids")
         if earlier is None:
             self.tables[table][key] = (self.line, {**(defaults if "judge" in KEYS[table] else {}), **row})
 
-    def add_answer(self, key: dict[str, Any], text: str) -> None:
+    def add_answer(self, key: dict[str, Any], text: str, *, abstained: bool | None = None) -> None:
         """Add an answer, and split it into sentences."""
-        self.add("answers", {**key, "text": text})
+        self.add("answers", {**key, "text": text, "abstained": abstained})
         for number, sentence in enumerate(sentences_of(text), 1):
             self.add("sentences", {**key, "sentence": number, "text": sentence})
         self.note_counts["answers split into sentences by full stops"] += 1
@@ -84,8 +77,8 @@ class _TableBuilder:
         for (query, run), text in self.answer_texts.items():  # files with the answers themselves have priority
             self.tables["answers"].setdefault((query, run), (None, {"query_id": query, "run_id": run, "text": text}))
         tables = {table: table_of_records(table, rows.values(), where) for table, rows in self.tables.items()}
-        notes = (Note("irregular-records", f"{text}: {count:,}") for text, count in self.note_counts.items() if count)
-        return Responses(tables, name, where, tuple(notes))
+        texts = [*self.note_texts, *(f"{text}: {count:,}" for text, count in self.note_counts.items() if count)]
+        return Responses(tables, name, where, tuple(Note("irregular-records", text) for text in texts))
 
     @property
     def run_name(self) -> str:
@@ -121,7 +114,7 @@ class _TableBuilder:
     def passage_id(self, text: str, doc_id: Any = None) -> str:
         """Return the recorded id of a passage, else that of the document with its text, else a hash of the text."""
         if doc_id is not None:
-            return id_text(doc_id, _IDS, path=self.where, line=self.line)
+            return id_text(doc_id, "the id of a passage", path=self.where, line=self.line)
         matching = self.passages.get(text.strip())
         self.note_counts["passages without an id, identified by a hash of their text"] += matching is None
         return matching or f"text-{sha256(text.encode()).hexdigest()[:12]}"
@@ -135,21 +128,16 @@ class _TableBuilder:
 Layout: TypeAlias = Callable[[Mapping[str, Any], _TableBuilder], None]
 
 
-def _layout_of(record: Mapping[str, Any], builder: _TableBuilder) -> Layout:
+def _layout_of(record: Mapping[str, Any]) -> Layout:
     """Return the parser of a file's format, detected from the fields of its first record."""
     keys = set(record)
-    if {"answer", "references"} <= keys:
+    if {"answer", "references"} <= keys and isinstance(record["answer"], list):
         return _trec
     if "nuggets" in keys and "qid" in keys:
         return _nuggetizer
     if {"topic_id", "run_id", "sentences"} <= keys:
         return _support
-    if "user_input" in keys:
-        return partial(_exported, names=_RAGAS)
-    if {"input", "actual_output"} <= keys:
-        return partial(_exported, names=_DEEPEVAL)
-    problem = f"unknown format of responses, with the fields {', '.join(sorted(keys))[:100]}"
-    return builder.fail(problem, f"use {_FORMATS}, or a folder of tables")
+    return _add_row
 
 
 def _trec(record: Mapping[str, Any], builder: _TableBuilder) -> None:
@@ -215,32 +203,50 @@ def _support(record: Mapping[str, Any], builder: _TableBuilder) -> None:
     builder.answer_texts[key["query_id"], key["run_id"]] = " ".join(texts)
 
 
-def _exported(record: Mapping[str, Any], builder: _TableBuilder, names: tuple[str, ...]) -> None:
-    """Parse question, answer, context, and reference."""
-    question, answer, context, reference, reference_contexts = (record.get(name) for name in names)
-    question_text = normalize_query(builder.require_text(question, names[0]))
-    key = {"query_id": builder.queries.get(question_text, question_text), "run_id": builder.run_name}
-    if builder.queries:
-        is_unknown = question_text not in builder.queries
-        builder.note_counts["questions without a topic, identified by their text"] += is_unknown
-    if reference not in (None, ""):
-        builder.add("references", {"query_id": key["query_id"], "text": builder.require_text(reference, names[3])})
-    reference_contexts = reference_contexts or record.get(_REFERENCE_IDS)
-    text = f"rows with {names[4]}; this column is ignored, because it is not the input of the generator"
-    builder.note_counts[text] += bool(reference_contexts)
-    for name in set(record) - {*names, _IDS, _REFERENCE_IDS}:
-        text = f"rows with the ignored column {name!r:.60}"
-        builder.note_counts[text] += record[name] not in (None, "", [], {})
-    if answer in (None, ""):
-        builder.note_counts["skipped rows without an answer"] += 1
-        return
-    builder.add_answer(key, builder.require_text(answer, names[1]))
-    passages, ids = builder.require_list(context or [], names[2]), builder.require_list(record.get(_IDS) or [], _IDS)
-    if passages and ids and len(passages) != len(ids):
-        builder.fail(f"{len(passages)} {names[2]} have {len(ids)} {_IDS}", "use one id for each passage")
-    for passage, doc in zip(passages or [None] * len(ids), ids or [None] * len(passages), strict=True):
-        text = None if passage is None else builder.require_text(passage, f"a passage of {names[2]}")
-        builder.add("context", {**key, "doc_id": builder.passage_id(text or "", doc), "text": text})
+def _add_row(row: Mapping[str, Any], builder: _TableBuilder) -> None:
+    """Add the answer, context, and references in a row of `answer_rows`."""
+    topic = {"query_id": _topic(row, builder)}
+    key = {**topic, "run_id": str(row.get("run_id") or builder.run_name)}
+    if "unanswerable" in row:
+        builder.add("references", {**topic, "text": None, "answerable": not row["unanswerable"]})
+    for text in row.get("reference", ()):
+        builder.add("references", {**topic, "text": text, "answerable": None})
+    for doc in row.get("reference_ids") or row.get("reference_contexts", ()):
+        builder.add("reference_context", {**topic, "doc_id": builder.passage_id("", doc)})
+    answer, is_abstention = row.get("answer"), row["abstained"]
+    if answer:
+        builder.add_answer(key, builder.require_text(answer, "answer"), abstained=is_abstention)
+        _add_context(row, key, builder)
+    elif is_abstention:
+        builder.add("answers", {**key, "text": None, "abstained": True})
+    else:
+        builder.note_counts["questions without an answer, which scores 0"] += "answer" in row
+    for name, score in row["scores"].items():
+        builder.add("tool_scores", {**key, "name": name, "score": score})
+
+
+def _add_context(row: Mapping[str, Any], key: dict[str, Any], builder: _TableBuilder) -> None:
+    """Add the passages of a row; texts with the same id are one passage."""
+    passages = row.get("contexts", ())
+    ids = row.get("context_ids") or [doc for doc, _ in passages]
+    if passages and len(passages) != len(ids):
+        builder.fail(f"{len(passages)} contexts have {len(ids)} ids", "use one id for each passage")
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    for doc, (_, text) in zip(ids, passages or [(None, None)] * len(ids), strict=True):
+        texts[builder.passage_id(text or "", doc)] += [text] if text else []
+    for doc, parts in texts.items():
+        builder.add("context", {**key, "doc_id": doc, "text": "\n".join(dict.fromkeys(parts)) or None})
+
+
+def _topic(row: Mapping[str, Any], builder: _TableBuilder) -> str:
+    """Return the id of a row, or else of the topic with its question, or else the question in its normal form."""
+    query = next((row[name] for name in ("query_id", "record_id") if row.get(name) is not None), None)
+    if query is not None:
+        return id_text(query, "query_id", path=builder.where, line=builder.line)
+    text = normalize_query(builder.require_text(builder.require(row.get("question"), "question"), "question"))
+    is_unknown = bool(builder.queries) and text not in builder.queries
+    builder.note_counts["questions without a topic, identified by their text"] += is_unknown
+    return builder.queries.get(text, text)
 
 
 def read_responses(
@@ -284,10 +290,16 @@ def read_responses(
     # Of documents with equal texts, the first one gets the passage.
     builder = _TableBuilder(judge, queries, {passages[name].text.strip(): name for name in reversed(list(passages))})
     for path in files:
-        layout = None
-        for line, record in read_records(path):
-            layout = layout or _layout_of(record, builder.locate(str(path), line))
+        records = read_objects(path)
+        layout = _layout_of(records[0][1]) if records else _add_row
+        if records and layout is _add_row:
+            records, notes = answer_rows(records)
+            builder.note_texts += [f"{path.name}: {note}" for note in notes]
+        for line, record in records:
             layout(record, builder.locate(str(path), line))
+    if not builder.tables["answers"] and not builder.answer_texts:
+        fix = "use --columns answer=COLUMN; to score retrieved ids alone, use judged evaluate FILE FILE"
+        raise InputError("no record has an answer", fix=fix, path=str(files[0]))
     return builder.build(files[0].name.partition(".")[0], str(files[0]))
 
 

@@ -46,6 +46,8 @@ TABLES: Mapping[str, pa.Schema] = {
     "references": pa.schema({"query_id": pa.string(), "text": pa.string(), "answerable": pa.bool_()}),
     "correctness": pa.schema({**_ANSWER, "verdict": pa.string(), **_JUDGE}),
     "feedback": pa.schema({**_ANSWER, "user_id": pa.string(), "satisfied": pa.bool_()}),
+    "reference_context": pa.schema({"query_id": pa.string(), "doc_id": pa.string()}),
+    "tool_scores": pa.schema({**_ANSWER, "name": pa.string(), "score": pa.float64()}),
 }
 """The tables and their columns.
 
@@ -55,8 +57,10 @@ documents that a sentence cites, in order, from place 1. ``nuggets``: facts that
 ``okay``. ``evidence``: documents that contain a nugget. ``assignments``: how well an answer covers a nugget, and the
 sentence that does, if known. ``support``: how well a document supports a sentence; without a document: the complete
 context. ``references``: right answers, and whether the corpus can answer the question. ``correctness``: how well an
-answer agrees with the reference. ``feedback``: whether a user was satisfied.
+answer agrees with the reference. ``feedback``: whether a user was satisfied. ``reference_context``: documents that the
+generator needs. ``tool_scores``: scores of other tools, by the name of the score.
 """
+_OF_ANSWERS = [name for name in TABLES if "run_id" in TABLES[name].names and name != "tool_scores"]
 KEYS: Mapping[str, tuple[str, ...]] = {
     "answers": ("query_id", "run_id"),
     "sentences": ("query_id", "run_id", "sentence"),
@@ -69,6 +73,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "references": ("query_id", "text"),
     "correctness": ("query_id", "run_id", "judge", "repeat"),
     "feedback": ("query_id", "run_id", "user_id"),
+    "reference_context": ("query_id", "doc_id"),
+    "tool_scores": ("query_id", "run_id", "name"),
 }
 """Columns that identify a row, by table."""
 VERDICTS: Mapping[str, tuple[str, ...]] = {
@@ -126,7 +132,7 @@ class Responses:
             fix = "add a table `answers` with query_id, run_id, and text"
             raise InputError("the table of answers is empty", fix=fix, path=self.where)
         references = (
-            *((name, ("query_id", "run_id"), "answers") for name in TABLES if "run_id" in TABLES[name].names),
+            *((name, ("query_id", "run_id"), "answers") for name in _OF_ANSWERS),
             ("citations", ("query_id", "run_id", "sentence"), "sentences"),
             ("support", ("query_id", "run_id", "sentence"), "sentences"),
             ("evidence", ("query_id", "nugget_id"), "nuggets"),

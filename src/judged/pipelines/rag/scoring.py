@@ -74,6 +74,14 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
     cited = [key for key in system.keys("citations", "query_id", "sentence", "place", "doc_id") if key[:2] in row_of]
     citations = _verdicts(support, [index_of[key[0]] for key in cited], [(key[0], key[1], key[3]) for key in cited])
 
+    reference_texts = {topic: [] if answerable_of.get(topic, True) else [""] for topic in topics}
+    for row in references:
+        reference_texts[row["query_id"]] += [] if row["text"] is None else [row["text"]]
+    passages: dict[str, list[Any]] = {topic: [] if contexts and topic in answers else [None] for topic in topics}
+    for row in system["context"].to_pylist():
+        passages[row["query_id"]].append(row["text"])
+    sentence_texts = {(row["query_id"], row["sentence"]): row["text"] for row in system["sentences"].to_pylist()}
+
     documents, grades, ranks = _documents(system, responses, qrels)
     document_indices = {key: i for i, key in enumerate(documents)}
     evidence = [
@@ -106,6 +114,10 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
         cited=np.array([key in cited_documents for key in documents], dtype=np.bool_),
         evidence_nugget=_ints(nugget_indices[nugget] for nugget, _ in evidence),
         evidence_document=_ints(document_indices[document] for _, document in evidence),
+        texts=["" if silent else row.get("text") for silent, row in zip(is_silent, rows, strict=True)],
+        references=[reference_texts[topic] for topic in topics],
+        contexts=[None if None in texts else "\n".join(texts) for texts in passages.values()],
+        sentence_texts=[sentence_texts[key] for key in sentences],
         judged_kinds=judged_pieces(responses),
         highest=max([1.0, *grades.values()]),
         names={
@@ -131,10 +143,11 @@ def judged_pieces(responses: Responses) -> frozenset[str]:
 
 
 def evidence_qrels(responses: Responses) -> Qrels | None:
-    """Build judgments from evidence: documents that contain a nugget have grade 1; None without evidence."""
+    """Build judgments from evidence and reference contexts, which have grade 1; None without any."""
     grades: dict[str, dict[str, int]] = {}
-    for topic, document in responses.keys("evidence", "query_id", "doc_id"):
-        grades.setdefault(topic, {})[document] = 1
+    for name in ("evidence", "reference_context"):
+        for topic, document in responses.keys(name, "query_id", "doc_id"):
+            grades.setdefault(topic, {})[document] = 1
     return Qrels.of(grades, name="evidence") if grades else None
 
 
@@ -207,7 +220,8 @@ def notes_of_answers(
         system = responses.of_run(answered.name)
         notes += [Note(rule, text, answered.name) for rule, text in _run_notes(answered, system) if text]
         notes += [Note(rule, text, answered.name) for rule, text in _left_out_notes(answered, measures, values[i])]
-        if not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
+        needs_verdicts = any(responses[name].num_rows for name in ("nuggets", *VERDICTS))
+        if needs_verdicts and not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
             text = "no verdicts on the answers, so measures that use verdicts have no scores"
             notes.append(Note("nothing-judged", text, answered.name, severity="error"))
     return tuple(notes)
@@ -272,6 +286,7 @@ def _left_out_notes(answered: JudgedAnswers, measures: Sequence[Measure], values
 
 
 _SHARED_TABLES = ("nuggets", "evidence", "references")
+_OTHER_TABLES = (*_SHARED_TABLES, "reference_context", "tool_scores")
 
 
 @with_parameter_hints
@@ -363,34 +378,54 @@ def evaluate(
     return apply_conditions(scores, requested, attributes)
 
 
-_DEFAULTS = (  # default measures, and the pieces or table that they need
-    (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets"),
-    (("SupportP", "SupportR"), "citations"),
-    (("Groundedness",), "grounded"),
-    (("Correctness",), "correctness"),
-    (("RightAbstention", "WrongAbstention"), "answerable"),
-    (("SetR", "nDCG@10"), "context"),
-    (("CitationRecall",), "cited"),
-    (("AnswerLength",), "answers"),
+_DEFAULTS = (  # default measures, the pieces or table that they need, and the input that has these
+    (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets", "the tables nuggets and assignments"),
+    (("SupportP", "SupportR"), "citations", "the tables citations and support"),
+    (("Groundedness",), "grounded", "the table support, without documents"),
+    (("Correctness",), "correctness", "the table correctness"),
+    (("RightAbstention", "WrongAbstention"), "answerable", "the table references, with the column answerable"),
+    (("ExactMatch", "TokenF1"), "reference_texts", "reference answers: a field such as reference or ground_truth"),
+    (("AnswerRecall",), "reference_passages", "reference answers, and contexts with texts"),
+    (("LexicalSupport",), "passages", "contexts with texts: a field such as contexts or retrieved_contexts"),
+    (("SetP", "SetR", "nDCG@10"), "context", "ids of contexts, and --qrels or ids of reference contexts"),
+    (("CitationRecall",), "cited", "the table citations, and --qrels or ids of reference contexts"),
+    (("AnswerLength",), "answers", "answers"),
 )
+_OF_TEXTS = {"reference_texts", "reference_passages", "passages"}  # proxies, if there are no verdicts
 
 
 def default_measures(responses: Responses, qrels: Qrels | None) -> list[str]:
-    """Return the names of the measures that the tables allow.
+    """Return the names of the measures that the tables allow. Verdicts take precedence over comparisons of texts.
 
     >>> default_measures(Responses.of({"answers": [{"query_id": "q"}]}), None)
     ['AnswerLength']
     """
-    answerable = responses["references"]["answerable"]
-    tables = {"context": "context", "cited": "citations"} if qrels is not None else {}
-    available = {"answers", *judged_pieces(responses)}
-    available |= {name for name, table in tables.items() if responses[table].num_rows}
-    return usual_measures(available | {"answerable"} if answerable.null_count < len(answerable) else available)
+    return usual_measures(available_pieces(responses, qrels) - (_OF_TEXTS if judged_pieces(responses) else set[str]()))
+
+
+def available_pieces(responses: Responses, qrels: Qrels | None) -> set[str]:
+    """Return the pieces with verdicts, the tables, and the texts that measures can use."""
+    columns = {
+        "answerable": ("references", "answerable"), "reference_texts": ("references", "text"),
+        "passages": ("context", "text"), "context": ("context", "doc_id"), "cited": ("citations", "doc_id"),
+    }  # fmt: skip
+    filled = {name for name, (table, column) in columns.items() if responses[table][column].drop_null()}
+    filled -= {"context", "cited"} if qrels is None else set[str]()
+    both = {"reference_passages"} if {"reference_texts", "passages"} <= filled else set[str]()
+    return {"answers", *judged_pieces(responses), *filled, *both}
 
 
 def usual_measures(available: Collection[str]) -> list[str]:
     """Return the default measures of pieces with verdicts, named as by `judged_pieces`, and of tables."""
-    return [name for names, needed in _DEFAULTS if needed in available for name in names]
+    return [name for names, needed, _ in _DEFAULTS if needed in available for name in names]
+
+
+def unavailable_measures(responses: Responses, qrels: Qrels | None) -> list[dict[str, str]]:
+    """Return the default measures that cannot be computed, and the input that they require."""
+    available = available_pieces(responses, qrels)
+    return [
+        {"measures": ", ".join(names), "requires": text} for names, needed, text in _DEFAULTS if needed not in available
+    ]
 
 
 class _Scored(NamedTuple):
@@ -440,14 +475,16 @@ def _scored(
 def _run_facts(answered: JudgedAnswers, responses: Responses) -> RunFacts:
     system = responses.of_run(answered.name)
     verdicts = sum(int((~answered.verdicts_on(name).is_missing).sum()) for name in sorted(answered.judged_kinds))
+    verdicts += int((answered.is_judged & ((answered.rank > 0) | answered.cited)).sum())
+    with_reference = sum(map(bool, answered.references))  # without verdicts, texts are compared
     return RunFacts(
         name=answered.name,
         path=responses.where,
-        file_hash=FileHash(digest=_digest(system, [name for name in TABLES if name not in _SHARED_TABLES])),
+        file_hash=FileHash(digest=_digest(system, [name for name in TABLES if name not in _OTHER_TABLES])),
         returned_topics=int(answered.has_answer.sum()),
         missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.has_answer].tolist()),
         extra_topics=0,
-        returned_judged=verdicts + int((answered.is_judged & ((answered.rank > 0) | answered.cited)).sum()),
+        returned_judged=verdicts or with_reference,
     )
 
 

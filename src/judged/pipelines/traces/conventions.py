@@ -30,6 +30,7 @@ _RETRIEVALS = ("retrieval", "retrieve", "retrieve_documents")
 _RERANKS = ("rerank", "rerank_documents")
 _IDS = ("id", "document_id", "doc_id", "source_id", "name")
 _SCORES = ("score", "relevance_score")
+_WITHOUT_ID = "documents without an id, whose key --id-from can name"
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def documents_of(
             doc_id = next((document.doc_id for document in inputs if document.rank - 1 == index), None)
         if doc_id is None:
             redacted = REDACTED in map(fields.get, _IDS)
-            counts["documents with a redacted id" if redacted else "documents without an id"] += 1
+            counts["documents with a redacted id" if redacted else _WITHOUT_ID] += 1
         elif doc_id in documents:
             counts["duplicate documents in a list"] += 1
         else:

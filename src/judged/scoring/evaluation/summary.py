@@ -192,12 +192,13 @@ class Summary(Answer):
     provenance: Provenance
     notes: tuple[Note, ...]
     per_topic: bool = False  # whether every topic is shown
+    further: tuple[Block, ...] = ()  # shown below the scores
 
     def blocks(self) -> tuple[Block, ...]:
         """Return a table for people, of the runs or of every topic, all numbers as data, and a chart."""
         chart = leaderboard_chart(self.scores.measures[0], self.estimates[:: len(self.scores.measures)])
         folded_chart = replace(chart, table=replace(chart.table, only="people"), folded=True)
-        return (self.topics() if self.per_topic else self.runs(), self._results(), folded_chart)
+        return (self.topics() if self.per_topic else self.runs(), self._results(), folded_chart, *self.further)
 
     def facts(self) -> dict[str, Mapping[str, str]]:
         """Return the texts of topics, if there are any."""

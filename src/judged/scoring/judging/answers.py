@@ -89,6 +89,11 @@ class JudgedAnswers:
     # evidence: (E,): indices of nuggets and of the documents that contain them
     evidence_nugget: Ints
     evidence_document: Ints
+    # texts; None: unknown
+    texts: Sequence[str | None]  # (T,): answers; empty for an abstention
+    references: Sequence[Sequence[str]]  # (T,): reference answers; an empty text: the question cannot be answered
+    contexts: Sequence[str | None]  # (T,): all passages of the context
+    sentence_texts: Sequence[str | None]  # (S,)
     judged_kinds: frozenset[str] = frozenset()  # attributes with at least one verdict, for any system
     highest: float = 1.0  # highest grade that a document can have
     names: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
@@ -151,6 +156,10 @@ def judge_answer(
     cited: Sequence[int] = (),
     missing: Sequence[float] = (),
     holds: Sequence[Sequence[int]] = (),
+    answer: str | None = None,
+    references: Sequence[str] = (),
+    passages: Sequence[str] | None = None,
+    sentence_texts: Sequence[str | None] = (),
 ) -> JudgedAnswers:
     """Build one judged answer from verdicts: ``support``, ``partial``, ``not``, ``contradicts``; None: unjudged.
 
@@ -170,8 +179,10 @@ def judge_answer(
         Grades of the passages in the context, the cited ranks, and the grades of other documents.
     holds
         For each passage, the indices of the nuggets that it contains, counted from 0.
+    answer, references, passages, sentence_texts
+        Texts of the answer, the reference answers, the passages in the context, and the sentences.
     """
-    verdicts, count = [*vital, *okay], len(sentences)
+    verdicts, count = [*vital, *okay], len(sentences) or len(sentence_texts)
     grades = [np.nan if grade is None else float(grade) for grade in (*context, *missing)]
     citations = [
         (sentence, position, verdict)
@@ -209,6 +220,10 @@ def judge_answer(
         cited=np.isin(ranks, cited),
         evidence_nugget=integers([nugget for nugget, _ in evidence]),
         evidence_document=integers([document for _, document in evidence]),
+        texts=(answer,),
+        references=(references,),
+        contexts=(None if passages is None else "\n".join(passages),),
+        sentence_texts=sentence_texts or (None,) * count,
         judged_kinds=frozenset(
             {"correctness", "nuggets", "citations"} | ({"grounded"} if grounded is not None else set())
         ),

@@ -5,6 +5,10 @@ from judged.scoring.measures.accuracy import Compat as Compat
 from judged.scoring.measures.accuracy import Fallout as Fallout
 from judged.scoring.measures.accuracy import Generality as Generality
 from judged.scoring.measures.accuracy import PairAccuracy as PairAccuracy
+from judged.scoring.measures.answer_texts import AnswerRecall as AnswerRecall
+from judged.scoring.measures.answer_texts import ExactMatch as ExactMatch
+from judged.scoring.measures.answer_texts import LexicalSupport as LexicalSupport
+from judged.scoring.measures.answer_texts import TokenF1 as TokenF1
 from judged.scoring.measures.answers import AnswerLength as AnswerLength
 from judged.scoring.measures.answers import CitationRecall as CitationRecall
 from judged.scoring.measures.answers import Completeness as Completeness

@@ -33,6 +33,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "EvidencePosition",
         "ContextRedundancy",
     ),
+    "answer_texts": ("ExactMatch", "TokenF1", "AnswerRecall", "LexicalSupport"),
     "support": ("SupportP", "SupportR", "SentencePrecision", "ArgueF", "Groundedness", "ContradictionRate"),
 }
 
