@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from judged.data.column_names import (
 from judged.data.delimited import numbered_columns, parse_numbers, read_delimited
 from judged.data.grade_words import grades_of_words
 from judged.data.json_rows import json_kind, json_lines, load_json
+from judged.data.label_tables import read_label_rows
 from judged.data.objects import VALUE_COLUMNS, canonical_table
 from judged.data.tool_layouts import find_layout
 from judged.errors import InputError
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 
     from judged.data.column_names import Kind
     from judged.data.delimited import DelimitedTable
+    from judged.data.label_tables import LabelRows
     from judged.results.types import Table
 
+_JUDGMENT = ["query_id", "doc_id", "relevance"]
 _LETOR = re.compile(rb"(\d+) qid:(\S+) ")
 _LISTS = frozenset([
     "prediction", "predictions", "predicted", "results", "result", "retrieved", "ranking", "docs", "documents", "items",
@@ -83,15 +87,41 @@ def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, 
     if found is None:
         return None
     layout, rows = found
-    notes = [f"read as {layout.tool}: {layout.name}"] + [layout.note] * bool(layout.note)
-    if unused := layout.unused(data):
-        notes.append(f"fields that are not used: {first_few(unused)}")
-    columns = {name: [_single(row.get(name)) for row in rows] for name in layout.paths}
+    notes = layout.notes(data)
+    read = _JUDGMENT if layout.kind == "labels" else layout.paths
+    columns = {name: [single_value(row.get(name)) for row in rows] for name in read}
     if kind == "qrels" and "relevance" not in columns:
         columns["relevance"] = [1] * len(rows)
     if {"score", "rank"} <= set(columns):
         del columns["rank" if _decrease(columns) else "score"]
     return _typed(columns, kind, where, notes), notes
+
+
+def read_agreed_judgments(path: Path, where: str) -> Table | None:
+    """Read the grades of several judges, if all judges of a pair agree; None if the file has no judges.
+
+    Raises
+    ------
+    InputError
+        If they do not agree.
+    """
+    labels = read_label_rows(path, where)
+    if labels is None or not labels.judges:
+        return None
+    table = _judgments(labels, where)
+    counts = table.group_by(_JUDGMENT[:2]).aggregate([([], "count_all")])
+    different = sum(count > 1 for count in counts["count_all"].to_pylist())
+    if different:
+        judges, pairs = counted(len(labels.judges), "judge"), counted(counts.num_rows, "pair")
+        command = f"judged labels qrels {quote(where)} -o qrels.txt --by majority"
+        problem = f"these are labels of {judges}, whose grades differ for {different:,} of {pairs}"
+        raise InputError(problem, fix=f"use {command}, and then qrels.txt", path=where)
+    return table
+
+
+def _judgments(labels: LabelRows, where: str) -> Table:
+    columns = {name: [single_value(row.get(name)) for _, row in labels.rows] for name in _JUDGMENT}
+    return _typed(columns, "qrels", where, labels.notes, [line for line, _ in labels.rows])
 
 
 def _decrease(columns: dict[str, list[Any]]) -> bool:
@@ -102,7 +132,7 @@ def _decrease(columns: dict[str, list[Any]]) -> bool:
     return all(rank == 1 or after <= before for before, after, rank in zip(scores, scores[1:], ranks[1:], strict=False))
 
 
-def _single(value: Any) -> Any:
+def single_value(value: Any) -> Any:
     """Return the element of a list with one element."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value  # pyright: ignore[reportUnknownVariableType]
 
@@ -114,6 +144,11 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
         return None
     notes = list(table.notes)
     cells, used = _cells_by_role(table, kind, where)
+    if kind == "qrels" and "relevance" not in cells and len(table.columns) > 2:
+        labels = read_label_rows(path, where)  # a column of grades for each judge
+        if labels is not None:
+            note = f"read as labels of {counted(len(labels.judges), 'judge')}, each with a column of grades"
+            return _judgments(labels, where), [note, *labels.notes]
     if kind == "qrels" and set(cells) == {"query_id", "doc_id"} and len(table.columns) == 2:
         cells["relevance"] = ["1"] * len(table.rows)
         notes.append("there is no column of grades, so that all documents are read as relevant")
@@ -190,7 +225,9 @@ def _combine_pages(cells: dict[str, list[Any]], table: DelimitedTable, used: set
     return {pages[0]}
 
 
-def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[str], lines: Sequence[int] = ()) -> Table:
+def _typed(
+    columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[str], lines: Sequence[int | None] = ()
+) -> Table:
     """Convert columns of texts to a table of qrels or of a run."""
     for name in ("distance", "score", "rank"):
         values = columns.get(name, [])
@@ -212,7 +249,7 @@ def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[st
         columns["rank"] = list(range(1, len(columns["doc_id"]) + 1))
         notes.append("there are no scores, so that the results of each query are read in the order of the rows")
     if kind == "qrels":
-        columns["relevance"] = _grades(columns["relevance"], where, notes, lines)
+        columns["relevance"] = read_grades(columns["relevance"], where, notes, lines)
         _drop_unrated(columns, notes)
     ids = {name: [str(value) for value in columns[name]] for name in ("query_id", "doc_id")}
     others = {
@@ -224,7 +261,8 @@ def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[st
     return canonical_table(_without_repeats(table, notes) if kind == "qrels" else table, kind, where)
 
 
-def _grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequence[int]) -> list[float | None]:
+def read_grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequence[int | None]) -> list[float | None]:
+    """Parse grades, all on the same scale of words or numbers; None for an empty text. Add a note on words."""
     texts = ["" if value is None else str(value).strip() for value in values]
     distinct = dict.fromkeys(text for text in texts if text)
     grades = grades_of_words(distinct)

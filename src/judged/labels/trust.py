@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -101,6 +101,7 @@ class LabelQuality(Answer):
     systems: JudgeAgreement | None
     threshold: float = 0.05
     notes: tuple[Note, ...] = ()
+    counts: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as in `Labels.counts`
 
     @property
     def title(self) -> str:
@@ -110,7 +111,7 @@ class LabelQuality(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Findings, the overall agreement first."""
-        sentences = [self.alpha.sentence]
+        sentences = [self.alpha.sentence, _describe_counts(self.counts)]
         for judge in self.judges:
             if judge.drift_p < self.threshold:
                 direction = f"{decimal(abs(judge.drift), 2)} {'higher' if judge.drift > 0 else 'lower'}"
@@ -156,7 +157,15 @@ class LabelQuality(Answer):
     def facts(self) -> dict[str, Any]:
         """Return the overall agreement."""
         alpha = {"name": self.alpha.name, "value": self.alpha.value, "interval": self.alpha.interval}
-        return {"pairs": self.pairs, "alpha": alpha}
+        return {"pairs": self.pairs, "alpha": alpha, "counts": dict(self.counts)}
+
+
+def _describe_counts(counts: Mapping[str, Any]) -> str:
+    names = {"judges": "judge", "topics": "topic", "pairs": "pair", "judgments": "judgment"}
+    judges, topics, pairs, judgments = (counted(counts[name], noun) for name, noun in names.items())
+    both = f"{' and '.join(counts['both'])} both judged {counted(counts['judged_by_both'], 'pair')}"
+    equal = f"with the same grade for {percent(counts['agreement_of_both'])} of them"
+    return f"The labels of {judges} have {judgments} of {pairs} in {topics}. {both}, {equal}."
 
 
 def _agreement_columns(rows: tuple[AgreementSummary, ...], name: str, *, alpha: bool = False) -> tuple[Any, ...]:
@@ -249,6 +258,7 @@ def quality(
         systems,
         alpha,
         tuple(notes),
+        all_labels.counts(),
     )
 
 
