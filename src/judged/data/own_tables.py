@@ -23,7 +23,7 @@ from judged.data.delimited import numbered_columns, parse_numbers, read_delimite
 from judged.data.grade_words import grades_of_words
 from judged.data.json_rows import json_kind, json_lines, load_json
 from judged.data.label_tables import read_label_rows
-from judged.data.objects import VALUE_COLUMNS, canonical_table
+from judged.data.objects import canonical_table
 from judged.data.tool_layouts import find_layout
 from judged.errors import InputError
 from judged.results.blocks import first_few
@@ -113,15 +113,19 @@ def read_agreed_judgments(path: Path, where: str) -> Table | None:
     different = sum(count > 1 for count in counts["count_all"].to_pylist())
     if different:
         judges, pairs = counted(len(labels.judges), "judge"), counted(counts.num_rows, "pair")
-        command = f"judged labels qrels {quote(where)} -o qrels.txt --by majority"
+        # As JSON Lines, because a query text cannot be an id in TREC format.
+        command = f"judged labels qrels {quote(where)} -o qrels.jsonl --by majority"
         problem = f"these are labels of {judges}, whose grades differ for {different:,} of {pairs}"
-        raise InputError(problem, fix=f"use {command}, and then qrels.txt", path=where)
+        raise InputError(problem, fix=f"use {command}, and then qrels.jsonl", path=where)
     return table
 
 
 def _judgments(labels: LabelRows, where: str) -> Table:
-    columns = {name: [single_value(row.get(name)) for _, row in labels.rows] for name in _JUDGMENT}
-    return _typed(columns, "qrels", where, labels.notes, [line for line, _ in labels.rows])
+    values = ((line, [single_value(row.get(name)) for name in _JUDGMENT]) for line, row in labels.rows)
+    # Equal grades of several judges are one judgment.
+    rows = {tuple("" if value is None else str(value) for value in cells): line for line, cells in values}
+    columns = dict(zip(_JUDGMENT, map(list, zip(*rows, strict=True)), strict=True))
+    return _typed(columns, "qrels", where, labels.notes, list(rows.values()))
 
 
 def _decrease(columns: dict[str, list[Any]]) -> bool:
@@ -270,7 +274,7 @@ def read_grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequ
         grades = dict(zip(distinct, numbers, strict=True))
     if grades is None:
         row = next((i for i, text in enumerate(texts) if text and grades_of_words([text]) is None), 0)
-        problem = f"the {VALUE_COLUMNS['qrels']} {texts[row]!r:.60} is not a number or a known word"
+        problem = f"the grade {texts[row]!r:.60} is not a number or a known word"
         fix = "write numbers, or words of one scale such as relevant, not relevant"
         line = lines[row] if lines else None
         raise InputError(problem, fix=fix, path=where, line=line, rule="bad-relevance")

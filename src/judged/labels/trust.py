@@ -111,7 +111,7 @@ class LabelQuality(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Findings, the overall agreement first."""
-        sentences = [self.alpha.sentence, _describe_counts(self.counts)]
+        sentences = [self.alpha.sentence]
         for judge in self.judges:
             if judge.drift_p < self.threshold:
                 direction = f"{decimal(abs(judge.drift), 2)} {'higher' if judge.drift > 0 else 'lower'}"
@@ -127,6 +127,8 @@ class LabelQuality(Answer):
         if self.systems is not None and self.systems.systems:
             most_changed = max(self.systems.systems, key=lambda judge: judge.largest_change)
             sentences.append(most_changed.sentence)
+        if self.counts:
+            sentences.append(_describe_counts(self.counts))
         return tuple(sentences)
 
     def blocks(self) -> tuple[Block, ...]:

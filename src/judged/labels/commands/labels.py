@@ -203,10 +203,10 @@ def status_command(store: str, output: OutputOptions) -> None:
 def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
     """Import labels into STORE: tables of labels, qrels, and exports of Quepid, Label Studio, Argilla, and doccano.
 
-    Judgment lists of OpenSearch are also read. A table has the columns query_id, doc_id, judge and grade, or usual names
-    of them, or a column of grades for each judge; its format is CSV, TSV, JSON, JSON Lines or Parquet. If
-    a format has no topic ids, the text of a query identifies the topic. If a judge has several labels for a pair, the
-    latest label counts (column time). If a label has no time, the last row counts.
+    Judgment lists of OpenSearch are also read. A table has the columns query_id, doc_id, judge and grade, or a column
+    of grades for each judge; its format is CSV, TSV, JSON, JSON Lines or Parquet. If a format has no topic ids, the
+    text of a query identifies the topic. If a judge has several labels for a pair, the latest label counts (column
+    time). If a label has no time, the last row counts.
     """
     from judged.labels.exchange import import_labels
     from judged.labels.store import LabelStore
