@@ -54,8 +54,8 @@ _NAMES = {
 _LABEL_NAMES = {
     "judge": "annotator rater worker assessor judged_by rated_by labeled_by labelled_by annotated_by"
     " | judge_id annotator_id rater_id worker_id assessor_id judge_name rater_name completed_by created_by reviewer"
-    " evaluator coder user_email email username user_name bewerter gutachter annotateur juge evaluateur juez evaluador"
-    " anotador giudice valutatore annotatore avaliador juiz оценщик 評価者 判定者 アノテーター 标注者 标注员 评审",
+    " evaluator coder user_email email username user_name bewerter gutachter prufer annotateur juge evaluateur juez"
+    " evaluador anotador giudice valutatore annotatore avaliador juiz оценщик 評価者 判定者 标注者 标注员 评审",
     "time": "| updated_at created_at rated_at judged_at labeled_at annotated_at timestamp date zeit zeitpunkt datum"
     " fecha heure data дата 日時 时间",
     "note": "| notes comment comments explanation reason rationale remark kommentar bemerkung begrundung commentaire"

@@ -201,7 +201,9 @@ def _ranked_lists(
         for query, docs in zip(queries, lists, strict=False)
         for rank, doc in enumerate((doc for doc in docs if doc), 1)
     ]
-    columns = dict(zip(("query_id", "doc_id", "rank"), map(list, zip(*rows, strict=True)), strict=False))
+    columns: dict[str, list[Any]] = dict(
+        zip(("query_id", "doc_id", "rank"), map(list, zip(*rows, strict=True)), strict=False)
+    )
     return columns, set(positions[: len(positions) if numbered_columns(table.columns) else 1])
 
 
