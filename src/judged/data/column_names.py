@@ -71,19 +71,7 @@ _USED_COLUMNS = {
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
     "labels": {"query_id", "doc_id", "relevance", *_LABEL_NAMES},
 }
-_REQUIRED_COLUMNS = {
-    "qrels": {"query_id", "doc_id", "relevance"},
-    "run": {"query_id", "doc_id"},
-    "labels": {"query_id", "doc_id", "relevance"},
-}
 _WEAKEST = 1000  # strength of a name that is recognized by its end
-# Roles of columns that are the relevance if no other column is. In the qrels of BEIR the relevance is named `score`; in
-# German and French, a `note` is a grade.
-_SECOND_ROLES: dict[str, set[tuple[str, int]]] = {
-    "qrels": {("score", strength) for strength in range(_WEAKEST + 1)},
-    "run": set(),
-    "labels": {("score", 0), ("note", 0)},
-}
 
 
 @dataclass(frozen=True)
@@ -197,8 +185,9 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
         else _role(name, kind)
         for name in names
     ]
-    if "relevance" not in {role for role, _ in roles}:
-        roles = [("relevance", role[1]) if role in _SECOND_ROLES[kind] else role for role in roles]
+    if kind != "run" and "relevance" not in {role for role, _ in roles}:
+        # In the qrels of BEIR the relevance is named `score`; in German and French, a `note` is a grade.
+        roles = [("relevance", n) if role == "score" or (role, n) == ("note", 0) else (role, n) for role, n in roles]
     strongest = {role: min(strength for other, strength in roles if other == role) for role, _ in roles}
     return tuple(role if strength == strongest[role] else "" for role, strength in roles)
 
@@ -242,7 +231,7 @@ def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) ->
 
 def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
     """Return the required columns of this kind that are not among `names`."""
-    return _REQUIRED_COLUMNS[kind] - set(names)
+    return {"query_id", "doc_id", *["relevance"] * (kind != "run")} - set(names)
 
 
 def unused_columns(names: Iterable[str], columns: Iterable[str], kind: Kind) -> list[str]:

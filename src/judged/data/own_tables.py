@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -15,28 +15,31 @@ from judged.data.column_names import (
     canonical_names,
     check_no_numbers,
     find_name_clash,
+    is_query_text,
     missing_columns,
     missing_columns_error,
     name_key,
+    unused_columns,
 )
 from judged.data.delimited import numbered_columns, parse_numbers, read_delimited
 from judged.data.grade_words import grades_of_words
 from judged.data.json_rows import json_kind, json_lines, load_json
-from judged.data.label_tables import read_label_rows
 from judged.data.objects import canonical_table
+from judged.data.records import read_records
 from judged.data.tool_layouts import find_layout
 from judged.errors import InputError
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from judged.data.column_names import Kind
     from judged.data.delimited import DelimitedTable
-    from judged.data.label_tables import LabelRows
     from judged.results.types import Table
+
+    Row = tuple[int | None, dict[str, Any]]
 
 _JUDGMENT = ["query_id", "doc_id", "relevance"]
 _LETOR = re.compile(rb"(\d+) qid:(\S+) ")
@@ -95,6 +98,100 @@ def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, 
     if {"score", "rank"} <= set(columns):
         del columns["rank" if _decrease(columns) else "score"]
     return _typed(columns, kind, where, notes), notes
+
+
+class LabelRows(NamedTuple):
+    """Rows of labels with canonical names of columns, each with its line or None, and notes on how they were read.
+
+    If the query is identified by its text, ``text`` equals ``query_id``. The ``relevance`` is not parsed.
+    """
+
+    rows: list[Row]
+    notes: list[str]
+
+    @property
+    def judges(self) -> set[str]:
+        """Names of all judges."""
+        return {str(row["judge"]) for _, row in self.rows if row.get("judge")}
+
+
+def read_label_rows(path: Path, where: str) -> LabelRows | None:
+    """Read a file as labels of several judges; None if it has no columns of queries and documents.
+
+    Raises
+    ------
+    InputError
+        If there is no column of grades, or two columns have the same meaning.
+    """
+    head = files.head(path).removeprefix(files.BOM).lstrip()
+    if not head.startswith((b"PAR1", b"ARROW1", b"{", b"[")):
+        table = read_delimited(path, where, "labels")
+        return None if table is None else _label_rows_of_table(table, where)
+    records: Iterable[Row] = read_records(path)
+    if head.startswith((b"{", b"[")):
+        is_jsonl = json_kind(head.decode(errors="replace"), where) == "jsonl"
+        records = list(json_lines(path, where)) if is_jsonl else records
+        data = [record for _, record in records] if is_jsonl else load_json(path, where)
+        first = next(iter(data), None) if isinstance(data, list) else None
+        is_flat = isinstance(first, dict) and not missing_columns(canonical_names(first, "labels"), "labels")
+        if not is_flat and (found := find_layout(data, "labels")):
+            layout, rows = found
+            for row in rows:  # Label Studio can write the record of a user
+                user = row.get("judge") or layout.judge
+                row["judge"] = user.get("email") or user.get("id") if isinstance(user, dict) else user
+            # The tool is not named, as only its own files have this layout.
+            return LabelRows([(None, row) for row in rows], layout.notes(data)[1:])
+    return _named_rows(((line, list(record), list(record.values())) for line, record in records), where)
+
+
+def _named_rows(records: Iterable[tuple[int | None, list[str], list[Any]]], where: str) -> LabelRows | None:
+    """Name the values of rows, given as line, columns, and values; the rows need not all have the same columns."""
+    rows: list[Row] = []
+    unused: dict[str, None] = {}
+    previous, names = list[str](), tuple[str, ...]()
+    for line, columns, values in records:
+        if columns != previous:
+            previous, names = columns, canonical_names(columns, "labels")
+            unused |= dict.fromkeys(unused_columns(names, columns, "labels"))
+        if problem := find_name_clash(names, columns, "labels"):
+            raise InputError(problem, fix=DUPLICATE_FIX, path=where, line=line, rule="same-columns")
+        if missing := missing_columns(names, "labels"):
+            if not rows and missing != {"relevance"}:
+                return None
+            raise missing_columns_error(columns, "labels", where, line=line)
+        row = dict(zip(names, values, strict=True))
+        is_text = is_query_text(columns[names.index("query_id")])
+        rows.append((line, row | {"text": row["query_id"]} if is_text else row))
+    rated = [(line, row) for line, row in rows if row.get("judge") or row["relevance"] not in (None, "")]
+    notes = [f"{counted(len(rows) - len(rated), 'row')} without a grade left out"] * (len(rated) < len(rows))
+    return LabelRows(rated, notes + [f"columns that are not used: {first_few(list(unused))}"] * bool(unused))
+
+
+def _label_rows_of_table(table: DelimitedTable, where: str) -> LabelRows | None:
+    """Read a table of labels. In a book, as of Quepid, each judge has a column: its rows become one for each grade."""
+    judges = _judge_columns(table)
+    columns = ["" if position in judges else column for position, column in enumerate(table.columns)]
+    columns += ["judge", "grade"] * bool(judges)
+    records = (
+        (line, columns, [*cells, *grade])
+        for line, cells in zip(table.lines, table.rows, strict=True)
+        for grade in [(table.columns[p], cells[p]) for p in judges if cells[p]] or [("", "") if judges else ()]
+    )
+    labels = _named_rows(records, where)
+    if labels is not None and judges and [name.lower() for name in columns[:2]] != ["query", "docid"]:
+        raters = first_few([table.columns[position] for position in judges])
+        labels.notes.insert(0, f"each of these columns has the grades of one judge: {raters}")
+    return labels and LabelRows(labels.rows, [*table.notes, *labels.notes])
+
+
+def _judge_columns(table: DelimitedTable) -> list[int]:
+    """Return the positions of the columns with the grades of one judge each, mostly words or numbers from 0 to 10."""
+    names = canonical_names(table.columns, "labels")
+    if not {"query_id", "doc_id"} <= set(names) or {"relevance", "judge", "rank", "run_id"} & set(names):
+        return []
+    cells = {p: [row[p] for row in table.rows if row[p]] for p, name in enumerate(names) if not name}
+    are_grades = {p: [0 <= (grades_of_words([text]) or {}).get(text, -1) <= 10 for text in cells[p]] for p in cells}
+    return [p for p, checks in are_grades.items() if checks and sum(checks) * 2 >= len(checks)]
 
 
 def read_agreed_judgments(path: Path, where: str) -> Table | None:

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.column_names import canonical_names
+from judged.data.grade_words import grades_of_words
 from judged.data.index import format_value, id_text
-from judged.data.json_rows import check_shape, json_kind, load_json
-from judged.data.label_tables import read_label_rows
-from judged.data.own_tables import read_grades, single_value
+from judged.data.json_rows import json_kind, load_json
+from judged.data.own_tables import read_grades, read_label_rows, single_value
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
@@ -28,15 +28,13 @@ from judged.results.escaping import csv_lines
 from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from judged.labels.labels import Kind
     from judged.labels.store import LabelStore
     from judged.results.types import Table
 
     Row = tuple[int | None, dict[str, Any]]
-
-_FALSE, _TRUE = frozenset({"false", "0", "no"}), frozenset({"true", "1", "yes"})
 
 
 def is_store(path: str | Path) -> bool:
@@ -150,11 +148,10 @@ def label_rows(
         row = _complete_label(record, judge, kind, where, line)
         text = str(record.get("text") or "").strip()
         topic = ids.get(_normalize(text))
-        if text == row["query_id"]:
-            if topic is None and (new_topics or topics is None or text in known):
-                topic = text
-            row |= {"text": text, "query_id": topic}
-            if text and not topic:
+        if text and text == row["query_id"]:
+            is_id = topic is None and (new_topics or topics is None or text in known)
+            row |= {"text": text, "query_id": text if is_id else topic}
+            if not row["query_id"]:
                 problem = f"the query {text!r:.80} must be the text of exactly one topic"
                 raise InputError(problem, fix="use a different text for each topic", path=where, line=line)
         elif topic and topic != row["query_id"]:
@@ -195,8 +192,7 @@ def _open_rows(path: str | Path) -> list[Row]:
         # In a book of Quepid, a judge can postpone a document, or find that it cannot be rated.
         is_postponed = bool(row.pop("postponed", False))
         is_unrated = is_postponed or bool(row.pop("unrateable", False))
-        time = str(row.get("time") or "")  # Parquet has values of time
-        rows.append((line, {"valid": not is_postponed, **row, "time": time, "grade": None if is_unrated else grade}))
+        rows.append((line, {"valid": not is_postponed, **row, "grade": None if is_unrated else grade}))
     return rows
 
 
@@ -210,39 +206,51 @@ def _complete_label(record: Mapping[str, Any], judge: str, kind: str, where: str
     """Add missing columns to a label and convert the types."""
     row: dict[str, Any] = dict.fromkeys(SCHEMA.names, "") | {"seconds": None, "seed": None, "repeat": 0, "valid": True}
     row |= {"judge": judge, "kind": kind, "grade": None}
-    try:
-        check_shape(record, {f"{name}?": (str, int, float, bool) for name in SCHEMA.names}, "the label")
-        row |= {name: record[name] for name in SCHEMA.names if record.get(name) not in {None, ""}}
-        for name in ("query_id", "doc_id"):
-            row[name] = id_text(row[name], name)
-        try:
-            row["seconds"] = None if row["seconds"] is None else read_number(row["seconds"])
-        except ValueError as error:
-            raise ValueError(f"seconds {row['seconds']!r} {error}") from None
-        for name in ("repeat", "seed"):
-            row[name] = None if row[name] is None else _parse_integer(row[name], name)
-        if isinstance(row["valid"], str) and row["valid"].lower() not in _TRUE | _FALSE:
-            raise ValueError(f"valid is {row['valid']!r}")
-    except (ValueError, TypeError) as error:
-        raise InputError(f"not a valid label ({error})", fix="correct the row", path=where, line=line) from None
-    row["valid"] = row["valid"].lower() in _TRUE if isinstance(row["valid"], str) else bool(row["valid"])
-    row |= {name: str(row[name]) for name in ("judge", "kind", "note", "time", "prompt", "model", "logprobs")}
+    row |= {name: record[name] for name in SCHEMA.names if not _is_empty(record.get(name))}
+    for name, value in row.items():
+        if name in {"query_id", "doc_id"}:
+            row[name] = id_text(value, name, path=where, line=line)
+        elif name not in _PARSERS:
+            row[name] = value if name == "grade" else str(value)
+        elif value is not None:
+            try:
+                row[name] = _PARSERS[name](value)
+            except (ValueError, TypeError) as error:
+                problem = f"not a valid label ({name} {value!r} {error})"
+                raise InputError(problem, fix="correct the row", path=where, line=line) from None
     row["time"] = format_utc(row["time"], where, line)
     if row["grade"] is not None and not math.isfinite(row["grade"]):
         raise InputError("grades must be finite", fix="leave missing grades empty", path=where, line=line)
-    if not row["judge"].strip() or row["kind"] not in KINDS:
-        problem = f"unknown type of judge {row['kind']!r}" if row["judge"].strip() else "the label has no judge"
-        fix = f"use {', '.join(KINDS)}" if row["judge"].strip() else "name the judge: --judge NAME"
-        raise InputError(problem, fix=fix, path=where, line=line)
+    if not row["judge"].strip():
+        raise InputError("the label has no judge", fix="name the judge: --judge NAME", path=where, line=line)
+    if row["kind"] not in KINDS:
+        problem = f"unknown type of judge {row['kind']!r}"
+        raise InputError(problem, fix=f"use {', '.join(KINDS)}", path=where, line=line)
     return row
 
 
-def _parse_integer(value: Any, name: str) -> int:
+def _is_empty(value: Any) -> bool:
+    return value is None or value == "" or isinstance(value, (list, dict))
+
+
+def _parse_integer(value: Any) -> int:
     number = int(value)
     # Arrow int64.
     if abs(number) >= 2**63:
-        raise ValueError(f"{name} has more than 64 bits")
+        raise ValueError("has more than 64 bits")
     return number
+
+
+def _parse_boolean(value: Any) -> bool:
+    grades = grades_of_words([str(value)])
+    if grades is None:
+        raise ValueError("is not true or false")
+    return bool(grades[str(value)])
+
+
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "seconds": read_number, "repeat": _parse_integer, "seed": _parse_integer, "valid": _parse_boolean,
+}  # fmt: skip
 
 
 def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> list[tuple[str, str]]:

@@ -165,9 +165,9 @@ class LabelQuality(Answer):
 def _describe_counts(counts: Mapping[str, Any]) -> str:
     names = {"judges": "judge", "topics": "topic", "pairs": "pair", "judgments": "judgment"}
     judges, topics, pairs, judgments = (counted(counts[name], noun) for name, noun in names.items())
-    both = f"{' and '.join(counts['both'])} both judged {counted(counts['judged_by_both'], 'pair')}"
-    equal = f"with the same grade for {percent(counts['agreement_of_both'])} of them"
-    return f"The labels of {judges} have {judgments} of {pairs} in {topics}. {both}, {equal}."
+    both, equal = " and ".join(counts["both"]), percent(counts["agreement_of_both"])
+    shared = f"{both} both judged {counted(counts['judged_by_both'], 'pair')}, with the same grade for {equal} of them"
+    return f"The labels of {judges} have {judgments} of {pairs} in {topics}. {shared}."
 
 
 def _agreement_columns(rows: tuple[AgreementSummary, ...], name: str, *, alpha: bool = False) -> tuple[Any, ...]:
