@@ -246,7 +246,7 @@ def test_a_single_judge_is_described(tmp_path: Path) -> None:
     path = write_file(tmp_path, "l.csv", "query_id,doc_id,judge,grade\nq1,a,ann,1\nq1,b,ann,0\n")
     assert describe_labels(path) == {"topics": 1, "pairs": 2, "judges": 1, "judgments": 2}
     disjoint = Labels.of({"ann": {"q": {"a": 1}}, "bob": {"q": {"b": 1}}}).counts()
-    assert (disjoint["judged_by_both"], disjoint["agreement_of_both"]) == (0, None)
+    assert (disjoint["both"], disjoint["judged_by_both"], disjoint["agreement_of_both"]) == (("ann", "bob"), 0, None)
 
 
 HEAD = "query_id,doc_id,judge,grade\n"

@@ -148,19 +148,19 @@ def _named_rows(records: Iterable[tuple[int | None, list[str], list[Any]]], wher
     """Name the values of rows, given as line, columns, and values; the rows need not all have the same columns."""
     rows: list[Row] = []
     unused: dict[str, None] = {}
-    previous, names = list[str](), tuple[str, ...]()
+    previous, names, is_text = list[str](), tuple[str, ...](), False
     for line, columns, values in records:
-        if columns != previous:
+        if columns != previous or not rows:
             previous, names = columns, canonical_names(columns, "labels")
             unused |= dict.fromkeys(unused_columns(names, columns, "labels"))
-        if problem := find_name_clash(names, columns, "labels"):
-            raise InputError(problem, fix=DUPLICATE_FIX, path=where, line=line, rule="same-columns")
-        if missing := missing_columns(names, "labels"):
-            if not rows and missing != {"relevance"}:
-                return None
-            raise missing_columns_error(columns, "labels", where, line=line)
+            if problem := find_name_clash(names, columns, "labels"):
+                raise InputError(problem, fix=DUPLICATE_FIX, path=where, line=line, rule="same-columns")
+            if missing := missing_columns(names, "labels"):
+                if not rows and missing != {"relevance"}:
+                    return None
+                raise missing_columns_error(columns, "labels", where, line=line)
+            is_text = is_query_text(columns[names.index("query_id")])
         row = dict(zip(names, values, strict=True))
-        is_text = is_query_text(columns[names.index("query_id")])
         rows.append((line, row | {"text": row["query_id"]} if is_text else row))
     rated = [(line, row) for line, row in rows if row.get("judge") or row["relevance"] not in (None, "")]
     notes = [f"{counted(len(rows) - len(rated), 'row')} without a grade left out"] * (len(rated) < len(rows))

@@ -175,7 +175,7 @@ class Labels:
         if len(judges) < 2:
             return counts
         shared = np.triu(is_graded.T @ is_graded, 1)
-        first, second = divmod(int(shared.argmax()), len(judges))
+        first, second = divmod(int(shared.argmax()), len(judges)) if shared.any() else (0, 1)
         number, equal = int(shared.max()), int((grades[:, first] == grades[:, second]).sum())
         both = {"both": (judges[first], judges[second]), "judged_by_both": number}
         return counts | both | {"agreement_of_both": equal / number if number else None}
