@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -131,7 +132,7 @@ def test_topics_with_the_same_text_raise(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "line"),
     [
-        ("l.csv", "query_id,doc_id,judge,grade\n1,a,ann,1\n1,b,ann,good\n", 3),
+        ("l.csv", "query_id,doc_id,judge,grade\n1,a,ann,1\n1,b,ann,blue\n", 3),
         ("l.csv", "query_id,doc_id,judge,grade\n1,a,ann,inf\n", 2),
         ("l.csv", "query_id,doc_id,judge,grade\n1,a,,1\n", 2),
         ("l.csv", "query_id,doc_id,judge,grade,kind\n1,a,ann,1,robot\n", 2),
@@ -206,7 +207,9 @@ def test_the_latest_label_counts(tmp_path: Path, rows: tuple[str, ...], expected
         import_labels(store, write_file(tmp_path, f"{i}.csv", head + row)).replaced for i, row in enumerate(rows)
     ]
     assert replaced == [0, 0 if "bob" in rows[1] else 1]
-    labels = read_labels(write_file(tmp_path, "all.csv", head + "\n".join(rows)))
+    path = write_file(tmp_path, "all.csv", head + "\n".join(rows))
+    with nullcontext() if "bob" in rows[1] else pytest.warns(JudgedWarning, match=r"all\.csv: 1 label replaced by"):
+        labels = read_labels(path)
     for imported in (store.labels(), labels):
         assert imported.grades[0, imported.judges.index("ann")] == expected
 
@@ -250,7 +253,7 @@ def test_query_ids_have_priority_over_texts(tmp_path: Path) -> None:
     import_labels(store, table)
     assert {row["query_id"] for row in store.labels().table.to_pylist()} == {"1"}
     write_file(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,desk \n")
-    with pytest.raises(InputError, match="query_id 1, but its text 'desk ' is the text of topic 2") as caught:
+    with pytest.raises(InputError, match="query_id 1, but its text 'desk' is the text of topic 2") as caught:
         import_labels(store, table)
     assert caught.value.line == 2
     write_file(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,CHAIR\n")
@@ -271,5 +274,5 @@ def test_many_topics_are_exported_in_linear_time() -> None:
 
 def test_rows_without_a_rating_give_a_warning(tmp_path: Path) -> None:
     path = write_file(tmp_path, "r.csv", "query,docid,rating\nfoo,a,2\nfoo,b,\nbar,a, \n")
-    with pytest.warns(JudgedWarning, match=r"r\.csv: 2 rows without a rating are left out"):
+    with pytest.warns(JudgedWarning, match=r"r\.csv: 2 rows without a grade left out"):
         assert len(read_labels(path, judge="ann").table) == 1

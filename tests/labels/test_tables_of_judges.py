@@ -292,7 +292,8 @@ def test_tables_of_the_quality_of_labels() -> None:
     assert cells(bare.table("judges"))[0][-1] == "alpha without judge"
     assert "seconds" in bare.table("judges").records()[0]
     assert [block.name for block in bare.blocks()] == ["sentences", "judges", "grades", "topics"]
-    assert bare.facts() == {"pairs": 12, "alpha": {"name": "alpha", "value": 0.5, "interval": (0.25, 0.75)}}
+    alpha = {"name": "alpha", "value": 0.5, "interval": (0.25, 0.75)}
+    assert bare.facts() == {"pairs": 12, "alpha": alpha, "counts": {}}
     assert label_quality(ANN).threshold == LabelQuality.__dataclass_fields__["threshold"].default == 0.05
 
 

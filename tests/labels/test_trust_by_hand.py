@@ -163,12 +163,12 @@ def test_sentences_report_drift_and_low_accuracy() -> None:
     ann, bob = base.judges
     later = replace(ann, drift=-0.5, drift_p=0.0499)
     assert sum("of ann are 0.50 lower" in text for text in replace(base, judges=(later, bob)).sentences) == 1
-    assert len(replace(base, judges=(replace(later, drift_p=0.05), bob)).sentences) == 1
+    assert len(replace(base, judges=(replace(later, drift_p=0.05), bob)).sentences) == 2
     assert "higher" in replace(base, judges=(replace(later, drift=0.5), bob)).sentences[1]
     good = replace(bob, gold=9, accuracy=0.9, accuracy_ci=(0.6, 1.0))
     for gold, high, is_reported in ((6, 0.89, True), (5, 0.89, False), (6, 0.9, False)):
         bad = replace(ann, gold=gold, accuracy=0.2, accuracy_ci=(0.0, high))
-        assert len(replace(base, judges=(bad, good)).sentences) == 1 + is_reported
+        assert len(replace(base, judges=(bad, good)).sentences) == 2 + is_reported
 
 
 def test_rows_by_slice_selects_the_pairs_of_each_slice() -> None:

@@ -23,7 +23,7 @@ from judged.results.decimals import is_number
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
 
-Kind = Literal["qrels", "run", "answers"]
+Kind = Literal["qrels", "run", "answers", "labels"]
 
 DUPLICATE_FIX = "remove or rename one of these columns, or use --columns"
 
@@ -53,13 +53,27 @@ _NAMES = {
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
 _VALUE_NAMES = frozenset({"text", "value", "content", "string"})
+# In tables of labels, these names come first.
+_LABEL_NAMES = {
+    "judge": "annotator rater worker assessor judged_by rated_by labeled_by labelled_by annotated_by"
+    " | judge_id annotator_id rater_id worker_id assessor_id judge_name rater_name completed_by created_by reviewer"
+    " evaluator coder user_email email username user_name bewerter gutachter prufer annotateur juge evaluateur juez"
+    " evaluador anotador giudice valutatore annotatore avaliador juiz оценщик 評価者 判定者 标注者 标注员 评审",
+    "time": "| updated_at created_at rated_at judged_at labeled_at annotated_at timestamp date zeit zeitpunkt datum"
+    " fecha heure data дата 日時 时间",
+    "note": "| notes comment comments explanation reason rationale remark kommentar bemerkung begrundung commentaire"
+    " remarque comentario commento комментарий コメント 理由 备注",
+    "seconds": "| lead_time duration time_spent",
+    "kind": "| judge_kind judge_type",
+    **dict.fromkeys(("repeat", "valid", "text", "prompt", "model", "seed", "logprobs"), ""),
+}
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
 _DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
 _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
+    "labels": {"query_id", "doc_id", "relevance", *_LABEL_NAMES},
 }
-_REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 
 
@@ -140,8 +154,8 @@ def _roles(kind: Kind = "run") -> dict[str, tuple[str, int]]:
     if kind == "answers":
         names = tomllib.loads((Path(__file__).parent / "answer_names.toml").read_text(encoding="utf-8"))
         return {name_key(name): (role, i) for role in names for i, name in enumerate(names[role])}
-    for column, text in _NAMES.items():
-        strong, _, weak = text.partition(" | ")
+    for column, text in [*(_LABEL_NAMES.items() if kind == "labels" else ()), *_NAMES.items()]:
+        strong, _, weak = text.partition("| ")
         for strength, name in [*((0, name) for name in (column, *strong.split())), *enumerate(weak.split(), 1)]:
             roles.setdefault(name_key(name), (column, strength))
     return roles | {"docid": ("doc_id", 1)}
@@ -186,9 +200,9 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
         else _role(name, kind)
         for name in names
     ]
-    if kind == "qrels" and "relevance" not in {role for role, _ in roles}:
-        # In the qrels of BEIR the relevance is named `score`.
-        roles = [("relevance", strength) if role == "score" else (role, strength) for role, strength in roles]
+    if kind != "run" and "relevance" not in {role for role, _ in roles}:
+        # In the qrels of BEIR the relevance is named `score`; in German and French, a `note` is a grade.
+        roles = [("relevance", n) if role == "score" or (role, n) == ("note", 0) else (role, n) for role, n in roles]
     strongest = {role: min(strength for other, strength in roles if other == role) for role, _ in roles}
     return tuple(role if strength == strongest[role] else "" for role, strength in roles)
 
@@ -206,6 +220,16 @@ def _role(name: str, kind: Kind) -> tuple[str, int]:
         return "distance", 0
     suffixes = {role: ends for role, ends in _SUFFIXES.items() if role in _USED_COLUMNS[kind]}
     return next(((role, _WEAKEST) for role, ends in suffixes.items() if key.endswith(ends)), ("", 0))
+
+
+def is_query_text(column: str) -> bool:
+    """Whether a column with queries contains their texts, not their ids.
+
+    >>> is_query_text("Search term"), is_query_text("query_id"), is_query_text("customer_id")
+    (True, False, False)
+    """
+    role, strength = _role(column, "labels")
+    return role == "query_id" and strength > 0 and not name_key(column).endswith("id")
 
 
 def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) -> str:
@@ -227,7 +251,7 @@ def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) ->
 
 def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
     """Return the required columns of this kind that are not among `names`."""
-    return _REQUIRED_COLUMNS[kind] - set(names)
+    return {"query_id", "doc_id", *["relevance"] * (kind != "run")} - set(names)
 
 
 def unused_columns(names: Iterable[str], columns: Iterable[str], kind: Kind) -> list[str]:
@@ -308,5 +332,5 @@ def _likeness(column: str, name: str) -> float:
     """Return the similarity of a column to the most similar known name, from 0 to 1."""
     from difflib import SequenceMatcher  # slow to import, and only needed for errors
 
-    known = [key for key, (role, _) in _roles().items() if role == name]
+    known = [key for key, (role, _) in _roles("qrels").items() if role == name]
     return max(SequenceMatcher(None, name_key(column), key).ratio() for key in known)

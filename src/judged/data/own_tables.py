@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -14,27 +15,33 @@ from judged.data.column_names import (
     canonical_names,
     check_no_numbers,
     find_name_clash,
+    is_query_text,
     missing_columns,
     missing_columns_error,
     name_key,
+    unused_columns,
 )
 from judged.data.delimited import numbered_columns, parse_numbers, read_delimited
 from judged.data.grade_words import grades_of_words
 from judged.data.json_rows import json_kind, json_lines, load_json
-from judged.data.objects import VALUE_COLUMNS, canonical_table
+from judged.data.objects import canonical_table
+from judged.data.records import read_records
 from judged.data.tool_layouts import find_layout
 from judged.errors import InputError
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from judged.data.column_names import Kind
     from judged.data.delimited import DelimitedTable
     from judged.results.types import Table
 
+    Row = tuple[int | None, dict[str, Any]]
+
+_JUDGMENT = ["query_id", "doc_id", "relevance"]
 _LETOR = re.compile(rb"(\d+) qid:(\S+) ")
 _LISTS = frozenset([
     "prediction", "predictions", "predicted", "results", "result", "retrieved", "ranking", "docs", "documents", "items",
@@ -83,15 +90,139 @@ def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, 
     if found is None:
         return None
     layout, rows = found
-    notes = [f"read as {layout.name} ({layout.tool})"] + [layout.note] * bool(layout.note)
-    if unused := layout.unused(data):
-        notes.append(f"fields that are not used: {first_few(unused)}")
-    columns = {name: [_single(row.get(name)) for row in rows] for name in layout.paths}
+    notes = layout.notes(data)
+    read = _JUDGMENT if layout.kind == "labels" else layout.paths
+    columns = {name: [single_value(row.get(name)) for row in rows] for name in read}
     if kind == "qrels" and "relevance" not in columns:
         columns["relevance"] = [1] * len(rows)
     if {"score", "rank"} <= set(columns):
         del columns["rank" if _decrease(columns) else "score"]
     return _typed(columns, kind, where, notes), notes
+
+
+class LabelRows(NamedTuple):
+    """Rows of labels with canonical names of columns, each with its line or None, and notes on how they were read.
+
+    If the query is identified by its text, ``text`` equals ``query_id``. The ``relevance`` is not parsed.
+    """
+
+    rows: list[Row]
+    notes: list[str]
+
+    @property
+    def judges(self) -> set[str]:
+        """Names of all judges."""
+        return {str(row["judge"]) for _, row in self.rows if row.get("judge")}
+
+
+def read_label_rows(path: Path, where: str) -> LabelRows | None:
+    """Read a file as labels of several judges; None if it has no columns of queries and documents.
+
+    Raises
+    ------
+    InputError
+        If there is no column of grades, or two columns have the same meaning.
+    """
+    head = files.head(path).removeprefix(files.BOM).lstrip()
+    if not head.startswith((b"PAR1", b"ARROW1", b"{", b"[")):
+        table = read_delimited(path, where, "labels")
+        return None if table is None else _label_rows_of_table(table, where)
+    records: Iterable[Row] = read_records(path)
+    if head.startswith((b"{", b"[")):
+        is_jsonl = json_kind(head.decode(errors="replace"), where) == "jsonl"
+        records = list(json_lines(path, where)) if is_jsonl else records
+        data = [record for _, record in records] if is_jsonl else load_json(path, where)
+        first = next(iter(data), None) if isinstance(data, list) else None
+        is_flat = isinstance(first, dict) and not missing_columns(canonical_names(first, "labels"), "labels")
+        if not is_flat and (found := find_layout(data, "labels")):
+            layout, rows = found
+            for row in rows:  # Label Studio can write the record of a user
+                user = row.get("judge") or layout.judge
+                row["judge"] = user.get("email") or user.get("id") if isinstance(user, dict) else user
+            # The tool is not named, as only its own files have this layout.
+            return LabelRows([(None, row) for row in rows], layout.notes(data)[1:])
+    return _named_rows(((line, list(record), list(record.values())) for line, record in records), where)
+
+
+def _named_rows(records: Iterable[tuple[int | None, list[str], list[Any]]], where: str) -> LabelRows | None:
+    """Name the values of rows, given as line, columns, and values; the rows need not all have the same columns."""
+    rows: list[Row] = []
+    unused: dict[str, None] = {}
+    previous, names, is_text = list[str](), tuple[str, ...](), False
+    for line, columns, values in records:
+        if columns != previous or not rows:
+            previous, names = columns, canonical_names(columns, "labels")
+            unused |= dict.fromkeys(unused_columns(names, columns, "labels"))
+            if problem := find_name_clash(names, columns, "labels"):
+                raise InputError(problem, fix=DUPLICATE_FIX, path=where, line=line, rule="same-columns")
+            if missing := missing_columns(names, "labels"):
+                if not rows and missing != {"relevance"}:
+                    return None
+                raise missing_columns_error(columns, "labels", where, line=line)
+            is_text = is_query_text(columns[names.index("query_id")])
+        row = dict(zip(names, values, strict=True))
+        rows.append((line, row | {"text": row["query_id"]} if is_text else row))
+    rated = [(line, row) for line, row in rows if row.get("judge") or row["relevance"] not in (None, "")]
+    notes = [f"{counted(len(rows) - len(rated), 'row')} without a grade left out"] * (len(rated) < len(rows))
+    return LabelRows(rated, notes + [f"columns that are not used: {first_few(list(unused))}"] * bool(unused))
+
+
+def _label_rows_of_table(table: DelimitedTable, where: str) -> LabelRows | None:
+    """Read a table of labels. In a book, as of Quepid, each judge has a column: its rows become one for each grade."""
+    judges = _judge_columns(table)
+    columns = ["" if position in judges else column for position, column in enumerate(table.columns)]
+    columns += ["judge", "grade"] * bool(judges)
+    records = (
+        (line, columns, [*cells, *grade])
+        for line, cells in zip(table.lines, table.rows, strict=True)
+        for grade in [(table.columns[p], cells[p]) for p in judges if cells[p]] or [("", "") if judges else ()]
+    )
+    labels = _named_rows(records, where)
+    if labels is not None and judges and [name.lower() for name in columns[:2]] != ["query", "docid"]:
+        raters = first_few([table.columns[position] for position in judges])
+        labels.notes.insert(0, f"each of these columns has the grades of one judge: {raters}")
+    return labels and LabelRows(labels.rows, [*table.notes, *labels.notes])
+
+
+def _judge_columns(table: DelimitedTable) -> list[int]:
+    """Return the positions of the columns with the grades of one judge each, mostly words or numbers from 0 to 10."""
+    names = canonical_names(table.columns, "labels")
+    if not {"query_id", "doc_id"} <= set(names) or {"relevance", "judge", "rank", "run_id"} & set(names):
+        return []
+    cells = {p: [row[p] for row in table.rows if row[p]] for p, name in enumerate(names) if not name}
+    are_grades = {p: [0 <= (grades_of_words([text]) or {}).get(text, -1) <= 10 for text in cells[p]] for p in cells}
+    return [p for p, checks in are_grades.items() if checks and sum(checks) * 2 >= len(checks)]
+
+
+def read_agreed_judgments(path: Path, where: str) -> Table | None:
+    """Read the grades of several judges, if all judges of a pair agree; None if the file has no judges.
+
+    Raises
+    ------
+    InputError
+        If they do not agree.
+    """
+    labels = read_label_rows(path, where)
+    if labels is None or not labels.judges:
+        return None
+    table = _judgments(labels, where)
+    counts = table.group_by(_JUDGMENT[:2]).aggregate([([], "count_all")])
+    different = sum(count > 1 for count in counts["count_all"].to_pylist())
+    if different:
+        judges, pairs = counted(len(labels.judges), "judge"), counted(counts.num_rows, "pair")
+        # As JSON Lines, because a query text cannot be an id in TREC format.
+        command = f"judged labels qrels {quote(where)} -o qrels.jsonl --by majority"
+        problem = f"these are labels of {judges}, whose grades differ for {different:,} of {pairs}"
+        raise InputError(problem, fix=f"use {command}, and then qrels.jsonl", path=where)
+    return table
+
+
+def _judgments(labels: LabelRows, where: str) -> Table:
+    values = ((line, [single_value(row.get(name)) for name in _JUDGMENT]) for line, row in labels.rows)
+    # Equal grades of several judges are one judgment.
+    rows = {tuple("" if value is None else str(value) for value in cells): line for line, cells in values}
+    columns = dict(zip(_JUDGMENT, map(list, zip(*rows, strict=True)), strict=True))
+    return _typed(columns, "qrels", where, labels.notes, list(rows.values()))
 
 
 def _decrease(columns: dict[str, list[Any]]) -> bool:
@@ -102,7 +233,7 @@ def _decrease(columns: dict[str, list[Any]]) -> bool:
     return all(rank == 1 or after <= before for before, after, rank in zip(scores, scores[1:], ranks[1:], strict=False))
 
 
-def _single(value: Any) -> Any:
+def single_value(value: Any) -> Any:
     """Return the element of a list with one element."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value  # pyright: ignore[reportUnknownVariableType]
 
@@ -114,6 +245,11 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
         return None
     notes = list(table.notes)
     cells, used = _cells_by_role(table, kind, where)
+    if kind == "qrels" and "relevance" not in cells and len(table.columns) > 2:
+        labels = read_label_rows(path, where)  # a column of grades for each judge
+        if labels is not None:
+            note = f"read as labels of {counted(len(labels.judges), 'judge')}, each with a column of grades"
+            return _judgments(labels, where), [note, *labels.notes]
     if kind == "qrels" and set(cells) == {"query_id", "doc_id"} and len(table.columns) == 2:
         cells["relevance"] = ["1"] * len(table.rows)
         notes.append("there is no column of grades, so that all documents are read as relevant")
@@ -192,7 +328,9 @@ def _combine_pages(cells: dict[str, list[Any]], table: DelimitedTable, used: set
     return {pages[0]}
 
 
-def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[str], lines: Sequence[int] = ()) -> Table:
+def _typed(
+    columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[str], lines: Sequence[int | None] = ()
+) -> Table:
     """Convert columns of texts to a table of qrels or of a run."""
     for name in ("distance", "score", "rank"):
         values = columns.get(name, [])
@@ -214,7 +352,7 @@ def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[st
         columns["rank"] = list(range(1, len(columns["doc_id"]) + 1))
         notes.append("there are no scores, so that the results of each query are read in the order of the rows")
     if kind == "qrels":
-        columns["relevance"] = _grades(columns["relevance"], where, notes, lines)
+        columns["relevance"] = read_grades(columns["relevance"], where, notes, lines)
         _drop_unrated(columns, notes)
     ids = {name: [str(value) for value in columns[name]] for name in ("query_id", "doc_id")}
     others = {
@@ -226,7 +364,8 @@ def _typed(columns: dict[str, list[Any]], kind: Kind, where: str, notes: list[st
     return canonical_table(_without_repeats(table, notes) if kind == "qrels" else table, kind, where)
 
 
-def _grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequence[int]) -> list[float | None]:
+def read_grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequence[int | None]) -> list[float | None]:
+    """Parse grades, all on the same scale of words or numbers; None for an empty text. Add a note on words."""
     texts = ["" if value is None else str(value).strip() for value in values]
     distinct = dict.fromkeys(text for text in texts if text)
     grades = grades_of_words(distinct)
@@ -234,7 +373,7 @@ def _grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequence
         grades = dict(zip(distinct, numbers, strict=True))
     if grades is None:
         row = next((i for i, text in enumerate(texts) if text and grades_of_words([text]) is None), 0)
-        problem = f"the {VALUE_COLUMNS['qrels']} {texts[row]!r:.60} is not a number or a known word"
+        problem = f"the grade {texts[row]!r:.60} is not a number or a known word"
         fix = "write numbers, or words of one scale such as relevant, not relevant"
         line = lines[row] if lines else None
         raise InputError(problem, fix=fix, path=where, line=line, rule="bad-relevance")

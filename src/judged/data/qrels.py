@@ -17,6 +17,7 @@ from judged.data.column_names import use_columns
 from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
+from judged.data.own_tables import read_agreed_judgments
 from judged.data.sources import Source, open_source
 from judged.errors import InputError
 from judged.results.files import atomic_write
@@ -112,7 +113,13 @@ class Qrels:
 
         where = source.rows.where
         qrels = cls(table, name or source.name, where, digest, origin=read_origin(where, digest))
-        qrels._check_duplicates(source)
+        try:
+            qrels._check_duplicates(source)
+        except InputError:
+            agreed = read_agreed_judgments(source.rows.paths[0], where) if len(source.rows.paths) == 1 else None
+            if agreed is None:
+                raise
+            return replace(qrels, table=agreed)
         return qrels
 
     @classmethod

@@ -5,11 +5,14 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
+from operator import contains
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from judged.data.nested_rows import nested_rows, row_keys
+from judged.results.blocks import first_few
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +24,12 @@ class ToolLayout:
 
     name: str
     tool: str
-    kind: str  # qrels, run, or answers
+    kind: str  # qrels, run, labels, or answers
     paths: Mapping[str, str]
-    where: Mapping[str, Any] = field(default_factory=dict[str, Any])  # value at a path, for the rows that are read
+    # Values at a path of the rows that are read; "" stands for a missing field.
+    where: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, "Sequence[Any]"])
+    skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # name of what is not read, by its path
+    judge: str = ""  # name of the judge of labels without one
     optional: Sequence[str] = ()  # columns that the first row may lack
     known: Sequence[str] = ()  # keys of rows that are not read and not reported
     note: str = ""  # what the user should know
@@ -33,20 +39,28 @@ class ToolLayout:
         paths = {**self.paths, **{f"where {number}": path for number, path in enumerate(self.where)}}
         rows: list[dict[str, Any]] = []
         for row in nested_rows(data, paths):
-            conditions = [row.pop(f"where {number}", None) for number in range(len(self.where))]
-            if conditions != list(self.where.values()):
+            conditions = [row.pop(f"where {number}", "") for number in range(len(self.where))]
+            if not all(map(contains, self.where.values(), conditions)):
                 continue
             if not rows and not _is_row(row, set(self.paths) - set(self.optional)):
                 return []
             rows.append(row)
         return rows
 
-    def unused(self, data: Any) -> list[str]:
-        """Return the keys of rows that are neither read nor known."""
-        read = {
-            key for path in (*self.paths.values(), *self.where) for name in path.split(".") for key in name.split("|")
-        }
-        return sorted(row_keys(data, self.paths) - read - set(self.known))
+    def notes(self, data: Any) -> list[str]:
+        """Return the tool, the keys of rows that are neither read nor known, and the numbers of what was skipped."""
+        paths = (*self.paths.values(), *self.where)
+        read = {key for path in paths for name in path.split(".") for key in name.split("|")}
+        unused = sorted(row_keys(data, self.paths) - read - set(self.known))
+        notes = [f"read as {self.name} ({self.tool})"] + [self.note] * bool(self.note)
+        notes += [f"fields that are not used: {first_few(unused)}"] * bool(unused)
+        counts = {name: self._count_skipped(data, path) for path, name in self.skipped.items()}
+        skipped = [counted(count, name) for name, count in counts.items() if count]
+        return notes + [f"not read: {', '.join(skipped)}"] * bool(skipped)
+
+    def _count_skipped(self, data: Any, path: str) -> int:
+        rows = nested_rows(data, {"value": path})
+        return sum(row.get("value", "") not in self.where.get(path, ("",)) for row in rows)
 
 
 def _is_row(row: Mapping[str, Any], required: set[str]) -> bool:
@@ -72,6 +86,7 @@ def find_layout(data: Any, kind: str) -> tuple[ToolLayout, list[dict[str, Any]]]
     ('lists of ids by query', {'query_id': 'q1', 'doc_id': 'd3', 'rank': 2})
     """
     for layout in tool_layouts():
-        if layout.kind == kind and (rows := layout.rows(data) or layout.rows([data])):
+        kinds = {layout.kind, "qrels"} if layout.kind == "labels" else {layout.kind}
+        if kind in kinds and (rows := layout.rows(data) or layout.rows([data])):
             return layout, rows
     return None

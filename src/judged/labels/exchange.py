@@ -14,28 +14,27 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.column_names import canonical_names
+from judged.data.grade_words import grades_of_words
 from judged.data.index import format_value, id_text
-from judged.data.json_rows import check_shape, json_kind, load_json
+from judged.data.json_rows import json_kind, load_json
+from judged.data.own_tables import read_grades, read_label_rows, single_value
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedWarning, add_path_to_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, format_utc
-from judged.results.decimals import counted, read_grade, read_number
+from judged.results.decimals import counted, read_number
 from judged.results.escaping import csv_lines
 from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from judged.labels.labels import Kind
     from judged.labels.store import LabelStore
     from judged.results.types import Table
 
     Row = tuple[int | None, dict[str, Any]]
-
-_JUDGE = ("judge", "assessor", "annotator", "rater", "worker")
-_FALSE, _TRUE = frozenset({"false", "0", "no"}), frozenset({"true", "1", "yes"})
 
 
 def is_store(path: str | Path) -> bool:
@@ -49,10 +48,10 @@ def read_labels(path: str | Path, *, judge: str = "", kind: Kind = "human", topi
     Parameters
     ----------
     path
-        A store; a table as CSV, TSV, JSON, JSON Lines or Parquet with the columns ``query_id``, ``doc_id``, ``judge``
-        and ``grade``, and optionally other columns of labels; qrels; a Quepid book, as CSV (``query``, ``docid``
-        and a column per judge) or JSON; Quepid ratings (``query``, ``docid``, ``rating``); or a judgment list of
-        OpenSearch Search Relevance Workbench as JSON.
+        A store; a table (CSV, TSV, JSON, JSON Lines, Parquet) with the columns ``query_id``, ``doc_id``, ``judge`` and
+        ``grade``, or usual names of these columns, and optionally other columns of labels; a table with ``query``,
+        ``docid`` and a column of grades per judge, as a Quepid book; qrels; Quepid ratings; or JSON of Quepid, Label
+        Studio, Argilla, doccano, or OpenSearch Search Relevance Workbench.
     judge
         Name of the judge, if the file has none.
     kind
@@ -73,7 +72,29 @@ def read_labels(path: str | Path, *, judge: str = "", kind: Kind = "human", topi
             return store.labels()
     rows = [row for _, row in label_rows(path, judge=judge, kind=kind, topics=topics)]
     table = pa.table({field.name: pa.array([row[field.name] for row in rows], field.type) for field in SCHEMA})
-    return Labels(table, Path(path).name.partition(".")[0], str(path))
+    labels = Labels(table, Path(path).name.partition(".")[0], str(path))
+    if replaced := len(labels) - labels.last.num_rows:
+        text = f"{counted(replaced, 'label')} replaced by a later label of the same judge and pair"
+        warnings.warn(f"{path}: {text}", JudgedWarning, stacklevel=2)
+    return labels
+
+
+def describe_labels(path: str | Path) -> dict[str, Any] | None:
+    """Return the counts of `Labels.counts` for a file; None if the file has no labels of named judges.
+
+    Raises
+    ------
+    InputError
+        If the file has labels of judges, and one of them is not valid.
+    """
+    if not is_store(path):
+        try:
+            rows = read_label_rows(files.local(path), str(path))
+        except InputError:
+            return None
+        if rows is None or not rows.judges:
+            return None
+    return Labels.of(path).counts()
 
 
 class Imported(NamedTuple):
@@ -119,28 +140,28 @@ def label_rows(
     The query ID has priority; ``text`` identifies the topic only without an ID, and is then part of the row. It is an
     error if ID and text are of different topics. An unknown text is an error, or with `new_topics` a new topic ID.
     """
-    where, rows, is_empty = str(path), _open_rows(path), True
-    ids = None if topics is None else _ids_by_text(Topics.of(topics))
+    where, rows = str(path), _open_rows(path)
+    topics = None if topics is None else Topics.of(topics)
+    ids = {} if topics is None else _ids_by_text(topics)
+    known = set[str]() if topics is None else set(topics.table["query_id"].to_pylist())
     for line, record in rows:
         row = _complete_label(record, judge, kind, where, line)
-        text = str(record.get("text") or "")
-        topic = text if ids is None else ids.get(_normalize(text), "")
-        if "query_id" not in record:
-            if new_topics and ids is not None and _normalize(text) not in ids:
-                topic = text
-            row |= {"text": text, "query_id": topic}
-            if not topic:
+        text = str(record.get("text") or "").strip()
+        topic = ids.get(_normalize(text))
+        if text and text == row["query_id"]:
+            is_id = topic is None and (new_topics or topics is None or text in known)
+            row |= {"text": text, "query_id": text if is_id else topic}
+            if not row["query_id"]:
                 problem = f"the query {text!r:.80} must be the text of exactly one topic"
                 raise InputError(problem, fix="use a different text for each topic", path=where, line=line)
-        elif ids and topic not in {"", row["query_id"]}:
+        elif topic and topic != row["query_id"]:
             problem = f"the row has query_id {row['query_id']}, but its text {text!r:.60} is the text of topic {topic}"
             raise InputError(problem, fix="remove or correct the column `text`", path=where, line=line)
         for name in ("query_id", "doc_id"):
             if not row[name]:
                 raise InputError(f"each label must have a {name}", fix=f"add the missing {name}", path=where, line=line)
-        is_empty = False
         yield line, row
-    if is_empty:
+    if not rows:
         raise InputError("the file has no labels", fix="use a file with labels", path=where)
 
 
@@ -156,99 +177,23 @@ def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _open_rows(path: str | Path) -> Iterator[Row]:
-    """Detect the format from the beginning of the file, and return its rows."""
-    head = files.head(path).removeprefix(files.BOM).lstrip()
+def _open_rows(path: str | Path) -> list[Row]:
+    """Read the rows of a table of labels, of the export of a tool, or of qrels, and parse their grades."""
     where = str(path)
-    if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
-        document = load_json(Path(path), where)
-        if isinstance(document, dict) and "query_doc_pairs" in document:
-            return _quepid_book_rows(document, where)
-        if lists := _judgment_lists(document):
-            return _judgment_list_rows(lists, where)
-        return _table_rows(path)
-    first = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
-    names = [name.strip().strip('"').lower() for name in first.replace("\t", ",").replace(";", ",").split(",")]
-    # Quepid CSV; with a judge column it is a table of labels.
-    if names[:2] == ["query", "docid"] and not set(names) & set(_JUDGE):
-        return _quepid_csv_rows(path)
-    if head.startswith((b"PAR1", b"ARROW1", b"{")) or {"query_id", "doc_id", "relevance"} <= set(_column_names(names)):
-        return _table_rows(path)
-    return _qrels_rows(path)
-
-
-def _column_names(names: list[str]) -> list[str]:
-    """Return canonical column names; other names do not change."""
-    renamed = ["judge" if name.lower() in _JUDGE else name for name in names]
-    return [canonical or name for canonical, name in zip(canonical_names(renamed, "qrels"), renamed, strict=True)]
-
-
-def _table_rows(path: str | Path) -> Iterator[Row]:
-    for line, record in read_records(path):
-        row = dict(zip(_column_names(list(record)), record.values(), strict=True))
-        if missing := {"query_id", "doc_id", "relevance"} - row.keys():
-            problem = f"the column {min(missing)} is missing"
-            fix = "use the columns query_id, doc_id, judge and grade"
-            raise InputError(problem, fix=fix, path=str(path), line=line)
-        yield line, {**row, "grade": row["relevance"]}
-
-
-def _quepid_csv_rows(path: str | Path) -> Iterator[Row]:
-    """Yield labels of a Quepid CSV file: one row per query and document, one column per judge or a single rating."""
-    unrated = 0
-    for line, record in read_records(path):
-        (_, query), (_, doc), *ratings = record.items()
-        # Quepid exports rows without any rating, which are not labels.
-        unrated += not any(str(rating).strip() for _, rating in ratings)
-        for name, rating in ratings:
-            if str(rating).strip():
-                judge = {} if name.lower() == "rating" else {"judge": name.strip()}
-                yield line, {"text": str(query).strip(), "doc_id": doc, "grade": rating, **judge}
-    if unrated:
-        text = f"{path}: {counted(unrated, 'row')} without a rating {'is' if unrated == 1 else 'are'} left out"
-        warnings.warn(text, JudgedWarning, stacklevel=2)
-
-
-def _quepid_book_rows(document: dict[str, Any], where: str) -> Iterator[Row]:
-    """Yield labels of a Quepid book: unrateable documents have no grade, postponed ones are not valid."""
-    try:
-        for pair in document["query_doc_pairs"]:
-            for judgment in pair["judgments"]:
-                is_postponed, is_unrateable = bool(judgment.get("judge_later")), bool(judgment.get("unrateable"))
-                yield None, {
-                    "text": pair["query_text"].strip(), "doc_id": pair["doc_id"],
-                    "judge": judgment.get("user_email") or "Unknown", "valid": not is_postponed,
-                    "grade": None if is_postponed or is_unrateable else judgment["rating"],
-                    "note": judgment.get("explanation") or "",
-                }  # fmt: skip
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _format_error("book of Quepid", error, where) from None
-
-
-def _judgment_lists(document: Any) -> list[Any]:
-    """Find judgment lists in a file, a request, or a search response of OpenSearch."""
-    if isinstance(document, list):
-        lists = cast("list[Any]", document)
-        return lists if all(isinstance(query, dict) and "ratings" in query for query in lists) else []
-    fields = cast("dict[str, Any]", document)
-    results = fields["hits"].get("hits") if isinstance(fields.get("hits"), dict) else None
-    hits = results if isinstance(results, list) else []
-    sources = [fields, *(hit.get("_source") for hit in hits if isinstance(hit, dict))]
-    ratings = [source.get("judgmentRatings") for source in sources if isinstance(source, dict)]
-    return [rating for part in ratings if isinstance(part, list) for rating in part]
-
-
-def _judgment_list_rows(queries: list[Any], where: str) -> Iterator[Row]:
-    try:
-        for query in queries:
-            for rating in query["ratings"]:
-                yield (None, {"text": query["query"].strip(), "doc_id": rating["docId"], "grade": rating["rating"]})
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _format_error("judgment list", error, where) from None
-
-
-def _format_error(document_type: str, error: Exception, where: str) -> InputError:
-    return InputError(f"the {document_type} is not complete ({error})", fix="export it again", path=where)
+    labels = read_label_rows(files.local(path), where)
+    if labels is None:
+        return list(_qrels_rows(path))
+    values = [single_value(row.get("relevance")) for _, row in labels.rows]
+    grades = read_grades(values, where, labels.notes, [line for line, _ in labels.rows])
+    for note in labels.notes:
+        warnings.warn(f"{where}: {note}", JudgedWarning, stacklevel=3)
+    rows: list[Row] = []
+    for (line, row), grade in zip(labels.rows, grades, strict=True):
+        # In a book of Quepid, a judge can postpone a document, or find that it cannot be rated.
+        is_postponed = bool(row.pop("postponed", False))
+        is_unrated = is_postponed or bool(row.pop("unrateable", False))
+        rows.append((line, {"valid": not is_postponed, **row, "grade": None if is_unrated else grade}))
+    return rows
 
 
 def _qrels_rows(path: str | Path) -> Iterator[Row]:
@@ -261,42 +206,51 @@ def _complete_label(record: Mapping[str, Any], judge: str, kind: str, where: str
     """Add missing columns to a label and convert the types."""
     row: dict[str, Any] = dict.fromkeys(SCHEMA.names, "") | {"seconds": None, "seed": None, "repeat": 0, "valid": True}
     row |= {"judge": judge, "kind": kind, "grade": None}
-    try:
-        check_shape(record, {f"{name}?": (str, int, float, bool) for name in SCHEMA.names}, "the label")
-        row |= {name: record[name] for name in SCHEMA.names if record.get(name) not in {None, ""}}
-        for name in ("query_id", "doc_id"):
-            if name in record:
-                row[name] = id_text(record[name], name)
-        for name, parse in (("grade", read_grade), ("seconds", read_number)):
-            value = row[name]
+    row |= {name: record[name] for name in SCHEMA.names if not _is_empty(record.get(name))}
+    for name, value in row.items():
+        if name in {"query_id", "doc_id"}:
+            row[name] = id_text(value, name, path=where, line=line)
+        elif name not in _PARSERS:
+            row[name] = value if name == "grade" else str(value)
+        elif value is not None:
             try:
-                row[name] = None if value is None else parse(value)
-            except ValueError as error:
-                raise ValueError(f"{name} {value!r} {error}") from None
-        for name in ("repeat", "seed"):
-            row[name] = None if row[name] is None else _parse_integer(row[name], name)
-        if isinstance(row["valid"], str) and row["valid"].lower() not in _TRUE | _FALSE:
-            raise ValueError(f"valid is {row['valid']!r}")
-    except (ValueError, TypeError) as error:
-        raise InputError(f"not a valid label ({error})", fix="correct the row", path=where, line=line) from None
-    row["valid"] = row["valid"].lower() in _TRUE if isinstance(row["valid"], str) else bool(row["valid"])
-    row |= {name: str(row[name]) for name in ("judge", "kind", "note", "time", "prompt", "model", "logprobs")}
+                row[name] = _PARSERS[name](value)
+            except (ValueError, TypeError) as error:
+                problem = f"not a valid label ({name} {value!r} {error})"
+                raise InputError(problem, fix="correct the row", path=where, line=line) from None
     row["time"] = format_utc(row["time"], where, line)
     if row["grade"] is not None and not math.isfinite(row["grade"]):
         raise InputError("grades must be finite", fix="leave missing grades empty", path=where, line=line)
-    if not row["judge"].strip() or row["kind"] not in KINDS:
-        problem = f"unknown type of judge {row['kind']!r}" if row["judge"].strip() else "the label has no judge"
-        fix = f"use {', '.join(KINDS)}" if row["judge"].strip() else "name the judge: --judge NAME"
-        raise InputError(problem, fix=fix, path=where, line=line)
+    if not row["judge"].strip():
+        raise InputError("the label has no judge", fix="name the judge: --judge NAME", path=where, line=line)
+    if row["kind"] not in KINDS:
+        problem = f"unknown type of judge {row['kind']!r}"
+        raise InputError(problem, fix=f"use {', '.join(KINDS)}", path=where, line=line)
     return row
 
 
-def _parse_integer(value: Any, name: str) -> int:
+def _is_empty(value: Any) -> bool:
+    return value is None or value == "" or isinstance(value, (list, dict))
+
+
+def _parse_integer(value: Any) -> int:
     number = int(value)
     # Arrow int64.
     if abs(number) >= 2**63:
-        raise ValueError(f"{name} has more than 64 bits")
+        raise ValueError("has more than 64 bits")
     return number
+
+
+def _parse_boolean(value: Any) -> bool:
+    grades = grades_of_words([str(value)])
+    if grades is None:
+        raise ValueError("is not true or false")
+    return bool(grades[str(value)])
+
+
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "seconds": read_number, "repeat": _parse_integer, "seed": _parse_integer, "valid": _parse_boolean,
+}  # fmt: skip
 
 
 def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
@@ -343,13 +297,13 @@ def _rows_with_columns(path: str | Path, required: set[str]) -> Iterator[Row]:
     where, head = str(path), files.head(path).removeprefix(files.BOM).lstrip()
     first_line = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
     cells = first_line.replace("\t", ",").replace(";", ",").split(",")
-    names = _column_names([cell.strip().strip('"') for cell in cells])
+    names = canonical_names([cell.strip().strip('"') for cell in cells], "qrels")
     if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
         document = load_json(Path(path), where)
         # A JSON result of judged has one list per table.
         tables = cast("dict[str, Any]", document).values() if isinstance(document, dict) else [document]
         lists = (table for table in tables if isinstance(table, list) and table and isinstance(table[0], dict))
-        matching = (table for table in lists if required <= set(_column_names(list(table[0]))))
+        matching = (table for table in lists if required <= set(canonical_names(table[0], "qrels")))
         records: Iterator[Row] = ((None, record) for table in matching for record in table)
     elif head.startswith((b"PAR1", b"ARROW1", b"{")) or {"query_id", "doc_id"} & set(names):
         records = read_records(path)
@@ -359,7 +313,7 @@ def _rows_with_columns(path: str | Path, required: set[str]) -> Iterator[Row]:
         if not isinstance(record, dict):
             problem = f"rows must be objects, got {format_value(record)}"
             raise InputError(problem, fix="correct the row", path=where, line=line)
-        row = dict(zip(_column_names(list(record)), record.values(), strict=True))
+        row = dict(zip(canonical_names(record, "qrels"), record.values(), strict=True))
         if missing := required - row.keys():
             fix = f"add {min(missing)}, or use a file of 'judged pool', which selects documents to judge"
             raise InputError(f"the column {min(missing)} is missing", fix=fix, path=where, line=line)

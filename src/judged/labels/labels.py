@@ -161,6 +161,25 @@ class Labels:
         grades[self.row_of(first), judges] = first["grade"].to_numpy()
         return grades
 
+    def counts(self) -> dict[str, Any]:
+        """Count topics, pairs, judges, and judgments, and equal grades of the two judges with most pairs in common.
+
+        >>> labels = Labels.of({"ann": {"q": {"a": 2, "b": 0}}, "bob": {"q": {"a": 1}}})
+        >>> list(labels.counts().values())
+        [1, 2, 2, 3, ('ann', 'bob'), 1, 0.0]
+        """
+        grades, judges = self.grades, self.judges
+        is_graded = (~np.isnan(grades)).astype(np.int64)
+        counts = {"topics": len(set(self.topic.tolist())), "pairs": len(grades), "judges": len(judges)}
+        counts["judgments"] = int(is_graded.sum())
+        if len(judges) < 2:
+            return counts
+        shared = np.triu(is_graded.T @ is_graded, 1)
+        first, second = divmod(int(shared.argmax()), len(judges)) if shared.any() else (0, 1)
+        number, equal = int(shared.max()), int((grades[:, first] == grades[:, second]).sum())
+        both = {"both": (judges[first], judges[second]), "judged_by_both": number}
+        return counts | both | {"agreement_of_both": equal / number if number else None}
+
     @cached_property
     def topic(self) -> Ints:
         """Topic of each pair, as codes from 0 in the order of IDs: (pairs,)."""

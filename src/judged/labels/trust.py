@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -102,6 +102,7 @@ class LabelQuality(Answer):
     systems: JudgeAgreement | None
     threshold: float = 0.05
     notes: tuple[Note, ...] = ()
+    counts: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as in `Labels.counts`
 
     @property
     def title(self) -> str:
@@ -127,6 +128,8 @@ class LabelQuality(Answer):
         if self.systems is not None and self.systems.systems:
             most_changed = max(self.systems.systems, key=lambda judge: judge.largest_change)
             sentences.append(most_changed.sentence)
+        if self.counts:
+            sentences.append(_describe_counts(self.counts))
         return tuple(sentences)
 
     def blocks(self) -> tuple[Block, ...]:
@@ -158,7 +161,15 @@ class LabelQuality(Answer):
     def facts(self) -> dict[str, Any]:
         """Return the overall agreement."""
         alpha = {"name": self.alpha.name, "value": self.alpha.value, "interval": self.alpha.interval}
-        return {"pairs": self.pairs, "alpha": alpha}
+        return {"pairs": self.pairs, "alpha": alpha, "counts": dict(self.counts)}
+
+
+def _describe_counts(counts: Mapping[str, Any]) -> str:
+    names = {"judges": "judge", "topics": "topic", "pairs": "pair", "judgments": "judgment"}
+    judges, topics, pairs, judgments = (counted(counts[name], noun) for name, noun in names.items())
+    both, equal = " and ".join(counts["both"]), percent(counts["agreement_of_both"])
+    shared = f"{both} both judged {counted(counts['judged_by_both'], 'pair')}, with the same grade for {equal} of them"
+    return f"The labels of {judges} have {judgments} of {pairs} in {topics}. {shared}."
 
 
 def _agreement_columns(rows: tuple[AgreementSummary, ...], name: str, *, alpha: bool = False) -> tuple[Any, ...]:
@@ -253,6 +264,7 @@ def quality(
         systems,
         alpha,
         tuple(notes),
+        all_labels.counts(),
     )
 
 

@@ -227,12 +227,14 @@ def status_command(store: str, output: OutputOptions) -> None:
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--judge", default="", metavar="NAME", help="Name of the judge, if the file has none.")
 @click.option("--kind", type=_KIND, default="human", show_default=True, help="Type of the judge, if the file has none.")
+@shared("columns")
 def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
-    """Import labels into STORE: tables of labels, qrels, Quepid books and ratings, and OpenSearch judgment lists.
+    """Import labels into STORE: tables of labels, qrels, and exports of Quepid, Label Studio, Argilla, and doccano.
 
-    A table has the columns query_id, doc_id, judge and grade; its format is CSV, TSV, JSON, JSON Lines or Parquet. If
-    a format has no topic ids, the text of a query identifies the topic. If a judge has several labels for a pair, the
-    label with the latest value in the column `time` counts. If a label has no time, the last row counts.
+    Judgment lists of OpenSearch are also read. A table has the columns query_id, doc_id, judge and grade, or a column
+    of grades for each judge; its format is CSV, TSV, JSON, JSON Lines or Parquet. If a format has no topic ids, the
+    text of a query identifies the topic. If a judge has several labels for a pair, the latest label counts (column
+    time). If a label has no time, the last row counts.
     """
     from judged.labels.exchange import import_labels
     from judged.labels.store import LabelStore
@@ -282,6 +284,7 @@ _output_option = click.option("-o", "--output", "out", type=click.Path(path_type
 @click.argument("store")
 @consensus_options
 @_output_option
+@shared("columns")
 def qrels_command(store: str, out: Path, **options: Any) -> None:
     """Create qrels from the labels in STORE, a store or a table of labels.
 
@@ -317,6 +320,7 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
 @click.option("--notes", is_flag=True, help="Include the notes of judges.")
 @consensus_options
 @_output_option
+@shared("columns")
 def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) -> None:
     """Export the labels of STORE for other tools. For qrels, use 'judged labels qrels'.
 
