@@ -5,6 +5,7 @@ Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, `
 
 from __future__ import annotations
 
+import re
 import unicodedata
 import warnings
 from collections import Counter
@@ -51,6 +52,7 @@ _NAMES = {
     "iteration": "iter subtopic subtopic_id assessor q0",
 }
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
+_TYPE = re.compile(r":(token|float)(_seq)?$")  # of a column of RecBole
 _DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
 _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
@@ -121,7 +123,8 @@ def name_key(name: str) -> str:
     >>> name_key("Doc-ID"), name_key("Posición")
     ('docid', 'posicion')
     """
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name.casefold())))
+    name = _TYPE.sub("", name.casefold())
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name)))
 
 
 @cache
@@ -174,6 +177,8 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     if kind == "qrels" and "relevance" not in {role for role, _ in roles}:
         # In the qrels of BEIR the relevance is named `score`.
         roles = [("relevance", strength) if role == "score" else (role, strength) for role, strength in roles]
+    if "score" in {role for role, _ in roles}:
+        roles = [("", 0) if role == "distance" else (role, strength) for role, strength in roles]
     strongest = {role: min(strength for other, strength in roles if other == role) for role, _ in roles}
     return tuple(role if strength == strongest[role] else "" for role, strength in roles)
 

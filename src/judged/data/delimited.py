@@ -99,6 +99,8 @@ def _split(text: str, delimiter: str) -> tuple[list[str], list[tuple[int, list[s
         lines = list(_cells(text, delimiter))
     except csv.Error:
         return None
+    if delimiter == "|" and sum(line[:1] + line[-1:] == ["", ""] for _, line in lines) * 2 > len(lines):
+        lines = [(line, cells[1:-1] if cells[:1] + cells[-1:] == ["", ""] else cells) for line, cells in lines]
     content = [(line, cells) for line, cells in lines if any(cells) and not all(map(_BORDER.fullmatch, cells))]
     widths = Counter(len(cells) for _, cells in content if len(cells) > 1)
     if not widths or delimiter not in text:

@@ -245,6 +245,22 @@ def looks_like_smart(rows: Sequence[Sequence[str]]) -> bool:
     return len({row[1] for row in rows}) > 1 and is_number(rows[0][3]) and float(rows[0][3]) == 0
 
 
+def has_iteration_last(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the lines are ``query document grade 0``, as ir_datasets exports them.
+
+    >>> has_iteration_last([["q1", "d1", "2", "0"], ["q1", "d2", "0", "0"]])
+    True
+    >>> has_iteration_last([["q1", "0", "d1", "0"], ["q1", "0", "d2", "0"]])
+    False
+    """
+    if common_width(rows) != 4 or not all(len(row) == 4 and row[3] in _ITERATIONS for row in rows):
+        return False
+    grades, pairs = {row[2] for row in rows}, {tuple(row[:2]) for row in rows}
+    return grades <= _GRADES and bool(grades - {"0"}) and len(pairs) == len(rows) and not {*_ITERATIONS} & {
+        row[1] for row in rows
+    }
+
+
 def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the lines are ``user item rating time`` rather than ``topic iteration document grade``.
 

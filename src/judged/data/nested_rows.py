@@ -13,6 +13,7 @@ same object are combined, so that each row of one list is repeated for each row 
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def _value_at(values: Values, path: Path) -> Any:
             return _MISSING
         fields = cast("dict[str, Any]", value)
         for end in range(len(names), 0, -1):  # the keys of flat records may have dots
-            key = next((key for key in ".".join(names[:end]).split("|") if key in fields), None)
+            alternatives = product(*(name.split("|") for name in names[:end]))
+            key = next((key for key in map(".".join, alternatives) if key in fields), None)
             if key is not None:
                 value, names = fields[key], names[end:]
                 break

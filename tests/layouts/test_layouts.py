@@ -1,0 +1,89 @@
+"""Each layout in layouts.toml is read as the same judgments or the same results."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judged.data.qrels import Qrels
+from judged.data.run import Run
+from judged.errors import JudgedWarning
+from judged.labels.exchange import read_labels
+
+FOLDER = Path(__file__).parent
+LAYOUTS: list[dict[str, Any]] = tomllib.loads((FOLDER / "layouts.toml").read_text(encoding="utf-8"))["layout"]
+JUDGMENTS = [
+    ("q1", "d1", 2), ("q1", "d2", 0), ("q1", "d3", 1), ("q2", "d1", 0), ("q2", "d4", 1), ("q2", "d5", 2),
+    ("q3", "d2", 0), ("q3", "d6", 1),
+]  # fmt: skip
+RESULTS = [
+    ("q1", "d1", 3.5), ("q1", "d3", 2.25), ("q1", "d2", 1.5), ("q2", "d4", 9.0), ("q2", "d5", 8.5), ("q2", "d1", 0.5),
+    ("q3", "d6", 0.75), ("q3", "d2", 0.5), ("q3", "d7", 0.25),
+]  # fmt: skip
+POSITIONS = {
+    ("q1", "d1"): "0", ("q1", "d2"): "1", ("q1", "d3"): "2", ("q2", "d1"): "0", ("q2", "d4"): "1", ("q2", "d5"): "2",
+    ("q3", "d2"): "0", ("q3", "d6"): "1", ("q3", "d7"): "2",
+}  # fmt: skip
+IDS = {
+    "texts": {"q1": "red shoes", "q2": "rain coat", "q3": "wool hat"},
+    "accents": {"q1": "red shoes", "q2": "rain coat", "q3": "müze hat"},
+    "positions": {"q1": "1", "q2": "2", "q3": "3"},
+    "query numbers": {"q1": "101", "q2": "102", "q3": "103"},
+    "numbers": {"q1": "101", "q2": "102", "q3": "103", **{f"d{i}": f"200{i}" for i in range(1, 8)}},
+}
+
+
+def expected_rows(layout: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the rows of the judgments or results with the ids, grades, and iterations of this layout."""
+    names = IDS[layout["ids"]] if "ids" in layout else {}
+    by_position = layout.get("documents") == "positions"
+    rows: list[tuple[Any, ...]] = []
+    for i, (query, doc, value) in enumerate(JUDGMENTS if layout["kind"] != "run" else RESULTS):
+        doc_id = POSITIONS[query, doc] if by_position else names.get(doc, doc)
+        if "grades" in layout and str(value) not in layout["grades"]:
+            continue
+        number = layout["grades"][str(value)] if "grades" in layout else value
+        row = names.get(query, query), doc_id, float(number)
+        iterations = layout.get("raters", layout.get("iterations", [])[i : i + 1])
+        rows += [(*row, iteration) for iteration in iterations] or [row]
+    return rows
+
+
+def read(layout: dict[str, Any], path: Path | None = None) -> Qrels | Run:
+    kind = Qrels if layout["kind"] == "qrels" else Run
+    return kind.read(path or FOLDER / layout["file"], format=layout.get("format"))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=[layout["id"] for layout in LAYOUTS])
+def test_layout(layout: dict[str, Any]) -> None:
+    if layout["kind"] == "labels":
+        labels = read_labels(FOLDER / layout["file"]).table.to_pylist()
+        rows = [(row["query_id"], row["doc_id"], row["grade"], row["judge"]) for row in labels]
+        assert sorted(rows) == sorted(expected_rows(layout))
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        table = read(layout).table
+    rows = table.to_pylist()
+    if layout["kind"] == "qrels":
+        columns = ["query_id", "doc_id", "relevance", *["iteration"] * bool({"iterations", "raters"} & set(layout))]
+        assert sorted(tuple(row[name] for name in columns) for row in rows) == sorted(expected_rows(layout))
+        return
+    expected = expected_rows(layout)
+    if "without scores" in layout["becomes"]:
+        ordered = sorted(rows, key=lambda row: (row["query_id"], row["rank"] if "rank" in row else -row["score"]))
+        in_order = sorted((row[:2] for row in expected), key=lambda row: row[0])  # within a query, as in `expected`
+        assert [(row["query_id"], row["doc_id"]) for row in ordered] == in_order
+    else:
+        assert sorted((row["query_id"], row["doc_id"], row["score"]) for row in rows) == sorted(expected)
+
+
+def test_each_layout_has_a_file_and_each_file_a_layout() -> None:
+    assert not [id for id, count in Counter(layout["id"] for layout in LAYOUTS).items() if count > 1]
+    files = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"layouts.toml"}
+    assert {name for name in files if not name.endswith(".py")} == {layout["file"] for layout in LAYOUTS}
