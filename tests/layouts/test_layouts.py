@@ -12,7 +12,7 @@ import pytest
 
 from judged.data.qrels import Qrels
 from judged.data.run import Run
-from judged.errors import JudgedWarning
+from judged.errors import InputError, JudgedWarning
 from judged.labels.exchange import read_labels
 
 FOLDER = Path(__file__).parent
@@ -87,3 +87,19 @@ def test_each_layout_has_a_file_and_each_file_a_layout() -> None:
     assert not [id for id, count in Counter(layout["id"] for layout in LAYOUTS).items() if count > 1]
     files = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"layouts.toml"}
     assert {name for name in files if not name.endswith(".py")} == {layout["file"] for layout in LAYOUTS}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mteb.json", '{"scores": {"test": [{"ndcg_at_10": 0.645, "main_score": 0.645}]}}'),
+        ("mteb1.json", '{"mteb_version": "1.1", "mteb_dataset_name": "SciFact", "test": {"ndcg_at_10": 0.645}}'),
+        ("evaluator.csv", "epoch,steps,cosine-NDCG@10,cosine-MAP@100\n0.5,100,0.62,0.55\n1.0,200,0.63,0.56\n"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Qrels, Run])
+def test_means_over_topics_are_refused(kind: Any, name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match="means without the scores of each topic") as caught:
+        kind.read(tmp_path / name)
+    assert "save the predictions" in caught.value.fix

@@ -259,10 +259,12 @@ def missing_columns_error(
             guesses[name] = columns[candidates[0]]
             free.remove(candidates[0])
     options = [f"{name}={guesses.get(name, 'COLUMN')}" for name in missing]
+    is_wide = missing == ["relevance"] and len(numeric) > 1
+    others = "; if each of these columns has the grades of a judge, use 'judged labels import'" if is_wide else ""
     quote = '"' if any(" " in option for option in options) else ""
     return InputError(
         f"no column is known as {' or '.join(missing)}: the columns are {', '.join(columns)}",
-        fix=f"use --columns {quote}{','.join(options)}{quote}",
+        fix=f"use --columns {quote}{','.join(options)}{quote}{others}",
         path=where,
         line=line,
         rule="unknown-header",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
 from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, unused_columns
-from judged.data.json_rows import json_kind
+from judged.data.json_rows import json_kind, means_error
 from judged.data.layout import (
     NUMERIC_COLUMNS,
     Layout,
@@ -181,6 +181,9 @@ def _first_lines(path: Path, head: bytes) -> tuple[tuple[int, bytes], ...]:
 
 
 def _detect_layout(sample: _Sample) -> Layout:
+    if {"epoch", "steps"} <= {*sample.header_fields(",", strict=True)}:
+        fix = "InformationRetrievalEvaluator(..., write_predictions=True)"
+        raise means_error("an evaluator of sentence-transformers", fix, sample.where)
     header = next(filter(None, (_header(sample, delimiter) for delimiter in "\t, ")), None)
     if header:
         return _check_header(sample, header)

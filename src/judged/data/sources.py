@@ -47,7 +47,7 @@ _SUFFIXES = frozenset({
 })  # fmt: skip
 _FINAL_ERRORS = frozenset([
     NO_CONTENT, "looks-like-qrels", "looks-like-run", "looks-like-ratings", "rank-or-score", "truncated", "empty-file",
-    "saved-result", "same-columns",
+    "saved-result", "same-columns", "means-only",
 ])  # fmt: skip
 _SAMPLE_ROWS = 200  # rows that are checked for signs of qrels
 _MAX_ROWS_IN_MEMORY = 100_000  # of a run in Parquet: larger runs are read in parts, as there may be many of them
