@@ -12,6 +12,7 @@ import pytest
 
 from judged.data.qrels import Qrels
 from judged.data.run import Run
+from judged.data.tool_layouts import tool_layouts
 from judged.errors import InputError, JudgedWarning
 from judged.labels.exchange import read_labels
 
@@ -87,6 +88,18 @@ def test_each_layout_has_a_file_and_each_file_a_layout() -> None:
     assert not [id for id, count in Counter(layout["id"] for layout in LAYOUTS).items() if count > 1]
     files = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"layouts.toml"}
     assert {name for name in files if not name.endswith(".py")} == {layout["file"] for layout in LAYOUTS}
+
+
+def test_each_layout_of_a_tool_is_read_from_a_file() -> None:
+    notes: set[tuple[str, str]] = set()
+    for layout in LAYOUTS:
+        if layout["kind"] != "labels":
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                read(layout)
+            notes |= {(layout["kind"], str(warning.message).partition(": ")[2]) for warning in caught}
+    untested = [layout for layout in tool_layouts() if (layout.kind, f"read as {layout.tool}: {layout.name}") not in notes]
+    assert not untested
 
 
 @pytest.mark.parametrize(

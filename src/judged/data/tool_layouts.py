@@ -46,7 +46,8 @@ class ToolLayout:
         read = {
             key for path in (*self.paths.values(), *self.where) for name in path.split(".") for key in name.split("|")
         }
-        return sorted(row_keys(data, self.paths) - read - set(self.known))
+        keys = row_keys(data, self.paths) - set(self.known)
+        return sorted(key for key in keys if not set(key.split(".")) <= read)  # flat keys have dots
 
 
 def _is_row(row: Mapping[str, Any], required: set[str]) -> bool:
