@@ -47,11 +47,15 @@ def nested_rows(data: Any, paths: Mapping[str, str]) -> Iterator[dict[str, Any]]
 
 
 def row_keys(data: Any, paths: Mapping[str, str]) -> set[str]:
-    """Return the keys of the objects that are rows: of the elements at the longest path."""
-    longest = max((parse_path(path) for path in paths.values()), key=lambda path: sum(s in {"[]", "{}"} for s in path))
-    end = max((i + 1 for i, step in enumerate(longest) if step in {"[]", "{}"}), default=0)
-    prefixes = [longest[: i + 1] for i in range(end) if longest[i] in {"[]", "{}"}]
-    elements = (values[longest[:end]] for values in _expand({(): data}, prefixes))
+    """Return the keys of the objects that are rows or contain them: of the elements of the collections in paths."""
+    collections: set[tuple[Path, ...]] = set()
+    for path in map(parse_path, paths.values()):
+        prefixes = [path[: i + 1] for i, step in enumerate(path) if step in {"[]", "{}"}]
+        for i, prefix in enumerate(prefixes, 1):
+            # The keys of an object are ids, and no fields, unless a field follows.
+            if prefix[-1] == "[]" or path[len(prefix) : len(prefix) + 1] not in {(), ("#",), ("[]",), ("{}",)}:
+                collections.add(tuple(prefixes[:i]))
+    elements = (values[prefixes[-1]] for prefixes in collections for values in _expand({(): data}, list(prefixes)))
     return {str(key) for element in elements if isinstance(element, dict) for key in cast("dict[Any, Any]", element)}
 
 

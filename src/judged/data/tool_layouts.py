@@ -9,7 +9,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from judged.data.nested_rows import nested_rows, row_keys
+from judged.data.nested_rows import nested_rows, parse_path, row_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,10 +44,13 @@ class ToolLayout:
     def unused(self, data: Any) -> list[str]:
         """Return the keys of rows that are neither read nor known."""
         read = {
-            key for path in (*self.paths.values(), *self.where) for name in path.split(".") for key in name.split("|")
-        }
-        keys = row_keys(data, self.paths) - set(self.known)
-        return sorted(key for key in keys if not set(key.split(".")) <= read)  # flat keys have dots
+            name
+            for path in (*self.paths.values(), *self.where)
+            for step in parse_path(path)
+            for name in step.split("|")
+        }.union(self.known)
+        keys = row_keys(data, self.paths)
+        return sorted(key for key in keys - read if not set(key.split(".")) <= read)  # flat keys have dots
 
 
 def _is_row(row: Mapping[str, Any], required: set[str]) -> bool:
