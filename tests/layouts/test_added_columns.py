@@ -25,11 +25,6 @@ from judged.errors import InputError, JudgedWarning
 
 FOLDER = Path(__file__).parent
 BINARY = {".parquet", ".feather"}
-LAYOUTS: list[dict[str, Any]] = [
-    layout
-    for layout in tomllib.loads((FOLDER / "layouts.toml").read_text(encoding="utf-8"))["layout"]
-    if layout["kind"] != "labels" and ("delimiter" in layout or Path(layout["file"]).suffix in {".json", ".jsonl", *BINARY})
-]
 QUIET = settings(
     max_examples=12, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -83,6 +78,18 @@ def with_field(path: Path, name: str, values: list[Any], where: str) -> str:
     return "".join(json.dumps(line) + "\n" for line in data) if path.suffix == ".jsonl" else json.dumps(data)
 
 
+def has_columns(layout: dict[str, Any]) -> bool:
+    path = FOLDER / layout["file"]
+    if layout["kind"] == "labels" or path.suffix not in {".json", ".jsonl"}:
+        return "delimiter" in layout or path.suffix in BINARY
+    return "zz" in with_field(path, "zz", [1], "inner")
+
+
+LAYOUTS: list[dict[str, Any]] = list(
+    filter(has_columns, tomllib.loads((FOLDER / "layouts.toml").read_text(encoding="utf-8"))["layout"])
+)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=[layout["id"] for layout in LAYOUTS])
 @QUIET
 @given(name=names, values=columns, position=st.integers(0, 9), where=st.sampled_from(["outer", "inner", "last"]))
@@ -104,8 +111,6 @@ def test_an_unknown_column_is_reported(
         # Other lists of these layouts are not read: snippets, and texts of queries.
         has_other_lists = layout["tool"] == "BioASQ" or layout["id"] == "quepid_snapshot_json"
         text = with_field(original, name, values, "outer" if has_other_lists else where)
-        if name not in text:
-            pytest.skip("no objects in lists")
         path.write_text(text, encoding="utf-8")
     try:
         rows, messages = read(layout, path)

@@ -71,7 +71,7 @@ def _is_instance(value: Any, kind: type) -> bool:
     return isinstance(value, (int, float)) and abs(value) <= 1e300 and isfinite(value)
 
 
-COLUMN_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
+COLUMN_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "distance": pa.float64(), "rank": pa.int64()}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # escape of a surrogate, paired or not
 
 
@@ -303,7 +303,7 @@ def _find_columns(
 
 
 def _parse_field(name: str, value: Any, location: _RecordLocation) -> Any:
-    if name in {"score", "relevance"}:
+    if name in {"score", "relevance", "distance"}:
         return _parse_number(value, name, location)
     if name == "rank":
         number = _parse_number(value, name, location)
