@@ -209,7 +209,9 @@ def layouts() -> str:
     """Return the table of layouts that are read, each with the file that it is tested with."""
     # A test requires that each layout in tool_layouts.toml is read from one of these files.
     content = tomllib.loads((ROOT / "tests" / "layouts" / "layouts.toml").read_text(encoding="utf-8"))
-    rows = [(layout["tool"], layout["layout"], layout["becomes"], f"`{layout['file']}`") for layout in content["layout"]]
+    rows = [
+        (layout["tool"], layout["layout"], layout["becomes"], f"`{layout['file']}`") for layout in content["layout"]
+    ]
     return markdown_table(("tool", "layout", "becomes", "tested with"), sorted(rows, key=lambda row: row[0].lower()))
 
 

@@ -23,7 +23,11 @@ FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet", "beir")
 SUFFIXES = {"trec": "txt", "beir": "json"}
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Bpref"]
 QUIET = settings(
-    max_examples=12, deadline=None, phases=[Phase.generate], database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12,
+    deadline=None,
+    phases=[Phase.generate],
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 plain = st.text("abcXYZ0189._-", min_size=1, max_size=6)
 odd = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -56,7 +60,7 @@ def collection(ids: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[Any, Any]
 
 
 def is_plain(mapping: dict[str, dict[str, Any]]) -> bool:
-    return all(re.fullmatch(r"[\w.-]+", id, re.ASCII) for topic, docs in mapping.items() for id in (topic, *docs))
+    return all(re.fullmatch(r"[\w.-]+", text, re.ASCII) for topic, docs in mapping.items() for text in (topic, *docs))
 
 
 def evaluated(qrels: Any, run: Any) -> str:
@@ -72,10 +76,10 @@ def through(kind: str, mapping: Any, first: str, second: str, folder: Path) -> P
         write_qrels(Qrels.of(mapping), path, "jsonl")
     else:
         write_run(Run.of(mapping), path, "jsonl")
-    for format in (first, second):
-        suffix = "tsv" if (format, kind) == ("beir", "qrels") else SUFFIXES.get(format, format)
-        out = folder / f"{kind}.{format}.{suffix}"
-        convert(path, out, to=format, kind=kind)  # pyright: ignore[reportArgumentType]
+    for to in (first, second):
+        suffix = "tsv" if (to, kind) == ("beir", "qrels") else SUFFIXES.get(to, to)
+        out = folder / f"{kind}.{to}.{suffix}"
+        convert(path, out, to=to, kind=kind)  # pyright: ignore[reportArgumentType]
         path = out
     return path
 
@@ -95,3 +99,10 @@ def test_scores_stay_the_same(first: str, second: str, data: tuple[Any, Any], tm
             assert not is_plain(qrels) or not is_plain(run)
             assume(False)
         assert evaluated(*read) == evaluated(qrels, run)
+
+
+@pytest.mark.parametrize("doc", [" d", "d ", "a\tb", "a\nb", "d\f"])
+def test_ids_that_beir_qrels_cannot_hold_are_refused(doc: str, tmp_path: Path) -> None:
+    write_qrels(Qrels.of({"q": {doc: 1}}), tmp_path / "a.jsonl")
+    with pytest.raises(InputError, match="cannot be written and read back"):
+        convert(tmp_path / "a.jsonl", tmp_path / "test.tsv", to="beir", kind="qrels")

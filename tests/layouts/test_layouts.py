@@ -85,7 +85,7 @@ def test_layout(layout: dict[str, Any]) -> None:
 
 
 def test_each_layout_has_a_file_and_each_file_a_layout() -> None:
-    assert not [id for id, count in Counter(layout["id"] for layout in LAYOUTS).items() if count > 1]
+    assert not [name for name, count in Counter(layout["id"] for layout in LAYOUTS).items() if count > 1]
     files = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"layouts.toml"}
     assert {name for name in files if not name.endswith(".py")} == {layout["file"] for layout in LAYOUTS}
 
@@ -98,7 +98,9 @@ def test_each_layout_of_a_tool_is_read_from_a_file() -> None:
                 warnings.simplefilter("always")
                 read(layout)
             notes |= {(layout["kind"], str(warning.message).partition(": ")[2]) for warning in caught}
-    untested = [layout for layout in tool_layouts() if (layout.kind, f"read as {layout.tool}: {layout.name}") not in notes]
+    untested = [
+        layout for layout in tool_layouts() if (layout.kind, f"read as {layout.tool}: {layout.name}") not in notes
+    ]
     assert not untested
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_BYTES = 256 << 20  # larger tables must have a plain layout, which is read in blocks
 _MAX_TITLE_ROWS = 30  # rows above the header
+_BLANKS = " \t\r\n\v\f"  # those that are removed in other layouts; other characters may be part of an id
 _DELIMITERS = ("\t", ";", ",", "|", "::")
 _BORDER = re.compile(r"[\s|+:=-]*|\(\d+ rows?\)")  # rows of printed tables of databases
 _QUOTES = str.maketrans("“”„‟", '""""')
@@ -118,12 +119,12 @@ def _split(text: str, delimiter: str) -> tuple[list[str], list[tuple[int, list[s
 def _cells(text: str, delimiter: str) -> Iterable[tuple[int, list[str]]]:
     if len(delimiter) > 1:
         for line, row in enumerate(text.splitlines(), 1):
-            yield line, [cell.strip() for cell in row.split(delimiter)]
+            yield line, [cell.strip(_BLANKS) for cell in row.split(delimiter)]
         return
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
     start = 1
     for row in reader:
-        yield start, [csv_text(cell.strip()) for cell in row]
+        yield start, [csv_text(cell.strip(_BLANKS)) for cell in row]
         start = reader.line_num + 1
 
 

@@ -256,9 +256,12 @@ def has_iteration_last(rows: Sequence[Sequence[str]]) -> bool:
     if common_width(rows) != 4 or not all(len(row) == 4 and row[3] in _ITERATIONS for row in rows):
         return False
     grades, pairs = {row[2] for row in rows}, {tuple(row[:2]) for row in rows}
-    return grades <= _GRADES and bool(grades - {"0"}) and len(pairs) == len(rows) and not {*_ITERATIONS} & {
-        row[1] for row in rows
-    }
+    return (
+        grades <= _GRADES
+        and bool(grades - {"0"})
+        and len(pairs) == len(rows)
+        and not {*_ITERATIONS} & {row[1] for row in rows}
+    )
 
 
 def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
