@@ -118,3 +118,17 @@ def test_means_over_topics_are_refused(kind: Any, name: str, text: str, tmp_path
     with pytest.raises(InputError, match="means without the scores of each topic") as caught:
         kind.read(tmp_path / name)
     assert "save the predictions" in caught.value.fix
+
+
+@pytest.mark.parametrize(("grades", "iteration"), [(["9", "0"], "0"), (["0.5", "1.5"], "Q0"), (["1", "1"], "0")])
+def test_an_iteration_in_the_last_column(grades: list[str], iteration: str, tmp_path: Path) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text("".join(f"q\td{i}\t{grade}\t{iteration}\n" for i, grade in enumerate(grades)))
+    with pytest.warns(JudgedWarning, match="read as query, document, grade, iteration"):
+        assert Qrels.read(path).table["relevance"].to_pylist() == [float(grade) for grade in grades]
+
+
+@pytest.mark.parametrize("text", ["q 0 1 0\nq 0 2 0\n", "q 1 5 0\nq 2 5 0\nq 1 6 0\n", "q s1 d1 0\nq s2 d2 0\n"])
+def test_grades_of_0_are_no_iteration(text: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text(text)
+    assert set(Qrels.read(tmp_path / "qrels.txt").table["relevance"].to_pylist()) == {0.0}

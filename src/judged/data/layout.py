@@ -253,15 +253,12 @@ def has_iteration_last(rows: Sequence[Sequence[str]]) -> bool:
     >>> has_iteration_last([["q1", "0", "d1", "0"], ["q1", "0", "d2", "0"]])
     False
     """
-    if common_width(rows) != 4 or not all(len(row) == 4 and row[3] in _ITERATIONS for row in rows):
+    if len(rows) < 2 or not all(len(row) == 4 and row[3] in _ITERATIONS for row in rows):
         return False
-    grades, pairs = {row[2] for row in rows}, {tuple(row[:2]) for row in rows}
-    return (
-        grades <= _GRADES
-        and bool(grades - {"0"})
-        and len(pairs) == len(rows)
-        and not {*_ITERATIONS} & {row[1] for row in rows}
-    )
+    # If the third field is the grade, it has few values, and each document occurs once for a query.
+    docs, grades, pairs = {row[1] for row in rows}, {row[2] for row in rows}, {tuple(row[:2]) for row in rows}
+    are_grades = all(map(is_number, grades)) and grades != {"0"} and len(grades) <= min(_MAX_RATINGS, len(docs))
+    return are_grades and len(pairs) == len(rows) and not docs & _ITERATIONS
 
 
 def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:

@@ -235,7 +235,7 @@ def _write_delimited(
 
 def _check_ids(table: Table, patterns: dict[str, str], where: str) -> None:
     """Raise InputError for ids that would be different after writing and reading."""
-    for column in table.column_names:
+    for column in map(str, table.column_names):
         name = _BEIR_NAMES.get(column, column)
         if pattern := patterns.get(name):
             ids = pc.unique(table[column])
