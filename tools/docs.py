@@ -7,6 +7,8 @@ Generated parts:
 * docs/measures.md and docs/online-metrics.md, from the registries; docs/cli.md, from ``--help``; docs/choosing.md, from
   the rules of advice; docs/api.md, from the OpenAPI description of the workbench; docs/json.md, from example answers;
 * the settings of experiment engines, between ``<!-- settings of engines -->`` and ``<!-- end -->``;
+* the layouts of other tools, from tests/layouts/layouts.toml, between ``<!-- layouts that are read -->`` and
+  ``<!-- end -->``;
 * each __init__.pyi, which declares the lazily imported names of a package for type checkers.
 """
 
@@ -23,6 +25,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,6 +51,7 @@ WIDTH = "100"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
 _SETTINGS = re.compile(r"(?<=<!-- settings of engines -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_LAYOUTS = re.compile(r"(?<=<!-- layouts that are read -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "experiment",
     "experiment plan", "experiment run", "experiment show", "slices", "matrix", "stages", "disagree", "needs", "diff",
@@ -195,9 +199,20 @@ def sample_folder() -> Iterator[Path]:
 
 
 def rewritten(path: Path, folder: Path) -> str:
-    """Return a page with new output in each console block, and the settings of engines."""
+    """Return a page with new output in each console block, the settings of engines, and the layouts."""
     text = _SETTINGS.sub(lambda _: f"\n{engine_settings()}\n\n", path.read_text())
+    text = _LAYOUTS.sub(lambda _: f"\n{layouts()}\n\n", text)
     return _CONSOLE.sub(lambda block: "```console\n" + session(block[1], folder) + "```", text)
+
+
+def layouts() -> str:
+    """Return the table of layouts that are read, each with the file that it is tested with."""
+    # A test requires that each layout in tool_layouts.toml is read from one of these files.
+    content = tomllib.loads((ROOT / "tests" / "layouts" / "layouts.toml").read_text(encoding="utf-8"))
+    rows = [
+        (layout["tool"], layout["layout"], layout["becomes"], f"`{layout['file']}`") for layout in content["layout"]
+    ]
+    return markdown_table(("tool", "layout", "becomes", "tested with"), sorted(rows, key=lambda row: row[0].lower()))
 
 
 def engine_settings() -> str:

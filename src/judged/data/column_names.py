@@ -5,6 +5,7 @@ Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, `
 
 from __future__ import annotations
 
+import re
 import tomllib
 import unicodedata
 import warnings
@@ -68,6 +69,7 @@ _LABEL_NAMES = {
     **dict.fromkeys(("repeat", "valid", "text", "prompt", "model", "seed", "logprobs"), ""),
 }
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
+_TYPE = re.compile(r":(token|float)(_seq)?$")  # of a column of RecBole
 _DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
 _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
@@ -144,7 +146,8 @@ def name_key(name: str) -> str:
     >>> name_key("Doc-ID"), name_key("Posición")
     ('docid', 'posicion')
     """
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name.casefold())))
+    name = _TYPE.sub("", name.casefold())
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name)))
 
 
 @cache
@@ -203,6 +206,8 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     if kind != "run" and "relevance" not in {role for role, _ in roles}:
         # In the qrels of BEIR the relevance is named `score`; in German and French, a `note` is a grade.
         roles = [("relevance", n) if role == "score" or (role, n) == ("note", 0) else (role, n) for role, n in roles]
+    if "score" in {role for role, _ in roles}:
+        roles = [("", 0) if role == "distance" else (role, strength) for role, strength in roles]
     strongest = {role: min(strength for other, strength in roles if other == role) for role, _ in roles}
     return tuple(role if strength == strongest[role] else "" for role, strength in roles)
 
@@ -298,10 +303,12 @@ def missing_columns_error(
             guesses[name] = columns[candidates[0]]
             free.remove(candidates[0])
     options = [f"{name}={guesses.get(name, 'COLUMN')}" for name in missing]
+    is_wide = missing == ["relevance"] and len(numeric) > 1
+    others = "; if each of these columns has the grades of a judge, use 'judged labels import'" if is_wide else ""
     quote = '"' if any(" " in option for option in options) else ""
     return InputError(
         f"no column is known as {' or '.join(missing)}: the columns are {', '.join(columns)}",
-        fix=f"use --columns {quote}{','.join(options)}{quote}",
+        fix=f"use --columns {quote}{','.join(options)}{quote}{others}",
         path=where,
         line=line,
         rule="unknown-header",

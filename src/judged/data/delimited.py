@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_BYTES = 256 << 20  # larger tables must have a plain layout, which is read in blocks
 _MAX_TITLE_ROWS = 30  # rows above the header
+_BLANKS = " \t\r\n\v\f"  # those that are removed in other layouts; other characters may be part of an id
 _DELIMITERS = ("\t", ";", ",", "|", "::")
 _BORDER = re.compile(r"[\s|+:=-]*|\(\d+ rows?\)")  # rows of printed tables of databases
 _QUOTES = str.maketrans("“”„‟", '""""')
@@ -99,6 +100,8 @@ def _split(text: str, delimiter: str) -> tuple[list[str], list[tuple[int, list[s
         lines = list(_cells(text, delimiter))
     except csv.Error:
         return None
+    if delimiter == "|" and sum(line[:1] + line[-1:] == ["", ""] for _, line in lines) * 2 > len(lines):
+        lines = [(line, cells[1:-1] if cells[:1] + cells[-1:] == ["", ""] else cells) for line, cells in lines]
     content = [(line, cells) for line, cells in lines if any(cells) and not all(map(_BORDER.fullmatch, cells))]
     widths = Counter(len(cells) for _, cells in content if len(cells) > 1)
     if not widths or delimiter not in text:
@@ -116,12 +119,12 @@ def _split(text: str, delimiter: str) -> tuple[list[str], list[tuple[int, list[s
 def _cells(text: str, delimiter: str) -> Iterable[tuple[int, list[str]]]:
     if len(delimiter) > 1:
         for line, row in enumerate(text.splitlines(), 1):
-            yield line, [cell.strip() for cell in row.split(delimiter)]
+            yield line, [cell.strip(_BLANKS) for cell in row.split(delimiter)]
         return
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
     start = 1
     for row in reader:
-        yield start, [csv_text(cell.strip()) for cell in row]
+        yield start, [csv_text(cell.strip(_BLANKS)) for cell in row]
         start = reader.line_num + 1
 
 

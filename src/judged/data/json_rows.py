@@ -71,7 +71,7 @@ def _is_instance(value: Any, kind: type) -> bool:
     return isinstance(value, (int, float)) and abs(value) <= 1e300 and isfinite(value)
 
 
-COLUMN_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
+COLUMN_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "distance": pa.float64(), "rank": pa.int64()}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # escape of a surrogate, paired or not
 
 
@@ -93,6 +93,8 @@ def read_json(path: Path, kind: Kind, where: str) -> Table:
     data = load_json(path, where)
     if isinstance(data, dict) and str(cast("dict[str, Any]", data).get("schema")).startswith("judged."):
         raise saved_result_error(where)
+    if isinstance(data, dict) and _is_mteb_result(cast("dict[str, Any]", data)):
+        raise means_error("MTEB", "mteb.evaluate(..., prediction_folder=FOLDER)", where)
     if isinstance(data, dict):
         return _dict_table(cast("dict[str, Any]", data), kind, where)
     if isinstance(data, list):
@@ -115,6 +117,22 @@ def saved_result_error(where: str) -> InputError:
         " ('judged evaluate ... -o scores.parquet') are read with --scores FILE or Scores.load",
         path=where,
         rule="saved-result",
+    )
+
+
+def _is_mteb_result(data: dict[str, Any]) -> bool:
+    splits = data.get("scores")
+    scores = cast("dict[str, Any]", splits).values() if isinstance(splits, dict) else ()
+    return "mteb_version" in data or any(isinstance(score, list) for score in scores)
+
+
+def means_error(tool: str, fix: str, where: str) -> InputError:
+    """Return the error for a file with means over topics in place of a run."""
+    return InputError(
+        f"these are results of {tool}: means without the scores of each topic, which cannot be tested",
+        fix=f"save the predictions with {fix}, and use them as the run",
+        path=where,
+        rule="means-only",
     )
 
 
@@ -287,7 +305,7 @@ def _find_columns(
 
 
 def _parse_field(name: str, value: Any, location: _RecordLocation) -> Any:
-    if name in {"score", "relevance"}:
+    if name in {"score", "relevance", "distance"}:
         return _parse_number(value, name, location)
     if name == "rank":
         number = _parse_number(value, name, location)

@@ -245,6 +245,22 @@ def looks_like_smart(rows: Sequence[Sequence[str]]) -> bool:
     return len({row[1] for row in rows}) > 1 and is_number(rows[0][3]) and float(rows[0][3]) == 0
 
 
+def has_iteration_last(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the lines are ``query document grade 0``, as ir_datasets exports them.
+
+    >>> has_iteration_last([["q1", "d1", "2", "0"], ["q1", "d2", "0", "0"]])
+    True
+    >>> has_iteration_last([["q1", "0", "d1", "0"], ["q1", "0", "d2", "0"]])
+    False
+    """
+    if len(rows) < 2 or not all(len(row) == 4 and row[3] in _ITERATIONS for row in rows):
+        return False
+    # If the third field is the grade, it has few values, and each document occurs once for a query.
+    docs, grades, pairs = {row[1] for row in rows}, {row[2] for row in rows}, {tuple(row[:2]) for row in rows}
+    are_grades = all(map(is_number, grades)) and grades != {"0"} and len(grades) <= min(_MAX_RATINGS, len(docs))
+    return are_grades and len(pairs) == len(rows) and not docs & _ITERATIONS
+
+
 def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the lines are ``user item rating time`` rather than ``topic iteration document grade``.
 

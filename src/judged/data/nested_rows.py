@@ -13,6 +13,7 @@ same object are combined, so that each row of one list is repeated for each row 
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -46,11 +47,15 @@ def nested_rows(data: Any, paths: Mapping[str, str]) -> Iterator[dict[str, Any]]
 
 
 def row_keys(data: Any, paths: Mapping[str, str]) -> set[str]:
-    """Return the keys of the objects that are rows: of the elements at the longest path."""
-    longest = max((parse_path(path) for path in paths.values()), key=lambda path: sum(s in {"[]", "{}"} for s in path))
-    end = max((i + 1 for i, step in enumerate(longest) if step in {"[]", "{}"}), default=0)
-    prefixes = [longest[: i + 1] for i in range(end) if longest[i] in {"[]", "{}"}]
-    elements = (values[longest[:end]] for values in _expand({(): data}, prefixes))
+    """Return the keys of the objects that are rows or contain them: of the elements of the collections in paths."""
+    collections: set[tuple[Path, ...]] = set()
+    for path in map(parse_path, paths.values()):
+        prefixes = [path[: i + 1] for i, step in enumerate(path) if step in {"[]", "{}"}]
+        for i, prefix in enumerate(prefixes, 1):
+            # The keys of an object are ids, and no fields, unless a field follows.
+            if prefix[-1] == "[]" or path[len(prefix) : len(prefix) + 1] not in {(), ("#",), ("[]",), ("{}",)}:
+                collections.add(tuple(prefixes[:i]))
+    elements = (values[prefixes[-1]] for prefixes in collections for values in _expand({(): data}, list(prefixes)))
     return {str(key) for element in elements if isinstance(element, dict) for key in cast("dict[Any, Any]", element)}
 
 
@@ -80,7 +85,8 @@ def _value_at(values: Values, path: Path) -> Any:
             return _MISSING
         fields = cast("dict[str, Any]", value)
         for end in range(len(names), 0, -1):  # the keys of flat records may have dots
-            key = next((key for key in ".".join(names[:end]).split("|") if key in fields), None)
+            alternatives = product(*(name.split("|") for name in names[:end]))
+            key = next((key for key in map(".".join, alternatives) if key in fields), None)
             if key is not None:
                 value, names = fields[key], names[end:]
                 break

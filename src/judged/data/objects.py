@@ -95,6 +95,10 @@ def check_score_column(names: tuple[str, ...], columns: tuple[str, ...], kind: K
 def with_scores(table: Table, kind: Kind, where: str) -> Table:
     """Add scores to a run that has only ranks; raise InputError for NaN, and for qrels in place of a run."""
     columns = set(table.column_names)
+    if kind == "run" and "distance" in columns:  # the smallest distance is the best result
+        distances = table["distance"].cast(pa.float64())
+        table = table.drop_columns(["distance"]).append_column("score", pc.negate(distances))
+        columns = set(table.column_names)
     if kind == "run" and "score" not in columns:
         if "rank" in columns:
             return table.append_column("score", pc.negate(table["rank"].cast(pa.float64())))

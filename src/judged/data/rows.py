@@ -236,7 +236,7 @@ def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
             columns[name] = id_column(column, name)
         elif name == "time":
             columns[name] = column.cast(pa.string())
-        elif name in {"relevance", "score"}:
+        elif name in {"relevance", "score", "distance"}:
             columns[name] = _number_column(column, name, where)
         elif name == "rank":
             columns[name] = _rank_column(column, where)

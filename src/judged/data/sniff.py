@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
 from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, unused_columns
-from judged.data.json_rows import json_kind
+from judged.data.json_rows import json_kind, means_error
 from judged.data.layout import (
     NUMERIC_COLUMNS,
     Layout,
     common_width,
+    has_iteration_last,
     has_timestamps,
     is_data,
     looks_like_qrels,
@@ -133,17 +134,17 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
 
 
 def fits_sample(path: Path, layout: Layout) -> bool:
-    """Whether the first lines are UTF-8, have the fields of the layout, and no rank of a topic twice."""
+    """Whether the first lines are UTF-8, have the fields of the layout, and in tables with a header no rank twice."""
     ranks: list[tuple[str, str]] = []
     lines = _first_lines(path, files.head(path, _HEAD_SIZES[0]))
     if not layout.header and not all(is_utf8(raw) for _, raw in lines):
         return False
     try:
-        for _, raw in lines[1:] if layout.header else lines[:1]:
+        for _, raw in lines[layout.header :]:
             fields = split_line(raw, layout) or {}
             for name in NUMERIC_COLUMNS & set(fields):
                 parse_field(name, fields[name])
-            if "rank" in fields and not {"score", "run_id"} & set(fields):
+            if layout.header and "rank" in fields and not {"score", "run_id"} & set(fields):
                 ranks.append((fields["query_id"], fields["rank"]))
     except ValueError:
         return False
@@ -180,6 +181,9 @@ def _first_lines(path: Path, head: bytes) -> tuple[tuple[int, bytes], ...]:
 
 
 def _detect_layout(sample: _Sample) -> Layout:
+    if {"epoch", "steps"} <= {*sample.header_fields(",", strict=True)}:
+        fix = "InformationRetrievalEvaluator(..., write_predictions=True)"
+        raise means_error("an evaluator of sentence-transformers", fix, sample.where)
     header = next(filter(None, (_header(sample, delimiter) for delimiter in "\t, ")), None)
     if header:
         return _check_header(sample, header)
@@ -194,6 +198,9 @@ def _detect_layout(sample: _Sample) -> Layout:
             raise sample.error(problem, "add a header line, such as user,item,rating,time", "looks-like-ratings")
         warnings.warn(f"{sample.where}: read as ratings: user, item, rating, time", JudgedWarning, stacklevel=2)
         return Layout(("query_id", "doc_id", "relevance", "time"), delimiter, strict)
+    if sample.kind == "qrels" and has_iteration_last(rows):
+        warnings.warn(f"{sample.where}: read as query, document, grade, iteration", JudgedWarning, stacklevel=2)
+        return Layout(("query_id", "doc_id", "relevance", "iteration"), delimiter, strict)
     layout = _layout_of_width(sample, rows, delimiter, strict=strict)
     _check_kind(sample, rows)
     _check_rank_field(sample, rows, layout)
@@ -239,6 +246,8 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
         raise sample.error("the header is not UTF-8", "save the file as UTF-8", "not-utf8")
     if problem := find_name_clash(names, columns, sample.kind):
         raise sample.error(problem, DUPLICATE_FIX, "same-columns")
+    if "distance" in names:
+        raise sample.error("a column of distances is only read without a format", "leave out the format")
     check_score_column(names, columns, sample.kind, sample.where)
     last_used = max(position for position, name in enumerate(names, 1) if name)
     unused = unused_columns(names, columns, sample.kind)

@@ -47,7 +47,7 @@ _SUFFIXES = frozenset({
 })  # fmt: skip
 _FINAL_ERRORS = frozenset([
     NO_CONTENT, "looks-like-qrels", "looks-like-run", "looks-like-ratings", "rank-or-score", "truncated", "empty-file",
-    "saved-result", "same-columns",
+    "saved-result", "same-columns", "means-only",
 ])  # fmt: skip
 _SAMPLE_ROWS = 200  # rows that are checked for signs of qrels
 _MAX_ROWS_IN_MEMORY = 100_000  # of a run in Parquet: larger runs are read in parts, as there may be many of them
@@ -157,7 +157,7 @@ def _file_rows(file: Path, where: str, layout: Layout | Format, kind: Kind, max_
     if isinstance(layout, Layout):
         return TextRows(file, layout, where)
     count, names = parquet_shape(file, where) if layout == "parquet" and kind == "run" else (0, [])
-    is_long = count > max_rows
+    is_long = count > max_rows and "distance" not in canonical_names(names, kind)
     table = _parquet(file, kind, where, _SAMPLE_ROWS) if is_long else _READERS[layout](file, kind, where)
     if not table.num_rows:
         raise InputError("there are no rows", fix="use a file with rows", path=where, rule="empty-file")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from judged.data.nested_rows import nested_rows, row_keys
+from judged.data.nested_rows import nested_rows, parse_path, row_keys
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
 
@@ -50,8 +50,9 @@ class ToolLayout:
     def notes(self, data: Any) -> list[str]:
         """Return the tool, the keys of rows that are neither read nor known, and the numbers of what was skipped."""
         paths = (*self.paths.values(), *self.where)
-        read = {key for path in paths for name in path.split(".") for key in name.split("|")}
-        unused = sorted(row_keys(data, self.paths) - read - set(self.known))
+        read = {name for path in paths for step in parse_path(path) for name in step.split("|")}.union(self.known)
+        keys = row_keys(data, self.paths) - read
+        unused = sorted(key for key in keys if not set(key.split(".")) <= read)  # flat keys have dots
         notes = [f"read as {self.name} ({self.tool})"] + [self.note] * bool(self.note)
         notes += [f"fields that are not used: {first_few(unused)}"] * bool(unused)
         counts = {name: self._count_skipped(data, path) for path, name in self.skipped.items()}

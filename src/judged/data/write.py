@@ -32,12 +32,19 @@ _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
 """Valid values of `format` for writing."""
 
+_BEIR_NAMES = {"query-id": "query_id", "corpus-id": "doc_id"}
 _GRADES = frozenset({"relevance", "score"})  # `score` in qrels of BEIR; whole scores of runs need no fraction either
 _CHUNK_ROWS = 1 << 16  # rows converted to Python objects at a time
-_WHITE_SPACE = r"[ \t\r\n\v\f]"
-_UNSAFE_IN_TSV = r"[\t\r\n]|^[ \v\f]|[ \v\f]$"
+_WHITE_SPACE = r"[ \t\r\n\v\f\x00]"  # files with zero bytes are not read as text
+_UNSAFE_IN_TSV = r"[\t\r\n\x00]|^[ \v\f]|[ \v\f]$"
 _INVALID_IN_TREC = {"query_id": f"{_WHITE_SPACE}|^#|^$", "doc_id": f"{_WHITE_SPACE}|^$", "iteration": _WHITE_SPACE}
-_INVALID_IN_CSV = {"query_id": "[\r\n]|^#|^$", "doc_id": "[\r\n]|^$", "iteration": "[\r\n]", "run_id": "[\r\n]"}
+_UNSAFE_IN_CSV = r"[\r\n\x00]"
+_INVALID_IN_CSV = {
+    "query_id": f"{_UNSAFE_IN_CSV}|^#|^$",
+    "doc_id": f"{_UNSAFE_IN_CSV}|^$",
+    "iteration": _UNSAFE_IN_CSV,
+    "run_id": _UNSAFE_IN_CSV,
+}
 _INVALID_IN_TSV = {
     "query_id": f"{_UNSAFE_IN_TSV}|^#|^$",
     "doc_id": f"{_UNSAFE_IN_TSV}|^$",
@@ -228,9 +235,10 @@ def _write_delimited(
 
 def _check_ids(table: Table, patterns: dict[str, str], where: str) -> None:
     """Raise InputError for ids that would be different after writing and reading."""
-    for name, pattern in patterns.items():
-        if name in table.column_names:
-            ids = pc.unique(table[name])
+    for column in map(str, table.column_names):
+        name = _BEIR_NAMES.get(column, column)
+        if pattern := patterns.get(name):
+            ids = pc.unique(table[column])
             invalid = ids.filter(pc.match_substring_regex(ids, pattern))
             if len(invalid):
                 raise InputError(
