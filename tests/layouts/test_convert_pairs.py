@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from judged.data.convert import convert
 
 import judged
+from judged.data.convert_files import convert
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.write import write_qrels, write_run

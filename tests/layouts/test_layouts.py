@@ -91,16 +91,15 @@ def test_each_layout_has_a_file_and_each_file_a_layout() -> None:
 
 
 def test_each_layout_of_a_tool_is_read_from_a_file() -> None:
-    notes: set[tuple[str, str]] = set()
+    notes: set[str] = set()
     for layout in LAYOUTS:
         if layout["kind"] != "labels":
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 read(layout)
-            notes |= {(layout["kind"], str(warning.message).partition(": ")[2]) for warning in caught}
-    untested = [
-        layout for layout in tool_layouts() if (layout.kind, f"read as {layout.tool}: {layout.name}") not in notes
-    ]
+            notes |= {str(warning.message).partition(": ")[2] for warning in caught}
+    layouts = [layout for layout in tool_layouts() if layout.kind in {"qrels", "run"}]
+    untested = [layout for layout in layouts if f"read as {layout.name} ({layout.tool})" not in notes]
     assert not untested
 
 

@@ -24,13 +24,29 @@ FIXES = {
 }
 """Options that the message of the first command proposes, and with which the command gives the expected values."""
 
-REFUSED = {"swapped_files": "swap the two files", "msearch_unnamed": "does not name its queries"}
+REFUSED = {
+    "swapped_files": "swap the two files",
+    "msearch_unnamed": "does not name its queries",
+    "abtest_table": "a table of sums per user and variant",
+    "gsc_total": "it has sums per query",
+    "phoenix_cut": "spans.jsonl:12",
+}
 """Files that are refused, and a part of the message that names the problem."""
 
-DEFINED: dict[str, dict[str, float]] = {"ubi_zero_based": {"PageCTR": 0.8}}
-"""Values where the case and judged define a metric differently: PageCTR of judged leaves out pages without results."""
+DEFINED: dict[str, dict[str, float]] = {
+    "ubi_zero_based": {"PageCTR": 4 / 5, "ClicksPerPage": 6 / 5},
+    "ga4_bigquery": {"PageCTR": 4 / 6, "ClicksPerPage": 5 / 6},
+    "seconds_and_millis": {"PageCTR": 4 / 5, "ClicksPerPage": 1.0},
+    "snowplow_twice": {"PageCTR": 3 / 5, "ClicksPerPage": 4 / 5},
+}
+"""Values where the case and judged define a metric differently: those of judged leave out pages without results."""
 
-NOT_PRINTED = {"beir_folder": {"documents", "queries"}}
+NOT_PRINTED = {
+    "beir_folder": {"documents", "queries"},
+    "ga4_bigquery": {"events"},
+    "algolia_events": {"events"},
+    "snowplow_twice": {"events"},
+}
 """Expected facts that the command of the case does not print."""
 
 

@@ -111,7 +111,11 @@ class Findings(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Return the numbers of files and errors."""
-        return {"files": self.files, "errors": self.errors}
+        contents = [
+            {"path": content.path, "kind": content.kind, "counts": dict(content.counts), **content.details}
+            for content in self.contents
+        ]
+        return {"files": self.files, "errors": self.errors} | ({"contents": contents} if contents else {})
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the findings as text, with one line for those shared by several files, a summary, and a data table."""

@@ -44,6 +44,7 @@ _SCALES: tuple[dict[str, float], ...] = (
     _NO | dict.fromkeys(RELEVANT, 1.0),
     _NO | _PARTLY | {"relevant": 2.0, "fully relevant": 2.0},
     _NO | {"relevant": 1.0, "highly relevant": 2.0},
+    _NO | _PARTLY | {"highly relevant": 2.0},
     _NO | _PARTLY | {"relevant": 2.0, "highly relevant": 3.0},
     {"irrelevant": 0.0, "related": 1.0, "highly relevant": 2.0, "perfectly relevant": 3.0, "perfect": 3.0},  # TREC DL
     {"perfect": 4.0, "excellent": 3.0, "good": 2.0, "fair": 1.0, "bad": 0.0},

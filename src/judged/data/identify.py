@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.components import all_components, load
 from judged.data.compute import pc
+from judged.data.layout import Layout
 from judged.data.qrels import Qrels
 from judged.data.run import Run, split_runs
+from judged.data.sniff import sniff
 from judged.data.topics import Topics
 from judged.errors import NO_CONTENT, InputError, JudgedWarning
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class FileContent:
         Commands that use the file, the most useful first.
     notes
         How the file was read, and columns that are not used.
+    details
+        Other facts, such as the agreement of judges.
 
     Examples
     --------
@@ -50,12 +54,14 @@ class FileContent:
     counts: Mapping[str, int]
     commands: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def sentence(self) -> str:
         """What the file is, and how much it contains."""
         numbers = ", ".join(counted(count, noun) for noun, count in self.counts.items())
-        return f"{self.path}: {_NOUNS.get(self.kind, self.kind)} with {numbers}"
+        noun = _NOUNS.get(self.kind, self.kind)
+        return f"{self.path}: {noun} with {numbers}" if numbers else f"{self.path}: {noun}"
 
 
 _NOUNS = {"run": "a run", "topics": "query texts", "log": "an interaction log", "answers": "RAG answers"}
@@ -69,9 +75,10 @@ def identify(path: str | Path) -> FileContent:
     InputError
         If the file cannot be read, or its content is unknown.
     """
-    recognizers: list[Callable[[str], FileContent | None]] = [
-        load(place) for component in all_components() for place in component.recognizers.values()
-    ]
+    recognizers: list[Callable[[str], FileContent | None]] = []
+    if not _has_plain_lines(Path(path)):
+        places = [place for component in all_components() for place in component.recognizers.values()]
+        recognizers += map(load, places)
     first_error: InputError | None = None
     for recognize in (*recognizers, _qrels, _run, _topics):
         with warnings.catch_warnings(record=True) as caught:
@@ -85,8 +92,17 @@ def identify(path: str | Path) -> FileContent:
                 continue
         if content:
             notes = tuple(str(warning.message) for warning in caught)
-            return FileContent(content.path, content.kind, content.counts, content.commands, content.notes + notes)
+            return replace(content, notes=content.notes + notes)
     raise first_error or InputError("the content of the file is unknown", fix="see docs/formats.md", path=str(path))
+
+
+def _has_plain_lines(path: Path) -> bool:
+    """Whether the file has lines without a header, as in TREC files, which may be long and are of no other kind."""
+    try:
+        layout = sniff(path, str(path), "qrels")
+    except InputError as error:
+        return error.rule == "looks-like-run"
+    return isinstance(layout, Layout) and not layout.header
 
 
 def _qrels(path: str) -> FileContent | None:

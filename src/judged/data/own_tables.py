@@ -245,8 +245,8 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
         return None
     notes = list(table.notes)
     cells, used = _cells_by_role(table, kind, where)
-    if kind == "qrels" and "relevance" not in cells and len(table.columns) > 2:
-        labels = read_label_rows(path, where)  # a column of grades for each judge
+    if kind == "qrels" and "relevance" not in cells and len(_judge_columns(table)) > 1:
+        labels = read_label_rows(path, where)
         if labels is not None:
             note = f"read as labels of {counted(len(labels.judges), 'judge')}, each with a column of grades"
             return _judgments(labels, where), [note, *labels.notes]

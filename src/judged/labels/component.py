@@ -28,5 +28,6 @@ COMPONENT = Component(
         Page("judged.labels.pages.judging:labels_router"),
     ),
     files="judged.labels",
+    recognizers={"labels": "judged.labels.recognition:recognize"},
     serve="judged.labels.commands.serve",
 )

@@ -40,5 +40,6 @@ COMPONENT = Component(
     },
     names="judged.online.names:names",
     files="judged.online",
+    recognizers={"log": "judged.online.recognition:recognize"},
     serve="judged.online.commands.serve",
 )

@@ -59,5 +59,6 @@ COMPONENT = Component(
         ),
     ),
     files="judged.pipelines",
+    recognizers={"answers": "judged.pipelines.rag.recognition:recognize"},
     serve="judged.pipelines.commands.serve",
 )
