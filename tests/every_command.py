@@ -119,6 +119,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "study plan": ("study.toml", "--difference", "0.5"),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),
+    "convert": ("old.run", "-o", "converted.csv"),
     "leave-one-out": ("qrels.txt", *_RUNS),
     "trec_eval": ("qrels.txt", "old.run"),
     "demo": (),

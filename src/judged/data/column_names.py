@@ -76,6 +76,8 @@ _USED_COLUMNS = {
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
     "labels": {"query_id", "doc_id", "relevance", *_LABEL_NAMES},
 }
+_MIN_LIKENESS = 0.85  # of a misspelled name, from 0 to 1
+_OWN_COLUMNS = frozenset({"value", "se"})  # that `judged clicks judge` writes beside the grades
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 
 
@@ -262,6 +264,7 @@ def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
 def unused_columns(names: Iterable[str], columns: Iterable[str], kind: Kind) -> list[str]:
     """Return the columns that are not read as part of qrels or of a run."""
     used = _USED_COLUMNS[kind] | {"distance"}
+    columns = ["" if column in _OWN_COLUMNS else column for column in columns]
     pairs = zip(names, columns, strict=True)
     return [column for name, column in pairs if name not in used and column.strip() and not column.startswith("__")]
 
@@ -313,6 +316,20 @@ def missing_columns_error(
         line=line,
         rule="unknown-header",
     )
+
+
+def misspelled_column(columns: Sequence[str], kind: Kind, rows: Sequence[Sequence[str]]) -> str:
+    """Return the column of grades if only that column is missing and a column of numbers has nearly its name.
+
+    >>> misspelled_column(["qid", "docno", "releveance"], "qrels", [["7", "A-1", "2"]])
+    'releveance'
+    """
+    names = canonical_names(columns, kind)
+    if missing_columns(names, kind) != {"relevance"}:
+        return ""
+    free = [p for p, name in enumerate(names) if not name and _is_numeric(rows, p)]
+    near = [columns[p] for p in free if _likeness(columns[p], "relevance") >= _MIN_LIKENESS]
+    return near[0] if len(near) == 1 else ""
 
 
 def check_no_numbers(columns: Sequence[str], rows: Sequence[Sequence[str]], used: set[int], where: str) -> None:

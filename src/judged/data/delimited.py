@@ -27,6 +27,8 @@ _BLANKS = " \t\r\n\v\f"  # those that are removed in other layouts; other charac
 _DELIMITERS = ("\t", ";", ",", "|", "::")
 _BORDER = re.compile(r"[\s|+:=-]*|\(\d+ rows?\)")  # rows of printed tables of databases
 _QUOTES = str.maketrans("“”„‟", '""""')
+_PROTECTED = {ord(" "): "\ue000", ord("\t"): "\ue001"}  # characters that no text uses
+_UNPROTECTED = {0xE000: " ", 0xE001: "\t"}
 _NUMBERED = re.compile(r"(.*?)[ _.#-]*(\d+)")
 _WORDS = re.compile("[\u3040-\u30ff\u4e00-\u9fff]+")  # Japanese and Chinese
 _ODD = re.compile("[\x80-\x9f\uff61-\uff9f\ufffd]")  # control characters and half-width katakana
@@ -121,11 +123,21 @@ def _cells(text: str, delimiter: str) -> Iterable[tuple[int, list[str]]]:
         for line, row in enumerate(text.splitlines(), 1):
             yield line, [cell.strip(_BLANKS) for cell in row.split(delimiter)]
         return
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
+    protected = _protect_quoted_blanks(text, delimiter) if '"' in text else text
+    reader = csv.reader(StringIO(protected, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
     start = 1
     for row in reader:
-        yield start, [csv_text(cell.strip(_BLANKS)) for cell in row]
+        yield start, [csv_text(cell.strip(_BLANKS).translate(_UNPROTECTED)) for cell in row]
         start = reader.line_num + 1
+
+
+def _protect_quoted_blanks(text: str, delimiter: str) -> str:
+    """Replace blanks at both ends of quoted cells, as they are part of the cell, and those of other cells are not."""
+    mark = re.escape(delimiter)
+    begins = re.compile(rf'((?:^|{mark})[ ]*")([ \t]+)', re.MULTILINE)
+    ends = re.compile(rf'([ \t]+)("[ ]*(?:{mark}|$))', re.MULTILINE)
+    text = begins.sub(lambda match: match[1] + match[2].translate(_PROTECTED), text)
+    return ends.sub(lambda match: match[1].translate(_PROTECTED) + match[2], text)
 
 
 def _other_header(line: str, delimiter: str, width: int) -> list[str]:

@@ -18,6 +18,7 @@ from judged.data.column_names import (
     is_query_text,
     missing_columns,
     missing_columns_error,
+    misspelled_column,
     name_key,
     unused_columns,
 )
@@ -82,9 +83,14 @@ def _read_letor(path: Path, where: str) -> tuple[Table, list[str]]:
 
 def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, list[str]] | None:
     """Read JSON or JSON Lines of another tool; None if its layout is unknown. Also return notes."""
+    records: list[Any] = []
     try:
-        data = [record for _, record in json_lines(path, where)] if format == "jsonl" else load_json(path, where)
+        if format == "jsonl":
+            records.extend(record for _, record in json_lines(path, where))
+        data = records if format == "jsonl" else load_json(path, where)
     except InputError:
+        if records and find_layout(records, kind):  # the file of a tool is damaged
+            raise
         return None
     found = find_layout(data, kind)
     if found is None:
@@ -250,11 +256,7 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
         if labels is not None:
             note = f"read as labels of {counted(len(labels.judges), 'judge')}, each with a column of grades"
             return _judgments(labels, where), [note, *labels.notes]
-    if kind == "qrels" and set(cells) == {"query_id", "doc_id"} and len(table.columns) == 2:
-        cells["relevance"] = ["1"] * len(table.rows)
-        notes.append("there is no column of grades, so that all documents are read as relevant")
-    if missing_columns(cells, kind):
-        raise missing_columns_error(table.columns, kind, where, table.rows, table.lines[0] - 1)
+    used |= _add_missing_column(cells, table, kind, where, notes)
     for number, query, doc in zip(table.lines, cells["query_id"], cells["doc_id"], strict=False):
         if not query or not doc:
             problem = f"the {'doc_id' if query else 'query_id'} is empty"
@@ -266,6 +268,23 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
     others = [column for position, column in enumerate(table.columns) if position not in used and column.strip()]
     notes += [f"columns that are not used: {first_few(others)}"] if others else []
     return _typed(cells, kind, where, notes, table.lines), notes
+
+
+def _add_missing_column(
+    cells: dict[str, list[Any]], table: DelimitedTable, kind: Kind, where: str, notes: list[str]
+) -> set[int]:
+    """Add grades if there is no column of grades, or one with a misspelled name; return its position."""
+    used = set[int]()
+    if kind == "qrels" and set(cells) == {"query_id", "doc_id"} and len(table.columns) == 2:
+        cells["relevance"] = ["1"] * len(table.rows)
+        notes.append("there is no column of grades, so that all documents are read as relevant")
+    if name := misspelled_column(table.columns, kind, table.rows):
+        used = {table.columns.index(name)}
+        cells["relevance"] = [row[position] for row in table.rows for position in used]
+        notes.append(f"the column {name} was read as relevance")
+    if missing_columns(cells, kind):
+        raise missing_columns_error(table.columns, kind, where, table.rows, table.lines[0] - 1)
+    return used
 
 
 def _cells_by_role(table: DelimitedTable, kind: Kind, where: str) -> tuple[dict[str, list[Any]], set[int]]:
