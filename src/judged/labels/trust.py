@@ -154,7 +154,7 @@ class LabelQuality(Answer):
             pairs = replace(self.systems.table("pairs"), name="judge_pairs", title="Agreement by pair of judges")
             blocks += [
                 pairs,
-                replace(self.systems.table("systems"), title="Agreement of pairs of judges on the ranking of systems"),
+                replace(self.systems.table("systems"), title="Agreement of pairs of judges on systems"),
             ]
         return tuple(blocks)
 

@@ -92,9 +92,9 @@ def _failure_sentence(data: ReportData, result: Matrix) -> str:
     threshold = "its own mean" if result.baseline == data.candidate else f"the mean of {result.baseline}"
     return (
         f"On {failed:,} of {counted(len(data.scores.query_ids), 'topic')}, {data.candidate} is below {threshold} in"
-        f" {result.y}, in {result.x}, or in both measures. These are {counted(ranking, 'topic')} only in {result.y}"
-        f" (relevant documents are retrieved but ranked low), {coverage:,} only in {result.x} (relevant documents are"
-        f" not retrieved), and {both:,} in both measures."
+        f" {result.y}, in {result.x}, or in both: {counted(ranking, 'topic')} only in {result.y} (relevant documents"
+        f" are retrieved but ranked low), {counted(coverage, 'topic')} only in {result.x} (relevant documents are not"
+        f" retrieved), and {counted(both, 'topic')} in both."
     )
 
 

@@ -200,7 +200,7 @@ def test_partly_repeated_topics_are_excluded_from_the_variance() -> None:
 
 def test_inputs_without_a_comparison_raise() -> None:
     responses = tables(topics=3, labeled=3, repeated=0)
-    with pytest.raises(InputError, match="use some of ann, m"):
+    with pytest.raises(InputError, match="use one or more of ann, m"):
         calibrate(responses, "anne")
     with pytest.raises(InputError, match="no model judged"):
         calibrate(responses, ["ann", "m"])

@@ -363,7 +363,7 @@ class Plan(Answer):
         notes = [
             Note(
                 "factor-without-effect",
-                f"does not use {', '.join(unused)}, so all levels give the same configuration",
+                f"does not use {', '.join(unused)}: all levels give the same configuration",
                 name,
                 of="engines",
             )
@@ -410,8 +410,10 @@ class Plan(Answer):
         )
         indexes = counted(builds, "index", "indexes")
         return (
-            f"{design.capitalize()}: {indexes} to build; {per_query}; in total, {searches:,} searches for the top"
-            f" {self.depth} documents.",
+            (
+                f"{design.capitalize()}: {indexes} to build; {per_query}; in total, {searches:,} searches for the top"
+                f" {self.depth} documents."
+            ),
         )
 
     def blocks(self) -> tuple[Block, ...]:

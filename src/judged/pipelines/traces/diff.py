@@ -166,7 +166,10 @@ class TraceDiff(Answer):
             bounds = [self.bounds(change.part, masks[change.slice]) for change in self.changes]
             low = Column("low", [low for low, _ in bounds], CHANGE, "lower bound")
             high = Column("high", [high for _, high in bounds], CHANGE, "upper bound")
-            note = f"{note}; bounds: of the change over all topics, for any output of the unrecorded stages"
+            note = (
+                f"{note}; bounds: lowest and highest possible change over all topics, whatever documents the unrecorded"
+                " stages returned"
+            )
             changes = replace(changes, columns=(*changes.columns, low, high), note=note)
         return (Sentences(self.sentences), changes, self._stages(), topics, self._documents())
 

@@ -85,7 +85,7 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
     worst = [int(i) for i in np.argsort(gains, kind="stable")[:_MAX_WORST_TOPICS] if gains[i] < 0]
     measure = scores.measure_names[0]
     if not worst:
-        return ReviewQuestion("Which topics lost most?", "good", f"No topic has a worse {measure}.")
+        return ReviewQuestion("Which topics lost most?", "good", f"{measure} is worse on no topic.")
     ids = [scores.query_ids[i] for i in worst]
     table = Table(
         "losses",
@@ -102,7 +102,7 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
     )
     n_worse = int((gains < 0).sum())
     finding = (
-        f"{n_worse} of {counted(len(gains), 'topic')} have a worse {measure}. The largest losses are on {listed(ids)}."
+        f"On {n_worse} of {counted(len(gains), 'topic')}, {measure} is worse. The largest losses are on {listed(ids)}."
     )
     return ReviewQuestion("Which topics lost most?", "inspect", finding, (table,))
 
@@ -402,6 +402,7 @@ def _answer_fixed_over_topics(
     relevant = [shift for shift in shifts if shift.failure in kinds]
     if not relevant:
         return "not tested", f"{target} was not tested: {_untested_reasons(before, after, target)}."
+    subject = f"The failure '{target}'"
     # A class of topics that loses more can have other causes than its intent.
     alternatives = [kind for kind in dict.fromkeys((*before.alternatives, *after.alternatives)) if kind != target]
     is_class = target == "intent" and any(shift.where != "subtopics" for shift in relevant)
@@ -411,10 +412,10 @@ def _answer_fixed_over_topics(
         tests = counted(len(relevant), "test")
         return (
             "undecided",
-            f"The failure '{target}' was not detected before the change ({tests}), so a fix cannot be shown.{caveat}",
+            f"{subject} was not detected before the change ({tests}), so a fix cannot be shown.{caveat}",
         )
     if all(shift.failure == SLICE_TEST for shift in relevant):
-        target = f"the failure of a {SLICE_TEST}"
+        subject = f"A loss of a {SLICE_TEST}"
     changes = [f"{shift.where} {decimal(shift.difference, 3, '+')} (p = {shift.adjusted:.2g})" for shift in detected]
     is_lower, remaining = (
         all(shift.is_lower for shift in detected),
@@ -422,7 +423,7 @@ def _answer_fixed_over_topics(
     )
     state: QuestionState = ("inspect" if is_lower else "bad") if remaining else "good" if is_lower else "undecided"
     result = f"still detected ({listed(remaining)})" if remaining else "not detected"
-    finding = f"The failure '{target}' was detected before the change, and is {result} after the change."
+    finding = f"{subject} was detected before the change, and is {result} after the change."
     return state, f"{finding} Difference: {listed(changes)}.{caveat}"
 
 
@@ -503,15 +504,16 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
     )
     better, worse = (listed([row.method for row in decided if row.verdict == side]) for side in ("better", "worse"))
     if len(decided) < 2:
-        subject = f"Only {decided[0].method} has" if decided else "No method has"
+        subject = f"Only one evaluation method ({decided[0].method}) is" if decided else "No evaluation method is"
         verdict = f": the candidate is {decided[0].verdict}" if decided else ""
-        return ReviewQuestion(question, "undecided", f"{subject} a conclusive result{verdict}.", (table,))
+        return ReviewQuestion(question, "undecided", f"{subject} conclusive{verdict}.", (table,))
     if better and worse:
-        most_direct = (
-            f"Of these evaluation methods, {decided[0].method} measures users most"
-            " directly"  # the rows are sorted by that
+        # The rows are sorted by how directly a method measures users.
+        most_direct = f"Of these evaluation methods, {decided[0].method} measures users most directly"
+        finding = (
+            f"The evaluation methods disagree: the candidate is better in {better}, and worse in {worse}."
+            f" {most_direct}."
         )
-        finding = f"According to {better}, the candidate is better; according to {worse}, it is worse. {most_direct}."
         return ReviewQuestion(question, "inspect", finding, (table,))
     finding = f"All conclusive evaluations agree that the candidate is {decided[0].verdict}: {better or worse}."
     return ReviewQuestion(question, "good", finding, (table,))
