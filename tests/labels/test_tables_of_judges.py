@@ -340,8 +340,8 @@ def test_systems_under_judges_and_few_topics() -> None:
     assert systems.largest_change == pytest.approx(change)
     assert systems.sentence in result.sentences
     for no_runs in ((), [], {}, None):
-        assert quality(judgments, no_runs).systems is None
+        assert not quality(judgments, no_runs).systems.systems
     assert [note.rule for note in result.notes] == ["few-topics"]
-    assert result.notes[0].text.startswith("with 12 topics")
+    assert result.notes[0].text.startswith("there are only 12 topics")
     two_topics = {name: {topic: grades[topic] for topic in TOPICS[:2]} for name, grades in judgments.items()}
     assert quality(two_topics).notes == ()

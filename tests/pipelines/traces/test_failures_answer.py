@@ -127,8 +127,8 @@ def test_sentences_of_tests_over_topics() -> None:
             " freshness): kind=b +0.500 [+0.250, +0.750] (adjusted p = 0.003, n = 100)."
         ),
         (
-            "These kinds of failure were not tested, for the reasons in the table 'Not tested': feedback (clicks, labels)"
-            " and calibration (merged sources)."
+            "These kinds of failure were not tested, for the reasons in the table 'Not tested': feedback (clicks,"
+            " labels) and calibration (merged sources)."
         ),
     )
     assert failures_of(tests=(SIGNIFICANT, SUBTOPICS), fdr=0.1).sentences[1:] == (
