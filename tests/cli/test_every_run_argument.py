@@ -32,7 +32,7 @@ COMMANDS = {name: (*arguments, *MORE.get(name, ())) for name, arguments in ARGUM
 TAKE_RUNS = {
     name: arguments
     for name, arguments in COMMANDS.items()
-    if name != "trec_eval" and any(argument.endswith(".run") for argument in arguments)
+    if name not in {"trec_eval", "convert"} and any(argument.endswith(".run") for argument in arguments)
 }
 SELECTING = {
     "compare": "--baseline",

@@ -44,7 +44,7 @@ def refused(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("command", "name", "text", "reason"),
     [
-        *(("labels import labels.db x.jsonl", "x.jsonl", label, ":1: not a valid label") for label in _LABELS),
+        *(("labels import labels.db x.jsonl", "x.jsonl", label, "x.jsonl:1: ") for label in _LABELS),
         ("traces check x.jsonl", "x.jsonl", _DOCUMENT % f'"score": {"9" * 400}', "x.jsonl:1"),
         ("traces check x.jsonl", "x.jsonl", _DOCUMENT % '"rank": 1e999', "x.jsonl:1"),
         ("rag calibrate answers --people ann --labeled x", "x", "\udcff\udcfe", "this is UTF-16"),

@@ -170,7 +170,7 @@ def test_notes_warn_about_errors_that_no_labeled_topic_shows() -> None:
     model = {f"q{i}": {**docs, "b": i % 2} for i in range(9)}
     systems = {name: {f"q{i}": list(order) for i in range(9)} for name, order in (("one", "ab"), ("two", "ba"))}
     notes = {note.rule: note.text for note in calibrate(human, {"m": model}, systems, "P@1", resamples=100).notes}
-    assert "With 4 human-judged topics, these errors can affect up to 53% of all topics" in notes["rare-errors"]
+    assert "With 4 topics judged by people, these errors can affect up to 53% of all topics" in notes["rare-errors"]
 
 
 def test_invalid_input_raises() -> None:

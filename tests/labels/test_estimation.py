@@ -197,7 +197,7 @@ def test_other_measures_are_refused_with_the_reason(name: str, reason: str) -> N
 
 def test_pools_without_probabilities_or_judgments_are_refused() -> None:
     runs = {"run": {"q": ["a", "b", "c"]}}
-    with pytest.raises(InputError, match="must have sampling probabilities"):
+    with pytest.raises(InputError, match="must be a random sample"):
         estimate(pool(runs, budget=2), {"q": {"a": 1}}, runs, "P@2")
     with pytest.raises(InputError, match="got 1 judgment for 3 pairs"):
         estimate(pool(runs), {"q": {"a": 1}}, runs, "P@2")
@@ -408,5 +408,5 @@ def test_sizes_of_strata_are_whole_numbers() -> None:
         if is_valid:
             assert match_sample(changed_pool, judged).sizes.tolist() == match_sample(sampled, judged).sizes.tolist()
         else:
-            with pytest.raises(InputError, match="share of its stratum that was sampled"):
+            with pytest.raises(InputError, match="sampled share of the document's stratum"):
                 match_sample(changed_pool, judged)

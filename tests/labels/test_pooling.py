@@ -101,7 +101,7 @@ def test_repeated_pools_follow_the_order_of_the_simulation() -> None:
 def test_a_budget_limits_batches() -> None:
     assert len(pool(RUNS, budget=3, batch=5)) == 3
     assert len(pool(RUNS, budget=99, batch=2)) == 4
-    with pytest.raises(InputError, match="must exceed the number of labeled documents"):
+    with pytest.raises(InputError, match="the number of documents with a label"):
         pool(RUNS, budget=2, qrels={"q1": {"a": 1, "b": 0}})
 
 

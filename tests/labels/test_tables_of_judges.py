@@ -56,12 +56,12 @@ def test_sentences_of_a_calibration() -> None:
         ),
         "m gave 2 grades outside the scale, treated as unjudged.",
         (
-            "Rankings of systems by m and by people: Kendall's tau is 0.667, the correlation of scores within topics is"
-            " 0.875, and the largest error of a system's mean is 0.012."
+            "Between the rankings of systems by m and by people, Kendall's tau is 0.667. The correlation of the scores"
+            " within topics is 0.875, and the largest error of the mean of a system is 0.012."
         ),
         (
-            "For nDCG@10, the labels of m are equivalent to 12 more human-judged topics, 90% CI [4, 20], in addition to"
-            " the 40 that people judged."
+            "For nDCG@10, the labels of m add as much information as 12 more topics judged by people (90% CI [4, 20])."
+            " People judged 40 topics."
         ),
         (
             "m gives 76% of 1,234 documents the same grade as people (no kappa, because grades are not integers;"
@@ -70,10 +70,10 @@ def test_sentences_of_a_calibration() -> None:
     )
     for low in (0.0, -0.1):
         sentence = calibration(replace(JUDGE, added_topics_ci=(low, 7.4))).sentences[-1]
-        assert f"12 more human-judged topics, 90% CI [{low:.0f}, 7]" in sentence
+        assert f"12 more topics judged by people (90% CI [{low:.0f}, 7])" in sentence
         assert sentence.endswith("The gain is not significant.")
     significant = calibration(replace(JUDGE, added_topics_ci=(0.01, 7.4))).sentences[-1]
-    assert "12 more human-judged topics, 90% CI [0, 7]" in significant
+    assert "12 more topics judged by people (90% CI [0, 7])" in significant
     assert "not significant" not in significant
     assert calibration(replace(BARE, shift=0.0)).sentences[-1].endswith("0.00 lower on average.")
 
@@ -219,7 +219,7 @@ def test_contested_documents_have_limits() -> None:
     for grade, invalid in ((1, 0), (1.5, 104), (-0.5, 104)):
         models = {"m": {"q": {**dict.fromkeys(docs, grade), "x": 0}}}
         assert calibrate({"q": {**dict.fromkeys(docs, 1), "x": 0}}, models).judges[0].invalid == invalid
-    with pytest.raises(InputError, match="no grade of m is between 0 and 1"):
+    with pytest.raises(InputError, match="all grades of m are outside the range from 0 to 1"):
         calibrate(human, {"m": {"q": dict.fromkeys(docs, 2)}})
 
 
@@ -314,7 +314,7 @@ def test_sentences_of_the_quality_of_labels() -> None:
     )  # fmt: skip
     assert (result.blocks()[-1].name, result.blocks()[-1].title) == (
         "systems",
-        "Agreement on systems by pair of judges",
+        "Agreement of pairs of judges on systems",
     )
     strict = label_quality(replace(ANN, drift_p=0.06), good, threshold=0.061)
     assert sum("later labels" in text for text in strict.sentences) == 2
@@ -341,8 +341,8 @@ def test_systems_under_judges_and_few_topics() -> None:
     assert systems.largest_change == pytest.approx(change)
     assert systems.sentence in result.sentences
     for no_runs in ((), [], {}, None):
-        assert quality(judgments, no_runs).systems is None
+        assert not quality(judgments, no_runs).systems.systems
     assert [note.rule for note in result.notes] == ["few-topics"]
-    assert result.notes[0].text.startswith("with 12 topics")
+    assert result.notes[0].text.startswith("there are only 12 topics")
     two_topics = {name: {topic: grades[topic] for topic in TOPICS[:2]} for name, grades in judgments.items()}
     assert quality(two_topics).notes == ()

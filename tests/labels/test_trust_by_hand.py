@@ -281,7 +281,7 @@ def test_tables_of_quality_and_calibration() -> None:
     label_quality = quality({"ann": people, "m": model}, slicing=slicing)
     label_counts = {block.name: block.labels for block in label_quality.blocks() if hasattr(block, "labels")}
     assert {name: label_counts[name] for name in ("judges", "slices")} == {"judges": 2, "slices": 1}
-    assert [*label_counts] == ["judges", "slices", "grades", "topics"]
+    assert [*label_counts] == ["judges", "slices", "grades", "topics", "judge_pairs", "systems"]
     result = calibrate(people, {"m": model}, runs, "nDCG@2", slicing=slicing)
     tables = {block.name: block for block in result.blocks() if hasattr(block, "labels")}
     labels = {name: tables[name].labels for name in ("judges", "slices", "systems", "families", "contested")}

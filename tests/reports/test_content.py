@@ -226,9 +226,9 @@ def test_a_copy_is_not_what_the_baseline_is_held_against(
     }
     report = make(runs=runs, baseline="old")
     assert section(report, "topics").sentences[0].startswith("other is better than old on ")
-    assert any("equal on every topic: copy" in sentence for sentence in report.sentences)
+    assert any("equal scores on every topic: copy" in sentence for sentence in report.sentences)
     free = make(runs=runs)
-    assert any("equal on every topic: " in sentence for sentence in free.sentences[2:3])
+    assert any("equal scores on every topic: " in sentence for sentence in free.sentences[2:3])
 
 
 def test_one_topic_is_not_tested(make: Callable[..., Report], report_input: dict[str, Any]) -> None:
@@ -317,7 +317,7 @@ def test_a_dialect(make: Callable[..., Report], report_input: dict[str, Any]) ->
 
 def test_no_single_order_of_documents(make: Callable[..., Report]) -> None:
     report = make(ties="expected", baseline="old")
-    reason = "ties='expected' does not give a single order of documents."
+    reason = "ties='expected' does not define one order of documents for each topic."
     assert notes(report, "Omitted sections") == (f"losses by stage: {reason}", f"ranked lists: {reason}")
     assert {"matrix", "cutoffs"} <= set(names(report))
 

@@ -253,4 +253,4 @@ def test_thousands_of_topics_do_not_make_a_large_file() -> None:
     assert len(answer.html()) < 3_000_000
     chart = next(chart for chart in answer.charts().values() if chart.name == "topics")
     assert len(chart.table) == 40
-    assert "The chart shows the largest gains and losses of 2,500 topics." in chart.sentence
+    assert "The chart shows only the largest gains and losses among 2,500 topics." in chart.sentence

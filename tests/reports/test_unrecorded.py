@@ -319,4 +319,4 @@ def test_runs_written_by_stage_count_the_queries_that_are_not_recorded(tmp_path:
     done = process("traces", "runs", str(tmp_path / "traces.jsonl"), "--to", str(tmp_path / "runs"))
     first, second = done.out.splitlines()
     assert done.code == 0
-    assert ("not recorded" in first, "not recorded for 2 of 4" in second) == (False, True)
+    assert ("are missing" in first, "2 of 4 queries are missing" in second) == (False, True)

@@ -76,13 +76,13 @@ def assign_tasks(
     gold_grades, judge_names = dict(gold or {}), tuple(judges) or ("",)
     open_pairs = [pair for pair in dict.fromkeys(pairs) if pair not in gold_grades]
     if not open_pairs and not gold_grades:
-        raise InputError("there must be at least one pair to judge", fix="use pairs of topic and document")
+        raise InputError("there must be at least one pair to judge", fix="add pairs of a topic and a document")
     if not (0 <= overlap <= 1 and 0 <= repeats <= 1):
-        raise InputError("`overlap` and `repeats` must be from 0 to 1", fix="use 0.1, for example")
+        raise InputError("`overlap` and `repeats` must be shares from 0 to 1", fix="use 0.1, for example")
     if len(set(judge_names)) < len(judge_names):
         raise InputError("names of judges must be unique", fix="name each judge once")
     if not 1 <= each <= len(judge_names):
-        problem = f"`each` must be from 1 to the number of judges, {len(judge_names)}, got {each}"
+        problem = f"`each` must be from 1 to {len(judge_names)}, the number of judges, got {each}"
         raise InputError(problem, fix="name more judges")
     random = Random(seed)  # noqa: S311 - no cryptography
     random.shuffle(open_pairs)

@@ -141,16 +141,17 @@ class Calibration(Answer):
             yield f"{judge.judge} gave {counted(judge.invalid, 'grade')} outside the scale, treated as unjudged."
         if not math.isnan(judge.tau):
             yield (
-                f"Rankings of systems by {judge.judge} and by people: Kendall's tau is {decimal(judge.tau, 3)}, the"
-                f" correlation of scores within topics is {decimal(judge.within_topics, 3)}, and the largest error of a"
-                f" system's mean is {decimal(judge.largest_error, 3)}."
+                f"Between the rankings of systems by {judge.judge} and by people, Kendall's tau is"
+                f" {decimal(judge.tau, 3)}. The correlation of the scores within topics is"
+                f" {decimal(judge.within_topics, 3)}, and the largest error of the mean of a system is"
+                f" {decimal(judge.largest_error, 3)}."
             )
         if judge.added_topics_ci is not None:
             low, high = judge.added_topics_ci
             yield (
-                f"For {self.measure}, the labels of {judge.judge} are equivalent to {judge.added_topics:.0f} more"
-                f" human-judged topics, {self.level:.0%} CI [{low:.0f}, {high:.0f}], in addition to the {self.labeled}"
-                f" that people judged.{' The gain is not significant.' if low <= 0 else ''}"
+                f"For {self.measure}, the labels of {judge.judge} add as much information as {judge.added_topics:.0f}"
+                f" more topics judged by people ({self.level:.0%} CI [{low:.0f}, {high:.0f}]). People judged"
+                f" {self.labeled} topics.{' The gain is not significant.' if low <= 0 else ''}"
             )
 
     def blocks(self) -> tuple[Block, ...]:
@@ -341,16 +342,23 @@ def calibrate(
 def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterator[Note]:
     """Yield warnings about the data; `labeled` is 0 if there are no family biases."""
     if not means:
-        text = "means are not corrected: this requires 3 topics judged by people, and 2 topics judged only by a model"
+        text = (
+            "the means of the model are not corrected by human labels, because this requires 3 topics judged by"
+            " people and 2 topics judged only by the model"
+        )
         yield Note("no-correction", text)
     if fewest < MIN_N:
-        text = f"people judged {fewest} topics, fewer than {MIN_N}: intervals of differences may be too narrow"
+        text = (
+            f"people judged {fewest} topics, fewer than {MIN_N}: the confidence intervals of differences may be too"
+            " narrow"
+        )
         yield Note("few-topics", text)
     if labeled:
         # 95% of samples of this size contain an error that affects a larger share of topics
         text = (
-            "intervals of bias and difference ignore model errors that do not occur on the human-judged topics. With"
-            f" {counted(labeled, 'human-judged topic')}, these errors can affect up to {1 - 0.05 ** (1 / labeled):.0%}"
+            "the confidence intervals of bias and difference ignore model errors that do not occur on the topics"
+            f" judged by people. With {counted(labeled, 'topic')} judged by people, these errors can affect up to"
+            f" {1 - 0.05 ** (1 / labeled):.0%}"
             " of all topics"
         )
         yield Note("rare-errors", text)
@@ -379,7 +387,7 @@ def _drop_invalid(qrels: Qrels, max_grade: float) -> tuple[Qrels, int]:
     """Return the judgments with grades on the scale, and the number of other judgments."""
     is_valid = (qrels.grades >= 0) & (qrels.grades <= max_grade)
     if not is_valid.any():
-        problem = f"no grade of {qrels.name} is between 0 and {max_grade:g}"
+        problem = f"all grades of {qrels.name} are outside the range from 0 to {max_grade:g}"
         raise InputError(problem, fix="check the scale", path=qrels.where)
     valid = qrels if is_valid.all() else Qrels(qrels.table.filter(is_valid), qrels.name, qrels.where)
     return valid, int((~is_valid).sum())

@@ -101,7 +101,8 @@ class Collection(Answer):
             sentences.append(f"{topics} no relevant document, so {self.measure} cannot distinguish runs there.")
         if self.pool and not any(row.lost for row in self.pool.rows):
             sentences.append(
-                "No judged document comes from only one run or group: the loss of a run outside the pool is unknown."
+                "No judged document comes from only one run or group: how much score a run outside the pool would lose"
+                " is unknown."
             )
         elif self.largest_loss and self.pool:
             largest, most_fallen = self.largest_loss
@@ -109,10 +110,10 @@ class Collection(Answer):
             unit = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
             run_name = f" ({most_fallen.run})" if rank_loss else ""
             sentences.append(
-                f"Without the judgments that no other {unit} contributed, a run loses up to"
+                f"If the documents that only one {unit} contributed were unjudged, a run would lose up to"
                 f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}) and up to"
-                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run outside the pool may"
-                " lose as much, and a very different run may lose more."
+                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run outside the pool may lose as"
+                " much, and a run that is very different may lose more."
             )
         if self.plans:
             sentences += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]

@@ -10,7 +10,7 @@ COMPONENT = Component(
             ),
             "labels": Command(
                 "judged.labels.commands.labels:labels",
-                "Collect labels of people and models, and create qrels.",
+                "Collect labels of people and models, and create qrels from labels.",
             ),
             "collection": Command(
                 "judged.labels.commands.collections:collection",
@@ -23,7 +23,7 @@ COMPONENT = Component(
             "judged.labels.pages.judging:router",
             "/judging",
             "Judging",
-            "Grade documents alone or with other judges, and resolve disagreements.",
+            "Grade documents, alone or with other judges, and resolve disagreements between judges.",
         ),
         Page("judged.labels.pages.judging:labels_router"),
     ),

@@ -95,15 +95,21 @@ def qrels_of(
         kinds = ("human",)
     selected = selected if kinds is None else selected.of_kind(*kinds)
     if by not in RULES and by not in selected.judges:
-        fix = f"use {', '.join(RULES)}, or a judge: {', '.join(selected.judges)}"
-        raise InputError(f"`by` must be an aggregation rule or a judge, got {by!r}", fix=fix, path=selected.where)
+        fix = f"use one of the rules {', '.join(RULES)}, or one of the judges {', '.join(selected.judges)}"
+        raise InputError(
+            f"`by` must be an aggregation rule or the name of a judge, got {by!r}", fix=fix, path=selected.where
+        )
     selected = selected if by in RULES else selected.of_judges([by])
     no_final = np.full(selected.pairs.num_rows, np.nan)
     votes, final = _votes_and_final(selected) if by in RULES else (selected.grades, no_final)
     is_final = ~np.isnan(final)
     is_counted = ((~np.isnan(votes)).sum(axis=1) >= max(min_judges, 1)) | is_final
     if not is_counted.any():
-        problem = "no pair has a grade" if min_judges <= 1 else f"no pair has grades from {min_judges} judges"
+        problem = (
+            "no pair of topic and document has a grade"
+            if min_judges <= 1
+            else f"no pair of topic and document has grades from {min_judges} judges"
+        )
         raise InputError(problem, fix="add labels, or use a smaller `min_judges`", path=selected.where)
     relevance, tied, converged = _aggregate(votes[is_counted], by, smoothing)
     relevance = np.where(is_final[is_counted], final[is_counted], relevance)

@@ -107,7 +107,8 @@ def _prepare(engine: Engine, layout: StoreLayout, begin: Callable[[Connection], 
         elif int(version) > layout.version:
             fix = "update judged"
             problem = (
-                f"a newer version of judged wrote this store (layout {version}, expected {layout.version} or lower)"
+                f"a newer version of judged wrote this store (store format {version}; this version reads"
+                f" {layout.version} or lower)"
             )
             raise InputError(problem, fix=fix, path=address)
 
@@ -171,7 +172,9 @@ def _raise_judged_error(path: str, address: str, context: ExceptionContext) -> N
     if name.startswith("SQLITE_BUSY"):
         raise _BusyError("another process has locked the store", fix="try again later", path=address)
     if name.startswith(_DAMAGED) or (not name and "Could not decode" in str(error)):
-        raise InputError(f"the database is damaged ({error})", fix="restore it from a copy", path=address) from None
+        raise InputError(
+            f"the database is damaged ({error})", fix="restore the database from a copy", path=address
+        ) from None
 
 
 def to_storable(name: str, value: Any) -> Any:

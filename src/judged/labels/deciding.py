@@ -92,17 +92,17 @@ class Decision(Answer):
             better = self.first if self.low > 0 else self.second
             outside = "also holds" if self.decided_outside else "may not hold"
             decision = (
-                f"Decided: {better} has the higher mean on these topics. The decision {outside} if documents outside"
+                f"Decided: {better} has the higher mean on these topics. This decision {outside} if documents outside"
                 " the top lists of both runs have the highest grade. The decision does not apply to other topics."
             )
             return bounds, decision
-        remaining = f"Not decided: the decision needs at most {counted(self.unlabeled, 'more label')}."
+        remaining = f"Not decided: at most {counted(self.unlabeled, 'more label')} will decide the comparison."
         if self.labels_median is not None:
             remaining += (
-                f" The missing grades were simulated {_DRAWS} times, from ranks and existing labels. Labels of the"
-                f" first {self.labels_median} documents in the list decided half of the simulations, and labels of the"
-                f" first {self.labels_q90} documents decided 90%. If you update the list after some labels, you usually"
-                " need fewer labels."
+                f" The missing grades were simulated {_DRAWS} times, from ranks and existing labels. In half of the"
+                f" simulations, labels of the first {self.labels_median} documents in the list decided the comparison;"
+                f" in 90%, labels of the first {self.labels_q90} documents. If you compute the list again after some"
+                " labels, you usually need fewer labels."
             )
         return bounds, remaining
 

@@ -81,12 +81,19 @@ class Estimates(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Scope of the estimates and of their intervals."""
         scope = (
-            "The scores are estimates for the case that the whole pool of these topics is judged. Documents outside the"
-            f" pool count as not relevant. The {self.level:.0%} CI covers the sampling of documents, not of topics."
+            "The scores are estimates of the scores that would result if the whole pool of these topics were judged."
+            f" Documents outside the pool count as not relevant. The {self.level:.0%} CI covers the uncertainty from"
+            " sampling documents, not from sampling topics."
         )
         if any(row.estimator == "ratio" for row in self.rows):
-            bias = "Ratio estimates are biased in small samples, so they have no interval (docs/pooling-methods.md)."
-            return scope, f"{bias} They are means over topics with a relevant document in the sample."
+            bias = (
+                "Ratio estimates are biased in small samples, so they have no confidence interval"
+                " (docs/pooling-methods.md)."
+            )
+            return (
+                scope,
+                f"{bias} Ratio estimates are means over the topics that have a relevant document in the sample.",
+            )
         return (scope,)
 
     def facts(self) -> dict[str, Any]:
@@ -193,8 +200,11 @@ def estimate(
     return Estimates(tuple(rows), topics, by_topic, level, tuple(notes.values()))
 
 
-_TOO_FEW_RELEVANT = "no interval, because the sample has too few relevant documents"
-_NO_VARIATION = "no interval, because the sample has no variation; documents outside the sample may be different"
+_TOO_FEW_RELEVANT = "no confidence interval, because the sample has too few relevant documents"
+_NO_VARIATION = (
+    "no confidence interval, because the documents in the sample do not vary; documents outside the sample"
+    " may be different"
+)
 
 
 def estimator_of(measure: Measure) -> Estimator:
@@ -230,7 +240,7 @@ def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
     """Select the judgments of the pairs in the pool."""
     if pool.pairs["probability"].null_count:
         raise InputError(
-            "the pool must have sampling probabilities; MaxMean has none, because it prefers relevant documents",
+            "the pool must be a random sample with probabilities; a pool by MaxMean has no probabilities",
             fix="draw a sample with judged pool --sample, or use judged evaluate with these judgments",
         )
     all_qrels = Qrels.of(qrels)
@@ -243,7 +253,7 @@ def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
         raise InputError(
             f"each pair of the pool must have exactly one judgment, got {counted(judged.num_rows, 'judgment')} for"
             f" {counted(pairs.num_rows, 'pair')}",
-            fix="judge all pairs: estimates are biased if pairs of the sample are left out",
+            fix="judge all pairs of the sample: if pairs are left out, estimates are biased",
             path=all_qrels.where,
         )
     return Qrels(judged.combine_chunks(), all_qrels.name, all_qrels.where)
@@ -265,7 +275,7 @@ def match_sample(pool: Pool, judged: Judged) -> StratifiedSample:
     # Probabilities in a file are rounded, so sizes are recovered up to rounding errors.
     if (np.abs(expected_sizes - rounded_sizes) > 1e-6 * expected_sizes + 1e-6).any():
         raise InputError(
-            "each probability must be the share of its stratum that was sampled",
+            "each probability must equal the sampled share of the document's stratum",
             fix="use the unchanged file of 'judged pool'",
         )
     return StratifiedSample(label_stratum, rounded_sizes, stratum_topic, len(judged))
@@ -378,11 +388,11 @@ class StratifiedSample:
     def __post_init__(self) -> None:
         counts = self.sample_sizes
         if (counts > self.sizes).any():
-            fix = "use the probability of each unit in the sample"
+            fix = "use the sampling probability of each unit in the sample"
             raise InputError("a stratum must not have more sampled units than units in total", fix=fix)
         if ((counts < 2) & (self.sizes > counts)).any():
             problem = "each stratum with several units must have at least two sampled units, to estimate its variance"
-            raise InputError(problem, fix="sample at least two units of each stratum, or all")
+            raise InputError(problem, fix="sample at least two units of each stratum, or all units of the stratum")
 
     @cached_property
     def sample_sizes(self) -> Ints:

@@ -206,7 +206,9 @@ def _complete_label(record: Mapping[str, Any], judge: str, kind: str, where: str
     """Add missing columns to a label and convert the types."""
     row: dict[str, Any] = dict.fromkeys(SCHEMA.names, "") | {"seconds": None, "seed": None, "repeat": 0, "valid": True}
     row |= {"judge": judge, "kind": kind, "grade": None}
-    if name := next((n for n in ("query_id", "doc_id", "judge", "kind") if isinstance(record.get(n), (list, dict))), ""):
+    if name := next(
+        (n for n in ("query_id", "doc_id", "judge", "kind") if isinstance(record.get(n), (list, dict))), ""
+    ):
         problem = f"not a valid label ({name} must be a text, got {format_value(record[name])})"
         raise InputError(problem, fix="correct the row", path=where, line=line)
     row |= {name: record[name] for name in SCHEMA.names if not _is_empty(record.get(name))}

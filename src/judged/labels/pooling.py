@@ -81,7 +81,7 @@ class Pool(Answer):
             table = unescape_csv(csv.read_csv(path, convert_options=options))
         except (OSError, pa.ArrowException) as error:
             fix = f"use a CSV file of 'judged pool', with the columns {', '.join(SCHEMA.names)}"
-            raise InputError(f"not a pool: {error}", fix=fix, path=str(path)) from None
+            raise InputError(f"the file is not a pool: {error}", fix=fix, path=str(path)) from None
         probabilities = table["probability"].drop_null().to_numpy()
         if not ((probabilities > 0) & (probabilities <= 1)).all():
             fix = "use the unchanged file of 'judged pool'"
@@ -236,12 +236,13 @@ def pool(
     labels = {} if qrels is None else _known_labels(qrels, documents, rel)
     remaining = budget - len(labels)
     if remaining < 1:
-        problem = f"`budget` must exceed the number of labeled documents, {len(labels)}, got {budget}"
+        problem = f"`budget` must be above {len(labels)}, the number of documents with a label, got {budget}"
         raise InputError(problem, fix="use a larger budget")
     turns = [iter(unlabeled_rows(bandit, labels, batch)) for bandit in topic_bandits(documents.lists, retention, seed)]
     rows = np.array([row for topic_rows in _take_turns(turns, remaining) for row in topic_rows], dtype=np.int64)
     method = (
-        f"The bandit method MaxMean (retention {retention:g}) selected the documents from the top {depth} of each run"
+        f"The bandit method MaxMean (retention {retention:g}) selected the documents among the top {depth} documents"
+        " of each run"
     )
     pairs = documents.table(rows, [f"1-{depth}"] * len(rows), None)
     return Pool(pairs, f"{method}; {counted(len(labels), 'document')} already had a label.")
@@ -252,7 +253,7 @@ def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = 
     run_list, rules = runs_of(runs), RankingRules(ties, depth)
     for run in run_list:
         if not run.has_scores and not run.has_ranks:
-            raise InputError(f"the run {run.name} has neither scores nor ranks", fix="leave it out of the pool")
+            raise InputError(f"the run {run.name} has neither scores nor ranks", fix="leave the run out of the pool")
         rules.check_run(run)
     tables = [run.table for run in run_list] if queries is None else [Topics.of(queries).table]
     id_columns = [table["query_id"] for table in tables]
@@ -321,7 +322,7 @@ def _draw_sample(
     ends = (*(end for end in ends if end < depth), depth)
     rates = tuple(2.0 ** np.arange(len(ends))[::-1]) if rates is None else tuple(rates)
     if len(rates) != len(ends) or not 0 < min(rates) <= max(rates) < _MAX_RATE_RATIO * min(rates):
-        fix = f"use one rate per stratum; the largest must be below {_MAX_RATE_RATIO:g} times the smallest"
+        fix = f"use one rate per stratum; the largest rate must be below {_MAX_RATE_RATIO:g} times the smallest rate"
         got = ", ".join(map(str, rates))
         raise InputError(f"`rates` must have one positive number per stratum ({len(ends)}), got {got}", fix=fix)
     bands, stratum, sizes = assign_strata(documents, ends)

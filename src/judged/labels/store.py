@@ -380,7 +380,7 @@ class LabelStore:
             ]:
                 raise ValueError(f"{missing[0]} is empty")
         except (TypeError, ValueError, OverflowError) as error:  # SQLite allows any type in any column
-            fix = "restore it from a copy"
+            fix = "restore the database from a copy"
             raise InputError(f"the database is damaged ({error})", fix=fix, path=self.where) from None
         # A URL has no file name that is fit for display.
         name = "labels" if "://" in self.where else Path(self.where).stem

@@ -63,7 +63,10 @@ class ChosenTopics(Answer):
         share = float(self.topics["count"].to_numpy().sum()) / self.searches
         return (
             f"{self.title}. They account for {share:.1%} of the searches. {_DESCRIPTIONS[self.scheme]}",
-            "For means over searches, weight topics by `weight`; for means over distinct queries, by `query_weight`.",
+            (
+                "To estimate a mean over searches, weight topics by `weight`. To estimate a mean over distinct queries,"
+                " weight topics by `query_weight`."
+            ),
         )
 
     def facts(self) -> dict[str, Any]:
@@ -81,8 +84,9 @@ class ChosenTopics(Answer):
 
 
 _DESCRIPTIONS: dict[Scheme, str] = {
-    "traffic": "Sampling probabilities are proportional to the number of searches (systematic sampling from a random"
-    " order, without replacement; Hartley and Rao 1962). Queries whose probability would exceed 1 are always selected.",
+    "traffic": "The sampling probability of a query is proportional to its number of searches (systematic sampling"
+    " from a random order, without replacement; Hartley and Rao 1962). Queries whose probability would exceed 1 are"
+    " always selected.",
     "strata": "The sample has about equal numbers of head, torso, and tail queries, selected at random without"
     " replacement.",
     "random": "All queries had the same sampling probability.",
@@ -137,7 +141,9 @@ def choose_topics(
     if seed < 0:
         raise InputError(f"`seed` must be 0 or a positive integer, got {seed}", fix="use seed=0")
     if len(cuts) != len(_BANDS) - 1 or not 0 < cuts[0] < cuts[-1] < 1:
-        raise InputError(f"`cuts` must be two increasing shares between 0 and 1, got {cuts}", fix="use 0.33, 0.67")
+        raise InputError(
+            f"`cuts` must be two increasing shares of searches between 0 and 1, got {cuts}", fix="use 0.33, 0.67"
+        )
     # Most frequent first: head, torso, and tail are ranges of cumulative searches.
     order = np.argsort(-counts, kind="stable")
     ids, texts, counts = [ids[i] for i in order], [texts[i] for i in order], counts[order]

@@ -155,7 +155,10 @@ class LabelQuality(Answer):
         blocks.append(Table("topics", _agreement_columns(self.topics, "query_id"), title="By topic", folded=True))
         if self.systems is not None:
             pairs = replace(self.systems.table("pairs"), name="judge_pairs", title="Agreement by pair of judges")
-            blocks += [pairs, replace(self.systems.table("systems"), title="Agreement on systems by pair of judges")]
+            blocks += [
+                pairs,
+                replace(self.systems.table("systems"), title="Agreement of pairs of judges on systems"),
+            ]
         return tuple(blocks)
 
     def facts(self) -> dict[str, Any]:
@@ -235,7 +238,7 @@ def quality(
     grades, topic = all_labels.grades, all_labels.topic
     is_shared = (~np.isnan(grades)).sum(axis=1) > 1
     if not is_shared.any():
-        fix = "let two judges grade some of the same documents"
+        fix = "have two judges grade some of the same documents"
         raise InputError("at least one document must have grades from two judges", fix=fix, path=all_labels.where)
     # Topics are the independent units of the interval: labels of the same topic are not independent.
     overall = krippendorff_alpha(grades, scale, groups=topic, level=level)
@@ -252,7 +255,7 @@ def quality(
     judges = _assess_judges(all_labels, gold_grades, scale, level)
     notes: list[Note] = []
     if overall.groups < MIN_GROUPS and overall.interval is not None:
-        text = f"with {counted(overall.groups, 'topic')}, the coverage of the intervals is below their confidence level"
+        text = f"there are only {counted(overall.groups, 'topic')}, so the confidence intervals may be too narrow"
         notes.append(Note("few-topics", text))
     return LabelQuality(
         overall,

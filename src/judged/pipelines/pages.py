@@ -51,7 +51,7 @@ _SETTINGS = 100  # at most, in the form of a trial
 class ConclusionsQuery(SlicingQuery):
     """Measure, costs, and slicing attributes."""
 
-    measure: str = Field("", max_length=200, description="Measure of the plan. Default: the first measure.")
+    measure: str = Field("", max_length=200, description="Measure. Default: the first measure of the plan.")
     cost: str = Field("", max_length=200, description="Cost for the Pareto front. Default: p50_ms, the median latency.")
 
 
@@ -61,14 +61,16 @@ class TrialQuery(Parameters):
     topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first topic.")
     query: str = Field("", max_length=2000, description="Text of the query. Default: the query of the topic.")
     engine: str = Field(
-        "", max_length=200, description="Engine or pipeline of the plan. Default: the engine of the control."
+        "",
+        max_length=200,
+        description="Engine or pipeline of the plan. Default: the engine of the control configuration.",
     )
     setting: list[str] = Field([], max_length=_SETTINGS, description="Names of settings.")
     value: list[str] = Field([], max_length=_SETTINGS, description="Values of the settings, in the order of `setting`.")
     measures: str = Field(
         "", max_length=500, description="Measures, separated by commas. Default: the measures of the plan."
     )
-    cutoff: int = Field(10, ge=1, le=100, description="Number of documents in each list.")
+    cutoff: int = Field(10, ge=1, le=100, description="Number of documents shown from each list.")
 
 
 def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | None) -> dict[str, Any]:
@@ -149,7 +151,11 @@ _RAG_TABS = {"/rag": "Where evidence is lost", "/rag/scores": "Scores", "/rag/to
 class WaterfallQuery(SlicedQuery):
     """Topics, and the run that retrieved the context."""
 
-    run: str = Field("", max_length=LONGEST, description="Run that retrieved the context. Default: the open traces.")
+    run: str = Field(
+        "",
+        max_length=LONGEST,
+        description="Run with the documents that were retrieved for the answers. Default: the traces of the workbench.",
+    )
 
 
 class AnswerScoresQuery(Parameters):
@@ -163,8 +169,10 @@ class AnswerScoresQuery(Parameters):
 class SingleAnswerQuery(Parameters):
     """One answer of one system."""
 
-    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first answered topic.")
-    system: str = Field("", max_length=LONGEST, description="System. Default: the first system.")
+    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first topic with an answer.")
+    system: str = Field(
+        "", max_length=LONGEST, description="System that generated the answer. Default: the first system."
+    )
 
 
 def _link_answers(_: Workspace, _params: Parameters, answer: Answer | None) -> dict[str, Any]:
@@ -243,15 +251,15 @@ _SNIPPET = 60  # characters of a document
 class FunnelQuery(SlicedQuery, ScoredQuery):
     """Measure whose loss is split, and topics."""
 
-    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="Measure whose loss is split by stage.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="Measure. Its loss is split by pipeline stage.")
 
 
 class DocumentPathQuery(Parameters):
     """A topic, and documents whose path is shown."""
 
-    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first traced topic.")
+    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first topic with a trace.")
     doc: list[str] = Field(
-        [], max_length=2, description="Document id. Repeat to compare the features of two documents."
+        [], max_length=2, description="Document id. Repeat once to compare the features of two documents."
     )
 
 

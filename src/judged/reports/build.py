@@ -158,7 +158,8 @@ def _compare(scores: Scores, choices: Choices) -> Comparison | None:
     comparison = compare_scores(select_measures(scores, scores.measures[:1]), choices)
     estimates = scores.estimates(level=choices.level, seed=choices.seed)
     reason = (
-        f"was not tested: with more than {MAX_FULLY_TESTED_RUNS} runs, all pairs are tested by the first measure only"
+        f"was not tested: with more than {MAX_FULLY_TESTED_RUNS} runs, the pairs of runs are tested only by the first"
+        " measure"
     )
     others = tuple(
         MeasureComparison(

@@ -64,8 +64,9 @@ def matrix(data: ReportData) -> ReportPart:
     )
     run = data.candidate
     caption = (
-        f"Each dot is a topic of {run}: {result.x} on the horizontal axis, {result.y} on the vertical axis. The lines"
-        f" are the means of {result.baseline}: {decimal(result.cuts[0], 3)} and {decimal(result.cuts[1], 3)}."
+        f"Each dot is a topic of {run}: with {result.x} on the horizontal axis and {result.y} on the vertical axis."
+        f" The lines show the two means of {result.baseline}: {decimal(result.cuts[0], 3)} and"
+        f" {decimal(result.cuts[1], 3)}."
     )
     title = f"{run} by {result.x} and {result.y}"
     points = embed_block(result.table("points"), "matrix_points")
@@ -91,8 +92,9 @@ def _failure_sentence(data: ReportData, result: Matrix) -> str:
     threshold = "its own mean" if result.baseline == data.candidate else f"the mean of {result.baseline}"
     return (
         f"On {failed:,} of {counted(len(data.scores.query_ids), 'topic')}, {data.candidate} is below {threshold} in"
-        f" {result.y}, in {result.x}, or in both: {ranking:,} only in {result.y} (relevant documents are retrieved but"
-        f" ranked low), {coverage:,} only in {result.x} (relevant documents are not retrieved), and {both:,} in both."
+        f" {result.y}, in {result.x}, or in both: {counted(ranking, 'topic')} only in {result.y} (relevant documents"
+        f" are retrieved but ranked low), {counted(coverage, 'topic')} only in {result.x} (relevant documents are not"
+        f" retrieved), and {counted(both, 'topic')} in both."
     )
 
 
@@ -101,8 +103,8 @@ def by_stage(data: ReportData) -> ReportPart:
     result, slicing = data.stages, data.slicing
     bar_subject = "each slice and run" if slicing is not None else join_names(data.compared_names[::-1])
     caption = (
-        f"For {bar_subject}, the bar shows the mean {result.measure}, followed by the losses due to ranking and to"
-        f" missing candidates (top {DEPTH}), up to the best possible score."
+        f"For {bar_subject}, the bar shows the mean {result.measure}, then the loss due to ranking, then the loss due"
+        f" to relevant documents that are missing in the top {DEPTH}. The end of the bar is the best possible score."
     )
     chart = embed_block(
         result.charts()["slices"], "stages", title=f"Loss of {result.measure} by stage", sentence=caption
@@ -149,7 +151,7 @@ def slices(data: ReportData) -> ReportPart | None:
     # Slices by the outcome of a run on the same topics are selected by the dependent variable.
     if OUTCOME in data.by:
         run = data.compared_names[0]
-        bias = "other runs tend to score higher by chance (regression to the mean)"
+        bias = "all other runs tend to score higher by chance (regression to the mean)"
         warnings.append(f"{OUTCOME} depends on the results of {run}: on topics where {run} scored low, {bias}")
     new = tuple(text for text in dict.fromkeys(warnings) if text not in scores.warnings)
     unique_sentences = tuple(dict.fromkeys(filter(None, sentences)))
@@ -193,7 +195,11 @@ def differences(data: ReportData) -> ReportPart | None:
         f"{candidate} is better than {baseline} on {counted(len(different) - len(losses), 'topic')}, worse on"
         f" {len(losses):,}, and equal on {len(scored) - len(different):,}, by {data.main_measure}{suffix}."
     )
-    hint = " Lower scores are better, so a bar to the right means a lower score." if data.direction < 0 else ""
+    hint = (
+        " Lower scores are better, so a bar to the right shows that {candidate} has a lower score."
+        if data.direction < 0
+        else ""
+    )
     chart = Chart(
         "topics",
         f"{data.main_measure} by topic: {candidate} against {baseline}",
@@ -216,12 +222,12 @@ def _gain_table(data: ReportData, order: Ints, different: Ints) -> tuple[Table, 
     ties = len(order) - len(different)
     # Many ties leave the differences unreadable, so they are omitted from the chart.
     plotted = different if ties > _MAX_TIES or len(order) > _MAX_BARS else order
-    omitted = " Topics without a difference are not shown." if len(plotted) < len(order) else ""
+    omitted = " The chart omits topics without a difference." if len(plotted) < len(order) else ""
     if len(plotted) > _MAX_BARS:
         plotted = np.concatenate([plotted[:_BARS_PER_SIDE], plotted[-_BARS_PER_SIDE:]])
-        omitted = f" The chart shows the largest gains and losses of {counted(len(order), 'topic')}."
+        omitted = f" The chart shows only the largest gains and losses among {counted(len(order), 'topic')}."
     best, worst = _topics_with_gains(data, order[[0, -1]])
-    caption = f"Improvement of {data.candidate} over {data.baseline} on each topic, from {best} to {worst}."
+    caption = f"Improvement of {data.candidate} over {data.baseline} on each topic, sorted from {best} to {worst}."
     gains = data.gains[plotted]
     labels = [f"{name} {data.query_text(name, _LABEL_LENGTH)}".rstrip() for name in _ids(data, plotted)]
     columns = (
@@ -265,7 +271,8 @@ def lowest(data: ReportData) -> ReportPart | None:
         return None
     columns = _topic_columns(data, worst, ("candidate", "baseline"))
     sentence = (
-        f"The table lists the {counted(len(worst), 'topic')} with the worst {data.main_measure} of {data.candidate}."
+        f"The table lists the {counted(len(worst), 'topic')} on which {data.candidate} has the worst"
+        f" {data.main_measure}."
     )
     if len(data.scores.runs) > 2:
         by_run = data.scores.values[:, 0, worst]
@@ -273,8 +280,8 @@ def lowest(data: ReportData) -> ReportPart | None:
         columns.append(Column("median", np.nanmedian(by_run, axis=0).tolist(), NUMBER, "median run"))
         columns.append(Column("best", best.tolist(), NUMBER, "best run"))
         sentence += (
-            " If the best run also scores low, the topic is hard for all runs, or its judgments are incomplete. If the"
-            f" best run scores high, {data.candidate} misses documents that other runs rank high."
+            " If the best run also scores low on a topic, the topic is hard for all runs, or its judgments are"
+            f" incomplete. If the best run scores high, it ranks relevant documents high that {data.candidate} misses."
         )
     zeros = _ids(data, np.flatnonzero(data.run_scores(data.candidate) == 0)) if data.direction > 0 else []
     zero_topics = f"{counted(len(zeros), 'topic')} ({join_names(zeros, _NAMED_TOPICS)})"
@@ -319,7 +326,8 @@ def lists(data: ReportData) -> ReportPart | None:
     sentence = (
         f"The lists show the top {_DEPTH} documents of {join_names(data.compared_names)}"
         + (" on the topics with the worst scores." if is_single_run else _RANK_CHANGES)
-        + " The topics were selected by their extreme scores. They show what can go wrong, not how often."
+        + " These topics were selected because of their extreme scores, so they show what can go wrong, but not how"
+        " often."
     )
     section = Section("lists", "Ranked lists", (Sentences((sentence,)), *parts))
     return ReportPart(section, {} if is_single_run else {"diff": answer})

@@ -28,15 +28,22 @@ def change() -> None:
     """Review a change of a system from a baseline to a candidate."""
 
 
-@change.command("review", short_help="Answer questions on quality, slices, costs, gate, and users.")
+@change.command("review", short_help="Answer questions on quality, slices, costs, the gate, and online tests.")
 @shared("qrels")
 @click.argument("baseline")
 @click.argument("candidate")
-@shared("measures", help="Measures. The first one decides which run is better.")
+@shared("measures", help="Measure. The first measure decides which run is better. Repeat for more measures.")
 @shared("queries", "attributes")
-@shared("by", metavar="NAME", help="Attributes to slice by.  [default: attributes with few values]")
+@shared(
+    "by",
+    metavar="NAME",
+    help="Topic attribute whose values define slices. Repeat for more.  [default: attributes with few values]",
+)
 @click.option(
-    "--traces", nargs=2, metavar="BASELINE CANDIDATE", help="Traces of both systems, to compare their kinds of failure."
+    "--traces",
+    nargs=2,
+    metavar="BASELINE CANDIDATE",
+    help="Files of traces of the two systems, to compare the failures of the systems.",
 )
 @click.option("--target-failure", metavar="KIND", help="Kind of failure that the change should fix.")
 @click.option("--documents", metavar="FILE", help="Documents with dates, to detect the failure 'freshness'.")
@@ -44,36 +51,44 @@ def change() -> None:
 @click.option(
     "--today",
     metavar="DAY",
-    help="Reference date: later documents are ignored.  [default: the newest date in --documents]",
+    help="Ignore documents with a date after DAY.  [default: the newest date in --documents]",
 )
 @click.option(
     "--clicks",
     multiple=True,
     metavar="FILE",
-    help="Clicks, to detect the failure 'feedback': one file for both systems, or one for each (baseline first).",
+    help="Table of clicks, to detect the failure 'feedback'. Use one file for both systems, or repeat the option:"
+    " first the file of the baseline, then the file of the candidate.",
 )
 @click.option(
     "--reviewed",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Table with the columns run, wrong, and reviewed: counts of a manual review of results.",
+    help="Table with the columns `run`, `wrong`, and `reviewed`: numbers of wrong and reviewed results in a manual"
+    " review.",
 )
 @click.option(
     "--costs",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Table with the column run and a column for each --cost.",
+    help="Table with the column `run`, and one column for each --cost.",
 )
 @click.option(
-    "--cost", "columns", multiple=True, metavar="COLUMN", help="Column of --costs to compare. Repeat for more."
+    "--cost",
+    "columns",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of the table --costs that is compared. Repeat for more columns.",
 )
-@click.option("--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Configuration of the gate.")
+@click.option(
+    "--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file of 'judged gate'."
+)
 @click.option("--log", multiple=True, metavar="FILE", help="Log of an A/B test, as for 'judged online abtest'.")
 @click.option(
     "--arm",
     metavar="NAME",
-    help="Arm of the candidate in the log, or its ranker in interleaved lists."
-    "  [default: the arm with the name of the run]",
+    help="Name of the arm (A/B test) or the ranker (interleaved lists) that is the candidate."
+    "  [default: the arm or ranker with the name of the candidate run]",
 )
 @click.option(
     "--guardrail",
@@ -89,15 +104,18 @@ def change() -> None:
     help="Log of interleaved lists, as for 'judged online interleaving'.",
 )
 @click.option(
-    "--propensities", multiple=True, metavar="FILE", help="Log with propensities, for an off-policy estimate."
+    "--propensities",
+    multiple=True,
+    metavar="FILE",
+    help="Log with propensities, for an off-policy estimate of the candidate's clicks.",
 )
-@click.option("--topics", metavar="FILE", help="Mapping from logged pages to topics, as for 'judged clicks'.")
+@click.option("--topics", metavar="FILE", help="File that maps logged result pages to topics, as for 'judged clicks'.")
 @click.option(
     "--watch",
     "watched",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Configuration of 'judged watch', with the deployment.",
+    help="Configuration file of 'judged watch' that contains the deployment.",
 )
 @shared("seed", type=click.IntRange(0))
 @answer_options()
@@ -187,7 +205,9 @@ def _read_traces(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, 
 
     if len(clicks) > 2:
         problem = f"--clicks must be used at most twice, got {len(clicks)}"
-        raise InputError(problem, fix="use --clicks once, or once for BASELINE and once for CANDIDATE")
+        raise InputError(
+            problem, fix="use --clicks once for both systems, or twice: first for BASELINE, then for CANDIDATE"
+        )
     click_files = clicks if len(clicks) == 2 else next(iter(clicks), None)
     return {"traces": tuple(map(read_traces, traces)), "clicks": click_files}
 
@@ -205,15 +225,20 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
 @click.command("report")
 @shared("qrels", "runs", "queries", "attributes", "where")
 @shared("texts", help="Titles and texts of documents, shown in ranked lists.")
-@click.option("--baseline", metavar="RUN", help="Run that all other runs are compared with.  [default: all pairs]")
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="Run that all other runs are compared with.  [default: all pairs of runs are compared]",
+)
 @shared(
     "measures",
-    help=f"Measure; the first one ranks the runs. Repeat for more.  [default: {', '.join(REPORTED_MEASURES)}]",
+    help="Measure. The first measure ranks the runs. Repeat for more measures.  [default:"
+    f" {', '.join(REPORTED_MEASURES)}]",
 )
 @shared(
     "by",
-    help="Attributes to slice by, from the files or derived (length, kind, relevant_band,"
-    " first_relevant, ...).  [default: attributes with few values]",
+    help="Topic attribute whose values define slices: from a file, or derived from the data (length, kind,"
+    " relevant_band, first_relevant, ...). Repeat for more.  [default: attributes with few values]",
 )
 @click.option(
     "--log",
@@ -231,18 +256,20 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
     "--rag",
     "responses",
     metavar="RESPONSES",
-    help="Generated answers, for a section about their evidence, as for 'judged rag'.",
+    help="Generated answers, for a section about the evidence for answers, as for 'judged rag'.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @shared("seed", type=click.IntRange(0))
-@click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Also write the charts to this folder.")
+@click.option(
+    "--charts", type=click.Path(path_type=Path), metavar="DIR", help="Also write the charts as files to the folder DIR."
+)
 @click.option(
     "--charts-format",
     "picture",
     type=Choice(PICTURES),
     default="svg",
     show_default=True,
-    help="Format of the charts.",
+    help="File format of the charts.",
 )
 @shared(*POLICIES)
 @answer_options()

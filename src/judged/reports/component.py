@@ -6,7 +6,9 @@ COMPONENT = Component(
     needs=("labels", "online", "pipelines"),
     commands={
         "Release": {
-            "change": Command("judged.reports.commands:change", "Review a change, and decide whether to ship it."),
+            "change": Command(
+                "judged.reports.commands:change", "Review a change of a system, and decide whether to ship the change."
+            ),
             "report": Command(
                 "judged.reports.commands:report_command",
                 "Write a report on RUNs over the topics of QRELS as one self-contained HTML file.",
@@ -18,7 +20,7 @@ COMPONENT = Component(
             "judged.reports.pages:router",
             "/change",
             "Change",
-            "Review of a change: all available results, missing data, and the decision to ship.",
+            "Review of a change: all available results, missing data, and whether to ship the change.",
             {"baseline": "first", "run": "second"},
         ),
     ),

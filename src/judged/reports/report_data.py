@@ -167,9 +167,9 @@ class ReportData:
         """
         policies = self.scores.policies
         if policies.ties in {"expected", "bounds"}:
-            raise InputError(f"ties={policies.ties!r} does not give a single order of documents")
+            raise InputError(f"ties={policies.ties!r} does not define one order of documents for each topic")
         if policies.topics == "run":
-            raise InputError("with topics='run', the runs can have different topics")
+            raise InputError("topics='run' scores each run on its own topics, so the topics of the runs can differ")
         if policies.depth is not None:
             raise InputError(f"depth={policies.depth} truncates the rankings")
         rules = dialect_of(self.policies.get("dialect"))

@@ -37,7 +37,7 @@ def waterfall_section(data: ReportData, responses: Any, traces: Any) -> ReportPa
     answer = waterfall(responses, data.qrels, runs=runs, traces=None if runs else traces or None, slicing=data.slicing)
     blocks = (block for block in answer.blocks() if not (isinstance(block, Table) and block.folded))
     contents = (Sentences(answer.sentences), *embed_blocks("answers", blocks))
-    section = Section("answers", "Evidence of answers by stage", contents)
+    section = Section("answers", "Evidence for answers, by pipeline stage", contents)
     return ReportPart(section, {"waterfall": answer}, answer.sentences[0], answer.warnings)
 
 
@@ -73,10 +73,10 @@ def cutoffs(data: ReportData) -> ReportPart | None:
     curves = [curve for measure in measures if (curve := _curve(data, names, measure))]
     if not curves:
         return None
-    sentences = ["If two lines cross, the better run depends on the cutoff."]
+    sentences = ["If the lines of two runs cross, which run is better depends on the cutoff."]
     if omitted := len(data.ranked) - len(names):
         drawn_runs = join_names(names, _MAX_CURVES)
-        sentences.insert(0, f"The chart shows {drawn_runs}, and omits {counted(omitted, 'other run')}.")
+        sentences.insert(0, f"The chart shows only {drawn_runs}, and omits {counted(omitted, 'other run')}.")
     text = [Sentences(tuple(sentences))] if len(names) > 1 else []
     charts = (replace(curve.charts()["curves"], name=f"cutoffs{i}") for i, curve in enumerate(curves, 1))
     results = {f"curve {curve.name}": curve for curve in curves}
@@ -129,7 +129,7 @@ def _best_run_sentence(data: ReportData) -> str:
         return f"{join_names(data.ranked)} have the same {best.measure} on every topic: {_format_estimate(best)}."
     # Equal means can hide different scores by topic; copies were handled above.
     equal = [other.run for other in others if other.value == best.value]
-    suffix = f", the same as {join_names(equal)}" if equal else ""
+    suffix = f", the same value as {join_names(equal)}" if equal else ""
     return f"{best.run} has the best {best.measure}, {_format_estimate(best)}{suffix}."
 
 
@@ -149,7 +149,7 @@ def _tests_sentence(data: ReportData) -> str:
         reason = data.comparison.measures[0].untested
         return f"{reason[0].upper()}{reason[1:]}." if reason else ""
     if all(pair.result.n < _MIN_TESTED_TOPICS for pair in comparison.pairs):
-        return "No difference was tested, because a test requires at least two topics with scores of both runs."
+        return "No difference was tested, because a test requires at least two topics on which both runs have a score."
     reference = data.requested_baseline or data.ranked[0]
     others = [name for name in data.ranked if name != reference]
     better = [name for name in others if reference in comparison.better_than.get(name, ())]
@@ -160,7 +160,7 @@ def _tests_sentence(data: ReportData) -> str:
     groups = {
         "significantly better": better,
         "significantly worse": worse,
-        "equal on every topic": equal,
+        "equal scores on every topic": equal,
         "no significant difference": [name for name in others if name not in {*better, *worse, *equal}],
     }
     parts = [f"{description}: {join_names(names)}" for description, names in groups.items() if names]
@@ -205,10 +205,10 @@ def _rules(data: ReportData) -> tuple[str, ...]:
     scores, comparison = data.scores, data.comparison
     grades = ", ".join(f"{grade:g}" for grade in scores.qrels.grades[:_MAX_GRADES])
     measures = ", ".join(f"{measure} ({measure.entry.aggregate} over topics)" for measure in scores.measures)
-    rules = [describe_rules(scores), f"grades in the judgments: {grades}", f"measures: {measures}"]
+    rules = [describe_rules(scores), f"grades that occur in the judgments: {grades}", f"measures: {measures}"]
     rules += [comparison.caption] if comparison is not None else []
     rules += [data.caution.rstrip(".")] if data.caution else []
-    return (*rules, f"seed of all resampling: {data.seed}")
+    return (*rules, f"seed of all random resampling: {data.seed}")
 
 
 def _files(data: ReportData) -> Table:

@@ -213,7 +213,10 @@ def test_an_invalid_retry_after_is_ignored() -> None:
 
 @pytest.mark.parametrize("money", [float("nan"), -1.0])
 def test_invalid_budgets_raise(money: float) -> None:
-    with serving(confused) as fake, pytest.raises(InputError, match="budgets must be 0 or more"):
+    with (
+        serving(confused) as fake,
+        pytest.raises(InputError, match="the budgets \\(requests and cost\\) must be 0 or more"),
+    ):
         ask(prepare(made_store(n=1), fake.endpoint(price_in=1.0, price_out=1.0)), budget_money=money)
     assert fake.calls == 0
 
@@ -244,11 +247,11 @@ def test_unknown_prices_are_not_0() -> None:
     with serving(confused) as fake:
         prepared = prepare(store, fake.endpoint(price_in=1.0))
         assert prepared.cost is None
-        with pytest.raises(InputError, match="requires the prices"):
+        with pytest.raises(InputError, match="requires the token prices"):
             ask(prepared, budget_money=1.0)
         endless = fake.endpoint(price_in=1.0, price_out=1.0, without=("max_tokens",))
         assert prepare(store, endless).cost is None
-        with pytest.raises(InputError, match="token limit"):
+        with pytest.raises(InputError, match="limit of output tokens"):
             ask(prepare(store, endless), budget_money=1.0)
         assert fake.calls == 0
         assert ask(prepared).cost is None

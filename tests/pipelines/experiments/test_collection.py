@@ -30,7 +30,7 @@ def test_plan_and_results_report_inconsistent_files(tmp_path: Path) -> None:
     notes = collection_texts(Plan.of(plan).notes)
     assert list(notes) == list(RULES)
     assert notes["documents-missing"].startswith("3 of 8 judgments are of 2 documents ")
-    assert "CACM-46, x; 1 differ" in notes["documents-missing"]
+    assert "CACM-46, x; 1 of these document ids differ" in notes["documents-missing"]
     assert "'CACM-0046'" in notes["documents-missing"]
     assert notes["documents-twice"].startswith("1 document ")
     assert notes["topics-without-query"].startswith("no query for judged topic q9;")

@@ -107,9 +107,9 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         (ENGINES + "rewrite = 'nowhere:f'", r"plan.toml:10: .*no function 'nowhere:f'"),
         (
             "[control]\nengine = 'lucene'",
-            r"plan.toml:8: \[control\]: no engine or pipeline 'lucene'.*sqlite",
+            r"plan.toml:8: \[control\]: unknown engine or pipeline 'lucene'.*sqlite",
         ),
-        ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: the control has no engine"),
+        ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: the control configuration has no engine"),
         (
             ENGINES + "[factors]\nstemmer = ['english']",
             r"plan.toml:9: \[control\]: stemmer of the control .* got 'none'",
@@ -120,7 +120,7 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
             ENGINES + "[factors]\nstemmer = ['none', 'german']",
             r"plan.toml:11: \[factors\]: sqlite does not allow stemmer = 'german'",
         ),
-        (ENGINES + "[factors]\nengine = ['sqlite', 'x']", r"plan.toml:11: \[factors\]: no engine or pipeline 'x'"),
+        (ENGINES + "[factors]\nengine = ['sqlite', 'x']", r"plan.toml:11: \[factors\]: unknown engine or pipeline 'x'"),
         (
             ENGINES + "[[forbidden]]\nstemmer = 'x'",
             r"plan.toml:11: \[\[forbidden\]\] 1: sqlite does not allow stemmer = 'x'",
@@ -143,14 +143,20 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         ),
         (
             f"{PIPELINE}\nengine = 'rerank'\nof = 'sqlit'\nfunction = 'math:sqrt'",
-            r"plan.toml:11: \[pipelines.p\]: no engine or pipeline 'sqlit'",
+            r"plan.toml:11: \[pipelines.p\]: unknown engine or pipeline 'sqlit'",
         ),
         (
             f"{PIPELINE}\nengine = 'fusion'\nlists = ['sqlite', 'dense']\nweights = 3",
             r"plan.toml:12: \[pipelines.p\]: fusion does not allow weights = 3. Fix: use a list",
         ),
-        (ENGINES + "[forbidden]\nstemmer = 'x'", r"plan.toml:10: forbidden must be a list"),
-        (ENGINES + "[[forbidden]]\nstemmer = 'none'", r"the control cannot be run: forbidden: stemmer=none"),
+        (ENGINES + "[forbidden]\nstemmer = 'x'", r"plan.toml:10: `forbidden` must be a list"),
+        (
+            ENGINES + "[[forbidden]]\nstemmer = 'none'",
+            (
+                r"the control configuration cannot be run: forbidden:"
+                " stemmer=none"
+            ),
+        ),
         (ENGINES + "[pipelines.p]\nengine = 'x'", r"plan.toml:11: \[pipelines.p\]: no engine 'x'"),
         (ENGINES + "[pipelines.p]\nengine = 'fusion'\nlists = ['a']", r"plan.toml:12: .*at least two"),
         (ENGINES + "[pipelines.p]\nengine = 'fusion'", r"plan.toml:10: .*fusion requires lists"),
@@ -300,8 +306,8 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
 def test_the_plan_counts_searches(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, factors={"stemmer": ["none", "english"]})
     assert (
-        "2 indexes to build; 4 queries, 3 searches each, for the top 100 documents; 26 searches in total"
-        in plan.sentences[0]
+        "2 indexes to build; for each index, 1 warm-up search and 3 searches for each of 4 queries; in total, 26"
+        " searches for the top 100 documents" in plan.sentences[0]
     )
     assert plan.to_dict()["configurations"][1] == {
         "configuration": "stemmer=english", "stemmer": "english", "key": plan.configurations[1].key,

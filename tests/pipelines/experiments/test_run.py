@@ -261,7 +261,9 @@ def test_keys_do_not_depend_on_time_limits(tmp_path: Path) -> None:
 
 
 def test_a_failed_control_and_missing_documents_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the control has no results: query q1: RuntimeError: the engine is down"):
+    with pytest.raises(
+        InputError, match="the control configuration has no results: query q1: RuntimeError: the engine is down"
+    ):
         run(odd_plan(tmp_path, ["wrong", "calm"]), tmp_path / "out")
     plan_fields = small_plan.write(tmp_path)
     (tmp_path / "docs.jsonl").write_text("")
@@ -416,7 +418,7 @@ def test_a_second_run_in_a_folder_is_rejected(tmp_path: Path) -> None:
     deadline = time.monotonic() + 30
     while not pids.read_text() and time.monotonic() < deadline:
         time.sleep(0.02)
-    with pytest.raises(InputError, match=f"another run uses the folder .process {first.pid}."):
+    with pytest.raises(InputError, match=f"another experiment run uses the folder .process {first.pid}."):
         run(path, tmp_path / "out")
     assert first.wait() == 0
     assert run(path, tmp_path / "out").failures == {}
@@ -426,7 +428,7 @@ def test_a_folder_with_results_of_other_files_is_rejected(tmp_path: Path) -> Non
     run(small_plan.write(tmp_path / "a"), tmp_path / "out")
     plan_text = (tmp_path / "out" / "plan.json").read_text()
     with pytest.raises(
-        InputError, match=r"out: .* results of another plan, in .*, with different documents, queries and qrels"
+        InputError, match=r"out: .* results of another plan .in .*, which has different documents, queries and qrels"
     ):
         run(small_plan.write(tmp_path / "b") | {"depth": 50}, tmp_path / "out")
     assert (tmp_path / "out" / "plan.json").read_text() == plan_text

@@ -213,5 +213,5 @@ def test_judges_of_the_same_family_as_a_generator_are_mentioned_in_a_note(model:
 
 
 def test_missing_nuggets_raise() -> None:
-    with serving(even_supported) as fake, pytest.raises(InputError, match="nuggets is missing"):
+    with serving(even_supported) as fake, pytest.raises(InputError, match="`nuggets` is missing"):
         prepare_table("assignments", sample_responses(nuggets=[]), fake.endpoint(), queries=QUERIES)

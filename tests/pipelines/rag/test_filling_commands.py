@@ -28,7 +28,7 @@ def test_the_table_is_added_to_the_folder(tmp_path: Path, run: Callable[..., End
         command = ("rag", "assign", str(answers), "--queries", str(queries), "--endpoint", str(endpoint))
         without_consent = run(*command)
         assert (without_consent.code, fake.calls) == (2, 0)
-        assert "the requests were not sent" in without_consent.err
+        assert "no request was sent" in without_consent.err
         completed = run(*command, "--yes", "--budget-calls", "3", "--format", "json")
         assert (completed.code, fake.calls) == (1, 3)  # requests are left
         completed = run(*command, "--yes", "--family", "a=Fake-7B")

@@ -165,20 +165,24 @@ def test_sentences_of_judges() -> None:
     )  # fmt: skip
     # 1 - 0.05^(1/25): errors on more topics are in the sample in 95 of 100 samples
     missed = f"{1 - 0.05 ** (1 / 25):.0%} of all topics"
-    unseen = f"At 95% confidence, a sample of 25 topics can miss errors on up to {missed}, so the bias can be larger."
+    unseen = (
+        f"A sample of 25 topics can miss errors that affect up to {missed} (at 95% confidence), so the bias can"
+        " be larger."
+    )
     not_random = "the judged topics differ from the other topics, so the bias on the other topics is unknown."
     expected = f"""
-        Bias of m within the margin of 0.05: SupportP of a and SupportP of b. {unseen}
-        Bias of m beyond the margin of 0.05 (do not replace people's scores): SupportP of c.
-        Undecided whether the bias of m is within the margin of 0.05: SupportP of d.
-        Bias of m not tested (people judged fewer than 25 topics, or all errors are equal): SupportP of e.
+        The bias of m is within the margin of 0.05 for these scores: SupportP of a and SupportP of b. {unseen}
+        The bias of m is beyond the margin of 0.05 for these scores, so do not replace people's scores: SupportP of c.
+        It is undecided whether the bias of m is within the margin of 0.05 for these scores: SupportP of d.
+        The bias of m was not tested for these scores, because people judged fewer than 25 topics, or because \
+all errors are equal: SupportP of e.
         The result for SupportP of c by m is sensitive to a few topics: it can change if topics such as q1, q2 and q3 \
 are rarer or more frequent than in the sample.
         SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all topics (p = 0.0123): {not_random}
         SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all topics (p = 0.0500): {not_random}
         m causes 25% to 50% of the variance of a mean score, estimated from 21 topics that it judged twice.
-        Bias of n beyond the margin of 0.05 (do not replace people's scores): SupportP of a.
-        Undecided whether the bias of o is within the margin of 0.05: SupportP of a.
+        The bias of n is beyond the margin of 0.05 for these scores, so do not replace people's scores: SupportP of a.
+        It is undecided whether the bias of o is within the margin of 0.05 for these scores: SupportP of a.
         o causes 25% of the variance of a mean score, estimated from 1 topic that it judged twice.
     """
     assert answer(*means).sentences[1:] == tuple(line.strip() for line in expected.strip().splitlines())
@@ -294,14 +298,13 @@ def test_means_of_people_and_of_a_model_by_hand() -> None:
     assert not math.isnan(mean.value)
     (note,) = [note for note in result.notes if note.rule == "few-topics"]
     assert note.text.startswith(
-        "Not enough data: 3 topics, at least 25 are required. So the coverage of intervals may be below the nominal"
-        " level"
+        "Not enough data: 3 topics, at least 25 are required. Therefore, confidence intervals may be too narrow"
     )
     labeled_only = calibrate(supports(), "ann", "SupportP", labeled=["q1", "q2", "other"])
     assert labeled_only.means[0].labeled == 2
     assert labeled_only.means[0].people == pytest.approx(5 / 8)
     assert (labeled_only.means[0].ci, math.isnan(labeled_only.means[0].value)) == (None, True)
-    assert "So there are no intervals, and" in labeled_only.notes[-1].text
+    assert "Therefore, there are no confidence intervals, and" in labeled_only.notes[-1].text
     assert labeled_only.agreement == result.agreement
     defaults = {name: parameter.default for name, parameter in inspect.signature(calibrate).parameters.items()}
     assert [defaults[name] for name in ("margin", "level", "resamples", "seed")] == [0.05, 0.95, 1000, 0]

@@ -348,7 +348,7 @@ def test_the_pieces_add_up_to_the_score() -> None:
 def test_explain_raises_for_ambiguous_systems_and_unknown_topics() -> None:
     with pytest.raises(
         InputError,
-        match=r"`run` is required if there are several systems\. Fix: select one of old, new; for example, old=",
+        match=r"one system must be selected\. Fix: select one of old, new; for example, pass old=",
     ):
         explain(sample_tables(), "NuggetRecall", topic="q00")
     with pytest.raises(InputError, match="unknown topic 'zz'"):

@@ -202,7 +202,7 @@ def test_a_terminal_shows_the_first_lost_items() -> None:
 
 
 def test_inputs_without_a_step_raise() -> None:
-    with pytest.raises(InputError, match=r"no step.*--qrels FILE --run NAME=RUN"):
+    with pytest.raises(InputError, match=r"no step.*--qrels FILE, with --run NAME=RUN"):
         waterfall({"answers": [{"query_id": "q", "text": "x"}]})
     with pytest.raises(InputError, match="cannot be combined"):
         waterfall(BY_HAND, QRELS, runs={}, traces=Traces(()))

@@ -48,8 +48,8 @@ def test_each_of_three_sources_is_tested_against_the_others() -> None:
         values = [tests[name].values[TOPICS[i]] for name in tests]
         assert values == pytest.approx([a - (b + c) / 2, b - (a + c + d) / 3, c - (a + b) / 2])
     assert tests["r at merge"].quantity == (
-        "share of relevant documents at the same rank of merge: documents that only r returned, minus documents that s"
-        " or q returned and r did not"
+        "at the same rank of merge: share of relevant documents among the documents that only r returned, minus this"
+        " share among the documents that s or q returned and r did not"
     )
     assert all(test.failure == "calibration" for test in result.tests)
     two_sources = failures(qrels, merged({"s": "ad", "r": "b"}, "ab"), "RR(rel=2)")
@@ -124,11 +124,11 @@ def test_dates_of_relevant_documents_of_one_grade() -> None:
     qrels |= {"u": {"a": 2, "c": 1}, "v": {"a": 2, "b": 2}}
     test = find_test(failures(qrels, traces, "P(rel=2)@4", documents=dates), "freshness")
     assert dict(test.values) == {**dict.fromkeys(TOPICS, 1.0), "v": -1.0}
-    assert test.quantity.endswith("latest date 2020-01-04")
+    assert test.quantity.endswith("documents after 2020-01-04 are ignored")
     without_pairs = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-01")
     assert [row.where for row in without_pairs.untested if row.failure == "freshness"] == ["all topics"]
     with_today = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-02")
-    assert find_test(with_today, "freshness").quantity.endswith("latest date 2020-01-02")
+    assert find_test(with_today, "freshness").quantity.endswith("documents after 2020-01-02 are ignored")
     empty = failures(qrels, traces, "P(rel=2)@4", documents=[{"doc_id": "z", "date": None}])
     assert [row.code for row in empty.untested if row.failure == "freshness"] == ["few-units"]
 

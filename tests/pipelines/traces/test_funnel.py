@@ -195,7 +195,7 @@ def test_the_last_trace_of_a_query_is_used() -> None:
 def test_cycles_and_stages_of_two_kinds_raise() -> None:
     with pytest.raises(InputError, match="form a cycle"):
         _ = Traces((span("a", "rerank", "x", ("b",)), span("b", "rerank", "x", ("a",)))).stages
-    with pytest.raises(InputError, match="is candidates in one trace and rerank in another"):
+    with pytest.raises(InputError, match="has kind 'candidates' in one trace and kind 'rerank' in another"):
         _ = Traces((span("a", "candidates", "x"), span("a", "rerank", "x"))).stages
 
 

@@ -145,7 +145,10 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
     question = answer_agreement(evidence)
     assert (question.state, question.finding) == (
         "good",
-        "All conclusive results agree: the candidate is better (A/B test, interleaving, off-policy and offline).",
+        (
+            "All conclusive evaluations agree that the candidate is better: A/B test, interleaving, off-policy and"
+            " offline."
+        ),
     )
     (table,) = question.blocks
     rows = table.records()  # type: ignore[attr-defined]
@@ -158,19 +161,25 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
 @pytest.mark.parametrize(
     ("says", "state", "finding"),
     [
-        ("uuu", "undecided", "No method has a conclusive result."),
-        ("ubu", "undecided", "Only m1 has a conclusive result: the candidate is better."),
-        ("wuu", "undecided", "Only m0 has a conclusive result: the candidate is worse."),
-        ("wuw", "good", "All conclusive results agree: the candidate is worse (m0 and m2)."),
+        ("uuu", "undecided", "No evaluation method is conclusive."),
+        ("ubu", "undecided", "Only one evaluation method (m1) is conclusive: the candidate is better."),
+        ("wuu", "undecided", "Only one evaluation method (m0) is conclusive: the candidate is worse."),
+        ("wuw", "good", "All conclusive evaluations agree that the candidate is worse: m0 and m2."),
         (
             "ubw",
             "inspect",
-            "The candidate is better by m1, worse by m2. Of these methods, m1 measures users most directly.",
+            (
+                "The evaluation methods disagree: the candidate is better in m1, and worse in m2. Of these evaluation"
+                " methods, m1 measures users most directly."
+            ),
         ),
         (
             "wbb",
             "inspect",
-            "The candidate is better by m1 and m2, worse by m0. Of these methods, m0 measures users most directly.",
+            (
+                "The evaluation methods disagree: the candidate is better in m1 and m2, and worse in m0. Of these"
+                " evaluation methods, m0 measures users most directly."
+            ),
         ),
     ],
 )
@@ -188,7 +197,7 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
     question = answer_worst_topics(scores, None)
     # q11 loses 1, q04 7/8, q03 4/5, q01 and q06 3/4, q02 2/3, q00 1/2; q08 and q09 gain
     assert question.state == "inspect"
-    assert question.finding == "7 of 12 topics got worse by RR, most of all q11, q04, q03, q01 and q06."
+    assert question.finding == "On 7 of 12 topics, RR is worse. The largest losses are on q11, q04, q03, q01 and q06."
     rows = question.blocks[0].records()  # type: ignore[attr-defined]
     assert [row["query_id"] for row in rows] == ["q11", "q04", "q03", "q01", "q06"]
     assert [row["baseline"] for row in rows] == [1.0] * 5
@@ -202,11 +211,11 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
     better = evaluate(QRELS, {"old": run(TWOS), "new": run(ONES)}, "RR")
     assert (answer_worst_topics(better, None).state, answer_worst_topics(better, None).finding) == (
         "good",
-        "No topic got worse by RR.",
+        "RR is worse on no topic.",
     )
     assert (answer_lost_topics(better).state, answer_lost_topics(better).finding) == (
         "good",
-        "No topic lost all its results.",
+        "The candidate returns results for every topic for which the baseline does.",
     )
 
 
@@ -221,7 +230,11 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
             "undecided",
             "No significant difference on any slice (2 slices tested).",
         ),
-        ([("a", 5, "new"), ("b", 5, "old")], "not tested", "No slice has enough topics for a test."),
+        (
+            [("a", 5, "new"), ("b", 5, "old")],
+            "not tested",
+            "No slice was tested, because all slices have too few topics.",
+        ),
     ],
 )
 def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | None]], state: str, finding: str) -> None:
@@ -253,9 +266,13 @@ def test_measures_disagree_where_they_prefer_different_runs(sides: tuple[int, in
 @pytest.mark.parametrize(
     ("rows", "state", "finding"),
     [
-        ("old,2,4,0\nnew,2,3,0", "good", "No mean cost increased (not tested)."),
-        ("old,2,4,0\nnew,2,5,0", "bad", "Increased mean cost (not tested): mb."),
-        ("old,1,4,0\nold,3,4,0\nnew,3,5,1", "bad", "Increased mean cost (not tested): ms, mb and eur."),
+        ("old,2,4,0\nnew,2,3,0", "good", "The mean of no cost increased (without a significance test)."),
+        ("old,2,4,0\nnew,2,5,0", "bad", "Costs whose mean increased (without a significance test): mb."),
+        (
+            "old,1,4,0\nold,3,4,0\nnew,3,5,1",
+            "bad",
+            "Costs whose mean increased (without a significance test): ms, mb and eur.",
+        ),
     ],
 )
 def test_costs_that_rise_are_named(tmp_path: Path, rows: str, state: str, finding: str) -> None:
@@ -292,8 +309,8 @@ def test_wrong_results_in_review(tmp_path: Path, old: tuple[int, int], new: tupl
     question = answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
     assert question.state == state
     assert question.finding.startswith(
-        f"Wrong results among the reviewed results: {new[0]} of {new[1]} for the candidate, and {old[0]} of"
-        f" {old[1]} for the baseline."
+        f"In the manual review, {new[0]} of {new[1]} results of the candidate are wrong, and {old[0]} of"
+        f" {old[1]} results of the baseline."
     )
     assert question.finding.endswith("5 reviewed results, at least 6 are required.") == (state == "not tested")
     table = question.blocks[0].records()  # type: ignore[attr-defined]
@@ -344,7 +361,9 @@ def change(*states: str) -> Change:
     rows = tuple(
         ReviewQuestion(name, state, "s")  # type: ignore[arg-type]
         for name, state in zip(
-            (*_DECISIVE, "Is the candidate better?", "Is the target failure fixed?"), states, strict=True
+            (*_DECISIVE, "Is the candidate better?", "Is the failure fixed that the change was made for?"),
+            states,
+            strict=True,
         )
     )
     provenance: Any = None
@@ -355,17 +374,18 @@ def change(*states: str) -> Change:
     ("states", "decision", "finding"),
     [
         (("good", "good", "bad", "good", "bad"), "do not ship",
-         "Do not ship new. Unfavorable answers: Should the deployment be rolled back?"),
+         "Do not ship new. Questions with an unfavorable answer: Should the deployment be rolled back?"),
         (("bad", "bad", "no data", "good", "not tested"), "do not ship",
-         ("Do not ship new. Unfavorable answers: Does the gate pass? Is the candidate better in the A/B test?"
+         ("Do not ship new. Questions with an unfavorable answer: Does the gate pass? Is the candidate better in the"
+             " A/B test?"
          " 1 of 5 questions have no data. 1 question could not be tested.")),
         (("good", "undecided", "no data", "bad", "bad"), "ship",
          "new may ship: no decisive result is unfavorable. 1 of 5 questions have no data."),
         (("no data", "no data", "no data", "bad", "not tested"), "undecided",
-         ("Undecided: neither the gate, the A/B test, nor 'judged watch' is decisive. 3 of 5 questions"
+         ("Undecided: neither the gate, the A/B test, nor 'judged watch' gives a decision. 3 of 5 questions"
           " have no data. 1 question could not be tested.")),
         (("undecided", "undecided", "undecided", "good", "good"), "undecided",
-         "Undecided: neither the gate, the A/B test, nor 'judged watch' is decisive."),
+         "Undecided: neither the gate, the A/B test, nor 'judged watch' gives a decision."),
     ],
 )  # fmt: skip
 def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str, finding: str) -> None:
@@ -394,9 +414,9 @@ def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str
         (("old", "x", "new"), "x", ("old", "new"), "x"),
         (("control", "x", "y"), None, ("old", "new"), "x"),
         (("control", "x", "y"), "y", ("old", "new"), "y"),
-        (("new", "old"), None, ("old", "new"), "compares with new"),
-        (("x", "old", "new"), None, ("old", "new"), "compares with x"),
-        (("control", "x"), "control", ("old", "new"), "compares with control"),
+        (("new", "old"), None, ("old", "new"), "must be the baseline, got new"),
+        (("x", "old", "new"), None, ("old", "new"), "must be the baseline, got x"),
+        (("control", "x"), "control", ("old", "new"), "must be the baseline, got control"),
         (("old", "x"), "y", ("old", "new"), "no arm 'y'"),
     ],
 )

@@ -135,47 +135,47 @@ UNCLEAR = shift("feedback", "popularity", adjusted=0.2)
     ("meant", "shifts", "state", "finding"),
     [
         ("freshness", [shift()], "good",
-         ("Before the change, freshness was detected; after the change, it is not detected."
+         ("The failure 'freshness' was detected before the change, and is not detected after the change."
           " Difference: all topics -0.250 (p = 0.012).")),
         ("freshness", [shift(after=True)], "inspect",
-         ("Before the change, freshness was detected; after the change, it is still detected (all topics)."
+         ("The failure 'freshness' was detected before the change, and is still detected (all topics) after the change."
           " Difference: all topics -0.250 (p = 0.012).")),
         ("freshness", [shift(after=True, adjusted=0.3)], "bad",
-         ("Before the change, freshness was detected; after the change, it is still detected (all topics)."
+         ("The failure 'freshness' was detected before the change, and is still detected (all topics) after the change."
           " Difference: all topics -0.250 (p = 0.3).")),
         ("freshness", [shift(adjusted=0.3)], "undecided",
-         ("Before the change, freshness was detected; after the change, it is not detected."
+         ("The failure 'freshness' was detected before the change, and is not detected after the change."
           " Difference: all topics -0.250 (p = 0.3).")),
         ("freshness", [shift(before=False, after=True)], "undecided",
-         "Before the change, freshness was not detected (1 test), so a fix cannot be shown."),
+         "The failure 'freshness' was not detected before the change (1 test), so a fix cannot be shown."),
         ("feedback", [STILL, UNCLEAR, shift()], "bad",
-         ("Before the change, feedback was detected; after the change, it is still detected (position)."
+         ("The failure 'feedback' was detected before the change, and is still detected (position) after the change."
           " Difference: position -0.250 (p = 0.012) and popularity -0.250 (p = 0.2).")),
         # one that was not shown before, and is after
         ("feedback", [shift("feedback", "a", before=False, after=True), shift("feedback", "b")], "inspect",
-         ("Before the change, feedback was detected; after the change, it is still detected (a)."
+         ("The failure 'feedback' was detected before the change, and is still detected (a) after the change."
           " Difference: b -0.250 (p = 0.012).")),
         ("feedback", [shift()], "not tested", "feedback was not tested: no clicks; none at all."),
         ("intent", [shift("intent", "subtopics")], "good",
-         ("Before the change, intent was detected; after the change, it is not detected."
+         ("The failure 'intent' was detected before the change, and is not detected after the change."
           " Difference: subtopics -0.250 (p = 0.012).")),
         ("intent", [shift("intent", "a")], "good",
-         ("Before the change, intent was detected; after the change, it is not detected."
+         ("The failure 'intent' was detected before the change, and is not detected after the change."
            " Difference: a -0.250 (p = 0.012)."
            " Other possible causes: freshness or feedback.")),
         ("intent", [shift(SLICE_TEST, "a")], "good",
-         (f"Before the change, a loss of a {SLICE_TEST} was detected; after the change, it is not"
-           " detected. Difference: a -0.250 (p = 0.012)."
+         (f"A loss of a {SLICE_TEST} was detected before the change, and is not detected"
+           " after the change. Difference: a -0.250 (p = 0.012)."
            " Other possible causes: freshness or feedback.")),
         ("intent", [shift(SLICE_TEST, "a"), shift("intent", "subtopics", before=False)], "good",
-         ("Before the change, intent was detected; after the change, it is not detected."
+         ("The failure 'intent' was detected before the change, and is not detected after the change."
            " Difference: a -0.250 (p = 0.012)."
            " Other possible causes: freshness or feedback.")),
         ("intent", [shift("intent", "a", before=False), shift("intent", "b", before=False)], "undecided",
-         ("Before the change, intent was not detected (2 tests), so a fix cannot be shown."
+         ("The failure 'intent' was not detected before the change (2 tests), so a fix cannot be shown."
           " Other possible causes: freshness or feedback.")),
         ("calibration", [shift(SLICE_TEST, "a")], "not tested",
-         "calibration was not tested: the tests before and after the change differ."),
+         "calibration was not tested: different tests were possible before and after the change."),
     ],
 )  # fmt: skip
 def test_kinds_that_show_over_topics(meant: str, shifts: list[_Shift], state: str, finding: str) -> None:
@@ -203,7 +203,9 @@ def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.Monke
         (0.051, 0.1): "undecided", (0.051, 0.0): "undecided",
     }  # fmt: skip
     question = answer(0.0123, -0.15625)
-    assert question.finding == "The mean loss by scoring changed from 0.3125 to 0.1562 (p = 0.012, n = 6 topics)."
+    assert question.finding == (
+        "The mean loss due to scoring failures changed from 0.3125 to 0.1562 (p = 0.012, n = 6 topics)."
+    )
     (table,) = question.blocks
     assert (table.name, table.labels, table.title) == ("kinds", 1, "Loss of RR by kind of failure")
     assert cells(table) == [
@@ -218,7 +220,10 @@ def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.Monke
     gone = answer_fixed(side(scoring=np.ones(16)), side(untested=lacking, scoring=np.ones(16)), "candidate")
     assert (gone.state, gone.finding) == ("not tested", "candidate was not tested: why.")
     plain = answer_fixed(side(scoring=np.ones(16)), side(scoring=np.ones(16)), None)
-    assert (plain.state, plain.finding) == ("inspect", "No target failure was set (`--target-failure`).")
+    assert (plain.state, plain.finding) == (
+        "inspect",
+        "The failure to fix was not specified. Fix: use --target-failure KIND.",
+    )
 
 
 def test_the_table_of_shifts(monkeypatch: pytest.MonkeyPatch) -> None:

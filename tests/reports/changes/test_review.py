@@ -108,7 +108,7 @@ def test_the_sample_s_users_and_judgments_beside_each_other():
         "A/B test": "undecided", "interleaving": "undecided", "offline": "better",
     }  # fmt: skip
     assert (rows["A/B test"]["n"], rows["interleaving"]["n"]) == (300, 300)
-    assert states(change)["Do offline and online results agree?"] == "undecided"
+    assert states(change)["Do the offline and the online evaluation agree?"] == "undecided"
 
 
 def test_what_is_no_run_and_no_kind_is_refused():
@@ -156,11 +156,11 @@ def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refuse
     runs = {run.name: run for run in sample.runs()}
     pair = sample.qrels(), runs["bm25"], runs["tfidf"]
     test = abtest(read_log(sample.LOG), baseline="tfidf")
-    with pytest.raises(InputError, match="compares with tfidf"):
+    with pytest.raises(InputError, match="must be the baseline, got tfidf"):
         review(*pair, test=test)
     with pytest.raises(InputError, match="no arm 'tf'"):
         review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, arm="tf")
-    with pytest.raises(InputError, match="the baseline bm25, got tfidf"):
+    with pytest.raises(InputError, match="must be bm25, got tfidf"):
         review(*pair, mixed=interleaving(read_log(sample.INTERLEAVED), baseline="tfidf"))
 
 
@@ -186,5 +186,5 @@ def test_tables_that_do_not_tell_of_both_runs_are_refused(tmp_path, rows):
     with pytest.raises(InputError, match="reviewed"):
         answer_false_positives(tmp_path / "table.csv", ("old", "new"))
     if rows.startswith("older") or "new" not in rows:
-        with pytest.raises(InputError, match="both runs must have"):
+        with pytest.raises(InputError, match="each of the two runs must have"):
             answer_costs(tmp_path / "table.csv", ("old", "new"), ("wrong",))

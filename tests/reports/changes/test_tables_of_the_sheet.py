@@ -43,7 +43,7 @@ def test_what_each_method_says() -> None:
     evidence = [Evidence("A/B test", "better", 321, "users", 14.0, "users"),
              Evidence("offline", "undecided", 12, "topics", math.nan, "RR")]  # fmt: skip
     (table,) = answer_agreement(evidence).blocks
-    assert (table.name, table.title, table.labels) == ("evidence", "Verdict of each method", 1)  # type: ignore[attr-defined]
+    assert (table.name, table.title, table.labels) == ("evidence", "Verdict of each evaluation method", 1)  # type: ignore[attr-defined]
     assert cells(table) == [
         ("method", "verdict", "n", "unit", "days", "quantity"), ("A/B test", "better", "321", "users", "14", "users"),
         ("offline", "undecided", "12", "topics", "-", "RR"),
@@ -77,7 +77,7 @@ def test_of_some_measures_less_is_better(better: bool | None, ids: list[str]) ->
     )  # fmt: skip
     question = answer_worst_topics(scores, None)
     assert [row["query_id"] for row in question.blocks[0].records()] == ids  # type: ignore[attr-defined]
-    assert question.finding.startswith(f"{len(ids)} of 4 topics got worse by M")
+    assert question.finding.startswith(f"On {len(ids)} of 4 topics, M is worse.")
 
 
 def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
@@ -103,12 +103,12 @@ def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert question.state == "not tested"
     assert question.finding == (
-        "Wrong results among the reviewed results: 0 of 2 for the candidate, and 3 of 6 for the baseline. Not"
+        "In the manual review, 0 of 2 results of the candidate are wrong, and 3 of 6 results of the baseline. Not"
         " enough data: 2 reviewed results, at least 6 are required."
     )
     for rows in ("old,0,0\nnew,1,3", "old,1,3\nnew,0,0", "old,4,3\nnew,1,3", "old,1,3\nnew,4,3", "old,1,3"):
         (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
-        with pytest.raises(InputError, match="0 <= wrong <= reviewed"):
+        with pytest.raises(InputError, match="`wrong` must be from 0 to `reviewed`"):
             answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
 
 
@@ -162,15 +162,18 @@ def test_the_state_of_a_pair_needs_a_verdict_on_its_own_number_of_topics() -> No
 
 
 QUESTIONS = {
-    "Is the candidate better?": {}, "Which topics lost most?": {}, "Did any topic lose all its results?": {},
-    "Do the measures agree?": {"measures": "RR,R@10"},
+    "Is the candidate better?": {}, "Which topics lost most?": {}, "Is there a topic for which only the candidate"
+    " returns no results?": {},
+    "Do the measures prefer the same run?": {"measures": "RR,R@10"},
     "Which slices improved or got worse?": {
         "attributes": {topic: {"kind": "ab"[i % 2]} for i, topic in enumerate(TOPICS)}
     },
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("options_given", [(), ("Do the measures agree?",), ("Which slices improved or got worse?",)])
+@pytest.mark.parametrize(
+    "options_given", [(), ("Do the measures prefer the same run?",), ("Which slices improved or got worse?",)]
+)
 def test_questions_follow_what_is_given(options_given: tuple[str, ...]) -> None:
     review_input: dict[str, Any] = {"measures": "RR"}
     for question in options_given:
@@ -178,7 +181,7 @@ def test_questions_follow_what_is_given(options_given: tuple[str, ...]) -> None:
     change = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}, review_input.pop("measures"), **review_input)
     answered = [record.question for record in change.questions if record.state != "no data"]
     expected = ["Is the candidate better?", "Which topics lost most?", *sorted(options_given, reverse=True),
-                "Did any topic lose all its results?"]  # fmt: skip
+                "Is there a topic for which only the candidate returns no results?"]  # fmt: skip
     assert answered == expected
     blank = {record.question for record in change.questions if record.state == "no data"}
     assert blank == {*sheet._INPUT_OPTIONS} - {*answered}
@@ -210,7 +213,7 @@ def test_what_users_did_is_asked_in_order() -> None:
         return [row.question for row in sheet._answer_online(compared, run_names, *online)]
 
     users, one_list = "Is the candidate better in the A/B test?", "Do users prefer the candidate in interleaved lists?"
-    agree, back = "Do offline and online results agree?", "Should the deployment be rolled back?"
+    agree, back = "Do the offline and the online evaluation agree?", "Should the deployment be rolled back?"
     assert names(None, None, None, None, None) == []
     assert names(test, None, None, None, None) == [users, agree]
     assert names(None, None, lists, None, None) == [one_list, agree]
@@ -219,11 +222,12 @@ def test_what_users_did_is_asked_in_order() -> None:
     questions = list(sheet._answer_online(compared, run_names, test, None, lists, log, watch))
     assert [row.state for row in questions] == ["good", "bad", "inspect", "no data"]
     assert questions[2].finding == (
-        "The candidate is better by A/B test and offline, worse by interleaving. Of these methods, A/B test"
+        "The evaluation methods disagree: the candidate is better in A/B test and offline, and worse in interleaving."
+        " Of these evaluation methods, A/B test"
         " measures users most directly."
     )
     for odd in ({"baseline": "new"}, {"other": "old"}):
-        with pytest.raises(InputError, match="interleaving must have the baseline"):
+        with pytest.raises(InputError, match="the baseline of the interleaving must be"):
             list(
                 sheet._answer_online(
                     compared, run_names, None, None, SimpleNamespace(**{**vars(lists), **odd}), None, None
@@ -245,8 +249,8 @@ def test_a_comparison_of_several_candidates_decides(tmp_path: Path) -> None:
     )  # fmt: skip
     states = {question.question: question.state for question in change.questions if question.state != "no data"}
     assert states == {
-        "Is the candidate better?": "good", "Which topics lost most?": "inspect", ("Did any topic"
-                                                                                   " lose all its results?"): "good",
+        "Is the candidate better?": "good", "Which topics lost most?": "inspect", ("Is there a topic for which only"
+        " the candidate returns no results?"): "good",
         ("Are fewer results wrong in the manual"
          " review?"): "good", "Did any cost increase?": "bad", "Does the gate pass?": "bad",
     }  # fmt: skip

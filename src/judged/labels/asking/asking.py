@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _STOP_REASONS = {
     "budget": "the budget does not allow another request",
-    "endpoint": "the endpoint failed repeatedly or rejected the credentials",
+    "endpoint": "the endpoint failed repeatedly, or rejected the API key",
 }
 
 

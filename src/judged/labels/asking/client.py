@@ -127,18 +127,18 @@ class Endpoint:
             parts, is_usable = urlsplit(""), False
         # A URL with credentials would end up in messages and results.
         if not is_usable or "@" in parts.netloc or parts.query or parts.fragment:
-            fix = "use a URL without query and credentials; put the key into an environment variable"
+            fix = "use a URL without query and credentials, and put the API key into an environment variable"
             raise InputError("`base_url` must be an http:// or https:// URL with a host", fix=fix)
         if self.key_variable and not _VARIABLE.fullmatch(self.key_variable):
-            fix = "use the name of the variable, not the key"
+            fix = "use the name of the variable, not the API key itself"
             raise InputError("`key_variable` must be the name of an environment variable", fix=fix)
         nonnegative = (self.retries, self.requests_per_minute, self.backoff, self.logprobs)
         amounts = (*nonnegative, self.price_in or 0, self.price_out or 0, self.timeout, self.temperature)
         is_too_small = min(self.workers, self.max_tokens) < 1 or self.timeout <= 0
         if not self.model or is_too_small or not all(map(math.isfinite, amounts)) or min(amounts) < 0:
             fix = (
-                "set `model`; `workers` and `max_tokens` must be at least 1, `timeout` must be above 0, and other"
-                " numbers must be finite and at least 0"
+                "set `model`, use at least 1 for `workers` and `max_tokens`, a `timeout` above 0, and finite numbers"
+                " of at least 0 for all other settings"
             )
             raise InputError("a setting of the endpoint is missing or out of range", fix=fix)
         if reserved := sorted(_RESERVED_FIELDS & set(self.body)):
@@ -160,7 +160,10 @@ class Endpoint:
         settings = parse_toml(read_toml(path), str(path))
         allowed = {setting.name for setting in fields(cls)}
         if wrong_names := [*(set(settings) - allowed), *({"base_url", "model"} - set(settings))]:
-            fix = f"use {', '.join(sorted(allowed))}; put the API key into the variable that key_variable names"
+            fix = (
+                f"use {', '.join(sorted(allowed))}; put the API key into the environment variable whose name is in"
+                " `key_variable`"
+            )
             raise InputError(f"unknown or missing settings: {', '.join(sorted(wrong_names))}", fix=fix, path=str(path))
         if isinstance(settings.get("without"), list):
             settings["without"] = tuple(settings["without"])
@@ -197,8 +200,8 @@ class Endpoint:
         """
         key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
         if self.key_variable and not (key and key.isascii() and key.isprintable()):
-            fix = "export the variable with the key"
-            raise InputError("the environment variable in `key_variable` must contain the API key", fix=fix)
+            fix = "set the variable: export NAME=KEY"
+            raise InputError("the environment variable that `key_variable` names must contain the API key", fix=fix)
         return key
 
 
@@ -279,7 +282,7 @@ class Client:
             try:
                 reply, usage = _parse_response(response, time.monotonic() - start)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-                return None, "the response does not follow OpenAI's chat protocol", None
+                return None, "the response does not have the format of OpenAI's chat API", None
             self._budget.settle(reserved, *(usage or (tokens[0], tokens[1] or 0)))
             return reply, "", None
         # A rejected request is not charged; after a server error it may be.
@@ -392,10 +395,12 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.max_money is not None and not self.endpoint.priced:
-            fix = "set price_in and price_out, per million tokens, in the endpoint file"
-            raise InputError("a maximum cost requires the prices of the endpoint", fix=fix)
+            fix = "set `price_in` and `price_out`, the prices per million tokens, in the endpoint file"
+            raise InputError("a maximum cost requires the token prices of the endpoint", fix=fix)
         if min(self.max_calls or 0, self.max_money or 0) < 0 or math.isnan(self.max_money or 0):
-            raise InputError("budgets must be 0 or more", fix="use --budget-calls 100, for example")
+            raise InputError(
+                "the budgets (requests and cost) must be 0 or more", fix="use --budget-calls 100, for example"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the lock, which cannot be pickled."""
@@ -422,7 +427,9 @@ class Budget:
             If money is limited but the tokens of a reply are not.
         """
         if tokens_out is None and self.max_money is not None:
-            raise InputError("a maximum cost requires a token limit", fix="set max_tokens in the endpoint file")
+            raise InputError(
+                "a maximum cost requires a limit of output tokens", fix="set max_tokens in the endpoint file"
+            )
         reserved = tokens_in, tokens_out or 0
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:

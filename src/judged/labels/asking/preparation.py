@@ -95,7 +95,7 @@ class Prepared(Answer):
         sentences = [
             f"{counted(self.calls, 'request')} will be sent to {self.endpoint.host} for model {self.endpoint.model}.",
             f"{self.cached:,} of {len(self.requests):,} requests have a reply in the store and are not sent again.",
-            f"The requests contain {self.sends}, and the fields {listed(fields)}.",
+            f"The requests contain {self.sends}. Their other fields are {listed(fields)}.",
             "The requests do not contain ids, names of judges, or labels of any judge.",
         ]
         if self.cost is None:
@@ -167,7 +167,7 @@ def prepare(
     """
     judge, prompt = judge or endpoint.model, Prompt.graded(store.scale, examples)
     if not 0 <= repeats <= 1:
-        raise InputError(f"`repeats` must be from 0 to 1, got {repeats:g}", fix="use 0.1, for example")
+        raise InputError(f"`repeats` must be a share from 0 to 1, got {repeats:g}", fix="use 0.1, for example")
     judge_labels = labels_of_judge(store, judge)
     _check_same_judge(judge_labels, judge, endpoint.model, prompt)
     open_tasks = {(task.query_id, task.doc_id, task.repeat): task.touched for task in store.tasks(judge)}
@@ -180,7 +180,7 @@ def prepare(
             open_tasks.setdefault(second, False)
     if not open_tasks and not labeled:
         raise InputError(
-            "the store has no tasks for this judge", fix="add tasks: judged labels tasks", path=store.where
+            "the store of labels has no tasks for this judge", fix="add tasks: judged labels tasks", path=store.where
         )
     source = RequestTexts(store, texts, characters)
     cached, requests, rows = cached_keys(store), dict[str, RequestBuilder](), dict[str, list[RequestTarget]]()

@@ -56,7 +56,7 @@ class Prompt:
         """Build the prompt that asks for a grade; examples have a ``query``, a ``document`` and a ``grade``."""
         if any(not grade.grade.is_integer() for grade in scale):
             fix = "use a scale with integer grades"
-            raise InputError("the scale must have integer grades for a model", fix=fix)
+            raise InputError("grading by a model requires a scale with integer grades", fix=fix)
         answers = tuple(f"{grade.grade:.0f}" for grade in scale)
         scale_text = "\n".join(f"{grade.grade:.0f} = {grade.word}: {grade.definition}" for grade in scale)
         turns: list[tuple[Mapping[str, str], str]] = []

@@ -86,7 +86,7 @@ class Questions(AskResult):
         sentences = [f"{len(self.used):,} of {counted(len(self.questions), 'query', 'queries')} passed all checks."]
         if reasons:
             sentences.append(f"Rejected queries: {listed([f'{count:,} {reason}' for reason, count in reasons])}.")
-        sentences.append("These queries are synthetic. Results may differ for real user queries.")
+        sentences.append("These queries are synthetic, and results for real user queries may differ.")
         names = (("query_id", TEXT), ("doc_id", TEXT), ("text", TEXT), ("overlap", SHARE), ("rejected", TEXT))
         table = Table("questions", columns_of(self.questions, *names), labels=2)
         return Sentences(tuple(sentences), "checks"), table, *self._compare_with_real()
@@ -103,7 +103,9 @@ class Questions(AskResult):
             Column("synthetic", [synthetic.get(row, 0.0) for row in rows], SHARE),
             Column("real", [real.get(row, 0.0) for row in rows], SHARE),
         )
-        return (Table("comparison", columns, "Length in words, and kind, of synthetic and real queries", labels=2),)
+        return (
+            Table("comparison", columns, "Synthetic and real queries: length in words, and kind of query", labels=2),
+        )
 
 
 def prepare_questions(
@@ -283,7 +285,10 @@ class ModelPreferences(AskResult):
             Column("original_order", [row[3] for row in self.pairs], COUNT, "original order"),
             Column("reversed_order", [row[4] for row in self.pairs], COUNT, "reversed order"),
         ]
-        note = "1: doc_id, 2: other_doc_id, 0: neither. `preferred` is empty if the two orders disagree."
+        note = (
+            "1: the document doc_id is preferred; 2: other_doc_id is preferred; 0: neither. `preferred` is empty if"
+            " the judgments in the two orders of the documents disagree."
+        )
         return Sentences((sentence,), "position"), Table("preferences", tuple(columns), note=note, labels=3)
 
 

@@ -22,13 +22,17 @@ def collection() -> None:
     """Check the quality and the limits of a test collection."""
 
 
-@collection.command("check", short_help="Check coverage, bias against new runs, and detectable differences.")
+@collection.command(
+    "check", short_help="Check the judged share, the bias against new runs, and the detectable difference."
+)
 @shared("qrels", "runs")
-@shared("measure", help="Measure to compare runs by.")
-@shared("cutoff", help="Number of top documents per run that should be judged.")
+@shared("measure", help="Measure that runs are compared by.")
+@shared("cutoff", help="Number of top documents per run and topic whose judged share is reported.")
 @shared("pool_depth", default=10)
 @shared("group")
-@click.option("--labels", metavar="LABELS", help="Labels of the judges: a store or a table.")
+@click.option(
+    "--labels", metavar="LABELS", help="Labels of several judges, to report their agreement: a store or a table."
+)
 @answer_options()
 @shared(*READING)
 def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
@@ -47,37 +51,42 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
 @click.command("pool")
 @shared("runs")
 @shared(
-    "depth", default=100, show_default=True, metavar="K", help="Number of top documents per run and topic in the pool."
+    "depth",
+    default=100,
+    show_default=True,
+    metavar="K",
+    help="Number of top documents of each run that are in the pool of a topic.",
 )
 @click.option(
     "--budget",
     type=click.IntRange(1),
     metavar="N",
-    help="Total number of labels, including those of --qrels. The bandit method MaxMean selects the documents.",
+    help="Total number of labels, including the existing judgments in --qrels. The bandit method MaxMean selects the"
+    " documents.",
 )
 @click.option(
     "--sample",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of documents in a stratified random sample, for 'judged labels estimate'.",
+    help="Number of documents to select as a stratified random sample, for 'judged labels estimate'.",
 )
 @click.option("--qrels", metavar="QRELS", help="With --budget: file with the existing judgments.")
-@shared("queries", help="File of topics to pool.  [default: all topics of the runs]")
+@shared("queries", help="File of topics that the pool covers.  [default: all topics of the runs]")
 @click.option(
     "--batch",
     type=click.IntRange(1),
     default=1,
     show_default=True,
     metavar="N",
-    help="With --budget: number of documents to select per topic before their labels are known.",
+    help="With --budget: number of documents of a topic to select at once, before their labels are known.",
 )
 @click.option(
     "--retention",
     type=click.FloatRange(0, 1),
     default=1.0,
     show_default=True,
-    help="With --budget: factor from 0 to 1 that reduces the weight of a run's earlier labels at each new label. With"
-    " 1, all labels have the same weight.",
+    help="With --budget: factor from 0 to 1. At each new label of a run, the weights of the earlier labels are"
+    " multiplied by this factor. With 1, all labels have the same weight.",
 )
 @shared("rel", default=1, show_default=True, help="With --budget: lowest relevant grade.")
 @click.option(
@@ -85,12 +94,13 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     default="10,30",
     show_default=True,
     metavar="K,...",
-    help="With --sample: last rank of each stratum. A document belongs to the stratum of its best rank in any run.",
+    help="With --sample: last rank of each stratum. The best rank of a document in any run determines its stratum.",
 )
 @click.option(
     "--rates",
     metavar="R,...",
-    help="With --sample: relative sampling rate of each stratum.  [default: the rate of each stratum is twice"
+    help="With --sample: sampling rate of each stratum, relative to the other strata.  [default: the rate of each"
+    " stratum is twice"
     " the rate of the next stratum]",
 )
 @shared("seed", "run_format")

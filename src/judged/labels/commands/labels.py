@@ -48,7 +48,7 @@ def labels() -> None:
 @click.option(
     "--topics", "queries", metavar="FILE", help="File of topics: ids and texts, optionally description and narrative."
 )
-@click.option("--synthetic", is_flag=True, help="Mark the topics as generated from documents.")
+@click.option("--synthetic", is_flag=True, help="Record that the topics were generated from documents.")
 @click.option("--documents", "texts", metavar="FILE", help="File or folder with titles and texts of documents.")
 def new_command(store: str, scale: str | None, queries: str | None, synthetic: bool, texts: str | None) -> None:
     """Create a store of labels, or add topics and documents to an existing store.
@@ -87,7 +87,7 @@ def _read_scale(path: str) -> list[tuple[float, str, str]]:
             grades.append((read_number(row["grade"]), str(row["word"]), str(row.get("definition", ""))))
         except (KeyError, ValueError) as error:
             fix = "use the columns `grade`, `word`, and, optionally, `definition`"
-            raise InputError(f"not a valid scale ({error})", fix=fix, path=path, line=line) from None
+            raise InputError(f"the table is not a valid scale ({error})", fix=fix, path=path, line=line) from None
     try:
         resolve_scale(grades)
     except InputError as error:
@@ -114,9 +114,7 @@ _KIND = Choice("judged.labels.labels:Kind")
 @labels.command("judges", short_help="Add judges, or list them.")
 @click.argument("store")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--kind", type=_KIND, default="human", show_default=True, help="Type of the new judges: people, models, or clicks."
-)
+@click.option("--kind", type=_KIND, default="human", show_default=True, help="Type of the new judges.")
 def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
     """Add judges to STORE, and print each judge's token for the judging page. Without names, list all judges.
 
@@ -140,7 +138,9 @@ _SHARE = click.FloatRange(0, 1)
 @click.argument("store")
 @click.argument("paths", nargs=-1, metavar="FILE...")
 @click.option(
-    "--judges", metavar="NAMES", help="Judges to assign, separated by commas.  [default: all judges do all tasks]"
+    "--judges",
+    metavar="NAMES",
+    help="Names of the judges that the tasks are assigned to, separated by commas.  [default: all judges do all tasks]",
 )
 @click.option(
     "--each",
@@ -149,15 +149,25 @@ _SHARE = click.FloatRange(0, 1)
     show_default=True,
     help="Number of judges per pair of topic and document.",
 )
-@click.option("--overlap", type=_SHARE, default=0.0, metavar="SHARE", help="Share of pairs that all judges grade.")
+@click.option(
+    "--overlap",
+    type=_SHARE,
+    default=0.0,
+    metavar="SHARE",
+    help="Share of pairs of topic and document that all judges grade.",
+)
 @click.option(
     "--repeats",
     type=_SHARE,
     default=0.0,
     metavar="SHARE",
-    help="Share of pairs that a judge grades twice without being told.",
+    help="Share of pairs that a judge grades a second time. The judge is not told.",
 )
-@click.option("--gold", metavar="QRELS", help="Known correct grades. All judges grade these pairs, for comparison.")
+@click.option(
+    "--gold",
+    metavar="QRELS",
+    help="Grades that are known to be correct (gold). All judges also grade these pairs, to measure accuracy.",
+)
 @click.option(
     "--queries",
     metavar="FILE",
@@ -225,8 +235,14 @@ def status_command(store: str, output: OutputOptions) -> None:
 @labels.command("import", short_help="Import labels from files.")
 @click.argument("store")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
-@click.option("--judge", default="", metavar="NAME", help="Name of the judge, if the file has none.")
-@click.option("--kind", type=_KIND, default="human", show_default=True, help="Type of the judge, if the file has none.")
+@click.option("--judge", default="", metavar="NAME", help="Name of the judge, if the file has no names of judges.")
+@click.option(
+    "--kind",
+    type=_KIND,
+    default="human",
+    show_default=True,
+    help="Type of the judge, if the file has no types of judges.",
+)
 @shared("columns")
 def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
     """Import labels into STORE: tables of labels, qrels, and exports of Quepid, Label Studio, Argilla, and doccano.
@@ -256,16 +272,18 @@ consensus_options = with_options(
         default="majority",
         show_default=True,
         metavar="RULE",
-        help="Aggregation rule: `majority` (in a tie, the lowest of the most frequent grades), `mean`, `dawid-skene`"
-        " (the most probable grade), `dawid-skene-mean` (the expected grade), or the name of a judge. Dawid and Skene's"
-        " model weights judges by their errors.",
+        help="Aggregation rule: `majority` (the most frequent grade; in a tie, the lowest of the tied grades), `mean`,"
+        " `dawid-skene`"
+        " (the most probable grade), `dawid-skene-mean` (the expected grade), or the name of a judge. Dawid and"
+        " Skene's model estimates the error rates of judges, and weights judges accordingly.",
     ),
     click.option(
         "--kind",
         "kinds",
         type=_KIND,
         multiple=True,
-        help="Type of judges whose labels are used. Repeat for more.  [default: `human` if there are human labels,"
+        help="Type of judges whose labels are used. Repeat for more types.  [default: `human` if there are human"
+        " labels,"
         " otherwise all types]",
     ),
     click.option(
@@ -273,14 +291,14 @@ consensus_options = with_options(
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Minimum number of judges per pair of topic and document.",
+        help="Minimum number of judges that must have graded a pair of topic and document. Other pairs are left out.",
     ),
 )
 """Options for the aggregation of labels to qrels."""
 _output_option = click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, metavar="FILE")
 
 
-@labels.command("qrels", short_help="Create qrels with one grade per pair.")
+@labels.command("qrels", short_help="Create qrels with one grade per pair of topic and document.")
 @click.argument("store")
 @consensus_options
 @_output_option
@@ -315,7 +333,8 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
     default="labels",
     show_default=True,
     help="`labels`: all labels as CSV, JSON Lines or Parquet; `quepid`: ratings as CSV; `search-relevance`: a judgment"
-    " list for OpenSearch. Files in the last two formats have one grade per pair (--by).",
+    " list for OpenSearch. In the formats `quepid` and `search-relevance`, the labels of each pair are aggregated"
+    " to one grade (--by).",
 )
 @click.option("--notes", is_flag=True, help="Include the notes of judges.")
 @consensus_options
@@ -356,10 +375,14 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
     default="traffic",
     show_default=True,
     help="Sampling scheme. `traffic`: probabilities proportional to the number of searches; `strata`: equal numbers of"
-    " head, torso and tail queries; `random`: equal probabilities.",
+    " frequent (head), less frequent (torso), and rare (tail) queries; `random`: equal probabilities.",
 )
 @click.option(
-    "--column", default="count", show_default=True, metavar="NAME", help="Column with the number of searches."
+    "--column",
+    default="count",
+    show_default=True,
+    metavar="NAME",
+    help="Column with the number of searches of each query.",
 )
 @shared("seed")
 @answer_options()

@@ -39,20 +39,23 @@ asking_options = with_options(
         help="Maximum cost, in the currency of the endpoint's prices.",
     ),
     click.option(
-        "--characters", type=click.IntRange(1), metavar="N", help="Maximum number of characters to send per document."
+        "--characters",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Maximum number of characters of each document that are sent.",
     ),
     click.option("--yes", is_flag=True, help="Send without confirmation."),
 )
 """Options of all commands that send requests to a model."""
 
 
-@click.command("ask", short_help="Grade open tasks with a language model.")
+@click.command("ask", short_help="Have a language model grade the open tasks of a judge.")
 @click.argument("store")
 @click.option(
     "--judge",
     default="",
     metavar="NAME",
-    help="Name of the judge in STORE.  [default: name of the model at the endpoint]",
+    help="Name of the judge under which STORE records the grades.  [default: name of the model in the endpoint file]",
 )
 @click.option(
     "--repeats",
@@ -60,7 +63,7 @@ asking_options = with_options(
     default=0.0,
     show_default=True,
     metavar="SHARE",
-    help="Share of pairs that the model grades again, with another seed.",
+    help="Share of pairs of topic and document that the model grades a second time, with another seed.",
 )
 @click.option(
     "--examples",
@@ -110,7 +113,10 @@ def confirm_sending(prepared: Prepared, yes: bool) -> None:
     click.echo(prepared.text(), err=True)
     # Without a terminal nobody can confirm, so --yes is required.
     if not sys.stdin.isatty():
-        raise InputError("the requests were not sent, because they were not confirmed", fix="add --yes to send them")
+        raise InputError(
+            "no request was sent, because you did not confirm",
+            fix="add --yes to send the requests without confirmation",
+        )
     click.confirm("Send these requests?", abort=True, err=True)
 
 
@@ -179,12 +185,16 @@ def questions_command(
     print_ask_result(context, output, questions)
 
 
-@click.command("quality", short_help="Measure the quality of labels: agreement, consistency, drift.")
+@click.command(
+    "quality", short_help="Measure the quality of labels: agreement and consistency of judges, and drift over time."
+)
 @click.argument("store")
 @shared("some_runs")
-@shared("measure", help="Measure to score RUNs by.")
+@shared("measure", help="Measure that RUNs are scored by, to compare the results under different judges.")
 @click.option(
-    "--gold", metavar="QRELS", help="Judgments known to be correct.  [default: gold grades of the tasks in STORE]"
+    "--gold",
+    metavar="QRELS",
+    help="Judgments that are known to be correct.  [default: gold grades of the tasks in STORE]",
 )
 @shared("scale", "confidence", "attributes")
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
@@ -221,7 +231,7 @@ def quality_command(
 @click.argument("first")
 @click.argument("second")
 @shared("measure", help="Measure with a cutoff: P, CG, DCG, RBP, nDCG or NCG.")
-@shared("limit", type=click.IntRange(0), default=20, metavar="N", help="Maximum number of documents to list.")
+@shared("limit", type=click.IntRange(0), default=20, metavar="N", help="Maximum number of documents in the list.")
 @click.option(
     "--highest", type=float, metavar="GRADE", help="Highest grade of the scale.  [default: highest grade in the qrels]"
 )
@@ -246,7 +256,7 @@ def next_command(qrels: str, first: str, second: str, output: OutputOptions, **o
     output(decide(judgments, first_run, second_run, **options))
 
 
-@click.command("estimate", short_help="Estimate scores from judgments of a sample.")
+@click.command("estimate", short_help="Estimate the scores of runs from judgments of a sample of the pool.")
 @click.argument("pool")
 @click.argument("qrels")
 @shared("runs")
@@ -285,13 +295,14 @@ def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, st
     "judges",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="Judgments of a model. Repeat for more.  [default: all models in STORE]",
+    help="Judgments of a model. Repeat for more models.  [default: all models in STORE]",
 )
-@shared("measure", help="Measure to score runs by, which must be a mean over topics.")
+@shared("measure", help="Measure that runs are scored by. It must be a mean over topics.")
 @click.option(
     "--labeled",
     metavar="FILE",
-    help="File with the IDs of completely judged topics, one per line.  [default: all topics with human labels]",
+    help="File with one topic ID per line: topics for which people judged all documents.  [default: all topics with"
+    " human labels]",
 )
 @shared("rel", default=1.0, show_default=True, help="Lowest relevant grade.")
 @click.option("--highest", type=float, metavar="N", help="Highest grade of the scale.  [default: highest human grade]")
@@ -300,7 +311,7 @@ def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, st
     "families",
     multiple=True,
     metavar="RUN=FAMILY",
-    help="Model family of a run, to test whether a judge favors a family. Repeat for more.",
+    help="Family of the model that a run uses, to test whether a judge favors its own family. Repeat for more runs.",
 )
 @shared("attributes")
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")

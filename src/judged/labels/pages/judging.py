@@ -109,20 +109,22 @@ class JudgingParams(Parameters):
 
     token: str | None = Field(None, alias="as", max_length=200, description="Token of a judge.")
     task: int | None = Field(None, ge=0, le=2**53, description="Id of the task to show first.")
-    switch: bool = Field(default=False, description="Whether to ask for a name again.")
+    switch: bool = Field(default=False, description="Whether to ask for the name of the judge again.")
 
 
 class TaskParams(Parameters):
     """Query parameters for tasks."""
 
     judge: Text = Field("", max_length=200, description="Name of the judge. Default: the judge who is logged in.")
-    limit: int = Field(_BATCH, ge=1, le=200, description="Maximum number of tasks.")
+    limit: int = Field(_BATCH, ge=1, le=200, description="Maximum number of tasks to return.")
 
 
 class DisagreementParams(Parameters):
     """Query parameters of the page of disagreements."""
 
-    page: int = Field(1, ge=0, le=1_000_000, description="Page of the list of pairs; 0 for all pairs.")
+    page: int = Field(
+        1, ge=0, le=1_000_000, description="Number of the page in the list of pairs; 0 for all pairs on one page."
+    )
 
 
 class JudgeForm(BaseModel):
@@ -145,7 +147,7 @@ class GradeForm(BaseModel):
     topic: Text = Field(min_length=1, max_length=8192, description="Id of the topic.")
     doc_id: Text = Field(min_length=1, max_length=8192, description="Id of the document.")
     grade: float = Field(allow_inf_nan=False, description="Grade on the scale of the store.")
-    note: Text = Field("", max_length=10_000, description="Note of the judge.")
+    note: Text = Field("", max_length=10_000, description="Note that the judge wrote.")
 
 
 class TopicGradeForm(GradeForm, JudgeForm):
@@ -339,7 +341,7 @@ class LabelQualityParams(Parameters):
     """Query parameters of the quality and calibration pages."""
 
     measure: str = Field(
-        DEFAULT_MEASURE, max_length=200, description="Measure to score runs by, which must be a mean over topics."
+        DEFAULT_MEASURE, max_length=200, description="Measure that runs are scored by. It must be a mean over topics."
     )
 
 

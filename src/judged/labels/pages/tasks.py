@@ -30,10 +30,13 @@ class NewLabel(BaseModel):
     )
     valid: bool = Field(
         default=True,
-        description="Whether the label counts. If false, it was postponed or undone, and the task is open again.",
+        description="Whether the label counts. If false, the judge postponed or undid the label, and the task is open"
+        " again.",
     )
     note: Text = Field("", max_length=10_000, description="Note of the judge.")
-    seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False, description="Time for the label in seconds.")
+    seconds: float | None = Field(
+        None, ge=0, le=1e6, allow_inf_nan=False, description="Time that the judge took for the label, in seconds."
+    )
 
 
 class NewLabels(BaseModel):
@@ -41,7 +44,7 @@ class NewLabels(BaseModel):
 
     judge: Text = Field(max_length=200, description="Name of the judge.")
     labels: list[NewLabel] = Field(
-        max_length=100, description="Labels in the order of judging. The store saves all of them or none."
+        max_length=100, description="Labels, in the order of judging. The store saves either all labels or no label."
     )
 
 

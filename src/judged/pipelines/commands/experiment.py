@@ -25,19 +25,21 @@ _conclusion_options = with_options(
     shared(
         "measure",
         default=None,
-        help="Measure for the conclusions; PLAN need not contain it.  [default: the first measure of PLAN]",
+        help="Measure that the conclusions use. It can be a measure that PLAN does not contain.  [default: the first"
+        " measure of PLAN]",
     ),
     shared(
         "by",
         metavar="ATTRIBUTE",
-        help="Topic attribute whose values define slices. Effects are also shown in each slice.",
+        help="Topic attribute whose values define slices. The effects of settings are also estimated in each slice.",
     ),
     shared("attributes"),
     click.option(
         "--cost",
         multiple=True,
         metavar="NAME",
-        help="Cost for the Pareto front, such as `index_mb`. Repeat for more.  [default: `p50_ms`, the median latency]",
+        help="Name of a cost, such as `index_mb`: the Pareto front shows the best configurations by measure and cost."
+        " Repeat for more costs.  [default: `p50_ms`, the median latency]",
     ),
     shared("confidence", "correction", "resamples", "seed"),
 )
@@ -52,7 +54,7 @@ def experiment() -> None:
     """
 
 
-@experiment.command("plan", short_help="Show the configurations of PLAN.")
+@experiment.command("plan", short_help="Show the configurations that PLAN defines.")
 @click.argument("plan")
 @answer_options()
 def plan(plan: str, output: OutputOptions) -> None:
@@ -63,14 +65,14 @@ def plan(plan: str, output: OutputOptions) -> None:
     output(Plan.read(plan))
 
 
-@experiment.command("run", short_help="Run PLAN, and find the best configuration.")
+@experiment.command("run", short_help="Run the configurations of PLAN, and find the best one.")
 @click.argument("plan")
 @click.option(
     "--to",
     "folder",
     type=_FOLDER,
     metavar="FOLDER",
-    help="Folder of the results.  [default: the name of PLAN without .toml, in the current folder]",
+    help="Folder for the results.  [default: the name of PLAN without .toml, in the current folder]",
 )
 @_conclusion_options
 @answer_options()
@@ -96,7 +98,7 @@ def run(context: click.Context, plan: str, folder: Path | None, output: OutputOp
         pending = len(pending_configurations(plan_to_run, target))
         total = len(plan_to_run.configurations)
         done = f"{total - pending} of {total} configurations done in {target}"
-        click.echo(f"stopped: {done}. Run the same command to continue.", err=True)
+        click.echo(f"stopped: {done}. Run the same command again to continue.", err=True)
         raise
     if options["measure"]:
         results = load(target, options["measure"])
@@ -118,7 +120,7 @@ def _print_configurations(count: int) -> Callable[[str, int], None]:
     return print_name
 
 
-@experiment.command("show", short_help="Show the conclusions from the results in FOLDER.")
+@experiment.command("show", short_help="Show the conclusions from the experiment results in FOLDER.")
 @click.argument("folder", type=_FOLDER)
 @_conclusion_options
 @answer_options()

@@ -51,16 +51,16 @@ RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPON
 QRELS = click.option(
     "--qrels",
     metavar="QRELS",
-    help="Judgments of documents.  [default: the documents in the table `evidence` are relevant]",
+    help="Judgments of documents.  [default: the documents in the table `evidence` count as relevant]",
 )
 MEASURES = shared(
     "measures",
-    help="Measure of answers, such as NuggetRecall or SupportP, or measure of the context as a ranking, such as R@10."
-    " Repeat for more.  [default: all measures that the tables allow]",
+    help="Measure of answers, such as NuggetRecall or SupportP, or measure of retrieval, such as R@10, which scores"
+    " the context as a ranking. Repeat for more measures.  [default: all measures for which the tables have data]",
 )
 _RUN_HELP = (
-    "Run that retrieved the context. NAME is the name of a system or of a pipeline stage. Repeat for more; list stages"
-    " in pipeline order."
+    "Run with the documents that were retrieved for the answers. NAME is the name of a system, or of a pipeline stage."
+    " Repeat for more systems or stages, with stages in pipeline order."
 )
 
 
@@ -127,11 +127,13 @@ def upstream_options(command: Command) -> Command:
         RESPONSES,
         click.option("--qrels", metavar="FILE", help="Judgments of documents."),
         click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN_HELP),
-        click.option("--corpus", metavar="FILE", help="File with all documents, or with their ids, one per line."),
+        click.option(
+            "--corpus", metavar="FILE", help="File with all documents of the corpus, or with one document id per line."
+        ),
     )(read_upstream)
 
 
-@rag.command("check", short_help="Check RESPONSES for missing and inconsistent data.")
+@rag.command("check", short_help="Check RESPONSES for missing or inconsistent data.")
 @upstream_options
 @shared("queries", "texts")
 @answer_options()
@@ -154,7 +156,7 @@ def check_command(
     raise SystemExit(1 if findings.errors else 0)
 
 
-@rag.command("evaluate", short_help="Score answers by content, citations, and support.")
+@rag.command("evaluate", short_help="Compute the scores of answers: content, citations, and support.")
 @answers_option
 @QRELS
 @MEASURES
@@ -163,7 +165,8 @@ def check_command(
     "--unjudged/--no-unjudged",
     default=True,
     show_default=True,
-    help="Show the lowest and the highest score that missing and failed verdicts allow.",
+    help="Show bounds: the lowest and the highest score that are possible, whatever the missing and failed verdicts"
+    " would be.",
 )
 @shared("rel", "ci", "level", "draws", "seed", "attributes", "where")
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
@@ -186,7 +189,7 @@ def evaluate_command(
     from judged.pipelines.rag.overview import describe_input
 
     if by is not None and attributes is None:
-        raise InputError("--by requires topic attributes", fix="use --attributes FILE")
+        raise InputError("--by requires a file of topic attributes", fix="use --attributes FILE")
     output.keep(*paths, qrels, attributes)
     judgments = None if qrels is None else Qrels.of(qrels)
     interval_options: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
@@ -201,10 +204,14 @@ def evaluate_command(
         output(replace(summary, further=tuple(further)), table="topics" if per_topic else None)
 
 
-@rag.command("waterfall", short_help="Find the step that loses most evidence.")
+@rag.command("waterfall", short_help="Find the pipeline step that loses the most evidence.")
 @upstream_options
 @click.option(
-    "--traces", "paths", multiple=True, metavar="FILE", help="Traces to use instead of runs. Repeat for more."
+    "--traces",
+    "paths",
+    multiple=True,
+    metavar="FILE",
+    help="File of traces, to use instead of --run. Repeat for more files.",
 )
 @click.option(
     "--cutoffs",
@@ -213,25 +220,31 @@ def evaluate_command(
     default=(100, 10),
     show_default=True,
     metavar="FIRST LAST",
-    help="Number of top documents that count at the first stage, and at the last stage.",
+    help="FIRST: number of top documents that count as retrieved by the first stage. LAST: number of top documents"
+    " that count as ranked by the last stage.",
 )
 @shared("rel", default=1, show_default=True, help="Lowest relevant grade.")
-@click.option("--partial", is_flag=True, help="Count partial support as support.")
+@click.option("--partial", is_flag=True, help="Count the verdict `partial` as support.")
 @click.option(
     "--needs",
     metavar="FILE",
-    help="Table with the columns `query_id` and `need`, for topics that share an information need. Intervals are then"
-    " over needs instead of topics.",
+    help="Table with the columns `query_id` and `need`, for topics that share an information need. Confidence"
+    " intervals then treat all topics of an information need as one unit.",
 )
 @click.option(
     "--entities",
     metavar="FILE",
-    help="Table of entities for --by entity, with the columns `entity`, `alias`, and `parent`.",
+    help="With --by entity: table of entities, with the columns `entity`, `alias`, and `parent`.",
 )
 @shared("level", "per_topic")
-@click.option("--lost", is_flag=True, help="Show each lost item, and the step that lost it.")
 @click.option(
-    "--all", "all_chains", is_flag=True, help="Show the steps for all kinds of items, such as nuggets and sentences."
+    "--lost", is_flag=True, help="Show each lost item (such as a nugget), and the pipeline step that lost it."
+)
+@click.option(
+    "--all",
+    "all_chains",
+    is_flag=True,
+    help="Show the table of steps for every kind of item: nuggets, answers, documents, sentences, and users.",
 )
 @slice_options
 @answer_options()
@@ -269,7 +282,10 @@ def waterfall_command(
             mask = Expression(slicing_options.where).mask(topic_attributes.over(topics))
             topics = [topic for topic, is_selected in zip(topics, mask.tolist(), strict=True) if is_selected]
             if not topics:
-                raise InputError(f"no topic satisfies {slicing_options.where!r}", fix="check the attribute values")
+                raise InputError(
+                    f"no topic satisfies the condition {slicing_options.where!r}",
+                    fix="check the attribute values in the condition",
+                )
             answers = answers.of_topics(topics)
         slicing = (
             slicing_options.slice_topics(topic_attributes, topics)
@@ -310,7 +326,7 @@ def _topic_attributes(
 @rag.command("explain", short_help="Show one answer, or the calculation of its score.")
 @answers_option
 @shared("topic", required=True, help="Topic id.")
-@shared("measure", default=None, help="Measure to explain.  [default: show the answer]")
+@shared("measure", default=None, help="Measure whose calculation is shown.  [default: none; the answer is shown]")
 @QRELS
 @answer_options()
 def explain_command(
@@ -327,7 +343,7 @@ def explain_command(
     output(explain(answers, qrels=qrels, **options))
 
 
-@rag.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
+@rag.command("gate", short_help="Decide whether the answers of a candidate may replace the answers of a baseline.")
 @click.argument("baseline")
 @click.argument("candidate")
 @QRELS
@@ -362,7 +378,11 @@ def gate_command(
     for role, part in zip(("baseline", "candidate"), parts, strict=True):
         if len(part.run_names) > 1:
             fix = f"select one: {part.run_names[0]}={part.where}"
-            raise InputError(f"the {role} must have one system, got {len(part.run_names)}", fix=fix, path=part.where)
+            raise InputError(
+                f"the {role} must have the answers of one system, got {len(part.run_names)} systems",
+                fix=fix,
+                path=part.where,
+            )
     check_outputs(output, gate_config, config_file, [baseline, candidate, qrels or ""], others)
     check_measures = [part.measure for part in (*gate_config.checks, *gate_config.guardrails) if part.measure]
     scores = evaluate(parts, check_measures, qrels=qrels, unjudged=False)
@@ -374,36 +394,38 @@ _STORAGE_OPTIONS = (
     click.option(
         "--store",
         metavar="STORE",
-        help="Database of the model's replies, so that no request is sent twice.  [default: FOLDER/asked.db]",
+        help="Database that stores the replies of the model, so that no request is sent twice.  [default:"
+        " FOLDER/asked.db]",
     ),
     click.option(
         "--judge",
         default="",
         metavar="NAME",
-        help="Name of the model judge in the tables.  [default: name of the model at the endpoint]",
+        help="Name of the judge that the tables record for these verdicts.  [default: name of the model in the"
+        " endpoint file]",
     ),
 )
 _VERDICT_OPTIONS = (
     click.option(
         "--repeats", type=click.FloatRange(0, 1), default=0.1, show_default=True, metavar="SHARE",
-        help="Share of topics to judge twice, to measure the judge's variance. If SHARE is above 0, at least two topics"
-        " are judged twice.",
+        help="Share of topics that the model judges twice, to measure the variance of its verdicts. If SHARE is above"
+            " 0, the model judges at least two topics twice.",
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Also send texts that contain instructions to the judge. By default, these texts are not sent, and their"
-        " verdicts count as failed.",
+        help="Also send texts that try to instruct the judge (possible prompt injections). By default, these texts are"
+            " not sent, and their verdicts count as failed.",
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",
-        help="Model that a system uses. A note is shown if this model is of the same family as the judge. Repeat for"
-        " more.",
+        help="Model that generated the answers of the system RUN. If the judge is of the same model family, a note"
+            " warns of bias. Repeat for more systems.",
     ),
 )  # fmt: skip
-_FORM_NOTE = "A reply without a valid verdict is recorded as a failed verdict."
+_FORM_NOTE = "If a reply of the model contains no valid verdict, the verdict is recorded as failed."
 _COST_NOTE = (
-    "The command first shows the data to send, the endpoint, and the cost. The exit code is 1 while requests remain"
-    " (docs/rag-judges.md)."
+    "The command first shows the data that it will send, the endpoint, and the cost. The exit code is 1 if some"
+    " requests were not answered (docs/rag-judges.md)."
 )
 
 
@@ -427,12 +449,20 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
     return decorate
 
 
-@_filling_command("nuggets", "Have a model list the nuggets of topics.", "queries", "texts")
+@_filling_command("nuggets", "Have a model list the nuggets (facts) that answers should contain.", "queries", "texts")
 @click.option(
-    "--qrels", required=True, metavar="QRELS", help="Judgments of documents. Nuggets come from relevant documents."
+    "--qrels",
+    required=True,
+    metavar="QRELS",
+    help="Judgments of documents. The model extracts nuggets from the relevant documents.",
 )
 @shared("rel", default=1.0, show_default=True, help="Lowest relevant grade.")
-@shared("depth", default=10, show_default=True, help="Maximum number of relevant documents per topic.")
+@shared(
+    "depth",
+    default=10,
+    show_default=True,
+    help="Maximum number of relevant documents per topic from which nuggets are extracted.",
+)
 @shared("limit", default=30, help="Maximum number of nuggets per topic.")
 def nuggets(context: click.Context, **options: Any) -> None:
     """Have a model list nuggets for each topic of RESPONSES that has no nuggets.
@@ -454,7 +484,10 @@ def assign(context: click.Context, **options: Any) -> None:
 
 @_filling_command("support", "Have a model judge how well citations support sentences.", "texts")
 @click.option(
-    "--context", "by_context", is_flag=True, help="Judge the support by the whole context instead of each citation."
+    "--context",
+    "by_context",
+    is_flag=True,
+    help="Judge whether the whole context supports each sentence, instead of judging each citation.",
 )
 def support(context: click.Context, by_context: bool, **options: Any) -> None:
     """Have a model judge how well each cited document, or the whole context, supports each sentence.
@@ -464,7 +497,7 @@ def support(context: click.Context, by_context: bool, **options: Any) -> None:
     _fill_table(context, "support", **options, by={"context": by_context})
 
 
-@_filling_command("correctness", "Have a model judge how well answers agree with references.", "queries")
+@_filling_command("correctness", "Have a model judge how well answers agree with reference answers.", "queries")
 def correctness(context: click.Context, **options: Any) -> None:
     """Have a model judge how well each answer agrees with the reference answers of its topic.
 
@@ -519,7 +552,7 @@ def _fill_table(
 @click.option(
     "--labeled",
     metavar="FILE",
-    help="File with the IDs of topics that people judged completely, one per line.  [default: all topics that people"
+    help="File with one topic ID per line: topics for which people judged all items.  [default: all topics that people"
     " judged]",
 )
 @click.option(

@@ -12,15 +12,20 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.results import Results
 
 OPTIONS = (
-    click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more."),
-    click.option("--rag", metavar="RESPONSES", help="Answers, as for 'judged rag'."),
     click.option(
-        "--experiment", metavar="PLAN", help="Plan of 'judged experiment', to try queries. Use it instead of QRELS."
+        "--traces", multiple=True, metavar="FILE", help="File of traces, as for 'judged traces'. Repeat for more files."
+    ),
+    click.option("--rag", metavar="RESPONSES", help="Generated answers: a folder or file, as for 'judged rag'."),
+    click.option(
+        "--experiment",
+        metavar="PLAN",
+        help="Plan file of 'judged experiment', to try queries in the browser. Use it instead of QRELS.",
     ),
     click.option(
         "--results",
         metavar="FOLDER",
-        help="Folder with the results of PLAN.  [default: the default folder of 'judged experiment run', if it exists]",
+        help="With --experiment: folder with the results of PLAN.  [default: the default output folder of 'judged"
+        " experiment run', if this folder exists]",
     ),
 )
 """Options of `judged serve`."""
@@ -39,7 +44,7 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
                 f"{next(iter(refused), 'QRELS')} cannot be combined with --experiment: the plan names its own files"
             )
     elif options["results"]:
-        raise click.UsageError("--results requires --experiment with the plan of these results")
+        raise click.UsageError("--results requires --experiment PLAN, with the plan that produced the results")
     elif options["traces"] and options["qrels"] is None:
         raise click.UsageError("--traces requires QRELS")
     parts: dict[str, Any] = {}

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.conventions import Format
 
 _STAGES = (
-    "Stage NAME, which returned the documents of RUN. Its input is the output of the previous stage, or, with"
-    " NAME<PARENT,PARENT=RUN, of the stages PARENT. Repeat for more, in pipeline order. Use it instead of TRACES."
+    "Pipeline stage NAME, which returned the documents of RUN. Repeat for each stage, in pipeline order. The input of"
+    " a stage is the output of the previous stage. To name other input stages, write NAME<PARENT,PARENT=RUN. Use this"
+    " option instead of TRACES."
 )
 
 
@@ -63,18 +64,29 @@ _READING = with_options(
     click.option(
         "--traces-format",
         type=Choice("judged.pipelines.traces.conventions:Format"),
-        help="Format of the traces.  [default: detected]",
+        help="Format of the traces.  [default: detected from the content]",
     ),
-    click.option("--topic-from", metavar="NAME", help="Span attribute with the topic id.  [default: the query text]"),
+    click.option(
+        "--topic-from",
+        metavar="NAME",
+        help="Name of the span attribute that contains the topic id. "
+        " [default: the query text is used as the topic id]",
+    ),
     click.option(
         "--topics",
         "query_texts",
         metavar="FILE",
-        help="Texts of topics, to find the topic id of a query by its text.",
+        help="File of topics with ids and texts, to find the topic id of each query text.",
     ),
-    click.option("--id-from", metavar="KEY", help="Key that contains the document id, in a document or its metadata."),
     click.option(
-        "--documents-of", metavar="FILE", help="File with the document id of each chunk: two columns, or a JSON object."
+        "--id-from",
+        metavar="KEY",
+        help="Name of the key in each document, or in its metadata, that contains the document id.",
+    ),
+    click.option(
+        "--documents-of",
+        metavar="FILE",
+        help="File that maps each chunk id to a document id: two columns, or a JSON object.",
     ),
 )
 
@@ -88,11 +100,13 @@ _trace_arguments = with_options(
 
 def _loss_options(measure_help: str) -> Callable[..., Any]:
     """Return the options of the measure, the scored list, and the corpus."""
-    corpus = "File with all documents, or with their ids, one per line, to identify missing content."
+    corpus = "File with all documents of the corpus, or with one document id per line, to identify missing content."
     return with_options(
         shared("measure", help=measure_help),
         click.option(
-            "--final", metavar="STAGE", help="Stage whose list is scored.  [default: the list that users saw]"
+            "--final",
+            metavar="STAGE",
+            help="Stage whose list of documents is scored.  [default: the stage whose list users saw]",
         ),
         click.option("--corpus", metavar="FILE", help=corpus),
     )
@@ -111,9 +125,9 @@ def check(source: _TraceSource, output: OutputOptions) -> None:
 @traces.command("funnel", short_help="Split the loss of a measure by stage.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("Measure whose loss is split.")
+@_loss_options("Measure. Its loss, the best possible score minus the score, is split by stage.")
 @shared("confidence")
-@shared("per_topic", help="Show every topic, the largest loss first.")
+@shared("per_topic", help="Show every topic, sorted from the largest to the smallest loss.")
 @click.option("--lost", is_flag=True, help="Show each lost relevant document, and the stage that lost it.")
 @slice_options
 @answer_options()
@@ -140,20 +154,25 @@ def funnel(
 @traces.command("failures", short_help="Classify lost documents, and recommend a first action.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("Measure whose loss is classified.")
-@click.option("--documents", metavar="FILE", help="Table of documents with dates, to test freshness.")
+@_loss_options("Measure. Its loss is split by kind of failure.")
+@click.option("--documents", metavar="FILE", help="Table of documents with dates, to test for the failure 'freshness'.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
 @click.option(
-    "--today", metavar="DAY", help="Ignore documents with dates after DAY.  [default: the newest date in --documents]"
+    "--today", metavar="DAY", help="Ignore documents with a date after DAY.  [default: the newest date in --documents]"
 )
 @click.option(
     "--clicks",
     metavar="FILE",
-    help="Table of clicks with the columns `query_id`, `doc_id`, `clicks`, and `expected` (expected clicks).  [default:"
-    " clicks in TRACES]",
+    help="Table of clicks with the columns `query_id`, `doc_id`, `clicks`, and, optionally, `expected` (expected"
+    " number of clicks, given the rank).  [default:"
+    " the clicks in TRACES, if any]",
 )
-@click.option("--labels", metavar="STORE", help="Labels of several annotators, to find topics on which they disagree.")
-@shared("fdr", default=0.05, help="False discovery rate of the tests over topics.")
+@click.option(
+    "--labels",
+    metavar="STORE",
+    help="Store or table with labels of several annotators, to find topics on which annotators disagree.",
+)
+@shared("fdr", default=0.05, help="False discovery rate at which the tests over topics are significant.")
 @shared("confidence", "seed")
 @click.option("--per-document", is_flag=True, help="Show every relevant document that users did not see.")
 @slice_options
@@ -181,21 +200,26 @@ def failures(
     )
 
 
-@traces.command("gaps", short_help="Compare demand in queries with supply in documents.")
+@traces.command("gaps", short_help="For each entity, compare the demand in queries with the supply in documents.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("Measure to compare entities.")
+@_loss_options("Measure whose scores are compared between entities.")
 @click.option("--entities", metavar="FILE", help="Table of entities with the columns `entity`, `alias`, and `parent`.")
 @click.option(
-    "--by", metavar="NAME", help="Topic attribute that names the entities of each topic. Use it instead of --entities."
+    "--by",
+    metavar="NAME",
+    help="Topic attribute that contains the entities of each topic. Use this option instead of --entities.",
 )
 @shared("queries", help="Texts of the queries.  [default: the texts in TRACES]")
-@shared("attributes", help="Attributes of topics. The attribute `traffic` is the number of searches of a topic.")
+@shared(
+    "attributes",
+    help="Attributes of topics. If they include `traffic`, it must be the number of searches of each topic.",
+)
 @shared(
     "documents",
-    help="Table with the entities of documents, in the column `entity` or, with --by NAME, the column NAME.",
+    help="Table with the entities of each document, in the column `entity`. With --by NAME, the column must be NAME.",
 )
-@shared("fdr", default=0.05, help="False discovery rate of the tests of entities.")
+@shared("fdr", default=0.05, help="False discovery rate at which the tests of entities are significant.")
 @shared("confidence", "seed")
 @click.option("--missing-content", "only_missing", is_flag=True, help="Show only the queries with missing content.")
 @answer_options()
@@ -211,17 +235,17 @@ def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOpt
     output(find_gaps(Qrels.read(qrels), traces, **options), table="missing_content" if only_missing else None)
 
 
-@traces.command("diff", short_help="Compare two sets of traces step by step.")
+@traces.command("diff", short_help="Compare two sets of traces, and test each pipeline step.")
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
-@shared("measure", help="Measure whose change is split.")
+@shared("measure", help="Measure. The change of its score is split by pipeline step.")
 @shared("alpha", "resamples", "seed")
-@shared("per_topic", help="Show every topic, the largest decrease first.")
+@shared("per_topic", help="Show every topic, sorted from the largest decrease to the largest increase.")
 @click.option(
     "--lost",
     is_flag=True,
-    help="Show the relevant documents that are newly lost, no longer lost, or lost at another step.",
+    help="Show relevant documents that are lost only in BASELINE, only in OTHER, or at different steps.",
 )
 @_reading_options
 @slice_options
@@ -259,9 +283,13 @@ def diff(
     "documents",
     multiple=True,
     metavar="ID",
-    help="Document id. Repeat to compare the features of two documents.",
+    help="Document id. Repeat once to compare the features of two documents.",
 )
-@click.option("--qrels", metavar="QRELS", help="Judgments, to show grades and, without --doc, all relevant documents.")
+@click.option(
+    "--qrels",
+    metavar="QRELS",
+    help="Judgments, to show the grades of documents. Without --doc, all relevant documents are also shown.",
+)
 @answer_options()
 def explain(
     source: _TraceSource, topic: str, documents: tuple[str, ...], qrels: str | None, output: OutputOptions
@@ -276,7 +304,7 @@ def explain(
     output(explain_document(_read_source(source, output, qrels), topic, documents or None, qrels=qrels))
 
 
-@traces.command("runs", short_help="Write each stage as a run.")
+@traces.command("runs", short_help="Write the documents of each stage as a run.")
 @_trace_arguments
 @click.option(
     "--to",
@@ -302,7 +330,8 @@ def runs(source: _TraceSource, folder: Path) -> None:
         scores = "recorded scores" if traces.has_scores(run.name) else "negative ranks as scores"
         unrecorded = sum(traces.state(query, run.name) == "unrecorded" for query in traces.query_ids)
         note = (
-            f"; this stage is not recorded for {unrecorded} of {len(traces.query_ids)} queries, so the run lacks them"
+            f"; {unrecorded} of {len(traces.query_ids)} queries are missing in the run, because their traces do not"
+            " record this stage"
         )
         click.echo(f"{path}: {scores}{note if unrecorded else ''}")
 
@@ -342,7 +371,8 @@ def _read_source(source: _TraceSource, output: OutputOptions | None = None, *oth
 
     if bool(source.paths) == bool(source.stages):
         raise InputError(
-            "either trace files or one run per stage are required", fix="pass TRACES, or use --stage NAME=RUN"
+            "the command requires either trace files, or one run for each stage",
+            fix="pass TRACES, or use --stage NAME=RUN",
         )
     runs, parents = dict[str, Any](), dict[str, tuple[str, ...]]()
     for text in source.stages:

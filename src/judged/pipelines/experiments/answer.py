@@ -47,8 +47,8 @@ range over repeated measurements, None with too few of them."""
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
 _LATENCY = (
-    "p50_ms and p95_ms: latency percentile over queries (median over rounds), with a 95% interval over queries; the"
-    " interval of p95_ms requires 72 queries"
+    "p50_ms and p95_ms: 50th and 95th percentile of the latency over the queries of a round, and the median of these"
+    " values over rounds; 95% confidence intervals over queries; the interval of p95_ms requires at least 72 queries"
 )
 
 
@@ -137,16 +137,20 @@ class Conclusions(Answer):
         return (
             (
                 f"{self.best} has the best mean of {total} configurations: {measure} {decimal(sign * choice.naive)} on"
-                f" {counted(n, 'topic')}. The same topics selected this configuration, so the mean tends to be too"
-                " high."
+                f" {counted(n, 'topic')}. This configuration was selected on the same topics, so its mean tends to be"
+                " too high."
             ),
             (
                 f"Nested cross-validation estimates a mean of {decimal(sign * choice.honest)} on topics that were not"
-                f" used for the selection{interval_text}, so the optimism is {decimal(choice.optimism)}. This is an"
-                f" estimate for selecting the best of {total} configurations, not for {self.best}."
+                f" used for the selection{interval_text}, so the bias of the selection (optimism) is"
+                f" {decimal(choice.optimism)}. This estimate is for the procedure that selects the best of {total}"
+                f" configurations, not for {self.best} itself."
             ),
             f"{single_text if len(self.may_be_best) == 1 else candidates_text}{excluded_text}.",
-            f"These results hold for topics like these {n} on this collection. Other collections can differ.",
+            (
+                f"These results hold for topics similar to these {n} topics, on this collection. On other collections,"
+                " results can differ."
+            ),
         )
 
     @property
@@ -271,7 +275,9 @@ class Conclusions(Answer):
         options = self.comparison.choices
         few_note = f" ({SENSITIVE} if sensitive to a few topics)" if any(row.sensitive for row in rows) else ""
         slice_note = (
-            "; p between slices: test of equal effects on all slices (Holm)" if self.slicing is not None else ""
+            "; p between slices: test whether the effect is equal on all slices, Holm-corrected"
+            if self.slicing is not None
+            else ""
         )
         note = (
             f"differences in {self.measure}, averaged over the levels of the other factors; interaction: effect of two"
@@ -303,7 +309,7 @@ class Conclusions(Answer):
             "effects",
             f"Effect of each factor on {self.measure}",
             Table("effects_in_chart", columns, only="people"),
-            f"Effect of each change on {self.measure}, with its confidence interval.",
+            f"Effect of each change of a setting on {self.measure}, with its confidence interval.",
             y="effect",
             lines=(ReferenceLine("x", 0.0),),
         )
@@ -321,7 +327,9 @@ class Conclusions(Answer):
         insignificant = [effect for effect in self.effects.main if effect.estimate and not effect.estimate.significant]
         if insignificant:
             detectable = [effect.detectable for effect in insignificant if not math.isnan(effect.detectable)]
-            power_text = f" An effect below {decimal(max(detectable), 3)} would often be missed." if detectable else ""
+            power_text = (
+                f" The tests would often miss an effect below {decimal(max(detectable), 3)}." if detectable else ""
+            )
             names = first_few([f"{effect.factor} ({effect.change})" for effect in insignificant])
             shortage = insufficiency(max(effect.estimate.n for effect in insignificant if effect.estimate), "verdict")
             shortage_text = f" {shortage.sentence('topic')}" if shortage else ""
@@ -332,15 +340,16 @@ class Conclusions(Answer):
         for effect in (*self.effects.main, *self.effects.interactions):
             if effect.estimate is None and effect.aliased:
                 yield (
-                    f"The effect of {effect.factor} ({effect.change}) cannot be separated from"
+                    f"The effect of {effect.factor} ({effect.change}) cannot be separated from the effect of"
                     f" {listed(effect.aliased)}."
                 )
         for effect in self.effects.main:
             if effect.estimate is not None and effect.held_levels:
                 setting_noun = "this setting" if len(effect.held_levels) == 1 else "these settings"
                 yield (
-                    f"The effect of {effect.factor} ({effect.change}) is estimated with {listed(effect.held_levels)},"
-                    f" because only one of the two levels of {effect.factor} uses {setting_noun}."
+                    f"The effect of {effect.factor} ({effect.change}) is estimated only with"
+                    f" {listed(effect.held_levels)}, because only one of the two levels of {effect.factor} uses"
+                    f" {setting_noun}."
                 )
         if self.effects.omitted_interactions:
             is_partly_estimated = any(
@@ -370,7 +379,7 @@ class Conclusions(Answer):
         )
         correction = correction_name(self.comparison.choices.correction)
         levels = _interval_levels(slice_effect.estimate for _, slice_effect in rows)
-        note = f"{levels}p corrected ({correction}) over all rows; slices with few topics are not tested"
+        note = f"{levels}p-values corrected over all rows ({correction}); slices with few topics are not tested"
         return Table("slices", columns, "Main effects by slice", note=note, labels=3)
 
     def _slice_sentences(self) -> Iterator[str]:
@@ -418,8 +427,8 @@ class Conclusions(Answer):
             Column("share", shares[order].tolist(), SHARE, "selected"),
         )
         note = (
-            "share of the cross-validation folds in which this configuration is the best on the topics of the other"
-            " folds"
+            "selected: share of cross-validation folds in which the configuration is the best on the training topics,"
+            " which are the topics of all other folds"
         )
         return Table("selection_shares", columns, "Stability of the selection", note=note)
 

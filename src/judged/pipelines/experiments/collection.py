@@ -42,7 +42,11 @@ def collection_notes(documents: str, queries: Topics, qrels: Qrels) -> Iterator[
         raise InputError("the file has no documents", fix="use a file with documents", path=documents)
     if not has_text:
         problem = f"no document has a title or a text{_describe_fields(documents)}"
-        raise InputError(problem, fix="name the fields title and text", path=documents)
+        raise InputError(
+            problem,
+            fix="rename the fields with the title and the text of documents to `title` and `text`",
+            path=documents,
+        )
     judged = Counter(cast("list[str]", qrels.table["doc_id"].to_pylist()))
     if missing := [doc for doc in judged if doc not in counts]:
         rows = f"{sum(judged[doc] for doc in missing):,} of {sum(judged.values()):,} judgments"
@@ -74,7 +78,10 @@ def _describe_similar_ids(missing: list[str], others: list[str]) -> str:
     if not similar:
         return ""
     example = f"the qrels have {similar[0][0]!r}, the documents have {similar[0][1]!r}"
-    return f"; {len(similar):,} differ only in leading zeros, case or Unicode form: {example}"
+    return (
+        f"; {len(similar):,} of these document ids differ from an id in the documents file only in leading zeros,"
+        f" case, or Unicode form: {example}"
+    )
 
 
 def _describe_fields(documents: str) -> str:

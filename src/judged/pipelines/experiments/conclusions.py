@@ -253,10 +253,10 @@ def _notes(
     if aliased:
         yield Note("aliased", f"effects that cannot be estimated from these configurations: {first_few(aliased)}")
     if effects.omitted_interactions:
-        text = "some combinations were not run; the main effects assume that these interactions are 0"
+        text = "some combinations of levels were not run, and the main effects assume that these interactions are 0"
         yield Note("omitted-interactions", f"{text}: {first_few(effects.not_estimated)}")
     if sensitive_exclusions := _sensitive_exclusions(scores, oriented, is_candidate, choices):
-        text = "configurations that cannot be the best because of a difference that is sensitive to a few topics"
+        text = "configurations that are excluded as the best because of a difference that is sensitive to a few topics"
         yield Note("sensitive", f"{text}: {first_few(sensitive_exclusions)}")
     if is_candidate.sum() > 1:
         order = np.argsort(-np.nanmean(oriented, axis=1), kind="stable")
@@ -266,7 +266,7 @@ def _notes(
         alpha = choices.alpha / (len(oriented) - 1)
         smallest = math.nan if is_small else detectable(differences, alpha, flips=choices.test == "randomization")
         power_note = (
-            "" if math.isnan(smallest) else f" (a difference below {decimal(smallest, 3)} would often be missed)"
+            "" if math.isnan(smallest) else f" (the test would often miss a difference below {decimal(smallest, 3)})"
         )
         text = (
             f"{counted(int(is_candidate.sum()), 'configuration')} may be the best; the first two differ by"

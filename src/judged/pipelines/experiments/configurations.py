@@ -221,11 +221,11 @@ class DesignSpace:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"an engine name must be text, got {name!r}", fix="write a name")
         if name in parents:
-            raise InputError(f"pipeline {name!r} contains itself", fix="use other engines or pipelines in it")
+            raise InputError(f"pipeline {name!r} contains itself", fix="remove the pipeline from its own inputs")
         definition = self.pipelines.get(name, {"engine": name})
         if name not in self.pipelines and name not in ENGINES:
             raise InputError(
-                f"no engine or pipeline {name!r}", fix=f"use one of {', '.join((*ENGINES, *self.pipelines))}"
+                f"unknown engine or pipeline {name!r}", fix=f"use one of {', '.join((*ENGINES, *self.pipelines))}"
             )
         known_settings = settings_of(definition["engine"])
         fixed = {
@@ -271,7 +271,7 @@ class DesignSpace:
                 node, used_settings, reason = None, {}, error.parts[0]
             if node is None or reason:
                 if not configurations:
-                    raise InputError(f"the control cannot be run: {reason}", fix="change [control]")
+                    raise InputError(f"the control configuration cannot be run: {reason}", fix="change [control]")
                 omitted.append(OmittedCombination(levels, reason))
                 continue
             own_levels = {factor: level for factor, level in levels.items() if factor in used_settings}
@@ -353,7 +353,7 @@ def check_weights(pipeline: str, weights: Any, lists: Sequence[str]) -> None:
         parse_weights(weights, lists)
     except (TypeError, ValueError, OverflowError) as error:
         problem, fix = getattr(error, "parts", (str(error), ""))
-        fix = fix or "write one weight per list"
+        fix = fix or "set `weights` to one number for each list"
         raise SettingError("weights", f"invalid weights of {pipeline}: {problem}", fix) from None
 
 

@@ -184,7 +184,9 @@ def factor_effects(
                 inapplicable.setdefault((names.index(parent), code[names.index(parent)]), set()).add(i)
     contrasts = estimable_effects(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)), inapplicable)
     if not contrasts.main:
-        raise InputError("at least one factor must have two levels", fix="add configurations that differ")
+        raise InputError(
+            "at least one factor must have two levels", fix="add configurations with another level of a factor"
+        )
 
     def build_effect(contrast: ConfigurationContrast) -> Effect:
         changes = [

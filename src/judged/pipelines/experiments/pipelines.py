@@ -28,25 +28,38 @@ if TYPE_CHECKING:
 
 FUSION: Mapping[str, Setting] = {
     "algorithm": Setting("rrf", tuple(ALGORITHMS), "fusion algorithm"),
-    "weights": Setting((), (), "weight of each list; empty: equal weights"),
-    "rrf_k": Setting(60.0, (), "constant that the algorithm rrf adds to each rank", 0),
+    "weights": Setting((), (), "weight of each list; if empty, all lists have equal weights"),
+    "rrf_k": Setting(60.0, (), "constant that reciprocal rank fusion (rrf) adds to each rank", 0),
     "normalize": Setting("min-max", tuple(NORMALIZATIONS), "normalization of scores"),
-    "missing": Setting("", ("", "skip", "last", "share"), "score of a document that is missing from a list"),
-    "depth": Setting(0, (), "number of top documents to use from each list; 0: the number of requested documents", 0),
+    "missing": Setting(
+        "", ("", "skip", "last", "share"), "how a document is scored in a list that does not contain it"
+    ),
+    "depth": Setting(
+        0, (), "number of top documents to use from each list; if 0, the number of requested documents", 0
+    ),
 }
 RERANK: Mapping[str, Setting] = {
-    "function": Setting("", (), "module:function that returns a score for each candidate"),
-    "cutoff": Setting(100, (), "number of documents to rerank; the other documents follow in their original order", 1),
+    "function": Setting(
+        "", (), "Python function, as module:function, that returns a score for each candidate document"
+    ),
+    "cutoff": Setting(
+        100, (), "number of top documents to rerank; all other documents follow in their original order", 1
+    ),
 }
 GENERATE: Mapping[str, Setting] = {
     "generator": Setting(
-        "", (), "module:function that answers a query from passages, or the .toml file of an endpoint"
+        "",
+        (),
+        "Python function, as module:function, that answers a query from passages, or a .toml file with the"
+        " endpoint of a model",
     ),
-    "passages": Setting(5, (), "number of passages for the generator", 1),
+    "passages": Setting(5, (), "number of top passages that the generator receives", 1),
 }
 COMMON: Mapping[str, Setting] = {
-    "synonyms": Setting("", (), "file of synonyms to expand queries: one group per line, with commas between words"),
-    "rewrite": Setting("", (), "module:function that rewrites a query"),
+    "synonyms": Setting(
+        "", (), "file of synonyms to expand queries: each line is a group of words, separated by commas"
+    ),
+    "rewrite": Setting("", (), "Python function, as module:function, that rewrites a query"),
 }
 """Query settings that every engine has."""
 OPERATORS = {"fusion": FUSION, "rerank": RERANK, "generate": GENERATE}

@@ -89,7 +89,7 @@ def parse_design_space(raw: Mapping[str, Any], folder: Path, places: SourceLines
         if not isinstance(forbidden, (list, tuple)) or not all(
             isinstance(table, Mapping) and table for table in forbidden
         ):
-            raise SettingError("forbidden", "forbidden must be a list of tables", "write [[forbidden]]")
+            raise SettingError("forbidden", "`forbidden` must be a list of tables", "write [[forbidden]]")
     pipelines: dict[str, Mapping[str, Any]] = {}
     for name, definition in raw.get("pipelines", {}).items():
         with places.locate_errors(f"pipelines.{name}"):
@@ -133,7 +133,7 @@ def _check_values(space: DesignSpace, name: str) -> None:
     for input_name in definition.get("lists") or ([definition["of"]] if "of" in definition else []):
         if not isinstance(input_name, str) or input_name not in (*ENGINES, *space.pipelines):
             names = ", ".join((*ENGINES, *space.pipelines))
-            raise SettingError(key, f"no engine or pipeline {input_name!r}", f"use one of {names}")
+            raise SettingError(key, f"unknown engine or pipeline {input_name!r}", f"use one of {names}")
     if definition.get("weights"):
         check_weights(name, definition["weights"], definition["lists"])
 
@@ -152,7 +152,9 @@ def _parse_control(settings: Mapping[str, Any], factors: Mapping[str, tuple[Any,
     """Return the settings of the control; a factor that it does not set has its first level."""
     control = {**{factor: levels[0] for factor, levels in factors.items()}, **settings}
     if "engine" not in control:
-        raise SettingError("engine", "the control has no engine", "set engine = 'sqlite'")
+        raise SettingError(
+            "engine", "the control configuration has no engine", "set its engine, such as engine = 'sqlite'"
+        )
     for factor, levels in factors.items():
         if control[factor] not in levels:
             problem = f"{factor} of the control must be a level of this factor, got {control[factor]!r}"
@@ -403,10 +405,16 @@ class Plan(Answer):
         searches = builds * (queries * passes + min(self.warm_up, queries))
         design = "every combination of levels" if self.design == FULL else "one factor at a time"
         per_query = (
-            f"{counted(queries, 'query', 'queries')}, {passes} searches each, for the top {self.depth} documents"
+            f"for each index, {counted(min(self.warm_up, queries), 'warm-up search', 'warm-up searches')} and {passes}"
+            f" searches for each of {counted(queries, 'query', 'queries')}"
         )
         indexes = counted(builds, "index", "indexes")
-        return (f"{design.capitalize()}: {indexes} to build; {per_query}; {searches:,} searches in total.",)
+        return (
+            (
+                f"{design.capitalize()}: {indexes} to build; {per_query}; in total, {searches:,} searches for the top"
+                f" {self.depth} documents."
+            ),
+        )
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the configurations, the omitted combinations, and the size of the experiment."""

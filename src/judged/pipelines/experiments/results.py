@@ -106,7 +106,7 @@ class Results:
     def _configuration_folder(self, configuration: str) -> Path:
         keys = {config["name"]: config["key"] for config in _read_plan(self.folder)["configurations"]}
         if configuration not in self.levels:
-            raise InputError(f"no results of {configuration!r}", fix=f"use one of {', '.join(self.levels)}")
+            raise InputError(f"there are no results of {configuration!r}", fix=f"use one of {', '.join(self.levels)}")
         return results_folder(self.folder, keys[configuration])
 
 
@@ -142,7 +142,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     if control["name"] not in completed:
         problem, fix = _failure(path, control["key"])
         fix = fix or "correct the problem, and run the experiment again"
-        raise InputError(f"the control has no results: {problem}", fix=fix, path=str(path))
+        raise InputError(f"the control configuration has no results: {problem}", fix=fix, path=str(path))
     failed = [config for config in plan["configurations"] if config["name"] not in completed]
     missing = {config["name"]: _failure(path, config["key"]) for config in failed}
     failures = {name: f"{problem}. Fix: {fix}." if fix else problem for name, (problem, fix) in missing.items()}
@@ -262,7 +262,9 @@ def _busy_notes(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
         busiest = max(loads, key=lambda name: loads[name])
         host = machines[busiest]
         load = f"{host['load']:.0f} processes on {counted(host['cores'], 'core')}"
-        text = f"the machine was busy with other work ({load}), so the costs of {first_few(busy)} are upper bounds"
+        text = (
+            f"the machine was busy with other work ({load}), so the measured costs of {first_few(busy)} may be too high"
+        )
         yield Note("busy-machine", text)
 
 

@@ -139,7 +139,7 @@ def _check_same_experiment(plan: Plan, path: Path) -> None:
     # If a key is the same, the content is too, and only the paths of the files have changed.
     if changed_files and not earlier_keys & {config.key for config in plan.configurations}:
         problem = (
-            f"the folder has results of another plan, in {earlier_plan.get('folder')}, with different"
+            f"the folder has results of another plan (in {earlier_plan.get('folder')}), which has different"
             f" {listed(changed_files)}"
         )
         raise InputError(problem, fix="use another folder: --to FOLDER", path=str(path))

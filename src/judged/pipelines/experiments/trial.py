@@ -110,7 +110,7 @@ class QueryTrial(Answer):
     @property
     def title(self) -> str:
         """Topic and changed settings."""
-        return f"Topic {self.topic}: {format_levels(self.changed) or 'the control'}"
+        return f"Topic {self.topic}: {format_levels(self.changed) or 'the control configuration'}"
 
     @property
     def topic(self) -> str:
@@ -128,11 +128,11 @@ class QueryTrial(Answer):
         caveat = "This is a single topic: a change that helps here can hurt other topics."
         sentences = [*self.refused, self.sides.topics[0].sentence, caveat]
         if self.toml:
-            sentences[-1] += " To test the change on all topics, add the new levels to the plan and run it."
+            sentences[-1] += " To test the change on all topics, add the new levels to the plan, and run the plan."
         if self.reworded:
             sentences.append(
-                "To test another wording on all topics, use the settings `synonyms` or `rewrite`, which change every"
-                " query."
+                "To test another wording on all topics, use the setting `synonyms` or the setting `rewrite`: they"
+                " change every query."
             )
         return tuple(sentences)
 

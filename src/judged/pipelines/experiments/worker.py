@@ -217,7 +217,9 @@ def _search_all(
                 trace.stage("cited", "cited", list(dict.fromkeys(row["doc_id"] for row in answer.tables["citations"])))
     if not rows:
         reason = next(iter(refused.values()))[0][1] if refused else "the engine returned nothing"
-        raise InputError(f"no query has results: {reason}", fix="check the queries and their rewriting")
+        raise InputError(
+            f"no query has results: {reason}", fix="check the queries, and the setting `rewrite` if it is used"
+        )
     column_names = ("query_id", "doc_id", "score")
     columns = zip(*rows, strict=True)
     write_run(Run.of(pa.table(dict(zip(column_names, map(pa.array, columns), strict=True)))), folder / RUN)

@@ -37,13 +37,16 @@ STEPS: Mapping[str, str] = {
 }
 """Steps in pipeline order, and their names for people."""
 UNITS: Mapping[str, tuple[str, str]] = {
-    "nugget": ("nuggets with evidence", "nuggets: a nugget passes a step if a document with its evidence passes"),
+    "nugget": (
+        "nuggets with evidence",
+        "nuggets: a nugget passes a step if a document with evidence for the nugget passes the step",
+    ),
     "answer": (
         "answers to topics with a relevant document",
-        "answers: an answer passes a step if a relevant document passes",
+        "answers: an answer passes a step if a relevant document passes the step",
     ),
     "document": ("relevant documents", "documents"),
-    "sentence": ("sentences", "sentences: a sentence passes a step if one of its citations passes"),
+    "sentence": ("sentences", "sentences: a sentence passes a step if one of its citations passes the step"),
     "user": ("ratings of users", "users"),
 }
 """Units that are followed, the one with the longest chain first: name of its items, and title."""

@@ -140,8 +140,8 @@ def waterfall(
         all_chains += chains(answered, run, relevant=relevant, traces=traces_by_run.get(run), **options)
     if not all_chains:
         fix = (
-            "use --qrels FILE --run NAME=RUN to follow relevant documents, or add one of these tables: context or"
-            " citations, for --qrels; nuggets with assignments; feedback"
+            "to follow relevant documents, use --qrels FILE, with --run NAME=RUN or a table `context` or `citations`;"
+            " to follow nuggets, add the tables `nuggets` and `assignments`; to follow users, add the table `feedback`"
         )
         raise InputError("the tables record no step of the pipeline", fix=fix, path=answered.where)
     topics: tuple[str, ...] = tuple(sorted(answered["answers"]["query_id"].unique().to_pylist()))
@@ -193,7 +193,10 @@ def _traces_by_run(names: Sequence[str], runs: Mapping[str, Any] | None, traces:
         return {name: traces_of_runs({name: run}) for name, run in runs.items()}
     if isinstance(traces, Mapping):
         if unknown := sorted(set(traces) - set(names)):
-            raise InputError(f"traces of {unknown[0]!r}, a system without answers", fix=f"use {', '.join(names)}")
+            raise InputError(
+                f"there are traces of the system {unknown[0]!r}, but no answers of this system",
+                fix=f"use {', '.join(names)}",
+            )
         return traces
     shared = traces_of_runs(runs) if runs else traces
     return {} if shared is None else dict.fromkeys(names, shared)
@@ -225,13 +228,15 @@ def _notes(
 ) -> Iterator[Note]:
     for run in responses.run_names:
         if missing := [STEPS[step] for step in unrecorded_steps[run]]:
-            yield Note("steps-not-recorded", f"these steps are not recorded, and left out: {listed(missing)}", run)
+            yield Note(
+                "steps-not-recorded", f"these steps are left out, because they are not recorded: {listed(missing)}", run
+            )
         answered = set(responses.of_run(run)["answers"]["query_id"].to_pylist())
         docs_of = relevant or dict.fromkeys(answered, "")
         unanswered = sorted(topic for topic in docs_of if topic not in answered)
         without_relevant = sorted(topic for topic in answered if relevant is not None and not docs_of.get(topic))
         for rule, text, topics in (
-            ("topics-not-answered", "judged topics without an answer, excluded", unanswered),
+            ("topics-not-answered", "judged topics without an answer, which are excluded", unanswered),
             ("topics-not-judged", "answers to topics without a relevant document", without_relevant),
         ):
             if topics:

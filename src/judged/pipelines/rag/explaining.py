@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 _NEEDED = {
-    "sentences": "support, and uncited statements",
+    "sentences": "support of sentences, and sentences without a citation",
     "context": "recall of the context, and whether citations come from the context",
-    "citations": "citations, and their support",
+    "citations": "citations of sentences, and support by citations",
     "support": "support of sentences by citations and by the context",
     "nuggets": "recall of nuggets",
     "evidence": "loss of nuggets between corpus and answer",
@@ -99,7 +99,7 @@ def _pairs(table: Any, *names: str) -> _Pairs:
 def _missing_tables(responses: Responses) -> Iterator[_Problem]:
     for name, effect in _NEEDED.items():
         if not responses[name].num_rows:
-            yield "info", "missing-table", f"the table `{name}` is missing; not measurable: {effect}", "", 1
+            yield "info", "missing-table", f"the table `{name}` is missing, so this cannot be measured: {effect}", "", 1
 
 
 def _missing_pieces(responses: Responses, pairs_of: dict[str, _Pairs]) -> Iterator[_Problem]:
@@ -286,8 +286,10 @@ def explain(
     all_responses = Responses.of(responses)
     names = list(all_responses.run_names)
     if run is None and len(names) > 1:
-        fix = f"select one of {', '.join(names)}; for example, {names[0]}=RESPONSES (Python: run={names[0]!r})"
-        raise InputError("`run` is required if there are several systems", fix=fix, path=all_responses.where)
+        fix = f"select one of {', '.join(names)}; for example, pass {names[0]}=RESPONSES (in Python, run={names[0]!r})"
+        raise InputError(
+            "the responses have several systems, and one system must be selected", fix=fix, path=all_responses.where
+        )
     name = run or names[0]
     run_responses = all_responses.of_run(name)
     parsed = None if measure is None else parse(measure)

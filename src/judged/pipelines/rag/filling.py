@@ -156,7 +156,7 @@ def prepare_table(
     if siblings := sorted(run for run, model in (families or {}).items() if family and family_of(model) == family):
         text = f"{judge} has the model family of {first_few(siblings)} ({family}), and may favor these systems"
         notes.append(Note("same-family", text))
-    sends = "texts of queries, answers, documents, nuggets, and references, and the prompt"
+    sends = "the prompt, and texts of queries, answers, documents, nuggets, and reference answers"
     fields: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}
     return Filling(**fields, responses=responses, table_name=table_name, skipped=tuple(skipped))
 
@@ -212,7 +212,7 @@ class _TableOptions(NamedTuple):
 
 def _nugget_questions(responses: Responses, source: _RequestTexts, options: _TableOptions) -> Iterator[_Question]:
     if options.qrels is None:
-        raise InputError("nuggets require judgments of documents", fix="pass `qrels`")
+        raise InputError("listing nuggets requires judgments of documents", fix="pass `qrels`")
     judgments = Qrels.of(options.qrels).table
     columns = (judgments[name].to_pylist() for name in ("query_id", "doc_id", "relevance"))
     relevant: dict[str, list[tuple[float, str]]] = {}
@@ -230,7 +230,9 @@ def _nugget_questions(responses: Responses, source: _RequestTexts, options: _Tab
 
 def _assignment_questions(responses: Responses, source: _RequestTexts, _: _TableOptions) -> Iterator[_Question]:
     if not responses["nuggets"].num_rows:
-        raise InputError("the table of nuggets is missing", fix="add it, or create it with: judged rag nuggets")
+        raise InputError(
+            "the table `nuggets` is missing", fix="add the table, or create the table with 'judged rag nuggets'"
+        )
     nuggets = responses.grouped("nuggets", ("query_id",))
     for query, run, name, text in _answers(responses, source):
         rows = nuggets.get((query,), [])
@@ -243,9 +245,15 @@ def _assignment_questions(responses: Responses, source: _RequestTexts, _: _Table
 
 def _support_questions(responses: Responses, source: _RequestTexts, options: _TableOptions) -> Iterator[_Question]:
     if not responses["context" if options.context else "citations"].num_rows:
-        problem, fix = "the table of citations is missing", "add citations, or judge by the context"
+        problem, fix = (
+            "the table `citations` is missing",
+            "add the table, or judge the support by the whole context (--context)",
+        )
         if options.context:
-            problem, fix = "the table of the context is missing", "add a table `context`"
+            problem, fix = (
+                "the table `context` is missing",
+                "add the table, with the passages that the generator received",
+            )
         raise InputError(problem, fix=fix, path=responses.where)
     rows = responses["context"].to_pylist()
     passage_texts = {(row["query_id"], row["run_id"], row["doc_id"]): row["text"] for row in rows}
@@ -276,7 +284,9 @@ def _correctness_questions(responses: Responses, source: _RequestTexts, _: _Tabl
         if row["text"]:
             references.setdefault(row["query_id"], []).append(row["text"])
     if not references:
-        raise InputError("the table of references is missing", fix="add correct answers", path=responses.where)
+        raise InputError(
+            "the table `references` is missing", fix="add the table, with correct answers", path=responses.where
+        )
     for query, run, name, text in _answers(responses, source):
         if query in references:
             values = {"answer": text, "references": format_numbered("right answer", references[query])}
@@ -412,7 +422,10 @@ def fill(
                 tally.invalid[invalid] += 1
     notes = request_notes(prepared, tally)
     if without_nuggets:
-        text = f"no nuggets for {counted(len(without_nuggets), 'topic')}: {first_few(sorted(without_nuggets))}"
+        text = (
+            f"the replies contain no nuggets for {counted(len(without_nuggets), 'topic')}:"
+            f" {first_few(sorted(without_nuggets))}"
+        )
         notes = (*notes, Note("no-nuggets", text))
     table_names = ("nuggets", "evidence") if table_name == "nuggets" else (table_name,)
     tables = {name: _with_rows(responses, name, new_rows) for name in table_names}

@@ -146,12 +146,27 @@ class VerdictCalibration(Answer):
         for judge in dict.fromkeys(row.judge for row in self.means):
             judge_means = [row for row in self.means if row.judge == judge]
             for key, text in (
-                ("yes", f"Bias of {judge} within the margin of {self.margin:g}"),
-                ("no", f"Bias of {judge} beyond the margin of {self.margin:g} (do not replace people's scores)"),
-                ("undecided", f"Undecided whether the bias of {judge} is within the margin of {self.margin:g}"),
+                ("yes", f"The bias of {judge} is within the margin of {self.margin:g} for these scores"),
+                (
+                    "no",
+                    (
+                        f"The bias of {judge} is beyond the margin of {self.margin:g} for these scores, so do not"
+                        " replace people's scores"
+                    ),
+                ),
+                (
+                    "undecided",
+                    (
+                        f"It is undecided whether the bias of {judge} is within the margin of {self.margin:g}"
+                        " for these scores"
+                    ),
+                ),
                 (
                     "not tested",
-                    f"Bias of {judge} not tested (people judged fewer than {MIN_N} topics, or all errors are equal)",
+                    (
+                        f"The bias of {judge} was not tested for these scores, because people judged fewer than {MIN_N}"
+                        " topics, or because all errors are equal"
+                    ),
                 ),
             ):
                 if scores := [f"{row.measure} of {row.run}" for row in judge_means if row.within_margin == key]:
@@ -185,7 +200,8 @@ class VerdictCalibration(Answer):
         n = min(mean.labeled for mean in means if mean.within_margin == "yes")
         topics = f"{1 - 0.05 ** (1 / n):.0%} of all topics"
         return (
-            f" At 95% confidence, a sample of {n} topics can miss errors on up to {topics}, so the bias can be larger."
+            f" A sample of {n} topics can miss errors that affect up to {topics} (at 95% confidence), so the bias can"
+            " be larger."
         )
 
     def blocks(self) -> tuple[Block, ...]:
@@ -288,13 +304,9 @@ def calibrate(
         raise InputError("no model judged the same items as people", fix=fix, path=source.where)
     fewest = min([MIN_N, *(mean.labeled for mean in means)])
     shortage = insufficiency(fewest, "verdict", min_units=MIN_N)
-    result = (
-        "there are no intervals"
-        if insufficiency(fewest)
-        else "the coverage of intervals may be below the nominal level"
-    )
+    result = "there are no confidence intervals" if insufficiency(fewest) else "confidence intervals may be too narrow"
     reason = shortage.sentence("topic") if shortage else ""
-    text = f"{reason} So {result}, and the bias is not tested"
+    text = f"{reason} Therefore, {result}, and the bias is not tested"
     notes = (Note("few-topics", text),) if fewest < MIN_N else ()
     return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*source.notes, *notes))
 

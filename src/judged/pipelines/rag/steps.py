@@ -21,7 +21,7 @@ from judged.errors import InputError
 from judged.pipelines.rag.chains import LOST, PASSED, UNITS, UNJUDGED
 from judged.pipelines.rag.responses import CONTRADICTS, FAILED, SUPPORT, Responses, middle_verdicts
 from judged.pipelines.traces.steps import sufficient_intervals
-from judged.results import COUNT, SHARE, TEXT, Answer, Chart, Column, Table, columns_of
+from judged.results import COUNT, SHARE, TEXT, Answer, Chart, Column, Table, columns_of, counted
 from judged.results.types import ReadOnly, cached_property
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
@@ -303,11 +303,12 @@ class SupportOverTime(Answer):
                   for name, values in shares.items()),
             ),
             self.title,
-            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, if a period has at least 3",
+            f"each period has {counted(self.days, 'day')}; {100 * self.level:g}% confidence intervals over answers,"
+            " for periods with at least 3 answers",
             labels=2,
         )  # fmt: skip
         days = [row.begin for row in rows]
-        caption = f"Share of supported sentences among those with a verdict, from {min(days)} to {max(days)}."
+        caption = f"Share of supported sentences among all sentences with a verdict, from {min(days)} to {max(days)}."
         chart = Chart("supported", "Supported sentences", table, caption, "lines", "begin_ms", "supported", color="run",
                       spread="time", percent="y", x_title="period")  # fmt: skip
         return (table, chart)
@@ -360,7 +361,8 @@ def support_over_time(
             answers = answers_of.setdefault((responses.run_names.index(key[0]), begin), {})
             answers.setdefault(key[1], []).append(verdicts.get(key, set()))
     if not any(any(sentences) for answers in answers_of.values() for sentences in answers.values()):
-        raise InputError("no sentence has both a time and a verdict", fix="pass times by topic, and a table `support`",
+        raise InputError("no sentence has both a time and a verdict", fix="pass the time of each topic as `times`, and"
+            " add a table `support`",
                          path=responses.where)  # fmt: skip
     periods: list[Period] = []
     for (run_index, begin), answers in sorted(answers_of.items(), key=lambda period_answers: period_answers[0]):

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from judged.stats.ratio import RatioDifference
 
 _RULES = (
-    "share: share of judged items that pass the step, among those that reached it; overall: share of items that pass"
-    " this step and all earlier steps (the product of the shares); if perfect: overall share after the last step, if"
-    " this step lost nothing and later shares stayed the same; reappeared: items that are present although an earlier"
-    " step lost them"
+    "share: among the judged items that reached the step, the share that passes the step; overall: share of items that"
+    " pass this step and all earlier steps (the product of the shares); if perfect: overall share after the last step,"
+    " if this step lost nothing and the shares of later steps did not change; reappeared: items that are present at"
+    " this step although an earlier step lost these items"
 )
 
 
@@ -104,7 +104,7 @@ class Waterfall(Answer):
             change = (
                 f"{percent(step.if_perfect.value)} of {unit} would pass all steps instead of {percent(worst.final)}"
             )
-            effect = f"if {name} lost nothing and later shares stayed the same, {change}"
+            effect = f"if {name} lost nothing and the shares of later steps did not change, {change}"
         if worst.insufficiency is not None:
             reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
             return (
@@ -116,7 +116,7 @@ class Waterfall(Answer):
         p, text = p_text(worst.p, 1 - self.level), f"{prefix}Work on {name} first: {passing}"
         if worst.p <= 1 - self.level:
             return f"{text}. Every other step loses significantly less (p {p}); {effect}."
-        text = f"{prefix}No step loses significantly more than all others. {name} has the lowest share: {passing}"
+        text = f"{prefix}No step loses significantly more than all other steps. {name} has the lowest share: {passing}"
         return f"{text}; no significant difference from “{self.step_title(worst.second)}” (p {p}); {effect}."
 
     def _loss_count(self, run: str) -> str:
@@ -127,7 +127,7 @@ class Waterfall(Answer):
             return ""
         names = [f"“{self.step_title(step.step)}”" for step, n in zip(steps, lost, strict=True) if n == max(lost)]
         prefix, verb = f"{run}: " if self.several else "", "loses" if len(names) == 1 else "each lose"
-        counts = f"{max(lost)} of the {sum(lost)} lost (a count, not a test)"
+        counts = f"{max(lost)} of the {sum(lost)} lost {UNITS[self.main_unit][0]} (a count, not a test)"
         return f"{prefix}{listed(names)} {verb} the most {UNITS[self.main_unit][0]}: {counts}."
 
     def _comparison(self) -> Iterator[str]:
@@ -139,7 +139,7 @@ class Waterfall(Answer):
             if difference.p <= 1 - self.level
         ]
         tests = sum(not math.isnan(difference.p) for difference in self.differences)
-        prefix = f"Significant differences from {self.responses.run_names[0]}"
+        prefix = f"Significant differences from {self.responses.run_names[0]} in the share that passes a step"
         if tests:
             yield f"{prefix}: {'; '.join(significant) or 'none'} ({counted(tests, 'test')}, Holm)."
         elif self.differences:
@@ -160,14 +160,14 @@ class Waterfall(Answer):
         (unit, title), main_steps = UNITS[self.main_unit], [step for step in self.steps if step.unit == self.main_unit]
         main_table = self._step_table("main_steps", main_steps, title.capitalize())
         final_shares = {step.run: f"{step.run} {percent(step.overall.value)}" for step in main_steps}
-        caption = f"Share after the last step: {', '.join(final_shares.values())}."
+        caption = f"Share of {unit} that pass all steps: {', '.join(final_shares.values())}."
         options: dict[str, Any] = {"kind": "dots", "color": "run"} if self.several else {"kind": "bars"}
         options |= {"percent": "x", "from_zero": True, "includes": {"x": (0.0, 1.0)}}
         return (
             Sentences(self.sentences),
             Chart(
                 "waterfall",
-                f"Share of {unit} after each step",
+                f"Share of {unit} that pass each step and all earlier steps",
                 main_table,
                 caption,
                 x="overall",
@@ -241,7 +241,10 @@ class Waterfall(Answer):
     def _difference_table(self) -> Table:
         rows, note = (
             self.differences,
-            f"p: test of the difference in share, Holm over all rows; {100 * self.level:g}% intervals",
+            (
+                f"p: test of the difference in share, Holm-corrected over all rows; {100 * self.level:g}% confidence"
+                " intervals"
+            ),
         )
         columns = (
             *columns_of(rows, ("run", TEXT, "system"), ("unit", TEXT)),

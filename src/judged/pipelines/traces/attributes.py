@@ -233,7 +233,7 @@ def read_mapping(path: str | Path) -> dict[str, str]:
         if not line.strip():
             continue
         if len(fields) != 2:
-            problem = f"a line must have a chunk and its document, got {len(fields)} fields"
+            problem = f"a line must have two fields, a chunk id and a document id, got {len(fields)} fields"
             raise InputError(problem, fix="use chunk<TAB>document", path=str(path), line=number)
         chunk, document = (field.strip() for field in fields)
         if document_of.setdefault(chunk, document) != document:

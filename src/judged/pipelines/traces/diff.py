@@ -114,13 +114,19 @@ class TraceDiff(Answer):
         if n < topics:
             low, high = self.bounds(SCORE)
             bounds = f"between {decimal(low, sign='+')} and {decimal(high, sign='+')}"
-            scope = f"The final lists in both sets of traces are recorded for {n} of {counted(topics, 'topic')}"
-            texts.append(f"{scope}. Over all topics, the change is {bounds}, for any output of the unrecorded stages.")
+            scope = f"Both sets of traces record the final list for {n} of {counted(topics, 'topic')}"
+            texts.append(
+                f"{scope}. Over all topics, the change is {bounds}, whatever documents the unrecorded stages returned."
+            )
         if shortage := insufficiency(n, "verdict"):
             return (*texts, shortage.sentence("topic"))
         significant = [f"{format_step(change.part)} {change.describe()}" for change in parts if change.significant]
         is_tested = any(not np.isnan(change.result.p) for change in parts)
-        no_step = "No step changed significantly." if is_tested else "No step was tested: too little is recorded."
+        no_step = (
+            "No step changed significantly."
+            if is_tested
+            else "No step was tested, because the traces record too few topics."
+        )
         texts.append(f"Significant changes by step: {'; '.join(significant)}." if significant else no_step)
         return (*texts, *describe_slice_changes(self.changes, len(self.changes)))
 
@@ -134,9 +140,9 @@ class TraceDiff(Answer):
         choices = self.choices
         part_format = Show(lambda name: str(self.other.measure) if name == SCORE else format_step(name), "string")
         note = (
-            f"parts add up to the change of {self.other.measure}; paired randomization test, {choices.resamples}"
-            f" resamples, seed {choices.seed}{HALL if self.other.slicing else ''}; p corrected by Holm; * p up to"
-            f" {choices.alpha:g}"
+            f"the parts add up to the change of {self.other.measure}; p: paired randomization test,"
+            f" {choices.resamples} resamples, seed {choices.seed}{HALL if self.other.slicing else ''}; Holm-corrected;"
+            f" * p at most {choices.alpha:g}"
         )
         title = difference_title(self.other.traces.name, self.baseline.traces.name)
         gains_of, titles = self.gains, {name: format_step(name) for name in self.gains} | {SCORE: "change"}
@@ -160,7 +166,10 @@ class TraceDiff(Answer):
             bounds = [self.bounds(change.part, masks[change.slice]) for change in self.changes]
             low = Column("low", [low for low, _ in bounds], CHANGE, "lower bound")
             high = Column("high", [high for _, high in bounds], CHANGE, "upper bound")
-            note = f"{note}; bounds: of the change over all topics, for any output of the unrecorded stages"
+            note = (
+                f"{note}; bounds: lowest and highest possible change over all topics, whatever documents the unrecorded"
+                " stages returned"
+            )
             changes = replace(changes, columns=(*changes.columns, low, high), note=note)
         return (Sentences(self.sentences), changes, self._stages(), topics, self._documents())
 
@@ -192,7 +201,7 @@ class TraceDiff(Answer):
             Column("before", steps[0], TEXT, "lost at (before)"),
             Column("lost", steps[1], TEXT, "lost at (now)"),
         )
-        title = "Relevant documents that are newly lost, no longer lost, or lost at another step"
+        title = "Relevant documents that are lost in only one set of traces, or at different steps"
         return Table("documents", columns, title, labels=2, folded=True)
 
 

@@ -200,7 +200,10 @@ class DocumentPaths(Answer):
         doc_ids = Column("doc_id", list(self.paths), TEXT, "document")
         grades = Column("grade", [self.grades.get(doc) for doc in self.paths], number(0))
         outcomes = Column("outcome", list(self.outcomes.values()), TEXT)
-        note = "rank in each stage; the top of the list that users saw comes first, then the other relevant documents"
+        note = (
+            "rank of each document in the list of each stage; the top documents of the list that users saw come"
+            " first, then all other relevant documents"
+        )
         return Table("ranks", (doc_ids, grades, *ranks, outcomes), "Documents", note=note, only="people")
 
     @cached_property
@@ -240,7 +243,10 @@ class DocumentPaths(Answer):
             ),
             Column("gap", [gap for *_, gap in rows], number(2, "+"), "difference", only="" if is_pair else "data"),
         ]
-        note = "difference: in standard deviations of the feature over the documents that the stage returned"
+        note = (
+            "difference: first value minus second value, divided by the standard deviation of the feature over all"
+            " documents that the stage returned"
+        )
         return Table("features", tuple(columns), "Features", labels=2, note=note if is_pair else "")
 
     def _feature_gaps(self) -> Iterator[str]:
@@ -276,7 +282,9 @@ class DocumentPaths(Answer):
             return f"in the final list {position}"
         if gap:
             final = next(visit for visit in path if visit.stage is self.traces.final)
-            question = "whether users saw it" if final.state == "unrecorded" else "where it was lost"
+            question = (
+                "whether users saw the document" if final.state == "unrecorded" else "where the document was lost"
+            )
             return f"last recorded in {last.stage.name} {position}; {gap}, so it is unknown {question}"
         if cut is None:
             return f"last returned by {last.stage.name} {position}; the document was not in the input of a later stage"
@@ -284,7 +292,11 @@ class DocumentPaths(Answer):
         score_text = f" with score {score:g}" if score is not None else ""
         best = min(outcome.visits, key=lambda visit: visit.document.rank if visit.document else 0)
         best_rank = best.document.rank if best.document else 0
-        best_text = f", and {best.stage.name} at rank {best_rank} of {best.total}" if best_rank < rank else ""
+        best_text = (
+            f", and {best.stage.name} returned the document at rank {best_rank} of {best.total}"
+            if best_rank < rank
+            else ""
+        )
         return (
             f"removed by {cut.stage.name}{threshold}; {last.stage.name} returned the document"
             f" {position}{score_text}{best_text}"

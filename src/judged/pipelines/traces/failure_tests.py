@@ -226,8 +226,8 @@ def _merged(
         }
         rivals = " or ".join(other for other in stage.parents if other != name)
         quantity = (
-            f"share of relevant documents at the same rank of {stage.name}: documents that only {name} returned, minus"
-            f" documents that {rivals} returned and {name} did not"
+            f"at the same rank of {stage.name}: share of relevant documents among the documents that only {name}"
+            f" returned, minus this share among the documents that {rivals} returned and {name} did not"
         )
         yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **test_options)
 
@@ -303,8 +303,8 @@ def _freshness(
         ]
         differences[topic] = float(np.mean(signs)) if signs else math.nan
     quantity = (
-        "pairs of documents of equal grade: share of pairs with the newer document ranked lower, minus share of pairs"
-        f" with the newer document ranked higher; latest date {latest}"
+        "among pairs of documents with equal grades: share of pairs with the newer document ranked lower, minus share"
+        f" of pairs with the newer document ranked higher; documents after {latest} are ignored"
     )
     yield from mean_test("freshness", "all topics", quantity, differences, **test_options)
 
@@ -332,8 +332,8 @@ def _subtopics(funnel: TraceFunnel, qrels: Qrels, test_options: Mapping[str, Any
             expected = [math.comb(n - len(docs), n_listed) / math.comb(n, n_listed) for docs in doc_sets]
             differences[topic] = (sum(not docs & listed_relevant for docs in doc_sets) - sum(expected)) / len(doc_sets)
     quantity = (
-        "share of subtopics that the list lacks, minus the expected share for a random sample of the same number of"
-        " relevant documents"
+        "share of subtopics that the list lacks, minus the share that a random sample of equally many relevant"
+        " documents is expected to lack"
     )
     yield from mean_test("intent", "subtopics", quantity, differences, **test_options)
 
@@ -368,7 +368,7 @@ def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> It
             members = frozenset(topic for topic, member in zip(funnel.query_ids, mask.tolist(), strict=True) if member)
             fields = (test.n, test.difference, test.interval, test.p, gain, by_topic, members)
             yield FailureTest("intent", name, quantity, *fields)
-    reason = f"fewer than {MIN_TOPICS} topics in the class or outside it"
+    reason = f"the class has fewer than {MIN_TOPICS} topics, or there are fewer than {MIN_TOPICS} other topics"
     yield from (Untested("intent", name, "few-units", reason) for name, count in too_few.items() if count)
 
 
@@ -413,11 +413,11 @@ def _feedback(
             signed = [(excess * sign, total) for (*_, excess, total), sign in zip(equal, signs, strict=True) if sign]
             by_popularity[topic] = _share_of_sums(signed)
     quantity = (
-        "pairs with the less relevant document ranked higher: clicks on this document minus clicks on the more relevant"
-        " document, per click, at equal expected clicks"
+        "pairs of documents with the less relevant document ranked higher: clicks on the less relevant document minus"
+        " clicks on the more relevant document, as a share of their clicks, after adjustment to equal expected clicks"
         if expected
-        else "pairs with the less relevant document ranked higher: share of pairs with more clicks on this document,"
-        " minus share of pairs with more clicks on the more relevant document"
+        else "pairs of documents with the less relevant document ranked higher: share of pairs with more clicks on the"
+        " less relevant document, minus share of pairs with more clicks on the more relevant document"
     )
     yield from mean_test("feedback", "all topics", quantity, inverted, **test_options)
     if not expected:
@@ -425,13 +425,14 @@ def _feedback(
         yield Untested("feedback", "position and popularity", NO_DATA, reason)
         return
     quantity = (
-        "pairs of documents of equal grade: clicks on the higher-ranked document minus clicks on the lower-ranked"
-        " document, per click, at equal expected clicks"
+        "pairs of documents with equal grades: clicks on the higher-ranked document minus clicks on the lower-ranked"
+        " document, as a share of their clicks, after adjustment to equal expected clicks"
     )
     yield from mean_test("feedback", "position", quantity, by_position, **test_options)
     quantity = (
-        "pairs of documents of equal grade: clicks on the more popular document minus clicks on the less popular"
-        " document, per click, at equal expected clicks; popularity: clicks for other topics"
+        "pairs of documents with equal grades: clicks on the more popular document minus clicks on the less popular"
+        " document, as a share of their clicks, after adjustment to equal expected clicks; popularity of a document:"
+        " number of clicks on it for other topics"
     )
     yield from mean_test("feedback", "popularity", quantity, by_popularity, **test_options)
 

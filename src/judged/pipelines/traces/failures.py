@@ -55,7 +55,8 @@ FAILURES = {
         "Yom-Tov et al., SIGIR 2005",
     ),
     "candidate": Failure(
-        "no first stage returned the document; without ids of the corpus, the document is assumed to be in the corpus",
+        "no first stage returned the document; if the ids of the corpus are not known, the document is assumed to be"
+        " in the corpus",
         "documents that the first stages returned",
         "more candidates, another source, synonyms, spelling correction, another analyzer",
         "latency of all later stages, a larger index",
@@ -191,7 +192,7 @@ class Failures(Answer):
         if self.first is not None:
             failure, (low, high) = FAILURES[self.first], self.bounds(self.first)
             loss = decimal(low) if high - low < _ROUNDING else f"{decimal(low)} to {decimal(high)}"
-            text = f"Work on {self.first} failures first: they lose {loss} of {measure}."
+            text = f"Work on {self.first} failures first: these failures lose {loss} of {measure}."
             text += f" Typical fix: {failure.remedy}. Cost: {failure.cost}."
         elif unknown > 0:
             text = (
@@ -227,7 +228,7 @@ class Failures(Answer):
             for untested in self.untested:
                 kinds.setdefault(untested.failure, []).append(untested.where)
             texts = listed([f"{kind} ({', '.join(subjects)})" for kind, subjects in kinds.items()])
-            yield f"Not tested, see the table for the reasons: {texts}."
+            yield f"These kinds of failure were not tested, for the reasons in the table 'Not tested': {texts}."
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -300,8 +301,8 @@ class Failures(Answer):
             labels=2 if is_sliced else 1,
             note=""
             if bounds_only
-            else "recoverable: mean over the topics with a known loss; bounds: of the mean over all topics, for any"
-            " output of the unrecorded stages",
+            else "recoverable: mean over the topics with a known loss; bounds: lowest and highest possible mean over"
+            " all topics, whatever documents the unrecorded stages returned",
         )
 
     def _untested_table(self) -> Table:
@@ -339,9 +340,9 @@ class Failures(Answer):
             note="p: sign-flip test and Hall's test; for classes, permutation test; for labels, Fisher's exact test."
             " Tests are one-sided, because only a difference above 0 is a failure (calibration: two-sided)."
             " Benjamini-Hochberg over all rows. The recoverable loss in this table overlaps with the recoverable loss"
-            " by kind of failure. If a failure affects few topics, the sample can miss all of these topics, and then"
-            " the p-values do not hold: with 10, 25, and 100 topics, 5% of samples miss a group of 26%, 11%, and 3%"
-            " of all topics",
+            " by kind of failure. If a failure affects few topics, the sample can contain none of these topics, and"
+            " then the p-values do not hold: 5% of samples of 10 topics contain no topic of a group of 26% of all"
+            " topics (25 topics: 11%; 100 topics: 3%)",
         )  # fmt: skip
 
     def _curves_table(self) -> Table:

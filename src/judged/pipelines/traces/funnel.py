@@ -187,8 +187,8 @@ def _unrecorded(losses: Sequence[StageLoss]) -> Iterator[Note]:
         if missing := int((~loss.recorded).sum()):
             topics = counted(len(loss.recorded), "topic")
             text = (
-                f"not recorded for {missing} of {topics}; means exclude topics without a record, and bounds include"
-                " them"
+                f"not recorded for {missing} of {topics}; means exclude topics without a record, and bounds cover all"
+                " topics"
             )
             yield Note("unrecorded-stages", text, loss.stage.name, missing, of="stages")
 

@@ -164,8 +164,8 @@ class TraceFunnel(Answer):
                 f"{self.measure} is unknown: the final list is recorded for none of {counted(topics, 'topic')}"
             )  # fmt: skip
             bounds = (
-                f"over all topics, {self.measure} is between {low:.4f} and {high:.4f}, for any output of the unrecorded"
-                " stages"
+                f"over all topics, {self.measure} is between {low:.4f} and {high:.4f}, whatever documents the"
+                " unrecorded stages returned"
             )
             stages = f"The loss by stage is known for {int(complete.sum())} of {counted(topics, 'topic')}"
             attained = (f"{value}; {bounds}." if not is_recorded.all() else f"{value}.", f"{stages}.")
@@ -270,7 +270,9 @@ class TraceFunnel(Answer):
             note=f"{topics} topics; relevant: relevant documents in the output; retained: share of the relevant"
             " documents in the input that are in the output; headroom: gain of the best order of the output"
             + (
-                "; each number is over the topics for which the required stages are recorded" if any(unrecorded) else ""
+                "; each number is computed over the topics for which the required stages are recorded"
+                if any(unrecorded)
+                else ""
             ),
         )
 
@@ -288,7 +290,11 @@ class TraceFunnel(Answer):
         names = {format_step(name): name for name in self.parts}
         bounds = [self.bounds(names[name], masks[slice_name]) for slice_name, name, _ in rows]
         only, alpha = "" if is_sliced else "data", 1 - self.level
-        test_note = "; p: permutation tests against all other topics, Holm over slices and parts" if is_sliced else ""
+        test_note = (
+            "; p: permutation test of the difference from all other topics, Holm-corrected over slices and parts"
+            if is_sliced
+            else ""
+        )
         table = Table(
             "parts",
             (
@@ -311,9 +317,10 @@ class TraceFunnel(Answer):
                 Column("p", p, p_value(alpha), only=only, mark=["*" if value <= alpha else "" for value in p]),
             ),
             "Parts of the loss",
-            note=f"on every topic, the parts add up to the best possible score minus the score; {100 * self.level:g}%"
-            f" intervals over topics{test_note}"
-            + ("" if is_complete else "; bounds: of the mean over all topics, for any output of the unrecorded stages"),
+            note="on every topic, the parts add up to the loss, which is the best possible score minus the score;"
+                f" {100 * self.level:g}% confidence intervals over topics{test_note}"
+            + ("" if is_complete else "; bounds: lowest and highest possible mean over all topics, whatever documents"
+                " the unrecorded stages returned"),
             labels=2 if is_sliced else 1,
         )  # fmt: skip
         overall_rows = [i for i, row in enumerate(rows) if row[0] == rows[0][0]]

@@ -155,8 +155,8 @@ class Gaps(Answer):
         text = f"{claim}: {worse or 'none'} {scope}."
         if not n_tested:
             text = (
-                f"No entity was tested: a test needs {_MIN_TOPICS} judged topics of the entity and {_MIN_TOPICS}"
-                " other judged topics."
+                f"No entity was tested: a test requires at least {_MIN_TOPICS} judged topics of the entity and at"
+                f" least {_MIN_TOPICS} other judged topics."
             )
         queries = counted(len(self.missing_content), "query", "queries")
         return (text, *([f"Missing content for {queries}: {reasons}."] if reasons else []))
@@ -189,8 +189,9 @@ class Gaps(Answer):
                 Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
             ),
             "Entities",
-            note=f"adjusted p: permutation test against all other topics, Benjamini-Hochberg; entities with"
-            f" fewer than {_MIN_TOPICS} judged topics are not tested; {100 * self.level:g}% intervals",
+            note="adjusted p: permutation test of the difference from all other topics, corrected by"
+            " Benjamini-Hochberg; entities with"
+            f" fewer than {_MIN_TOPICS} judged topics are not tested; {100 * self.level:g}% confidence intervals",
         )
         fields = (("query", TEXT), ("entities", TEXT), ("traffic", number(0)), ("reason", TEXT))
         names = ("query_id", *(name for name, *_ in fields))
@@ -349,7 +350,10 @@ def _entities_of_topics(
         ambiguous = Counter(name for mention in mentions.values() for name in mention.ambiguous)
         for name, count in ambiguous.most_common():
             candidates = ", ".join(catalog.aliases[tuple(name.split())]) if catalog else ""
-            text = f"name of several entities ({candidates}), ignored in {counted(count, 'query', 'queries')}"
+            text = (
+                f"several entities have this name ({candidates}), so it is ignored in"
+                f" {counted(count, 'query', 'queries')}"
+            )
             notes.append(Note("ambiguous-name", text, name, count, of="names"))
     if without := [topic for topic, names in entities_of.items() if not names]:
         text = f"{counted(len(without), 'query mentions', 'queries mention')} no entity: {first_few(without)}"

@@ -216,7 +216,7 @@ class _TraceReader:
             if row.get("droppedAttributesCount"):
                 self.note_counts["spans with attributes that the exporter dropped"] += 1
         else:
-            reason = "not a stage, a span, or a query with its hits"
+            reason = "the record is not a stage, a span, or a query with its hits"
             self._skip(reason if self.format is None else f"not in the format {self.format}", place)
 
     def _add_page(self, row: Row, place: str) -> None:

@@ -85,7 +85,7 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
     worst = [int(i) for i in np.argsort(gains, kind="stable")[:_MAX_WORST_TOPICS] if gains[i] < 0]
     measure = scores.measure_names[0]
     if not worst:
-        return ReviewQuestion("Which topics lost most?", "good", f"No topic got worse by {measure}.")
+        return ReviewQuestion("Which topics lost most?", "good", f"{measure} is worse on no topic.")
     ids = [scores.query_ids[i] for i in worst]
     table = Table(
         "losses",
@@ -101,7 +101,9 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
         f"Topics with the largest loss of {measure}",
     )
     n_worse = int((gains < 0).sum())
-    finding = f"{n_worse} of {counted(len(gains), 'topic')} got worse by {measure}, most of all {listed(ids)}."
+    finding = (
+        f"On {n_worse} of {counted(len(gains), 'topic')}, {measure} is worse. The largest losses are on {listed(ids)}."
+    )
     return ReviewQuestion("Which topics lost most?", "inspect", finding, (table,))
 
 
@@ -115,7 +117,7 @@ def answer_slices(comparison: SliceComparison) -> ReviewQuestion:
     sentences = [f"{verb}: {listed(names)}." for verb, names in (("Improved", better), ("Worse", worse)) if names]
     finding = " ".join(sentences) or f"No significant difference on any slice ({counted(len(tested), 'slice')} tested)."
     if not tested:
-        state, finding = "not tested", "No slice has enough topics for a test."
+        state, finding = "not tested", "No slice was tested, because all slices have too few topics."
     table = embed_block(comparison.overview(), "slices", title="Slices")
     return ReviewQuestion("Which slices improved or got worse?", state, finding, (table,))
 
@@ -124,7 +126,7 @@ def answer_measure_agreement(disagreement: Disagreement) -> ReviewQuestion:
     """Answer whether two measures prefer the same system."""
     first, second = disagreement.means
     state: QuestionState = "inspect" if first.side * second.side < 0 else "good"
-    return ReviewQuestion("Do the measures agree?", state, " ".join(disagreement.sentences[:1]))
+    return ReviewQuestion("Do the measures prefer the same run?", state, " ".join(disagreement.sentences[:1]))
 
 
 def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> ReviewQuestion:
@@ -136,8 +138,8 @@ def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Re
         for by_run in [numbers_by_run(path, column)]
     }  # fmt: skip
     if missing := [column for column, run_means in means.items() if not np.isfinite(run_means).all()]:
-        problem = f"both runs must have at least one number in the column {listed(missing)}"
-        fix = f"use {listed(names)}, or baseline and candidate, in the column run"
+        problem = f"each of the two runs must have at least one number in the column {listed(missing)}"
+        fix = f"name the runs {listed(names)}, or `baseline` and `candidate`, in the column `run`"
         raise InputError(problem, fix=fix, path=str(path))
     rises = [column for column, (old, new) in means.items() if new > old]
     table = Table(
@@ -149,10 +151,10 @@ def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Re
             Column("relative", [new / old - 1 if old else np.nan for old, new in means.values()], SHARE, "change"),
         ),
         "Costs",
-        note="means over the rows of each run, without a significance test",
+        note="means over the rows of each run in the table of costs, without a significance test",
     )
-    increases = f"Increased mean cost (not tested): {listed(rises)}."
-    finding = increases if rises else "No mean cost increased (not tested)."
+    increases = f"Costs whose mean increased (without a significance test): {listed(rises)}."
+    finding = increases if rises else "The mean of no cost increased (without a significance test)."
     return ReviewQuestion("Did any cost increase?", "bad" if rises else "good", finding, (table,))
 
 
@@ -164,8 +166,10 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
         for name, role in zip(names, ("baseline", "candidate"), strict=True)
     ]
     if not all(0 <= wrong <= reviewed and reviewed > 0 for wrong, reviewed in counts):
-        problem = "both runs must have 0 <= wrong <= reviewed, and reviewed > 0"
-        fix = f"use {listed(names)}, or baseline and candidate, in the column run, and correct the counts"
+        problem = "for each of the two runs, `reviewed` must be above 0, and `wrong` must be from 0 to `reviewed`"
+        fix = (
+            f"name the runs {listed(names)}, or `baseline` and `candidate`, in the column `run`, and correct the counts"
+        )
         raise InputError(problem, fix=fix, path=str(path))
     wrong, reviewed = np.array(counts, dtype=np.int64).T
     # Two separate 95% intervals that do not overlap are a conservative test of the difference.
@@ -183,11 +187,14 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
         Column("reviewed", reviewed.tolist(), COUNT),
         Column("share", (wrong / reviewed).tolist(), SHARE, ci=intervals),
     )
-    note = "95% CI of each share; shares differ if their CIs do not overlap, which is a conservative test"
-    table = Table("false_positives", columns, "False positives in the manual review", note=note)
+    note = (
+        "share: wrong results among the reviewed results, with a 95% CI; two shares differ significantly if their"
+        " CIs do not overlap (a conservative test)"
+    )
+    table = Table("false_positives", columns, "Wrong results in the manual review", note=note)
     finding = (
-        f"Wrong results among the reviewed results: {wrong[1]} of {reviewed[1]} for the candidate, and {wrong[0]} of"
-        f" {reviewed[0]} for the baseline."
+        f"In the manual review, {wrong[1]} of {reviewed[1]} results of the candidate are wrong, and {wrong[0]} of"
+        f" {reviewed[0]} results of the baseline."
     )
     finding += f" {missing.sentence('reviewed result')}" if missing else ""
     return ReviewQuestion("Are fewer results wrong in the manual review?", state, finding, (table,))
@@ -196,8 +203,14 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
 def answer_lost_topics(scores: Scores) -> ReviewQuestion:
     """Answer whether the candidate returns no results for topics for which the baseline does."""
     lost = find_lost_topics(scores, [0, 1])
-    finding = f"The candidate returns no results for {listed(lost)}." if lost else "No topic lost all its results."
-    return ReviewQuestion("Did any topic lose all its results?", "bad" if lost else "good", finding)
+    finding = (
+        f"The candidate returns no results for {listed(lost)}."
+        if lost
+        else "The candidate returns results for every topic for which the baseline does."
+    )
+    return ReviewQuestion(
+        "Is there a topic for which only the candidate returns no results?", "bad" if lost else "good", finding
+    )
 
 
 def answer_gate(gate: GateResult) -> ReviewQuestion:
@@ -254,13 +267,15 @@ def answer_fixed(before: Failures, after: Failures, target: str | None) -> Revie
             *columns_of(rows, ("p", P_VALUE)),
         ),
         f"Loss of {before.funnel.measure} by kind of failure",
-        note="means over topics with a known loss before and after; p-values of paired tests, not corrected for"
+        note="means over the topics whose loss is known before and after the change; p: paired test, not corrected for"
         " multiple tests",
     )
     blocks: tuple[Block, ...] = (table, _shifts_table(shifts)) if shifts else (table,)
-    question = "Is the target failure fixed?"
+    question = "Is the failure fixed that the change was made for?"
     if target is None:
-        return ReviewQuestion(question, "inspect", "No target failure was set (`--target-failure`).", blocks)
+        return ReviewQuestion(
+            question, "inspect", "The failure to fix was not specified. Fix: use --target-failure KIND.", blocks
+        )
     if FAILURES[target].over_topics:
         state, finding = _answer_fixed_over_topics(before, after, target, shifts)
         return ReviewQuestion(question, state, finding, blocks)
@@ -273,7 +288,7 @@ def answer_fixed(before: Failures, after: Failures, target: str | None) -> Revie
     # NaN compares as False, so a missing p-value is undecided.
     state = "undecided" if not row.p <= _ALPHA else "good" if row.difference < 0 else "bad"
     change = f"changed from {decimal(row.before)} to {decimal(row.after)}"
-    finding = f"The mean loss by {target} {change} (p = {row.p:.2g}, n = {counted(row.n, 'topic')})."
+    finding = f"The mean loss due to {target} failures {change} (p = {row.p:.2g}, n = {counted(row.n, 'topic')})."
     return ReviewQuestion(question, state, finding, blocks)
 
 
@@ -371,10 +386,11 @@ def _shifts_table(shifts: Sequence[_Shift]) -> Table:
             *columns_of(shifts, ("adjusted", P_VALUE, "adjusted p")),
             Column("quantity", [shift.quantity for shift in shifts], TEXT, below=True),
         ),
-        "Failures detected by tests over topics",
+        "Kinds of failure that are detected by tests over topics",
         labels=2,
-        note="detected: whether a test of 'judged traces failures' is significant; difference: after minus before on"
-        " the same topics (for a class of topics: relative to all other topics); p-values are Holm-corrected",
+        note="detected: whether the test in 'judged traces failures' is significant; difference: value after the"
+        " change minus value before, on the same topics (for a class of topics, relative to all other topics);"
+        " p-values are Holm-corrected",
     )
 
 
@@ -386,6 +402,7 @@ def _answer_fixed_over_topics(
     relevant = [shift for shift in shifts if shift.failure in kinds]
     if not relevant:
         return "not tested", f"{target} was not tested: {_untested_reasons(before, after, target)}."
+    subject = f"The failure '{target}'"
     # A class of topics that loses more can have other causes than its intent.
     alternatives = [kind for kind in dict.fromkeys((*before.alternatives, *after.alternatives)) if kind != target]
     is_class = target == "intent" and any(shift.where != "subtopics" for shift in relevant)
@@ -393,9 +410,12 @@ def _answer_fixed_over_topics(
     detected = [shift for shift in relevant if shift.detected_before]
     if not detected:
         tests = counted(len(relevant), "test")
-        return "undecided", f"Before the change, {target} was not detected ({tests}), so a fix cannot be shown.{caveat}"
+        return (
+            "undecided",
+            f"{subject} was not detected before the change ({tests}), so a fix cannot be shown.{caveat}",
+        )
     if all(shift.failure == SLICE_TEST for shift in relevant):
-        target = f"a loss of a {SLICE_TEST}"
+        subject = f"A loss of a {SLICE_TEST}"
     changes = [f"{shift.where} {decimal(shift.difference, 3, '+')} (p = {shift.adjusted:.2g})" for shift in detected]
     is_lower, remaining = (
         all(shift.is_lower for shift in detected),
@@ -403,14 +423,14 @@ def _answer_fixed_over_topics(
     )
     state: QuestionState = ("inspect" if is_lower else "bad") if remaining else "good" if is_lower else "undecided"
     result = f"still detected ({listed(remaining)})" if remaining else "not detected"
-    finding = f"Before the change, {target} was detected; after the change, it is {result}."
+    finding = f"{subject} was detected before the change, and is {result} after the change."
     return state, f"{finding} Difference: {listed(changes)}.{caveat}"
 
 
 def _untested_reasons(before: Failures, after: Failures, target: str) -> str:
     reasons = [row.reason for result in (before, after) for row in result.untested if row.failure == target]
     unique_reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons))
-    return unique_reasons or "the tests before and after the change differ"
+    return unique_reasons or "different tests were possible before and after the change"
 
 
 MethodVerdict: TypeAlias = Literal["better", "worse", "undecided"]
@@ -439,25 +459,25 @@ def collect_evidence(
     """Yield the verdicts of the methods, from the most to the least direct measurement of users."""
     if test is not None:
         verdicts: dict[str, MethodVerdict] = {"ship": "better", "do not ship": "worse"}
-        quantity = "behavior of users over the days of the test, one ranker per user"
+        quantity = "behavior of users on all days of the test; each user sees one ranker"
         users, verdict = test[0].assignment, verdicts.get(test[1].decision, "undecided")
         yield Evidence("A/B test", verdict, users.total_users, "users", users.days, quantity)
     if mixed is not None:
         preferences: dict[str, MethodVerdict] = {"preferred": "better", "not preferred": "worse"}
-        quantity = "clicks on the results of both rankers in one list; later behavior is not measured"
+        quantity = "clicks on lists that mix the results of both rankers; later behavior is not measured"
         preference = preferences.get(mixed.decision, "undecided")
         yield Evidence("interleaving", preference, mixed.users, "users", math.nan, quantity)
     if logged is not None:
         rows = {row.estimator: row for row in logged.rows}
         # Which estimator applies depends on the propensities in the log.
         row = next((rows[name] for name in _ESTIMATORS if rows[name].difference_ci), rows[_ESTIMATORS[0]])
-        quantity = "estimated clicks on lists that were not shown, under the assumptions of the estimators"
+        quantity = "clicks on lists that were not shown, estimated under the assumptions of the estimator"
         verdict = "undecided" if insufficiency(logged.users, "verdict") else _interval_verdict(row.difference_ci)
         yield Evidence("off-policy", verdict, logged.users, "users", math.nan, quantity)
     pair = comparison.measures[0].pairs[0]
     is_tested = pair.significant and not insufficiency(pair.result.n, "verdict")
     offline: MethodVerdict = "undecided" if not is_tested else "better" if pair.better == pair.second else "worse"
-    quantity = f"{comparison.measures[0].measure} by judgments; no users and no unjudged documents"
+    quantity = f"{comparison.measures[0].measure} by judgments; without users and without unjudged documents"
     yield Evidence("offline", offline, pair.result.n, "topics", math.nan, quantity)
 
 
@@ -469,7 +489,7 @@ def _interval_verdict(ci: tuple[float, float] | None) -> MethodVerdict:
 
 def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
     """Answer whether the methods with a verdict agree."""
-    question = "Do offline and online results agree?"
+    question = "Do the offline and the online evaluation agree?"
     # The rows are sorted by how directly a method measures users.
     decided = [row for row in evidence if row.verdict != "undecided"]
     table = Table(
@@ -478,20 +498,22 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
             *columns_of(evidence, ("method", TEXT), ("verdict", TEXT)),
             *columns_of(evidence, ("n", COUNT), ("unit", TEXT), ("days", COUNT), ("quantity", TEXT)),
         ),
-        "Verdict of each method",
-        note="sorted from the most to the least direct measurement of users; interleaving and A/B tests may be"
-        " evaluated on any day",
+        "Verdict of each evaluation method",
+        note="the method that measures users most directly comes first; interleaving and A/B tests may be evaluated on"
+        " any day",
     )
     better, worse = (listed([row.method for row in decided if row.verdict == side]) for side in ("better", "worse"))
     if len(decided) < 2:
-        subject = f"Only {decided[0].method} has" if decided else "No method has"
+        subject = f"Only one evaluation method ({decided[0].method}) is" if decided else "No evaluation method is"
         verdict = f": the candidate is {decided[0].verdict}" if decided else ""
-        return ReviewQuestion(question, "undecided", f"{subject} a conclusive result{verdict}.", (table,))
+        return ReviewQuestion(question, "undecided", f"{subject} conclusive{verdict}.", (table,))
     if better and worse:
-        most_direct = (
-            f"Of these methods, {decided[0].method} measures users most directly"  # the rows are sorted by that
+        # The rows are sorted by how directly a method measures users.
+        most_direct = f"Of these evaluation methods, {decided[0].method} measures users most directly"
+        finding = (
+            f"The evaluation methods disagree: the candidate is better in {better}, and worse in {worse}."
+            f" {most_direct}."
         )
-        finding = f"The candidate is better by {better}, worse by {worse}. {most_direct}."
         return ReviewQuestion(question, "inspect", finding, (table,))
-    finding = f"All conclusive results agree: the candidate is {decided[0].verdict} ({better or worse})."
+    finding = f"All conclusive evaluations agree that the candidate is {decided[0].verdict}: {better or worse}."
     return ReviewQuestion(question, "good", finding, (table,))

@@ -54,9 +54,12 @@ ChangeDecision: TypeAlias = Literal["ship", "do not ship", "undecided"]
 # Answers that decide on a release. All other answers explain, and never block it.
 _DECISIVE = ("Does the gate pass?", "Is the candidate better in the A/B test?", "Should the deployment be rolled back?")
 _INPUT_OPTIONS = {
-    "Is the target failure fixed?": "Add traces: `--traces BASELINE CANDIDATE --target-failure KIND`.",
-    "Which slices improved or got worse?": "Add attributes of topics: `--queries FILE` or `--attributes FILE`.",
-    "Are fewer results wrong in the manual review?": "Add counts of wrong and reviewed results: `--reviewed FILE`.",
+    "Is the failure fixed that the change was made for?": "Add traces: `--traces BASELINE CANDIDATE --target-failure"
+    " KIND`.",
+    "Which slices improved or got worse?": "Add query texts or attributes of topics: `--queries FILE` or `--attributes"
+    " FILE`.",
+    "Are fewer results wrong in the manual review?": "Add a table with the numbers of wrong and reviewed results:"
+    " `--reviewed FILE`.",
     "Did any cost increase?": "Add a table with a column for each cost: `--costs FILE --cost COLUMN`.",
     "Does the gate pass?": "Create a configuration with `judged gate init`, and add `--gate FILE`.",
     "Do users prefer the candidate in interleaved lists?": "Add a log of interleaved lists: `--interleaved FILE`.",
@@ -125,10 +128,10 @@ class Change(Answer):
         unanswered = f" {no_data} of {len(self.questions)} questions have no data." if no_data else ""
         unanswered += f" {counted(untested, 'question')} could not be tested." if untested else ""
         if self.decision == "do not ship":
-            return f"Do not ship {self.candidate}. Unfavorable answers: {' '.join(failed)}{unanswered}"
+            return f"Do not ship {self.candidate}. Questions with an unfavorable answer: {' '.join(failed)}{unanswered}"
         if self.decision == "ship":
             return f"{self.candidate} may ship: no decisive result is unfavorable.{unanswered}"
-        return f"Undecided: neither the gate, the A/B test, nor 'judged watch' is decisive.{unanswered}"
+        return f"Undecided: neither the gate, the A/B test, nor 'judged watch' gives a decision.{unanswered}"
 
 
 def review(
@@ -260,8 +263,8 @@ def _verdict(test: ABTest, arm: str | None, names: Sequence[str]) -> Verdict:
     # The first arm of a test is its control.
     control = test.assignment.arms[0]
     if control == (arm or names[1]) or (control != names[0] and names[0] in test.assignment.arms):
-        problem = f"the A/B test must compare with the baseline, but compares with {control}"
-        raise InputError(problem, fix="pass the baseline's arm: abtest(..., baseline=...)")
+        problem = f"the control arm of the A/B test must be the baseline, got {control}"
+        raise InputError(problem, fix="pass the arm of the baseline: abtest(..., baseline=...)")
     arms = [verdict.arm for verdict in test.verdicts]
     if arm is not None:
         one_of("arm", arm, arms)
@@ -283,8 +286,10 @@ def _answer_online(
         yield answer_ab_test(*ab_test)
     if mixed is not None:
         if mixed.baseline == names[1] or mixed.other == names[0]:
-            problem = f"interleaving must have the baseline {names[0]}, got {mixed.baseline} as the baseline"
-            raise InputError(problem, fix=f"pass the other ranker: interleaving(..., baseline={mixed.other!r})")
+            problem = f"the baseline of the interleaving must be {names[0]}, got {mixed.baseline}"
+            raise InputError(
+                problem, fix=f"pass the other ranker as the baseline: interleaving(..., baseline={mixed.other!r})"
+            )
         yield answer_interleaving(mixed)
     if test is not None or mixed is not None or logged is not None:
         yield answer_agreement(list(collect_evidence(comparison, ab_test, mixed, logged)))

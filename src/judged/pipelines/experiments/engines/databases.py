@@ -73,15 +73,33 @@ class PostgreSql(Engine):
     """``ts_rank`` over titles (weight A or D) and texts (D), not BM25. Any word of the query may match."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "dsn": Setting("", (), "connection string of PostgreSQL; empty: the environment variables of libpq"),
+        "dsn": Setting(
+            "",
+            (),
+            "connection string of PostgreSQL; if empty, the environment variables of libpq are used, such as PGHOST",
+        ),
         "stemmer": Setting(
-            "english", ("none", "english"), "none: text search configuration simple; english: configuration english"
+            "english",
+            ("none", "english"),
+            "text search configuration of PostgreSQL: `simple` for none, `english` for english",
         ),
         "rank": Setting(
-            "frequency", tuple(_RANKS), "frequency: ts_rank; cover: ts_rank_cd, which uses the proximity of words"
+            "frequency",
+            tuple(_RANKS),
+            "ranking function of PostgreSQL: ts_rank for frequency; ts_rank_cd, which uses"
+            " the proximity of words, for cover",
         ),
-        "normalization": Setting(2, (), "normalization bit mask of PostgreSQL; 0: none; 2: document length", 0, 63),
-        "title_weight": Setting("D", ("A", "D"), "weight class of title words: A counts ten times as much as D"),
+        "normalization": Setting(
+            2,
+            (),
+            "bit mask of PostgreSQL for normalization by document length; 0: no"
+            " normalization; 2: division by the length",
+            0,
+            63,
+        ),
+        "title_weight": Setting(
+            "D", ("A", "D"), "weight class of title words; text words have class D, and A counts ten times as much as D"
+        ),
     }
     libraries = ("psycopg",)
     runs_externally = True

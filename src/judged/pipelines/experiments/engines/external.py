@@ -32,7 +32,7 @@ class Function(Engine):
     """A function ``search(query, k)`` over documents of its own. Returns IDs, (ID, score) pairs, or ``{id: score}``."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "search": Setting("", (), "module:function that returns the top k documents for a query")
+        "search": Setting("", (), "Python function, as module:function, that returns the top k documents for a query")
     }
     runs_externally = True
 
@@ -85,7 +85,7 @@ class Http(Engine):
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "file": Setting("", (), "TOML file that describes the request and the response")
+        "file": Setting("", (), "TOML file that describes the HTTP request and its response")
     }
     runs_externally = True
 
@@ -100,7 +100,9 @@ class Http(Engine):
         spec = parse_toml(read_toml(path), path)
         if invalid_keys := [*(set(spec) - _KEYS), *(name for name in _NEEDED if name not in spec)]:
             raise InputError(
-                f"unknown or missing keys: {', '.join(invalid_keys)}", fix=f"use {', '.join(sorted(_KEYS))}", path=path
+                f"the file has unknown keys or lacks required keys: {', '.join(invalid_keys)}",
+                fix=f"use {', '.join(sorted(_KEYS))}",
+                path=path,
             )
         if urlsplit(str(spec["url"])).scheme not in ("http", "https"):
             raise InputError(

@@ -36,8 +36,8 @@ class Bm25s(Engine):
         "stemmer": Setting("english", ("none", "english"), "stemmer (Snowball)"),
         "stop_words": Setting("english", ("none", "english"), "stop words"),
         "method": Setting("lucene", _METHODS, "variant of BM25"),
-        "k1": Setting(1.5, (), "saturation of term frequency", 0),
-        "b": Setting(0.75, (), "strength of length normalization", 0, 1),
+        "k1": Setting(1.5, (), "BM25 parameter k1: saturation of term frequency", 0),
+        "b": Setting(0.75, (), "BM25 parameter b: strength of length normalization", 0, 1),
     }
     libraries = ("bm25s", "PyStemmer")
 
@@ -69,7 +69,7 @@ class Bm25s(Engine):
     def search(self, query: str, k: int) -> list[Hit]:
         """Return documents with any word of the query."""
         if not _BM25S_WORD.search(query):
-            raise QueryRefusedError("the query has no word of two letters")
+            raise QueryRefusedError("the query has no word of at least two letters")
         # By default, bm25s uses JAX if it is installed, which orders documents with equal scores differently.
         options: dict[str, Any] = {"show_progress": False, "n_threads": 0, "backend_selection": "numpy"}
         rows, scores = self._index.retrieve(self._tokens([query]), k=min(k, len(self._ids)), **options)
@@ -146,7 +146,12 @@ class Dense(Engine):
     """Exact nearest neighbors by cosine similarity, in NumPy."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "embed": Setting("", (), "module:function that returns an array of shape (n, d) for n texts; empty: WordLlama"),
+        "embed": Setting(
+            "",
+            (),
+            "Python function, as module:function, that returns an array of shape (n, d) for n"
+            " texts; if empty, WordLlama is used",
+        ),
         "dimensions": Setting(256, (64, 128, 256), "dimensions of WordLlama vectors"),
     }
     libraries = ("wordllama",)
