@@ -23,9 +23,9 @@ from judged.comparison.slicing.topic_slices import Slice as Slice
 from judged.comparison.slicing.topic_slices import Slicing
 from judged.comparison.slicing.topic_slices import Slicing as Slicing
 from judged.comparison.slicing.topic_slices import slice_topics as slice_topics
-from judged.data import convert as convert
 from judged.data.attributes import Attributes as Attributes
 from judged.data.check_files import check as check
+from judged.data.convert_files import convert as convert
 from judged.data.documents import Documents as Documents
 from judged.data.qrels import Qrels as Qrels
 from judged.data.run import Run as Run

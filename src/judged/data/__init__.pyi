@@ -1,11 +1,11 @@
 # Written by tools/docs.py: names that `judged.data` exports and imports at first use.
 
-from judged.data import convert as convert
 from judged.data.attributes import Attributes as Attributes
 from judged.data.check_files import check as check
 from judged.data.check_files import check_one as check_one
 from judged.data.check_files import check_qrels as check_qrels
 from judged.data.check_files import check_run as check_run
+from judged.data.convert_files import convert as convert
 from judged.data.documents import Documents as Documents
 from judged.data.findings import Finding as Finding
 from judged.data.findings import Findings as Findings

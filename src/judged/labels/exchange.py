@@ -202,6 +202,9 @@ def _qrels_rows(path: str | Path) -> Iterator[Row]:
         yield None, {"query_id": query, "doc_id": doc, "grade": grade}
 
 
+_TEXT_COLUMNS = ("query_id", "doc_id", "judge", "kind")
+
+
 def _complete_label(record: Mapping[str, Any], judge: str, kind: str, where: str, line: int | None) -> dict[str, Any]:
     """Add missing columns to a label and convert the types."""
     row: dict[str, Any] = dict.fromkeys(SCHEMA.names, "") | {"seconds": None, "seed": None, "repeat": 0, "valid": True}
