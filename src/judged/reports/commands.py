@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.group("change", cls=LazyGroup)
 def change() -> None:
-    """Review a change of a system from a baseline to a candidate."""
+    """Review a change to a system: compare a candidate with the baseline."""
 
 
 @change.command("review", short_help="Answer questions on quality, slices, costs, the gate, and online tests.")

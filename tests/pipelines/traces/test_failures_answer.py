@@ -74,22 +74,24 @@ def test_the_first_sentence() -> None:
     failure = FAILURES["scoring"]
     fix = f" Typical fix: {failure.remedy}. Cost: {failure.cost}."
     losses = {"candidate": [0.0] * 4, "scoring": [0.5, 0.0, 0.25, 0.25], "debugging": [0.0] * 4}
-    assert failures_of(losses).sentences == (f"Work on scoring failures first: these failures lose 0.2500 of RR.{fix}",)
+    assert failures_of(losses).sentences == (
+        f"Work first on failures of the kind `scoring`: these failures lose 0.2500 of RR.{fix}",
+    )
     wide = {"scoring": [[0.5, 0, 0, 0], [0.5, 0.5, 0, 0]]}
     assert failures_of(losses, wide).sentences == (
-        f"Work on scoring failures first: these failures lose 0.1250 to 0.2500 of RR.{fix}",
+        f"Work first on failures of the kind `scoring`: these failures lose 0.1250 to 0.2500 of RR.{fix}",
     )
     narrow = {"scoring": [[0.5] * 4, [0.5 + 1e-13] * 4]}  # but for rounding
     assert (
         failures_of(losses, narrow)
         .sentences[0]
-        .startswith("Work on scoring failures first: these failures lose 0.5000 of RR.")
+        .startswith("Work first on failures of the kind `scoring`: these failures lose 0.5000 of RR.")
     )
     rounded = {"scoring": [[0.5] * 4, [0.5 + 1e-11] * 4]}
     assert (
         failures_of(losses, rounded)
         .sentences[0]
-        .startswith("Work on scoring failures first: these failures lose 0.5000 to 0.5000 of RR.")
+        .startswith("Work first on failures of the kind `scoring`: these failures lose 0.5000 to 0.5000 of RR.")
     )
     unknown = {
         "scoring": [[0.0] * 4, [0.5] * 4],

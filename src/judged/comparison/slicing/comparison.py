@@ -445,14 +445,14 @@ def _format_win(name: str, pair: Pair) -> str:
 def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
     sensitivities = [(row.slice, row.pair.sensitivity) for row in wins if row.pair and row.pair.sensitivity]
     shares = [
-        f"`{name}` (if such topics are {sensitivity.missed_share:.0%} of the slice, with a mean difference"
+        f"on `{name}`, if this kind is {sensitivity.missed_share:.0%} of the slice and its mean difference is"
         f" {'below' if sensitivity.reversing_difference < 0 else 'above'}"
-        f" {decimal(sensitivity.reversing_difference, 2, '+')})"
+        f" {decimal(sensitivity.reversing_difference, 2, '+')}"
         for name, sensitivity in sensitivities
         if sensitivity.may_miss
     ]
     if shares:
-        yield (f"Topics of a kind that was not sampled may reverse the result on {join_names(shares)}.")
+        yield f"A kind of topic that was not sampled could reverse the result: {'; '.join(shares)}."
 
 
 def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:

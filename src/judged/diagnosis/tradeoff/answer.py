@@ -215,7 +215,7 @@ class Tradeoff(Answer):
                 " criterion."
             ),
             *(
-                f"{row.run} is on the front only by its mean {self.measure}. The paired test does not show that"
+                f"{row.run} is on the front because of its mean {self.measure}, but the paired test does not show that"
                 f" {row.run} is better than these runs, which cost no more (within the noise):"
                 f" {join_names(row.rivals)}."
                 for row in front

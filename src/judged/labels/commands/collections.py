@@ -38,7 +38,7 @@ def collection() -> None:
 def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Check the judgments QRELS as a test collection for systems similar to the pooled RUNs.
 
-    The check reports the share of judged documents, the loss of a run outside the pool, and the detectable
+    The check reports the share of judged documents, how much score a run outside the pool loses, and the detectable
     difference. With --labels, it also reports the agreement of the judges and the time per label.
     """
     from judged.labels.collection import check_collection

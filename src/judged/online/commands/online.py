@@ -153,7 +153,7 @@ def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> Non
 @online.command("dwell", short_help="Dwell times, and satisfied clicks by threshold.")
 @_metric_arguments
 def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Estimate the dwell times of clicked results in LOG, and satisfied clicks by threshold.
+    """Estimate dwell times of clicked results in LOG, and the share of satisfied clicks at each threshold.
 
     Visits without an observed end are censored (Kaplan-Meier), not excluded.
     """

@@ -119,8 +119,8 @@ class InterleavingPlan(LogAnswer):
             ),
             "Comparison with A/B tests of the same changes",
             labels=1,
-            note=f"The number of {self.unit}s of a method is the sample size that this method needs to detect the"
-            f" difference that it estimated. The estimated difference is uncertain.",
+            note=f"For each method, the column {self.unit}s is the sample size with which the method detects the"
+            " difference that it estimated. The estimated difference is uncertain.",
         )
         agreements = [pair.agree for pair in self.pairs if pair.agree in {"yes", "no"}]
         significant = (

@@ -139,7 +139,8 @@ class Waterfall(Answer):
             if difference.p <= 1 - self.level
         ]
         tests = sum(not math.isnan(difference.p) for difference in self.differences)
-        prefix = f"Significant differences from {self.responses.run_names[0]} in the share that passes a step"
+        first = self.responses.run_names[0]
+        prefix = f"Significant differences from the system `{first}` in the share that passes a step"
         if tests:
             yield f"{prefix}: {'; '.join(significant) or 'none'} ({counted(tests, 'test')}, Holm)."
         elif self.differences:

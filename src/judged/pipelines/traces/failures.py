@@ -192,7 +192,7 @@ class Failures(Answer):
         if self.first is not None:
             failure, (low, high) = FAILURES[self.first], self.bounds(self.first)
             loss = decimal(low) if high - low < _ROUNDING else f"{decimal(low)} to {decimal(high)}"
-            text = f"Work on {self.first} failures first: these failures lose {loss} of {measure}."
+            text = f"Work first on failures of the kind `{self.first}`: these failures lose {loss} of {measure}."
             text += f" Typical fix: {failure.remedy}. Cost: {failure.cost}."
         elif unknown > 0:
             text = (

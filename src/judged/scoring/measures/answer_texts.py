@@ -129,7 +129,7 @@ class TokenF1(_ReferenceMeasure):
 @measure(
     category="answers",
     cite="Chen et al. 2017 (DrQA: passages that contain the answer), here as a share of tokens",
-    use="Whether the retrieved passages contain the reference answer, before the generator reads them.",
+    use="Whether the passages that the generator reads contain the reference answer.",
     misleads="The tokens may be anywhere in the context, and frequent words are in most contexts.",
     properties=_OF_TEXTS,
 )

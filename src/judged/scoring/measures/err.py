@@ -289,7 +289,7 @@ class NERR10(UserModel):
     tools={"ir_measures": "NERR11(T=1.0,max_rel=3)", "cwl_eval": "NERR-EQ11@T=1"},
 )
 class NERR11(UserModel):
-    r"""NERR of equation 11: the user model of INSQ, in which the user also stops when a document satisfies.
+    r"""The user model of INSQ, except that the user also stops after a satisfying document (NERR, equation 11).
 
     .. math:: C(i) = \left(\frac{i + 2T - 1}{i + 2T}\right)^2 (1 - g_i)
 

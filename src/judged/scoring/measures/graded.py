@@ -200,7 +200,7 @@ class BinG(RelevanceMeasure):
     tools={"trec_eval": "G"},
 )
 class G(GainMeasure):
-    r"""Gain of each document, discounted by the difference to the ideal ranking at its rank.
+    r"""Gain of each document, discounted by how far the cumulative gain is below the ideal at its rank.
 
     .. math:: \mathrm{G} = \frac{1}{\sum_i g^*_i} \sum_r \frac{g_r}{\log_2(2 + C_r - \mathrm{CG}@r)},
         \quad C_r = \sum_{i \le r} \max(g^*_i, 1)
