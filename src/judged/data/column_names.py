@@ -37,7 +37,7 @@ _NAMES = {
     " consulta busqueda pregunta ricerca domanda pesquisa запрос 検索語 検索クエリ クエリ 質問 查询 搜索词 问题",
     "doc_id": "docno doc did pid corpus_id passage_id item_id doc_number"
     " | docid document_id document passage product_id item product sku asin article_id article movie_id movie track_id"
-    " video_id listing_id node_id chunk_id business_id isbn pmid object_id url page_url link uri page file id"
+    " video_id listing_id node_id chunk_id business_id isbn pmid object_id url page_url link uri page_id page file id"
     " dokument artikelnummer artikel produkt id_document produit id_documento documento producto articulo prodotto"
     " articolo produto artigo документ 文書id 文書 商品コード 商品id 商品番号 文档 文档id 商品编号 商品",
     "relevance": "rel label grade judgment judgement relevance_grade"

@@ -64,7 +64,13 @@ class FileContent:
         return f"{self.path}: {noun} with {numbers}" if numbers else f"{self.path}: {noun}"
 
 
-_NOUNS = {"run": "a run", "topics": "query texts", "log": "an interaction log", "answers": "RAG answers"}
+_NOUNS = {
+    "run": "a run",
+    "topics": "query texts",
+    "log": "an interaction log",
+    "answers": "RAG answers",
+    "traces": "traces of a pipeline",
+}
 
 
 def identify(path: str | Path) -> FileContent:
@@ -77,7 +83,8 @@ def identify(path: str | Path) -> FileContent:
     """
     recognizers: list[Callable[[str], FileContent | None]] = []
     if not _has_plain_lines(Path(path)):
-        places = [place for component in all_components() for place in component.recognizers.values()]
+        # From the most specific kind to the most general: traces and answers, logs, labels.
+        places = [p for component in reversed([*all_components()]) for p in component.recognizers.values()]
         recognizers += map(load, places)
     first_error: InputError | None = None
     for recognize in (*recognizers, _qrels, _run, _topics):

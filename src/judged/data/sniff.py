@@ -192,7 +192,7 @@ def _detect_layout(sample: _Sample) -> Layout:
     if sample.lines[0][1].count(_DOUBLE_COLON.encode()) > 1:  # MovieLens
         delimiter, strict = _DOUBLE_COLON, True
     rows = sample.split(delimiter, strict=strict)
-    if sample.kind == "qrels" and looks_like_ratings(rows):
+    if sample.kind == "qrels" and looks_like_ratings(rows) and not looks_like_smart(rows):
         if not has_timestamps(rows):
             problem = "the fields look like 'user item rating', and would be read as 'query iteration doc grade'"
             raise sample.error(problem, "add a header line, such as user,item,rating,time", "looks-like-ratings")

@@ -9,7 +9,7 @@ from judged.online.readers.files import UnknownLayoutError, detect_file_layout, 
 
 
 def recognize(path: str) -> FileContent | None:
-    """Return the content of a file that is a log of a known layout, or has columns of times and clicks; else None."""
+    """Return the content of a file that is a log of a known layout, or has columns of queries, times, and clicks."""
     (log_file,) = find_log_files([path])
     try:
         layout = detect_file_layout(log_file)
@@ -18,7 +18,8 @@ def recognize(path: str) -> FileContent | None:
             draft = draft_log(log_file, {})
         except InputError:
             return None
-        if "time" not in draft.roles or not {"click", "clicks", "action"} & set(draft.roles):
+        has_clicks = bool({"click", "clicks", "action"} & set(draft.roles))
+        if not draft.is_complete or not {"time", "query"} <= set(draft.roles) or not has_clicks:
             return None
         layout = "columns that are recognized"
     commands = (f"judged logs check {path}", f"judged online metrics {path}", f"judged online overview {path}")

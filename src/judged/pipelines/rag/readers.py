@@ -278,7 +278,7 @@ def read_responses(
         raise InputError("`paths` must not be empty", fix="pass a file with answers")
     if len(files) == 1 and files[0].is_dir():
         return read_folder(files[0])
-    if any(_is_trace(path) for path in files):
+    if any(is_trace(path) for path in files):
         traces = read_traces(files, topics=topics)
         try:
             return responses_of_traces(traces, texts=texts)
@@ -303,7 +303,7 @@ def read_responses(
     return builder.build(files[0].name.partition(".")[0], str(files[0]))
 
 
-def _is_trace(path: Path) -> bool:
+def is_trace(path: Path) -> bool:
     """Check if a file begins with a stage or a span."""
     if path.is_dir():
         raise InputError(

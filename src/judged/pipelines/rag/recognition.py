@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from judged.data.identify import FileContent
 from judged.errors import InputError
-from judged.pipelines.rag.readers import read_responses
+from judged.pipelines.rag.readers import is_trace, read_responses
 
 
 def recognize(path: str) -> FileContent | None:
-    """Return the content of a file with answers and their contexts, references, or citations; else None."""
+    """Return the content of a file with traces, or with answers and their contexts, references, or citations."""
     try:
+        if is_trace(Path(path)):
+            commands = (f"judged traces check {path}", f"judged traces funnel QRELS {path}", f"judged rag check {path}")
+            return FileContent(path, "traces", {}, commands)
         responses = read_responses(path)
     except InputError:
         return None
