@@ -91,7 +91,7 @@ REFUSED = {
     ROW.replace("'a'", "CAST(NULL AS STRING)"): "a row has no doc_id",
     ROW.replace("'q1'", "CAST(NULL AS STRING)"): "a row has no query_id",
     ROW.replace(" AS score", " AS points"): "no column score or rank among query_id, doc_id, points",
-    ROW.replace(" AS doc_id", " AS page"): "no column doc_id among query_id, page, score",
+    ROW.replace(" AS doc_id", " AS leaf"): "no column doc_id among query_id, leaf, score",
     f"SELECT * FROM ({ROW}) WHERE score > 1": "there are no rows",
 }
 

@@ -73,8 +73,8 @@ def test_an_interval_that_disagrees_says_that_p_decides() -> None:
     pair = scores(**RANKS).compare(test="t").pair("a", "d")
     assert pair.significant
     contradictory = replace(pair, result=replace(pair.result, interval=(-0.1, 0.3)))
-    assert "significance depends on p" in contradictory.sentence
-    assert "significance depends on p" not in pair.sentence
+    assert "the CI and p use different methods and disagree" in contradictory.sentence
+    assert "the CI and p use different methods and disagree" not in pair.sentence
 
 
 def test_what_is_detectable_is_said_to_be_at_the_level_that_is_left() -> None:

@@ -279,7 +279,7 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
         assert max(map(len, table.splitlines())) <= width
         assert all(row.run in table for row in result.rows)
         assert " ".join(sentence.split()).startswith(
-            f"The table is too wide for {missing}. All other formats include these intervals."
+            f"The table is too wide to show {missing}. All other formats show these intervals."
         )
 
 

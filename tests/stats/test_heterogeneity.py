@@ -79,7 +79,7 @@ def test_without_variation_or_groups() -> None:
     assert (same.p, same.statistic) == (1.0, 0.0)
     alone = heterogeneity([0.1, 0.2, 0.3], [0, 0, 1])
     assert math.isnan(alone.p)
-    assert "fewer than two" in alone.note
+    assert "at least two groups" in alone.note
 
 
 def test_groups_that_do_not_vary_themselves() -> None:

@@ -135,7 +135,7 @@ def test_what_cannot_be_used_is_refused(arguments: tuple, options: dict, message
 
 def test_pairs_name_rows_that_are_there() -> None:
     for pair in ((0, 2), (-1, 0)):
-        with pytest.raises(InputError, match="rows from 0 to 1"):
+        with pytest.raises(InputError, match="row indices from 0 to 1"):
             paired_tests(np.zeros((2, 3)), [pair])
     assert paired_tests(np.zeros((2, 3)), []) == ()
 

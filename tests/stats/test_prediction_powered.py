@@ -113,7 +113,13 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
     ("worth", "said"),
     [
         (None, "there are too few data to estimate what the predictions add to the 25 known values"),
-        ((0.0, 7.4), "the predictions add no significant information to the 25 known values (upper limit: 7)"),
+        (
+            (0.0, 7.4),
+            (
+                "the predictions add no significant information to the 25 known values (upper limit: as much as 7 more known"
+                " values)"
+            ),
+        ),
         (
             (0.1, 7.4),
             (

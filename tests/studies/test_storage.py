@@ -209,5 +209,5 @@ def test_stores_that_are_refused(tmp_path: Path) -> None:
         LabelStore.open(tmp_path / "store.db")
     with sqlite3.connect(tmp_path / "store.db") as connection:
         connection.execute("UPDATE study SET value = '99' WHERE name = 'version'")
-    with pytest.raises(InputError, match="layout 99"):
+    with pytest.raises(InputError, match="store format 99"):
         StudyStore.open(tmp_path / "store.db")

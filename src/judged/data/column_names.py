@@ -77,7 +77,7 @@ _USED_COLUMNS = {
     "labels": {"query_id", "doc_id", "relevance", *_LABEL_NAMES},
 }
 _MIN_LIKENESS = 0.85  # of a misspelled name, from 0 to 1
-_OWN_COLUMNS = frozenset({"value", "se"})  # that `judged clicks judge` writes beside the grades
+_CLICK_COLUMNS = frozenset({"value", "se"})  # that `judged clicks judge` writes beside the grades, with others
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 
 
@@ -263,8 +263,10 @@ def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
 
 def unused_columns(names: Iterable[str], columns: Iterable[str], kind: Kind) -> list[str]:
     """Return the columns that are not read as part of qrels or of a run."""
-    used = _USED_COLUMNS[kind] | {"distance"}
-    columns = ["" if column in _OWN_COLUMNS else column for column in columns]
+    used = _USED_COLUMNS[kind] | {"distance", "time"}
+    columns = [*columns]
+    if set(columns) >= _CLICK_COLUMNS:
+        return []
     pairs = zip(names, columns, strict=True)
     return [column for name, column in pairs if name not in used and column.strip() and not column.startswith("__")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from judged.data.column_names import Kind
 from judged.data.compute import pc
+from judged.data.identify import recognize_qrels, recognize_run
 from judged.data.qrels import QRELS_COLUMNS, Qrels
 from judged.data.run import Run
 from judged.data.sources import open_source
@@ -22,6 +24,8 @@ from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
     from judged.results.types import Table
+
+_MIN_MILLISECONDS = 1e11  # a time in seconds of the year 5138, or in milliseconds of 1973
 
 ConvertFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet", "beir"]
 
@@ -52,7 +56,7 @@ def convert(
         Keep only judgments with at least this grade, for example only ratings of 4 and 5.
     since
         Keep only judgments with this time or a later one, for tables with a column of times: a number, or a text that
-        is compared with the texts, such as ``2024-01-31``.
+        is compared with the texts, such as ``2024-01-31`` (in UTC, if the times are seconds or milliseconds).
 
     Raises
     ------
@@ -90,12 +94,10 @@ def convert(
 def _is_run(path: str | Path) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # repeated when the file is read
-        try:
-            open_source(path, "qrels")
-        except InputError as error:
+        for recognize in (recognize_qrels, recognize_run):
             with suppress(InputError):
-                return bool(open_source(path, "run"))
-            raise error from None
+                if content := recognize(str(path)):
+                    return content.kind == "run"
     return False
 
 
@@ -112,10 +114,15 @@ def _select(path: str | Path, min_grade: float | None, since: str | None) -> Tab
 
 def _is_since(times: list[str], since: str) -> list[bool]:
     try:
-        start = read_number(since)
-        return [read_number(time) >= start for time in times]
+        numbers = [read_number(time) for time in times]
     except ValueError:
         return [time >= since for time in times]
+    try:
+        start = read_number(since)
+    except ValueError:
+        start = datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp()
+    unit = 1000 if numbers and min(numbers) > _MIN_MILLISECONDS else 1
+    return [number >= start * unit for number in numbers]
 
 
 def _write_beir_qrels(qrels: Qrels, path: Path) -> None:

@@ -87,7 +87,7 @@ def identify(path: str | Path) -> FileContent:
         places = [p for component in reversed([*all_components()]) for p in component.recognizers.values()]
         recognizers += map(load, places)
     first_error: InputError | None = None
-    for recognize in (*recognizers, _qrels, _run, _topics):
+    for recognize in (*recognizers, recognize_qrels, recognize_run, _topics):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", JudgedWarning)
             try:
@@ -112,7 +112,8 @@ def _has_plain_lines(path: Path) -> bool:
     return isinstance(layout, Layout) and not layout.header
 
 
-def _qrels(path: str) -> FileContent | None:
+def recognize_qrels(path: str) -> FileContent | None:
+    """Return the content of judgments; None if most grades are fractions, as scores are."""
     qrels = Qrels.read(path)
     if 2 * np.count_nonzero(qrels.grades % 1) > len(qrels):  # scores
         return None
@@ -121,7 +122,8 @@ def _qrels(path: str) -> FileContent | None:
     return FileContent(path, "qrels", counts, commands)
 
 
-def _run(path: str) -> FileContent:
+def recognize_run(path: str) -> FileContent:
+    """Return the content of a run."""
     run = Run.scan(path)
     table = run.table
     counts = {"result": table.num_rows, "topic": len(pc.unique(table["query_id"]))}

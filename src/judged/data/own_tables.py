@@ -102,7 +102,7 @@ def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, 
     if kind == "qrels" and "relevance" not in columns:
         columns["relevance"] = [1] * len(rows)
     if {"score", "rank"} <= set(columns):
-        del columns["rank" if _decrease(columns) else "score"]
+        notes += _choose_order(columns, by_score=layout.by_score)
     return _typed(columns, kind, where, notes), notes
 
 
@@ -231,12 +231,17 @@ def _judgments(labels: LabelRows, where: str) -> Table:
     return _typed(columns, "qrels", where, labels.notes, list(rows.values()))
 
 
-def _decrease(columns: dict[str, list[Any]]) -> bool:
-    """Whether all rows have scores, and these do not increase within the list of a query."""
+def _choose_order(columns: dict[str, list[Any]], *, by_score: bool) -> list[str]:
+    """Keep the scores or else the positions of results; return a note if they disagree."""
     scores, ranks = columns["score"], columns["rank"]
     if not all(isinstance(score, (int, float)) for score in scores):
-        return False
-    return all(rank == 1 or after <= before for before, after, rank in zip(scores, scores[1:], ranks[1:], strict=False))
+        del columns["score"]
+        return []
+    pairs = zip(scores, scores[1:], ranks[1:], strict=False)
+    agree = all(rank == 1 or after <= before for before, after, rank in pairs)
+    del columns["rank" if by_score or agree else "score"]
+    order = "scores" if by_score else "positions"
+    return [] if agree else [f"scores and positions disagree, so that results are ordered by their {order}"]
 
 
 def single_value(value: Any) -> Any:

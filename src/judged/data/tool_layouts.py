@@ -32,6 +32,7 @@ class ToolLayout:
     judge: str = ""  # name of the judge of labels without one
     optional: Sequence[str] = ()  # columns that the first row may lack
     known: Sequence[str] = ()  # keys of rows that are not read and not reported
+    by_score: bool = False  # whether scores that do not decrease order the results, and not the positions
     note: str = ""  # what the user should know
 
     def rows(self, data: Any) -> list[dict[str, Any]]:

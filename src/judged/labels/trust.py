@@ -164,7 +164,8 @@ class LabelQuality(Answer):
     def facts(self) -> dict[str, Any]:
         """Return the overall agreement."""
         alpha = {"name": self.alpha.name, "value": self.alpha.value, "interval": self.alpha.interval}
-        return {"pairs": self.pairs, "alpha": alpha, "counts": dict(self.counts)}
+        counts = {"n" if name == "topics" else name: count for name, count in self.counts.items()}
+        return {"pairs": self.pairs, "alpha": alpha, "counts": counts}
 
 
 def _describe_counts(counts: Mapping[str, Any]) -> str:

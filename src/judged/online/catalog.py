@@ -32,7 +32,7 @@ def catalog() -> TextTable:
     for family, members in FAMILIES.items():
         rows.append((family, "", "", "", ""))
         rows += [(f"  {_label(row)}", row.title, row.row, row.unit, ", ".join(row.needs)) for row in members]
-    return TextTable(("metric", "description", "row", "unit", "needs"), tuple(rows), labels=5)
+    return TextTable(("metric", "description", "row", "unit", "data"), tuple(rows), labels=5)
 
 
 def text(*, width: int | None = None) -> str:
@@ -53,7 +53,7 @@ def _fit_width(width: int | None) -> str:
     # The column of names is as wide as the longest name.
     labels = {metric: f"  {_label(metric)}" for members in FAMILIES.values() for metric in members}
     indent = max(map(len, labels.values())) + 2
-    lines = ["metric".ljust(indent) + "description; row, unit; required data"]
+    lines = ["metric".ljust(indent) + "description; row, unit; data"]
     for family, members in FAMILIES.items():
         lines.append(family)
         for metric in members:

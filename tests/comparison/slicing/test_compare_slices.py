@@ -213,7 +213,7 @@ def test_simpsons_paradox() -> None:
     assert means[0] > means[1]
     (warned,) = [text for text in result.warnings if "Simpson" in text]
     assert warned.startswith(
-        "RR of old and new: Simpson's paradox: old has the higher mean over all topics, but new is higher on"
+        "RR of old and new: Simpson's paradox: old has the higher mean over all topics, but new has the higher mean on"
         " every slice"
     )
 
@@ -255,8 +255,8 @@ def test_sentences_of_two_runs() -> None:
         f" {law.result.adjusted:.2g}) and `group=news` (+{news.result.difference:.3f}, 20 topics, p ="
         f" {news.result.adjusted:.2g}), after Holm correction for 3 comparisons."
     )
-    assert "`group=law` (if they are 18% of the topics" in result.sentences[1]  # 1 - 0.05^(1/15)
-    assert f"mean difference below {news.sensitivity.reversing_difference:+.2f})" in result.sentences[1]
+    assert "on `group=law`, if this kind is 18% of the slice" in result.sentences[1]  # 1 - 0.05^(1/15)
+    assert f"mean difference is below {news.sensitivity.reversing_difference:+.2f}." in result.sentences[1]
     assert result.sentences[2].startswith("No significant difference in nDCG@10 between new and old on `group=chat`.")
 
 

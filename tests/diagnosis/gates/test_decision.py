@@ -308,7 +308,7 @@ def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> 
             "5 of 13 topics lost more than 0.2; in the population of topics, this share is at most 64.5%"
             in result.sentence
         )
-        assert "q000 0.5000 to" in result.sentence
+        assert "q000 (0.5000 to" in result.sentence
     (result,) = decided(pair([-0.1] + [0.02] * 47))
     assert (result.status, result.large_losses, [topic.query_id for topic in result.largest_losses]) == (
         "pass",

@@ -54,7 +54,7 @@ def test_a_slice_can_fail_while_the_whole_is_undecided() -> None:
     assert (result.status, result.passed, result.exit_code) == ("fail", False, 1)
     assert result.sentences[0] == "FAIL: new against old: 1 of 2 checks failed."
     assert "RR in odd (owner: team odd): failed: the candidate lost 0.5 (1.0000 to 0.5000)" in result.sentences[2]
-    assert "The largest losses are on q01 1.0000 to 0.5000, q03" in result.sentences[2]
+    assert "The largest losses are on q01 (1.0000 to 0.5000), q03" in result.sentences[2]
 
 
 def test_statuses_and_exit_codes() -> None:

@@ -324,7 +324,7 @@ def test_a_margin_for_a_measure_is_that_of_a_configuration(
     ("arguments", "message"),
     [
         (("-m", "RR"), "no margin is set"),
-        (("--margin", "0.02", "--config", "gate.toml"), "use only one of the two"),
+        (("--margin", "0.02", "--config", "gate.toml"), "use either the configuration or the measures with a margin"),
         (("--margin", "-1"), "margin is -1.0"),
         (("--margin", "0.1", "--margin-relative", "0.1"), "margin and margin_relative are both set"),
         (("-m", "NDCG10", "--margin", "0.1"), "did you mean nDCG@10"),

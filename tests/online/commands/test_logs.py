@@ -371,14 +371,12 @@ def test_error_if_no_metric_is_supported(
     assert done.err.startswith("error: asked.ndjson: no metric can be computed: the log ")
 
 
-def test_a_draft_names_the_extra_that_the_next_command_needs(
-    run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_draft_names_the_extra_that_it_needs(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     Path("shop.csv").write_text("sid,ts,search_term,urls\n7,2026-01-05T10:00:00Z,red shoes,d7|d9\n")
     assert "pip install" not in run("logs", "draft", "shop.csv", "-o", "shop.toml").err
     monkeypatch.setitem(sys.modules, "duckdb", None)
     done = run("logs", "draft", "shop.csv", "-o", "shop.toml")
-    assert "Next: pip install 'judged[logs]' (DuckDB is not installed), then judged logs check shop.csv" in done.err
+    assert (done.code, done.err) == (2, "error: DuckDB is not installed. Fix: pip install 'judged[logs]'.\n")
 
 
 def test_the_error_about_an_unknown_layout_quotes_the_file(run: Callable[..., Ended]) -> None:

@@ -248,10 +248,9 @@ def test_the_error_about_unclear_columns_has_the_option_that_reads_the_log(tmp_p
     option = str(caught.value).split('--columns "')[1].split('"')[0]
     with use_columns(dict(pair.split("=") for pair in option.split(","))), pytest.warns(JudgedWarning):
         log = read_log(path)
-    scores = online_metrics(log, ["PageCTR", "DwellTime"], by="gadget")
+    scores = online_metrics(log, ["PageCTR"], by="gadget")
     values = {(str(row.metric), row.slice): row.value for row in scores.estimates}
     assert [values["PageCTR", name] for name in (None, "phone", "desktop")] == [0.75, 0.5, 1]
-    assert any("DwellTime: dwell is estimated" in str(note) for note in scores.notes)
 
 
 def test_a_folder_of_files_with_the_same_columns(tmp_path: Path) -> None:

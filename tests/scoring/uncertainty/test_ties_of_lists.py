@@ -107,7 +107,7 @@ def test_a_list_that_was_cut_within_a_tie_is_refused(labels: dict[str, int]) -> 
     """``b`` stands above the cut, ``a`` below it, where the list does not show it."""
     run = {"q": {"z": 2.0, "a": 1.0, "b": 1.0}}
     with pytest.raises(
-        InputError, match=r"tied documents, but depth 2 .*topic q.*judge without a depth, and use depth=2"
+        InputError, match=r"tied documents, but depth 2 .*topic q.*`judge` without a depth, and use depth=2"
     ):
         tie_range(judge({"q": labels}, run, depth=2), RR())
     assert tie_range(judge({"q": {"z": 1}}, run, depth=1), RR()).high.tolist() == [1.0]

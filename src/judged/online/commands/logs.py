@@ -270,8 +270,6 @@ def draft(path: str, out: Path | None) -> None:
     Columns are recognized by their names and the values of the first 2,000 records. Comments mark uncertain lines, and
     list columns that are not used.
     """
-    from importlib.util import find_spec
-
     from judged.interface.arguments import write_result
     from judged.online.readers.draft import draft_log
     from judged.online.readers.files import find_log_files
@@ -285,6 +283,4 @@ def draft(path: str, out: Path | None) -> None:
     click.echo(f"{path}: {log_draft.describe()}", err=True)
     if out is not None:
         marks = counted(mapping.count("# CHECK:"), "comment")
-        # the draft does not need DuckDB, but all further commands do
-        install = "" if find_spec("duckdb") else "pip install 'judged[logs]' (DuckDB is not installed), then "
-        click.echo(f"{out}: {marks} to check. Next: {install}judged logs check {path} --mapping {out}", err=True)
+        click.echo(f"{out}: {marks} to check. Next: judged logs check {path} --mapping {out}", err=True)

@@ -133,7 +133,7 @@ _SECONDS = "(_?(in|time|s|ms|sec|secs|seconds|millis|milliseconds|sekunden|sek|s
 _NAMES = rf"""
 session_id  (.*_)?(session|sess|visit|sitzung|sesion|sessione|sessao)s?(_?ID)?|sid
 user_id     (.*_)?(user|client|visitor|customer|member|cookie|person|account|shopper|anon)(_?ID)?|uid
-user_id     (be)?nutzer(_?ID)?|kunden?(_?ID)?|utilisateur|usuario|cliente|utente
+user_id     who|(be)?nutzer(_?ID)?|kunden?(_?ID)?|utilisateur|usuario|cliente|utente
 query_id    (.*_)?(query|search|serp|page|request|req|impression|srch|qry|page_?view|such|anfrage)_?ID|qid|serp|page
 time        (.*_)?(time|timestamp|ts|tstamp|date|datetime|at|when|start|day)|t|time_?(ms|stamp)
 time        (.*_)?(zeit|zeitstempel|zeitpunkt|datum|uhrzeit|heure|horodatage|fecha|hora|data|ora)
@@ -156,6 +156,7 @@ query       検索語|検索クエリ|クエリ|查询|搜索词|запрос
 object_id   ((clicked|click|selected|opened|target)_?)?({_NOUN}|target)(_?(ID|url|uri))?|docno|pid|iid
 propensity  (.*_)?(propensity|pscore|prob|probability)(_score)?
 dwell       (.*_)?(dwell|reading){_SECONDS}|read_?(time|secs|seconds|ms)|time_(spent|on_(page|doc|result)){_SECONDS}
+dwell       (secs?|seconds|sekunden)(_on_(page|doc|result))?
 dwell       (verweil|lese)_?(dauer|zeit){_SECONDS}|zeit_auf_(der_)?seite{_SECONDS}|tiempo_en_pagina|temps_(de_)?lecture
 latency     (.*_)?(latency|took|response_?time|elapsed)(_?(s|ms|sec|seconds))?
 n_total     (n_?|num_?|nb_?|total_?)(results|hits|found|total|resultats|resultados)|total

@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
 from judged.interface.commands.gate import check_outputs, gate_options, load_config, write_decision
-from judged.interface.options import FORMATS, LazyGroup, shared, with_options
+from judged.interface.options import READING, LazyGroup, shared, with_options
 from judged.labels.commands.models import (
     asking_options,
     confirm_sending,
@@ -123,7 +123,7 @@ def upstream_options(command: Command) -> Command:
         )
 
     return with_options(  # pyright: ignore[reportReturnType]
-        shared(*FORMATS),
+        shared(*READING),
         RESPONSES,
         click.option("--qrels", metavar="FILE", help="Judgments of documents."),
         click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN_HELP),
