@@ -116,8 +116,8 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
         (
             (0.0, 7.4),
             (
-                "the predictions add no significant information to the 25 known values (upper limit: as much as 7 more known"
-                " values)"
+                "the predictions add no significant information to the 25 known values"
+                " (upper limit: as much as 7 more known values)"
             ),
         ),
         (
