@@ -120,7 +120,10 @@ def _is_since(times: list[str], since: str) -> list[bool]:
     try:
         start = read_number(since)
     except ValueError:
-        start = datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp()
+        try:
+            start = datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            raise InputError(f"`since` must be a date or a number, got {since!r}", fix="use 2024-01-31") from None
     unit = 1000 if numbers and min(numbers) > _MIN_MILLISECONDS else 1
     return [number >= start * unit for number in numbers]
 

@@ -359,26 +359,6 @@ def slice_options(command: Command) -> Command:
 _ASCII_REPLACEMENTS = str.maketrans("↑↓│…█▉▊▋▌▍▎▏", "^v|~#######|")
 
 
-_DIFFERENT_FORMS = (
-    "no query ids or no document ids of a run are equal to the judged ids, so that ids are compared without case,"
-    " Unicode form, leading zeros, and a final .0, as with --normalize-ids"
-)
-
-
-def _differs_in_form(qrels: Qrels, run: Run) -> bool:
-    """Whether ids of a run are judged only after normalization, by the first rows of the run."""
-    from judged.data.compute import pc
-    from judged.data.index import normalize_ids
-
-    part = next(iter(run.rows.parts(("query_id", "doc_id"))), None)
-    batch = part() if part else None
-    pairs = [(batch[name], qrels.table[name]) for name in ("query_id", "doc_id")] if batch else []
-    if all(pc.any(pc.is_in(ids, value_set=judged.unique())).as_py() for ids, judged in pairs):
-        return False
-    forms = [(normalize_ids(ids.unique()), normalize_ids(judged.unique())) for ids, judged in pairs]
-    return all(pc.any(pc.is_in(ids, value_set=judged)).as_py() for ids, judged in forms)
-
-
 _FILE_ONLY_FORMATS = {*PICTURES, "parquet"}
 
 
@@ -400,20 +380,12 @@ class OutputOptions:
         self, qrels: str, runs: Sequence[str], options: dict[str, Any], *others: str | None
     ) -> tuple[Qrels, list[Run]]:
         """Return judgments and runs, and protect all inputs from overwriting. Remove the formats from `options`."""
-        from judged.data.column_names import reading_options, use_columns
         from judged.data.qrels import Qrels
 
         refuse_measures(qrels, *runs)
-        run_format, qrels_format = options.pop("run_format"), options.pop("qrels_format")
-        run_list = runs_at(runs, run_format)
+        run_list = runs_at(runs, options.pop("run_format"))
         self.keep(qrels, *others, *(run.where for run in run_list))
-        judgments = Qrels.read(qrels, format=qrels_format)
-        if "-" not in (qrels, *runs) and any(_differs_in_form(judgments, run) for run in run_list):
-            print_warnings([_DIFFERENT_FORMS])
-            with warnings.catch_warnings(), use_columns(reading_options().columns, normalize_ids=True):
-                warnings.simplefilter("ignore", JudgedWarning)  # printed at the first reading
-                return Qrels.read(qrels, format=qrels_format), runs_at(runs, run_format)
-        return judgments, run_list
+        return Qrels.read(qrels, format=options.pop("qrels_format")), run_list
 
     def __call__(
         self,
