@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "build" / "release"
-LARGEST_WHEEL = 2_500_000  # bytes
+LARGEST_WHEEL = 3_250_000  # bytes: two thirds are Python sources, a quarter is the sample
 
 
 def main() -> int:
