@@ -170,6 +170,8 @@ class Chart:
     spread
         Scale of `x`: ``cutoff`` for integers from first to last, ``amount`` (logarithmic if the range is wide), or
         ``time`` for milliseconds since 1970 in UTC.
+    logarithmic
+        Whether the axis `y` is logarithmic, if all values are at least 1.
     percent
         Axes in percent: ``x``, ``y``, or ``xy``.
     from_zero
@@ -211,6 +213,7 @@ class Chart:
     lines: tuple[ReferenceLine, ...] = ()
     band: str = ""
     spread: Literal["", "cutoff", "amount", "time"] = ""
+    logarithmic: bool = False
     percent: str = ""
     from_zero: bool = False
     includes: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])

@@ -166,7 +166,9 @@ def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
         return Scale(low, high, (low, high))
     if axis == "x" and chart.spread == "cutoff":
         return cutoff_scale(sorted({row["x"] for row in rows}) or [1.0])
-    if axis == "x" and chart.spread == "amount" and low >= 1 and high > _LOG_RANGE * low:
+    is_logarithmic = high > _LOG_RANGE * low if axis == "x" and chart.spread == "amount" else False
+    is_logarithmic |= axis == "y" and chart.logarithmic and high > 3 * low  # a shorter axis would have one tick
+    if is_logarithmic and low >= 1:
         return cutoff_scale([low * 0.85, high * 1.15], logarithmic=True)
     values += [0.0] if axis == "x" and chart.from_zero and low >= 0 else []
     return even_scale(np.array(values or [0.0], dtype=np.float64), 6)

@@ -41,6 +41,12 @@ _conclusion_options = with_options(
         help="Name of a cost, such as `index_mb`: the Pareto front shows the best configurations by measure and cost."
         " Repeat for more costs.  [default: `p50_ms`, the median latency]",
     ),
+    shared(
+        "margin",
+        default=0.01,
+        help="Largest difference from exact vector search that does not matter. Configurations with approximate search"
+        " have an equivalence test with this margin.",
+    ),
     shared("confidence", "correction", "resamples", "seed"),
 )
 """Options of `run` and `show`."""

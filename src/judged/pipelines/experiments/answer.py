@@ -19,6 +19,7 @@ from judged.comparison.pair import (
     sensitivity_columns,
 )
 from judged.pipelines.experiments.limits import QUANTILES
+from judged.pipelines.experiments.neighbors import neighbor_section
 from judged.results import Answer, Chart, ReferenceLine, Section, Sentences, Table, counted, listed
 from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from judged.comparison.slicing import Slicing
     from judged.diagnosis.tradeoff import Tradeoff
     from judged.pipelines.experiments.effects import Effect, FactorEffects
+    from judged.pipelines.experiments.neighbors import NeighborRow
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.results.table import IntervalLimits
@@ -47,8 +49,9 @@ range over repeated measurements, None with too few of them."""
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
 _LATENCY = (
-    "p50_ms and p95_ms: 50th and 95th percentile of the latency over the queries of a round, and the median of these"
-    " values over rounds; 95% confidence intervals over queries; the interval of p95_ms requires at least 72 queries"
+    "p50_ms, p95_ms, and p99_ms: 50th, 95th, and 99th percentile of the latency over the queries of a round, and the"
+    " median of these values over rounds; 95% confidence intervals over queries; the intervals of p95_ms and p99_ms"
+    " require at least 72 and 368 queries"
 )
 
 
@@ -72,6 +75,10 @@ class Conclusions(Answer):
         probability `level`.
     costs : dict
         By configuration.
+    neighbors : tuple of NeighborRow
+        Configurations that search vectors, compared with exact search.
+    margin : float
+        Margin of their equivalence tests.
     level : float
         Confidence level of intervals.
     """
@@ -86,6 +93,8 @@ class Conclusions(Answer):
     costs: Costs
     slicing: Slicing | None
     queries: Mapping[str, str]
+    neighbors: tuple[NeighborRow, ...]
+    margin: float
     level: float
     notes: tuple[Note, ...] = ()
 
@@ -197,10 +206,13 @@ class Conclusions(Answer):
         chart = [self._effect_chart()] if any(row.estimate for row in self.effects.main) else []
         effects = [self._effects_table(), *chart, Sentences(tuple(self._effect_sentences()))]
         effects += [self._slice_table(), Sentences(tuple(self._slice_sentences()))] if self.slicing is not None else []
+        options = self.costs, self.margin, self.level
+        neighbors = [neighbor_section(self.neighbors, self.scores, *options)] if self.neighbors else []
         return (
             Sentences(self.sentences),
             self._leaderboard(),
             Section("costs", "Effectiveness and cost", tuple(self._tradeoff_blocks())),
+            *neighbors,
             Section(
                 "vs-baseline",
                 f"Comparison with {self.baseline}",

@@ -17,6 +17,7 @@ from judged.data.attributes import Attributes
 from judged.errors import InputError, JudgedWarning
 from judged.pipelines.experiments.answer import Conclusions, cost_names
 from judged.pipelines.experiments.effects import factor_effects
+from judged.pipelines.experiments.neighbors import MARGIN, neighbor_rows
 from judged.pipelines.experiments.results import Results, load
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted, decimal
@@ -76,6 +77,7 @@ def conclude(
     by: str | Iterable[str] | None = None,
     cost: str | Iterable[str] | None = None,
     queries: Mapping[str, str] | None = None,
+    margin: float = MARGIN,
     level: float = 0.95,
     test: str | None = None,
     correction: str = "holm",
@@ -100,6 +102,9 @@ def conclude(
         Costs for the front of measure and costs; None for the median latency.
     queries
         Texts of the topics, shown with the topics that have the largest effects.
+    margin
+        Largest difference from exact vector search that does not matter, for the equivalence tests of approximate
+        search.
     level
         Confidence level of all intervals; tests have alpha = 1 - level.
     test
@@ -195,6 +200,7 @@ def conclude(
         *_notes(measure_scores, oriented, levels, effects, is_candidate, choices),
     ]
     order = np.argsort(-np.nanmean(oriented, axis=1), kind="stable")
+    searches = results.neighbors if isinstance(results, Results) else {}
     return Conclusions(
         comparison=comparison,
         tradeoff=tradeoff,
@@ -204,6 +210,8 @@ def conclude(
         costs=costs,
         slicing=topic_slicing,
         queries=queries or {},
+        neighbors=neighbor_rows(searches, levels, measure_scores, margin, level),
+        margin=margin,
         level=level,
         notes=tuple(notes),
     )

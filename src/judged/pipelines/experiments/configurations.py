@@ -151,7 +151,7 @@ CONTROL = "control"
 """Name of the configuration that all others are compared with."""
 FULL, ONE_AT_A_TIME = "full", "one-at-a-time"
 _MAX_NUMBER = 1e308  # rejects infinity and NaN
-_FILE_SETTINGS = ("synonyms", "file")  # settings that name a file
+_FILE_SETTINGS = ("synonyms", "file", "document_vectors", "query_vectors")  # settings that name a file
 _REQUIRED_SETTINGS = {
     "http": "file",
     "function": "search",
@@ -439,9 +439,16 @@ def configuration_modules(root: Node, folder: Path) -> dict[str, str]:
 
 def library_versions(root: Node) -> dict[str, str | None]:
     """Return the versions of judged and of the libraries of engines; None if not installed."""
-    engines = [node.engine for node in root.all() if node.engine in ENGINES and not node.settings.get("embed")]
+    own_vectors = ("embed", "document_vectors")  # vectors that WordLlama does not compute
+    names = {
+        name
+        for node in root.all()
+        if node.engine in ENGINES
+        for name in find_engine(node.engine).libraries
+        if name != "wordllama" or not any(node.settings.get(key) for key in own_vectors)
+    }
     versions: dict[str, str | None] = {"judged": judged.__version__, "sqlite": sqlite3.sqlite_version}
-    for name in sorted({name for engine in engines for name in find_engine(engine).libraries}):
+    for name in sorted(names):
         try:
             versions[name] = version(name)
         except PackageNotFoundError:

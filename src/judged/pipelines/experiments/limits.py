@@ -208,7 +208,7 @@ def parse_joules(value: Any) -> float | None:
 
 Clock: TypeAlias = Callable[[], float]
 """Returns seconds since any fixed time."""
-QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95}
+QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 
 
 def measure_rounds(

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 FILES = ("documents", "queries", "qrels")
 NUMBERS = {
     "depth": (100, 1, 1_000_000), "rounds": (3, 1, 10_000), "warm_up": (20, 0, 1_000_000), "seed": (0, 0, 2**32),
-    "concurrency": (0, 0, 1_000),
+    "concurrency": (0, 0, 1_000), "neighbors": (10, 1, 1_000_000),
 }  # fmt: skip
 """Default, minimum, and maximum of each number of a plan."""
 _KEYS = (*FILES, "measures", "design", *NUMBERS, *LIMITS, "control", "factors", "forbidden", "pipelines")
@@ -264,6 +264,8 @@ class Plan(Answer):
         Latency measurement: repetitions of each query, in random order, after `warm_up` queries that are not measured.
     concurrency
         Threads of the throughput measurement; 0 to skip it.
+    neighbors
+        Number k of nearest neighbors in the comparison of approximate with exact vector search; at most `depth` count.
     build_seconds, query_seconds
         Time limits in seconds of one build of an index and of one query (3600 and 300). A configuration that exceeds a
         limit is stopped and recorded as failed; the others are run. Results do not depend on the limits.
@@ -305,6 +307,7 @@ class Plan(Answer):
     warm_up: int
     seed: int
     concurrency: int
+    neighbors: int
     build_seconds: int
     query_seconds: int
     folder: Path

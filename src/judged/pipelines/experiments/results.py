@@ -20,6 +20,7 @@ from judged.errors import InputError, JudgedWarning, MeasureError
 from judged.pipelines.experiments.collection import missing_query_notes
 from judged.pipelines.experiments.generated_answers import read_experiment_responses, score_runs
 from judged.pipelines.experiments.limits import QUANTILES, quantile
+from judged.pipelines.experiments.neighbors import NeighborSearch
 from judged.pipelines.experiments.worker import COSTS, FAILURE, RUN, TRACES
 from judged.pipelines.traces import read_traces
 from judged.results.blocks import Note, first_few
@@ -60,10 +61,10 @@ class Results:
     levels : dict of dict
         By configuration and factor.
     costs : dict of dict
-        By configuration: ``index_seconds, index_cpu_seconds, index_joules, peak_mb, index_mb, cold_ms, p50_ms, p95_ms``
-        and, if throughput was measured, ``queries_per_second``; None if unknown. ``p50_ms`` and ``p95_ms`` are
-        quantiles over the queries of a round, median over rounds. ``p50_ms_ci`` is the 95% interval over queries, None
-        with too few queries. ``p50_ms_noise`` is the variation between rounds (see
+        By configuration: ``index_seconds, index_cpu_seconds, index_joules, peak_mb, index_mb, cold_ms, p50_ms, p95_ms,
+        p99_ms`` and, if throughput was measured, ``queries_per_second``; None if unknown. ``p50_ms``, ``p95_ms``, and
+        ``p99_ms`` are quantiles over the queries of a round, median over rounds. ``p50_ms_ci`` is the 95% interval over
+        queries, None with too few queries. ``p50_ms_noise`` is the variation between rounds (see
         `judged.pipelines.experiments.limits.quantile`), None with fewer than three rounds: if two of these overlap, the
         difference is noise. A configuration that generates answers also has ``answer_ms``, ``tokens_in``, and
         ``tokens_out``: median milliseconds and mean tokens per answer.
@@ -75,6 +76,8 @@ class Results:
         Combinations that the plan omits.
     machine : dict
         Machine of the measurement, by configuration.
+    neighbors : dict of NeighborSearch
+        By configuration that searches vectors without a pipeline: its results, compared with exact search.
     qrels : Qrels
     queries : Topics
     responses : Responses or None
@@ -90,6 +93,7 @@ class Results:
     failures: Mapping[str, str]
     left_out: tuple[tuple[Mapping[str, Any], str], ...] = field(repr=False)
     machine: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    neighbors: Mapping[str, NeighborSearch] = field(repr=False)
     qrels: Qrels = field(repr=False)
     queries: Topics = field(repr=False)
     responses: Responses | None = field(repr=False)
@@ -187,6 +191,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
         failures,
         tuple((config["levels"], config["reason"]) for config in plan["left_out"]),
         {name: costs["machine"] for name, costs in measured.items()},
+        {name: search for name, costs in measured.items() if (search := NeighborSearch.read(costs))},
         qrels,
         topics,
         responses,
@@ -214,6 +219,7 @@ _PLAN_SHAPE = {
 _COSTS_SHAPE = {
     "refused": {str: [[str]]}, "costs": {str: (float, type(None))}, "machine": {"load?": float, "cores?": float},
     "cold_ms": [float], "rounds_ms": [[float]],
+    "neighbors?": {"k": int, "vectors": str, "exact": bool, "recall": [float], "inverse_ratio": [float]},
 }  # fmt: skip
 
 

@@ -172,7 +172,7 @@ def _run_configuration(
     temporary_path = target.with_name(f".{configuration.key}.{os.getpid()}.part")
     temporary_path.mkdir()
     try:
-        names = ("documents", "queries", "depth", "rounds", "warm_up", "seed", "concurrency", *LIMITS)
+        names = ("documents", "queries", "depth", "rounds", "warm_up", "seed", "concurrency", "neighbors", *LIMITS)
         job = {name: getattr(plan, name) for name in names} | {"part": asdict(configuration.node)}
         job["modules"] = configuration_modules(configuration.node, plan.folder)
         (temporary_path / "job.json").write_text(json.dumps(job), encoding="utf-8")

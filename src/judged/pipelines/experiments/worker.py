@@ -24,6 +24,7 @@ from judged.data.topics import Topics
 from judged.data.write import write_run
 from judged.errors import InputError, JudgedError, is_full
 from judged.pipelines.experiments.configurations import PlanModules, library_versions
+from judged.pipelines.experiments.engines.vectors import VectorEngine
 from judged.pipelines.experiments.limits import (
     STEP_FILE,
     PeakMemory,
@@ -115,6 +116,9 @@ def run_job(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_count
     with ExitStack() as cleanup:
         with steps.step("build", float(job["build_seconds"])):
             system, costs = _build_measured(node, documents, folder, clock, cleanup)
+        for engine in system.engines():
+            if isinstance(engine, VectorEngine):
+                engine.read_queries(queries)
         refused, cold_ms, answer_costs = _search_all(system, queries, job["depth"], folder, (steps, limit), clock)
         costs |= answer_costs
         measured_queries = [query for query in queries if query not in refused]
@@ -138,6 +142,9 @@ def run_job(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_count
                 costs["queries_per_second"] = throughput(
                     search_concurrently, measured_queries, concurrency=job["concurrency"], clock=clock
                 )
+        measurements["neighbors"] = _compare_neighbors(
+            system, {query: queries[query] for query in measured_queries}, job
+        )
     shutil.rmtree(folder / "index")
     (folder / STEP_FILE).unlink()
     measurements |= {"costs": costs, "machine": {**machine(), "versions": library_versions(node)}}
@@ -174,6 +181,27 @@ def _build_measured(
         "peak_mb": None if is_external else memory.peak_mb(),
         "index_mb": None if size is None else size / 1e6,
     }
+
+
+def _compare_neighbors(
+    system: SearchSystem, queries: Mapping[str, str], job: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """Compare the results of an engine of vectors with exact search; None for other engines and for pipelines."""
+    records: list[SearchRecord] = []
+    engine = system.engines()[0]
+    if Node.read(job["part"]).of or not isinstance(engine, VectorEngine):
+        return None
+    lists: list[tuple[str, list[Hit]]] = []
+    for query, text in queries.items():
+        records.clear()
+        _search(system, query, text, job["depth"], records)
+        lists.append((records[0].query, records[0].hits))
+    k = min(job["neighbors"], job["depth"])
+    fingerprint, qualities = engine.compare_with_exact(lists, k)
+    recalls, inverse_ratios = zip(*qualities, strict=True) if qualities else ((), ())
+    return {
+        "k": k, "vectors": fingerprint, "exact": engine.is_exact, "recall": recalls, "inverse_ratio": inverse_ratios,
+    }  # fmt: skip
 
 
 def _close(system: SearchSystem) -> None:

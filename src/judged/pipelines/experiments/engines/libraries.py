@@ -1,25 +1,22 @@
-"""Engines of Python libraries: bm25s, tantivy, and dense vectors."""
+"""Engines of Python libraries: bm25s and tantivy."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from judged.errors import InputError, MissingExtraError
+from judged.errors import MissingExtraError
 from judged.pipelines.experiments.engines.base import (
     Engine,
     QueryRefusedError,
     Setting,
     folder_size,
-    import_function,
     title_and_text,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
 
     from judged.data.texts import Text
     from judged.pipelines.experiments.engines.base import EngineSettings, Hit
@@ -137,64 +134,3 @@ class Tantivy(Engine):
         searcher = self._index.searcher()
         hits = searcher.search(parsed, k, count=False).hits
         return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
-
-
-_BATCH = 512  # texts per call of the embedding function
-
-
-class Dense(Engine):
-    """Exact nearest neighbors by cosine similarity, in NumPy."""
-
-    settings: ClassVar[Mapping[str, Setting]] = {
-        "embed": Setting(
-            "",
-            (),
-            "Python function, as module:function, that returns an array of shape (n, d) for n"
-            " texts; if empty, WordLlama is used",
-        ),
-        "dimensions": Setting(256, (64, 128, 256), "dimensions of WordLlama vectors"),
-    }
-    libraries = ("wordllama",)
-
-    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
-        """Embed titles and texts."""
-        embed = configuration["embed"]
-        self._embed = import_function(embed) if embed else _wordllama(int(configuration["dimensions"]))
-        self._ids = list(documents)
-        texts = [title_and_text(text) for text in documents.values()]
-        parts = [self._unit_vectors(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
-        self._vectors = np.concatenate(parts)
-        np.save(folder / "vectors.npy", self._vectors)
-        self._folder = folder
-
-    def _unit_vectors(self, texts: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Return vectors of length 1; a text without a direction has the zero vector."""
-        vectors = np.asarray(self._embed(texts), dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            problem = f"`embed` must return {len(texts)} rows of finite numbers, got an array of shape {vectors.shape}"
-            raise InputError(problem, fix="return one row per text")
-        length = np.sqrt((vectors**2).sum(axis=1, keepdims=True, dtype=np.float32))
-        return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
-
-    def size(self) -> int:
-        """Return the size of the vectors in bytes."""
-        return folder_size(self._folder)
-
-    def search(self, query: str, k: int) -> list[Hit]:
-        """Return the nearest documents; ties are in the order of indexing."""
-        query_vector = self._unit_vectors([query])[0]
-        if not query_vector.any():
-            raise QueryRefusedError("the vector of the query is zero")
-        cosine = self._vectors @ query_vector
-        return [(self._ids[row], float(cosine[row])) for row in np.argsort(-cosine, kind="stable")[:k].tolist()]
-
-
-def _wordllama(dimensions: int) -> Callable[[list[str]], Any]:
-    """Load static vectors whose weights are part of the package, so nothing is downloaded."""
-    try:
-        import wordllama
-    except ImportError:
-        raise MissingExtraError("wordllama", "engines") from None
-    package = Path(wordllama.__file__).parent
-    model: Any = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
-    return lambda texts: model.embed(texts)[:, :dimensions]
