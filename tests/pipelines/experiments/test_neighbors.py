@@ -93,8 +93,8 @@ def test_exact_search_equals_brute_force(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_recall_rises_with_ef(tmp_path: Path, name: str, dtype: str, least: float) -> None:
     documents, queries = clustered_vectors(20_000, 32, 3), clustered_vectors(200, 32, 4)
-    engine = build(name, tmp_path / "index", documents, queries, dtype=dtype, m=8, ef_build=64)
-    recalls = [mean_recall(engine, 200, ef) for ef in (10, 40, 160)]
+    engine = build(name, tmp_path / "index", documents, queries, dtype=dtype, m=16, ef_build=100)
+    recalls = [mean_recall(engine, 200, ef) for ef in (10, 80, 640)]
     assert recalls == sorted(recalls)
     assert recalls[0] < 0.99
     assert recalls[-1] >= least
@@ -144,7 +144,7 @@ def simulated_losses(rng: Any, kind: str, n: int) -> Any:
 @pytest.mark.parametrize("kind", ["rare", "very rare", "common"])
 @pytest.mark.parametrize("n", [100, 600])
 def test_error_rate_of_equivalence(kind: str, n: int) -> None:
-    rng, repetitions = np.random.default_rng(8), 400
+    rng, repetitions = np.random.default_rng(8), 200
     exact = np.full(n, 0.6)
     shown = [
         equivalence_p(exact, exact - simulated_losses(rng, kind, n), 0.01, 1.0) <= ALPHA for _ in range(repetitions)
