@@ -311,6 +311,15 @@ def _columns(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     return [bars, zero]
 
 
+def _spread_labels(values: list[float], scale: Scale, gap: float) -> list[float]:
+    """Move labels apart on an axis; `gap` is the smallest distance, as a share of the axis."""
+    numbers, ends = np.array(values, dtype=np.float64), np.array([scale.low, scale.high])
+    if scale.logarithmic:
+        numbers, ends = np.log(numbers), np.log(ends)
+    positions = spread_out(numbers, gap * float(ends[1] - ends[0]))
+    return (np.exp(positions) if scale.logarithmic else positions).tolist()
+
+
 def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     """Draw a point for each row, with intervals and label, and the path through some of them."""
     x_scale, y_scale = (_scale(chart, axis, rows) for axis in ("x", "y"))
@@ -353,8 +362,7 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     labeled = [row for row in labeled if row.get("path")] if chart.path and len(labeled) > _MAX_LABELS else labeled
     if not labeled or (chart.path and len(labeled) > _MAX_LABELS):
         return layers
-    y_values = np.array([row["y"] for row in labeled], dtype=np.float64)
-    label_y = spread_out(y_values, _LABEL / _height(chart, rows) * (y_scale.high - y_scale.low)).tolist()
+    label_y = _spread_labels([row["y"] for row in labeled], y_scale, _LABEL / _height(chart, rows))
     is_left = (x_scale.share(np.array([row["x"] for row in labeled], dtype=np.float64)) > _LEFT_FROM).tolist()
     for align, sign in (("left", 1), ("right", -1)):
         label_rows = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,7 +56,7 @@ class NeighborRow(NamedTuple):
     """A configuration that searches vectors."""
 
     run: str
-    index: str  # levels of all factors except ef_query
+    index_name: str  # levels of all factors except ef_query
     ef_query: int | None  # None if it is no factor
     search: NeighborSearch
     exact: str  # configuration with exact search over the same vectors; empty if there is none
@@ -115,7 +116,7 @@ def neighbor_rows(
         are_equivalent = True
         for run in index_runs:
             exact, p = exact_runs.get(searches[run].vectors, ""), None
-            if run in tested and score_range is not None:
+            if run in tested and math.isfinite(score_range):
                 p = equivalence_p(values[exact], values[run], margin, score_range)
                 are_equivalent = are_equivalent and p <= alpha
             is_equivalent = None if p is None else are_equivalent
@@ -189,7 +190,7 @@ def _table(rows: Sequence[NeighborRow], scores: Scores, costs: Mapping[str, Mapp
     ]
     columns = (
         Column("run", names, TEXT, "configuration"),
-        Column("index", [row.index for row in rows], TEXT, only="data"),
+        Column("index", [row.index_name for row in rows], TEXT, only="data"),
         Column("recall", recalls, NUMBER, f"recall@{k}", ci=recall_limits),
         Column("inverse_ratio", ratios, NUMBER, f"1/ratio@{k}", ci=ratio_limits),
         Column("value", [estimates[run].value for run in names], NUMBER, scores.measure_names[0],
@@ -245,7 +246,7 @@ def _sentences(rows: Sequence[NeighborRow], scores: Scores, margin: float, level
     """Yield the verdict on each index."""
     measure = scores.measure_names[0]
     approximate = [row for row in rows if not row.search.is_exact]
-    indexes = {index: list(group) for index, group in groupby(approximate, lambda row: row.index)}
+    indexes = {index: list(group) for index, group in groupby(approximate, lambda row: row.index_name)}
     n_tested = sum(group[0].p is not None for group in indexes.values())
     n = int((~np.isnan(scores.values[:, 0]).any(axis=0)).sum())
     for index, group in indexes.items():
@@ -264,7 +265,7 @@ def _sentences(rows: Sequence[NeighborRow], scores: Scores, margin: float, level
         else:
             yield f"{name}: {difference} is not shown. This does not show a loss."
     score_range = scores.measures[0].properties.score_range
-    if n_tested and score_range:
+    if n_tested and math.isfinite(score_range):
         least = score_range * share_bound(0, n, 1 - (1 - level) / n_tested)
         if least > margin:
             yield (

@@ -122,7 +122,12 @@ def run_job(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_count
         refused, cold_ms, answer_costs = _search_all(system, queries, job["depth"], folder, (steps, limit), clock)
         costs |= answer_costs
         measured_queries = [query for query in queries if query not in refused]
-        measurements = {"refused": refused, "timed": measured_queries, "cold_ms": cold_ms, "rounds_ms": []}
+        measurements: dict[str, Any] = {
+            "refused": refused,
+            "timed": measured_queries,
+            "cold_ms": cold_ms,
+            "rounds_ms": [],
+        }
 
         def search(query: str) -> Any:  # recording a step takes about a microsecond
             with steps.step(f"query {query}", limit):

@@ -186,11 +186,11 @@ class VectorEngine(Engine):
             One per query.
         """
         vectors: Vectors = np.load(self._vectors_path, mmap_mode="r")
-        digest, row_of = hashlib.sha256(np.ascontiguousarray(vectors)), {doc: row for row, doc in enumerate(self._ids)}
+        digest, row_of = hashlib.sha256(vectors.tobytes()), {doc: row for row, doc in enumerate(self._ids)}
         qualities: list[NeighborQuality] = []
         for query, hits in lists:
             vector = self.query_vector(query)
-            digest.update(vector)
+            digest.update(vector.tobytes())
             rows = [row_of[doc] for doc, _ in hits[:k]]
             qualities.append(neighbor_quality(vectors @ vector, rows, min(k, len(self._ids))))
         return digest.hexdigest(), qualities
