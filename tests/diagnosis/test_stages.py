@@ -338,9 +338,9 @@ def test_two_systems_and_slices() -> None:
     assert "run scores 1.0000 lower than run (other)" in text
     assert "side=even by candidates -1.0000" in text
     assert "side=odd by ranking -1.0000" in text
-    assert "40 of 40 topics lost 1 or more, and 0 gained as much" in text
+    assert "40 of 40 topics have a loss of 1 or more, and 0 topics a gain of 1 or more" in text
     assert ". Cause of the loss: candidates on 20 topics, ranking on 20 topics." in text
-    assert "run by the change due to the candidates only: 20 of 40 topics lost 1 or more" in text
+    assert "run by the change due to the candidates only: 20 of 40 topics have a loss of 1 or more" in text
     assert 0.9 < result.parts[1].losses[0].low < result.parts[1].losses[0].value == result.parts[1].losses[0].high == 1
 
 
