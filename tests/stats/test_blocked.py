@@ -389,8 +389,8 @@ def test_a_baseline_is_one_of_the_rows(test, baseline: int) -> None:
 def test_sentences_say_what_was_found_and_what_not() -> None:
     scores = made(3, 30, seed=1, effect=0.0) + np.array([[0], [0], [0.5]])
     assert tukey_hsd(scores).sentence.startswith(
-        "Tukey's HSD over 30 topics: 2 of 3 pairs of systems differ with p <= 0.05 for all pairs together (the mean "
-        "scores differ by more than 0."
+        "Tukey's HSD over 30 topics: 2 of 3 pairs of systems differ with p <= 0.05 for all pairs together (significant "
+        "if the mean scores differ by more than 0."
     )
     assert "neither a difference nor its absence" in randomized_tukey(scores).sentence
     assert "the mean ranks differ by more than" in nemenyi(scores, level=0.99).sentence
