@@ -242,7 +242,7 @@ def _comparison_mask(left_side: ast.expr, op: ast.cmpop, right_side: ast.expr, t
         return lambda attributes: _compare_attributes(attributes, name, compare, other_name)
     constant = _parse_constant(right_side, text)
     if isinstance(constant, bool) and not isinstance(op, (ast.Eq, ast.NotEq)):
-        raise InputError(f"{name} is compared with true or false by order", fix="use == or !=")
+        raise InputError(f"{name} cannot be compared with true or false by <, <=, >, or >=", fix="use == or !=")
     return _value_predicate(name, "", lambda values: compare(values, constant), [constant])[1]
 
 

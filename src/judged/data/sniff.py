@@ -247,7 +247,7 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
     if problem := find_name_clash(names, columns, sample.kind):
         raise sample.error(problem, DUPLICATE_FIX, "same-columns")
     if "distance" in names:
-        raise sample.error("a column of distances is only read without a format", "leave out the format")
+        raise sample.error("a column of distances cannot be combined with a format", "omit the format")
     check_score_column(names, columns, sample.kind, sample.where)
     last_used = max(position for position, name in enumerate(names, 1) if name)
     unused = unused_columns(names, columns, sample.kind)
@@ -421,7 +421,7 @@ def _no_layout_error(sample: _Sample, width: int) -> InputError:
     text = sample.lines[0][1].strip()[:80].decode(errors="replace")
     return sample.error(
         f"unknown layout of a {sample.kind} file with {width} fields: {text!r}",
-        f"write {examples[sample.kind]}, or a header that names the columns",
+        f"write lines like {examples[sample.kind]}, or add a header line with the column names",
         "unknown-layout",
     )
 

@@ -63,7 +63,7 @@ def parse_toml(text: str, path: str = "", tables: str = "[name] or [[name]]") ->
     except RecursionError:
         raise InputError("its brackets are nested too deeply", fix="close them", path=path) from None
     except ValueError as error:  # an integer of more than 4,300 digits, or a date such as the 30th of February
-        raise InputError(f"a value cannot be read ({error})", fix="correct it", path=path) from None
+        raise InputError(f"a value cannot be read ({error})", fix="correct the value", path=path) from None
     for key, value in _values(document):
         if violation := _exceeded_limit(value):
             line = next((line for (_, _, name), line in SourceLines.of(text).lines.items() if name == key), None)

@@ -309,7 +309,9 @@ def _predict_human_grades(pairs: ArrowTable, values: PairValues, gold: Qrels) ->
     is_graded = ~np.isnan(human)
     if is_graded.sum() < _MIN_SHARED:
         problem = f"grading=human requires at least {_MIN_SHARED} pairs with human grades, got {int(is_graded.sum())}"
-        raise InputError(problem, fix="grade more pairs, or use grading=lower", path=gold.where)
+        raise InputError(
+            problem, fix="collect human grades of more query-document pairs, or use grading=lower", path=gold.where
+        )
     x, y = values.shrunk[is_graded], np.maximum(human[is_graded], 0)
     grade = _isotonic_regression(x, y, values.shrunk)
     folds = np.unique(topic[is_graded], return_inverse=True)[1] % _N_FOLDS

@@ -70,5 +70,5 @@ def _check_no_sums(draft: LogDraft, name: str) -> None:
     if "variant" in draft.roles and "time" not in draft.roles and not draft.is_complete:
         sums = ", ".join(column for column in draft.uses if column not in draft.roles.values())
         unit = "user and variant" if "user_id" in draft.roles else "variant"
-        problem = f"this is a table of sums per {unit} ({sums}), and no log of searches and clicks"
+        problem = f"this is a table of sums per {unit} ({sums}), not a log of searches and clicks"
         raise InputError(problem, fix=_SUMS_FIX, path=name)

@@ -94,7 +94,10 @@ class Event:
             problem = f"`until` must not be before `date`, got {self.until} and {self.date}"
             raise SettingError("until", problem, "write the last day to exclude")
         if not (self.until or self.deploy):
-            raise InputError("this event has no effect", fix="write deploy = true, or until = 2026-09-30")
+            raise InputError(
+                "this event has no effect",
+                fix="write deploy = true for a deployment, or until = 2026-09-30 to exclude all days up to that date",
+            )
 
 
 @dataclass(frozen=True)
