@@ -213,7 +213,7 @@ def test_a_check_of_variants_and_groups() -> None:
     assert check.sentences[0].endswith("20 minutes.")
     balanced = (
         "Systems are balanced if the number of participants in each group is a multiple of 4. Positions of topics are"
-        " balanced if this number is a multiple of 16."
+        " balanced if the number of participants in each group is a multiple of 16."
     )
     assert check.sentences[1] == balanced
     table = check.blocks()[1]

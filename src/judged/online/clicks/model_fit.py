@@ -123,7 +123,8 @@ class ModelFit(LogAnswer):
         summary = (
             f"{self.model.name} assumes that {self.model.assumption}. {self.model.name} was fitted to"
             f" {self.results:,} impressions ({rate:.1%} clicked) of {len(self.pairs):,} pairs of query"
-            f" ({self.by}) and document, in {counted(self.iterations, 'EM step')}. The log-likelihood per impression is {self.loglik:.4f}."
+            f" ({self.by}) and document, in {counted(self.iterations, 'EM step')}. The"
+            f" log-likelihood per impression is {self.loglik:.4f}."
         )
         sentences = [summary]
         if self.model.attractive and self.model.examined:
