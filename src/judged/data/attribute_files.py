@@ -99,7 +99,7 @@ def record_with_id(id_name: str, record_id: str, fields: Mapping[str, Any], wher
     """Add the id to the fields of a record from ``{id: {...}}``."""
     if str(fields.get(id_name, record_id)) != record_id:
         problem = f"the record of {ENTITIES[id_name]} {record_id} has another {id_name}: {fields[id_name]!r:.40}"
-        raise InputError(problem, fix=f"remove {id_name} from the record, or correct it", path=where)
+        raise InputError(problem, fix=f"remove {id_name} from the record, or correct {id_name}", path=where)
     return {id_name: record_id, **{key: value for key, value in fields.items() if key != id_name}}
 
 

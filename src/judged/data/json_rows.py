@@ -199,7 +199,7 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
         location = _RecordLocation(location.where, location.line or error.lineno)
         raise location.error(f"invalid JSON ({error.msg}, column {error.colno})", fix, "broken-json") from None
     except _InvalidValueError as error:
-        raise location.error(str(error), "correct it", error.rule) from None
+        raise location.error(str(error), "correct the value", error.rule) from None
     except RecursionError:
         raise location.error("its brackets are nested too deeply", "close the brackets") from None
     except ValueError:
