@@ -201,7 +201,7 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
     except _InvalidValueError as error:
         raise location.error(str(error), "correct the value", error.rule) from None
     except RecursionError:
-        raise location.error("its brackets are nested too deeply", "close the brackets") from None
+        raise location.error("brackets are nested too deeply", "close the brackets") from None
     except ValueError:
         raise location.error("an integer has more than 4,300 digits", "write a smaller number") from None
     return value

@@ -69,9 +69,13 @@ _LAYOUTS: dict[tuple[Kind, int], tuple[tuple[str, ...], ...]] = {
 _MISSING_NUMBERS = frozenset({"nan", "na", "null", "none", "inf", "infinity"})
 _MAGIC: dict[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 _UNSUPPORTED = {
-    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
-    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
-    b"PK\x03\x04": ("this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV", "not-text"),
+    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save the file as UTF-8", "not-utf8"),
+    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save the file as UTF-8", "not-utf8"),
+    b"PK\x03\x04": (
+        "this is a zip archive or an Excel workbook",
+        "unpack the archive, or save the sheet as CSV",
+        "not-text",
+    ),
     b"SQLite format 3": (
         "this is an SQLite database",
         "export the table as CSV or Parquet; if it is a store of labels, create qrels with 'judged labels qrels'",

@@ -315,7 +315,7 @@ def difference(
     validate(log=log, by=by, baseline=baseline, since=since, where=where, unit=unit, level=level)
     one_of("correction", correction, CORRECTIONS)
     if by is not None and since is not None:
-        raise InputError("`by` and `since` cannot be combined", fix="use one of them")
+        raise InputError("`by` and `since` cannot be combined", fix="use only `by` or only `since`")
     settings = settings or FactSettings()
     supported, refused = comparable_metrics(metrics, log, unit)
     names: tuple[str, ...] = (BEFORE, AFTER)

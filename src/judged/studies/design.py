@@ -229,7 +229,7 @@ class Design:
         ):
             if duplicates := [name for name in names if names.count(name) > 1]:
                 problem = f"names of {kind} must be unique, got {duplicates[0]!r} twice"
-                raise InputError(problem, fix="rename one of them", path=self.path)
+                raise InputError(problem, fix=f"rename one of the {kind}", path=self.path)
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:

@@ -225,7 +225,10 @@ def judge_clicks(
     if grading_rule not in {"value", "lower", "human"}:
         raise InputError(f"`grading` must be value, lower, or human, got {grading_rule!r}", fix="use grading=value")
     if (grading_rule == "human") != (gold is not None):
-        raise InputError("`gold` requires grading=human, and grading=human requires `gold`", fix="use both or neither")
+        raise InputError(
+            "`gold` requires grading=human, and grading=human requires `gold`",
+            fix="use `gold` together with grading=human, or omit `gold` and grading=human",
+        )
     topic_column, topic_by_text = topic_column_and_texts(log, topics)
     pairs, values, notes = _read_values(log, by, propensities, dwell, level, by=topic_column, where=where, depth=depth)
     topic_pairs = replace_queries_by_topics(pairs, topic_by_text)

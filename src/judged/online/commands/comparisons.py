@@ -342,7 +342,7 @@ def watch_command(
 
     if init:
         if exists(config) and not force:
-            fix = "use another name, or --force to overwrite it"
+            fix = "use another name, or --force to overwrite the file"
             raise InputError("the file already exists", fix=fix, path=str(config))
         with opened(paths, output, options) as log:
             write_result(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)

@@ -382,7 +382,7 @@ class _MappingParser:
                 f"the attribute {min(reserved)!r} has the same name as a column of judged", "use another name"
             )
         if len({name.lower() for name in attributes}) < len(attributes):
-            raise self._error("two attribute names differ only in upper and lower case", "rename one of them")
+            raise self._error("two attribute names differ only in upper and lower case", "rename one of the attributes")
         each = table.get("each")
         return MappingSection(
             kind, columns, attributes, self._check_path(attribute_object, "'*'") if attribute_object else "",

@@ -293,7 +293,7 @@ def series_kinds(config: WatchConfig) -> dict[str, SeriesKind]:
     for table in config.series:
         if table.name in kinds or table.name in ONLINE_METRICS:
             problem = f"a series must not have the name of another series or of a metric, got {table.name}"
-            raise InputError(problem, fix="rename one of them", path=config.path)
+            raise InputError(problem, fix="use another name for the series", path=config.path)
         kinds[table.name] = SeriesKind({"more": 1, "less": -1, "either": 0}[table.better])
     return kinds
 
