@@ -144,8 +144,8 @@ class Overview(LogAnswer):
                     each=[difference_format(change.other) for change, _, _ in rows],
                 ),
             ),
-            "Queries with the largest contributions to the change within queries",
-            note="these queries have the largest contributions; contributions are not tested for significance",
+            "Queries with the largest contributions to the component 'within queries'",
+            note="contributions are not tested for significance",
             labels=2,
             folded=True,
         )

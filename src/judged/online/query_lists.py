@@ -105,8 +105,8 @@ class QueryLists(LogAnswer):
         sentences = [
             f"{unit} Queries with fewer than {self.min_users} {self.unit}s are not listed.",
             (
-                f"Confidence intervals are exact and have a level of {self.level:.0%}. All lists except zero and"
-                f" reformulated contain only significant queries, at a false discovery rate of {self.fdr:.0%}."
+                f"Confidence intervals are exact and have a level of {self.level:.0%}. All lists except 'zero' and"
+                f" 'reformulated' contain only significant queries, at a false discovery rate of {self.fdr:.0%}."
             ),
         ]
         if self.periods is not None:

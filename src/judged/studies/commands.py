@@ -37,7 +37,7 @@ def init_command(design: Path, *, force: bool) -> None:
 
     if exists(design) and not force:
         raise InputError(
-            "this file already exists", fix="use another name, or --force to overwrite it", path=str(design)
+            "this file already exists", fix="use another name, or --force to overwrite the file", path=str(design)
         )
     write_result(first_design(design.name).rstrip("\n"), design)
     click.echo(f"Wrote {design}. Next: judged study check {design}")

@@ -132,7 +132,10 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         ),
         (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades cannot be combined with --topic"),
         (["--grades", "1", "-m", "AP", "-o", "x.doc"], "the format of a result is unknown for .doc"),
-        (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "a table name is required for 2 answers"),
+        (
+            ["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"],
+            "the result has 2 answers, so a table name is required",
+        ),
         (["--grades", "1", "-m", "Nothing"], "no measure"),
         (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: use one of trec_eval-10"),
     ],

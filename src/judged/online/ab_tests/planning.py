@@ -96,10 +96,9 @@ class ABTestPlan(LogAnswer):
             ),
             "Required sample size",
             labels=2,
-            note=f"Sample sizes are totals over two arms of equal size, for a power of {percent(self.power)}. Days"
-            f" assume"
-            f" {self.users_per_day:,.0f} new {self.unit}s per day. The plan assumes a test without CUPED, which can"
-            f" shorten the test.",
+            note=f"Sample sizes are totals over two arms of equal size, for a power of {percent(self.power)}. The"
+            f" numbers of days assume {self.users_per_day:,.0f} new {self.unit}s per day. The plan"
+            " assumes a test without CUPED, which can shorten the test.",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
         shows = [unit_show(plan.metric.unit) for plan in self.plans]

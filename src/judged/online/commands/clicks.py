@@ -137,8 +137,8 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
 @shared(
     "draws",
     default=0,
-    help="Number of bootstrap samples for standard errors. If it is 0, standard errors come"
-    " from the observed information.",
+    help="Number of bootstrap samples for standard errors. If the number is 0, standard errors"
+    " are computed from the observed information.",
 )
 @shared("seed")
 @fitting

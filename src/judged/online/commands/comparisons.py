@@ -39,7 +39,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             default=5000,
             show_default=True,
             metavar="USERS",
-            help="Expected number of users. Anytime-valid intervals are narrowest at this number.",
+            help="Expected number of users. Anytime-valid intervals are narrowest at this number of users.",
         ),
         click.option("--min-users", type=int, default=200, show_default=True, help=min_users_help),
         click.option("--plan", is_flag=True, help="Estimate the duration of a future test from a past LOG."),
@@ -66,7 +66,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Exploratory metric; repeatable. The p-values of these metrics are corrected for multiple tests.",
+    help="Exploratory metric; repeatable. The p-values of all exploratory metrics are corrected for multiple tests.",
 )
 @click.option(
     "--better",
@@ -88,7 +88,8 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "--window-days",
     type=float,
     metavar="DAYS",
-    help="Number of days after first exposure in which the pages of a user count.  [default: until the end of the log]",
+    help="Number of days after the first exposure of a user; later pages of the user are excluded.  [default: until the"
+    " end of the log]",
 )
 @click.option(
     "--before-days",
@@ -341,7 +342,7 @@ def watch_command(
 
     if init:
         if exists(config) and not force:
-            fix = "use another name, or --force to overwrite it"
+            fix = "use another name, or --force to overwrite the file"
             raise InputError("the file already exists", fix=fix, path=str(config))
         with opened(paths, output, options) as log:
             write_result(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)

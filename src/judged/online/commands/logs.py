@@ -177,7 +177,9 @@ def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> 
     del ctx
     if len(value) > 1:
         flag = max(param.opts, key=len)
-        raise InputError(f"{flag} is used {len(value)} times", fix="use it once, and run the command for each value")
+        raise InputError(
+            f"{flag} is used {len(value)} times", fix=f"use {flag} once, and run the command once for each value"
+        )
     return value[0] if value else None
 
 

@@ -238,7 +238,7 @@ def interleaving(
     length = (
         "followed by the remaining results of the longer ranking, on which clicks give no credit"
         if mixed.longer
-        else "as long as the shorter ranking"
+        else "with the length of the shorter ranking"
     )
     policies = {
         "lists": f"{mixed.method}, {length}",
