@@ -317,7 +317,7 @@ def _store_of_adjudicator(request: Request, workspace: Workspace) -> LabelStore:
     """Return the store; raise InputError if the user may not see the labels of others."""
     if not _is_adjudicator(request):
         fix = f"log in as {ADJUDICATOR!r}, or open the workbench on the machine that runs it"
-        raise InputError("judges may not see the labels of other judges", fix=fix)
+        raise InputError("judges are not allowed to see the labels of other judges", fix=fix)
     return _store(workspace)
 
 
@@ -341,7 +341,9 @@ class LabelQualityParams(Parameters):
     """Query parameters of the quality and calibration pages."""
 
     measure: str = Field(
-        DEFAULT_MEASURE, max_length=200, description="Measure that runs are scored by. It must be a mean over topics."
+        DEFAULT_MEASURE,
+        max_length=200,
+        description="Measure that runs are scored by. The measure must be a mean over topics.",
     )
 
 

@@ -177,7 +177,9 @@ class TraceFunnel(Answer):
         largest = f"The largest part of the loss is {place}: {parts[worst]:.4f} of {lost:.4f}."
         source = self.truncated_stages.get(worst)
         cause = (
-            f" {worst} only truncates the list of {source}, so the order of {source} is the cause." if source else ""
+            f" {worst} only truncates the list of {source}, so the ranking by {source} is the cause of this loss."
+            if source
+            else ""
         )
         return (" ".join((*attained, f"{largest}{cause}")), *self._by_slice())
 
