@@ -279,7 +279,7 @@ def undo_by_program(request: Request, workspace: CurrentWorkspace, body: JudgeFo
 
 @router.get("/api/v1/judging/disagreements", summary="Disagreements between judges", responses=PROBLEMS)
 def disagreements_as_json(request: Request, workspace: CurrentWorkspace) -> dict[str, Any]:
-    """Return pairs with different grades by decreasing difference, with all labels."""
+    """Return pairs of topic and document with different grades, the largest difference first, and all labels."""
     return disagreements(_store_of_adjudicator(request, workspace) if workspace.labels else None).to_dict()
 
 
@@ -349,7 +349,7 @@ class LabelQualityParams(Parameters):
 
 @_answer_route("/labels/quality", "Quality of labels", "Quality of labels")
 def trust(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Query()]) -> LabelQuality:
-    """Measure agreement between judges, their consistency, and the effect on systems."""
+    """Measure agreement between judges, consistency of each judge, and effects of judges on system scores."""
     labels, runs = _labels_and_runs(workspace)
     # Labels are only appended, so their number identifies the state of the store.
     key = "label quality", len(labels), params.measure

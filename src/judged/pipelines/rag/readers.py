@@ -299,7 +299,10 @@ def read_responses(
         for line, record in records:
             layout(record, builder.locate(str(path), line))
     if not builder.tables["answers"] and not builder.answer_texts:
-        fix = "use --columns answer=COLUMN; to score only retrieved ids, use judged evaluate QRELS RUN"
+        fix = (
+            "use --columns answer=COLUMN; to score only retrieved ids, use judged evaluate FILE FILE, with this file"
+            " as both arguments"
+        )
         raise InputError("no record has an answer", fix=fix, path=str(files[0]))
     return builder.build(files[0].name.partition(".")[0], str(files[0]))
 

@@ -270,7 +270,8 @@ class TraceFunnel(Answer):
             ),
             "Stages",
             note=f"{topics} topics; relevant: relevant documents in the output; retained: share of the relevant"
-            " documents in the input that are in the output; headroom: gain of the best order of the output"
+            " documents in the input that are in the output; headroom: score of the best order of the output, minus"
+            " the score of the output"
             + (
                 "; each number is computed over the topics for which the required stages are recorded"
                 if any(unrecorded)
