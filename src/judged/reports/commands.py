@@ -64,8 +64,8 @@ def change() -> None:
     "--reviewed",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Table with the columns `run`, `wrong`, and `reviewed`: numbers of wrong and reviewed results in a manual"
-    " review.",
+    help="Table with the columns `run`, `wrong`, and `reviewed`: number of wrong results and number of"
+    " reviewed results in a manual review.",
 )
 @click.option(
     "--costs",

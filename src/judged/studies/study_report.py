@@ -136,7 +136,8 @@ class StudyReport(Answer):
         units = counted(effect.people, "participant") + (f", {effect.n} topics" if effect.n > 1 else "")
         numbers = f"{change}, {percent(self.level)} CI [{low}, {high}], p {p_text(effect.adjusted, 1 - self.level)}"
         reason = "" if effect.has_verdict else f" No verdict. {effect.reason}"
-        return f"{result}, for {population}: {effect.second} minus {effect.first} is {numbers}, n = {units}.{reason}"
+        result += f", generalized to {population}"
+        return f"{result}: {effect.second} minus {effect.first} is {numbers}, n = {units}.{reason}"
 
     def facts(self) -> Mapping[str, Any]:
         """Return the metadata shown with the results."""

@@ -215,7 +215,7 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
     )
     assert (answer_lost_topics(better).state, answer_lost_topics(better).finding) == (
         "good",
-        "The candidate returns results for every topic for which the baseline does.",
+        "The candidate returns results for every topic for which the baseline returns results.",
     )
 
 

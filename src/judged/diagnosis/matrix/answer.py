@@ -184,7 +184,7 @@ class Matrix(AnswerOfScores):
         points, options = self.points, self.choices
         runs = sum(point.is_overall and bool(point.quadrant) for point in points)
         slices = len({point.slice for point in points if point.quadrant and not point.is_overall})
-        yield f"{self._cuts_text}, treated as exact; [{options.level:.0%} CI: Student's t]"
+        yield f"{self._cuts_text}; the uncertainty of thresholds is ignored; [{options.level:.0%} CI: Student's t]"
         if runs:
             runs_text = counted(runs, "run") + ("" if self.custom_cuts else " besides the baseline")
             level = options.corrected(2 * runs)
@@ -195,7 +195,7 @@ class Matrix(AnswerOfScores):
                 f" {counted(slices, 'slice')}, two axes), computed with the larger of the standard"
                 " deviations of the slice and of all topics"
             )
-        yield _SIGNS if runs or slices else "no quadrants are assigned"
+        yield _SIGNS if runs or slices else "no run or slice is assigned to a quadrant"
         if any(point.small for point in points):
             yield f"{SMALL}: too few topics"
 
@@ -203,7 +203,7 @@ class Matrix(AnswerOfScores):
     def _cuts_text(self) -> str:
         origin = "set by the user" if self.custom_cuts else f"the means of {self.baseline} over all topics"
         return (
-            f"cuts between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and"
+            f"thresholds between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and"
             f" {self.y} {decimal(self.cuts[1])}"
         )
 

@@ -391,8 +391,8 @@ class ReviewList(Answer):
             )
         texts.append(
             f"The column `change` shows how the topic's {self.measure} changes if the label gets another grade:"
-            f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. It is"
-            " not the probability of an error."
+            f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. The"
+            " change is not the probability of a wrong label."
         )
         return (*texts, _BIAS_WARNING)
 

@@ -343,8 +343,10 @@ class TopicStages(Answer):
             parts = " and ".join(
                 f"{decimal(float(part[i]))} due to the {name}" for name, part in zip(PARTS, trace.parts, strict=True)
             )
+            verdict = trace.verdicts(stages.choices)[i]
+            verdict = f"{NOT_RETRIEVED} and {RANKED_LOW}" if verdict == BOTH else verdict
             texts.append(
-                f"{trace.name}: {trace.verdicts(stages.choices)[i]}: {stages.measure}"
+                f"{trace.name}: {verdict}: {stages.measure}"
                 f" {decimal(float(trace.score[i]))} of at most {decimal(float(trace.best[i]))}, with losses of"
                 f" {parts}; relevant"
                 f" documents in the top {stages.choices.cutoff}: {trace.num_retrieved[i]} of {trace.relevant[i]}."

@@ -272,9 +272,8 @@ class ComparePage(Answer):
         ratio_rows = [row for row in rows if row[1] and row[1].is_ratio]
         groups = [group for group in ([row for row in rows if row not in ratio_rows], ratio_rows) if group]
         family = describe_intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
-        note = (
-            f"The name of a measure links to the scores of each topic by this measure{f'; {family}' if family else ''}"
-        )
+        intervals_text = f". {family[0].upper()}{family[1:]}" if family else ""
+        note = f"Click the name of a measure to see its scores by topic{intervals_text}"
         tables = [self._by_measure(group) for group in groups]
         return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     },
 )
 def labels() -> None:
-    """Collect labels of people and models, measure their agreement, and create qrels.
+    """Collect labels from people and models, measure agreement between judges, and create qrels.
 
     STORE is an SQLite file, or the address of a PostgreSQL database: postgresql://user@host/name (docs/labels.md).
     """
@@ -161,7 +161,7 @@ _SHARE = click.FloatRange(0, 1)
     type=_SHARE,
     default=0.0,
     metavar="SHARE",
-    help="Share of pairs that a judge grades a second time. The judge is not told.",
+    help="Share of pairs that a judge grades a second time. The judge does not see which pairs are repeated.",
 )
 @click.option(
     "--gold",
@@ -214,7 +214,8 @@ def tasks_command(
     click.echo(f"{counted(added, 'task')} added{unchanged}")
     print_warnings(
         f"{counted(len(ids), word)} of the tasks, such as {ids[0]!r}, {'is' if len(ids) == 1 else 'are'} not in the"
-        " store, so judges see only the id. Fix: add them with 'judged labels new', and check the spelling of the ids"
+        " store, so judges see only the id. Fix: check the spelling of the ids, and add the texts with 'judged labels"
+        " new'"
         for word, ids in missing_ids.items()
         if ids
     )
@@ -291,7 +292,8 @@ consensus_options = with_options(
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Minimum number of judges that must have graded a pair of topic and document. Other pairs are left out.",
+        help="Minimum number of judges that must have graded a pair of topic and document. Pairs with fewer judges are"
+        " left out.",
     ),
 )
 """Options for the aggregation of labels to qrels."""

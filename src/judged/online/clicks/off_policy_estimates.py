@@ -179,7 +179,8 @@ class OffPolicyEstimates(LogAnswer):
                 "Estimated clicks",
                 note=f"{percent(self.level)} CIs over {self.unit}s. Unsupported clicks: possible clicks per page on"
                 " results that"
-                " the log never shows, or whose weights are clipped. Upper limits of CIs include these clicks.",
+                " the log never shows, or whose weights are clipped. The upper limits of CIs include"
+                " unsupported clicks.",
             ),
             Table(
                 "assumptions",
@@ -201,7 +202,7 @@ class OffPolicyEstimates(LogAnswer):
                 "Weights",
                 note=("Importance weights of the top-k list for each rank k" if self.convention == "conditional"
                 else "Importance weights of the results at each rank")
-                + ". The expected mean is 1, minus at most the unsupported probability.",
+                + ". The expected value of `mean` is between 1 minus `unsupported` and 1.",
             ),
             self.method_block(),
         )  # fmt: skip

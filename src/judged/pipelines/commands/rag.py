@@ -413,8 +413,8 @@ _VERDICT_OPTIONS = (
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Also send texts that try to instruct the judge (possible prompt injections). By default, these texts are"
-            " not sent, and their verdicts count as failed.",
+        help="Also send texts that try to instruct the judge (possible prompt injections). By default, texts"
+            " of this kind are not sent, and count as failed requests.",
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",

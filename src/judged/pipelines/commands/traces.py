@@ -125,7 +125,7 @@ def check(source: _TraceSource, output: OutputOptions) -> None:
 @traces.command("funnel", short_help="Split the loss of a measure by stage.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("Measure. Its loss, the best possible score minus the score, is split by stage.")
+@_loss_options("Measure whose loss (best possible score minus score) is split by stage.")
 @shared("confidence")
 @shared("per_topic", help="Show every topic, sorted from the largest to the smallest loss.")
 @click.option("--lost", is_flag=True, help="Show each lost relevant document, and the stage that lost it.")
@@ -154,7 +154,7 @@ def funnel(
 @traces.command("failures", short_help="Classify lost documents, and recommend a first action.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("Measure. Its loss is split by kind of failure.")
+@_loss_options("Measure whose loss (best possible score minus score) is split by kind of failure.")
 @click.option("--documents", metavar="FILE", help="Table of documents with dates, to test for the failure 'freshness'.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
 @click.option(
@@ -213,7 +213,7 @@ def failures(
 @shared("queries", help="Texts of the queries.  [default: the texts in TRACES]")
 @shared(
     "attributes",
-    help="Attributes of topics. If they include `traffic`, it must be the number of searches of each topic.",
+    help="Attributes of topics. The attribute `traffic` is optional: the number of searches of each topic.",
 )
 @shared(
     "documents",
@@ -239,7 +239,7 @@ def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOpt
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
-@shared("measure", help="Measure. The change of its score is split by pipeline step.")
+@shared("measure", help="Measure. The difference between the scores of BASELINE and OTHER is split by pipeline step.")
 @shared("alpha", "resamples", "seed")
 @shared("per_topic", help="Show every topic, sorted from the largest decrease to the largest increase.")
 @click.option(

@@ -206,10 +206,10 @@ def answer_lost_topics(scores: Scores) -> ReviewQuestion:
     finding = (
         f"The candidate returns no results for {listed(lost)}."
         if lost
-        else "The candidate returns results for every topic for which the baseline does."
+        else "The candidate returns results for every topic for which the baseline returns results."
     )
     return ReviewQuestion(
-        "Is there a topic for which only the candidate returns no results?", "bad" if lost else "good", finding
+        "Does the candidate return results wherever the baseline returns results?", "bad" if lost else "good", finding
     )
 
 
@@ -232,7 +232,8 @@ def answer_ab_test(test: ABTest, verdict: Verdict) -> ReviewQuestion:
 def answer_interleaving(result: Interleaving) -> ReviewQuestion:
     """Answer whether users prefer the candidate's results in interleaved lists."""
     states: Mapping[str, QuestionState] = {"preferred": "good", "not preferred": "bad"}
-    finding = f"{result.other}: {result.decision}. {' '.join(result.reasons)}"
+    decision = result.decision.replace("running", "running the test")
+    finding = f"{result.other}: {decision}. {' '.join(result.reasons)}"
     table = embed_block(result.table("preferences"), "preferences", title="Preferences in interleaved lists")
     state: QuestionState = states.get(result.decision, "undecided")
     return ReviewQuestion("Do users prefer the candidate in interleaved lists?", state, finding, (table,))

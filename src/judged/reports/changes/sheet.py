@@ -58,8 +58,8 @@ _INPUT_OPTIONS = {
     " KIND`.",
     "Which slices improved or got worse?": "Add query texts or attributes of topics: `--queries FILE` or `--attributes"
     " FILE`.",
-    "Are fewer results wrong in the manual review?": "Add a table with the numbers of wrong and reviewed results:"
-    " `--reviewed FILE`.",
+    "Are fewer results wrong in the manual review?": "Add a table with the number of wrong results and"
+    " the number of reviewed results: `--reviewed FILE`.",
     "Did any cost increase?": "Add a table with a column for each cost: `--costs FILE --cost COLUMN`.",
     "Does the gate pass?": "Create a configuration with `judged gate init`, and add `--gate FILE`.",
     "Do users prefer the candidate in interleaved lists?": "Add a log of interleaved lists: `--interleaved FILE`.",

@@ -260,8 +260,8 @@ def _notes(rows: Sequence[LeaveOneOutRow], outside: int, judgments: int, share: 
     if outside:
         yield Note(
             "judgments-outside-pool",
-            f"{outside} of {judgments} judgments are for documents that no run has in its top {depth}. These judgments"
-            " are kept, so a new run may lose more than this result shows",
+            f"{outside} of {judgments} judgments are for documents that no run has in its top {depth}. Leaving"
+            " out a run does not remove these judgments, so a new run may lose more than this result shows",
         )
     if share < _MIN_JUDGED_SHARE:
         yield Note(

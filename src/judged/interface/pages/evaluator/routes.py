@@ -129,7 +129,7 @@ def evaluator(workspace: CurrentWorkspace, query: EvaluationParameters) -> JSONR
     return JSONResponse(evaluation(workspace, query).to_dict())  # faster than `Json`: values are plain already
 
 
-@router.get(f"{_API}/measure", summary="Explain one measure of a list", responses=PROBLEMS)
+@router.get(f"{_API}/measure", summary="Explain the score of a list by one measure", responses=PROBLEMS)
 def evaluator_measure(workspace: CurrentWorkspace, query: MeasureParameters) -> dict[str, Any]:
     """Return step by step how a score is computed, and the contribution of each document."""
     return explain_measure(workspace, query).to_dict()

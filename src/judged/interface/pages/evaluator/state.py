@@ -77,8 +77,8 @@ class EvaluationQuery(Parameters):
         None,
         ge=0,
         le=10_000,
-        description="Number of relevant documents in the collection. Default: the number in the lists and in"
-        " `missing`.",
+        description="Number of relevant documents in the collection. Default: the number of relevant documents in"
+        " the lists and in `missing`.",
     )
     cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
     gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")
@@ -101,7 +101,7 @@ class EvaluationQuery(Parameters):
     pin: str = Field(
         "P,R,F,AP,nDCG,RR",
         max_length=2000,
-        description="Keys of the pinned measures. AP.1 is the second variant of AP.",
+        description="Keys of the pinned measures. AP is the first variant of AP, and AP.1 is the second.",
     )
     focus: str = Field("nDCG", max_length=100, description="Key of the measure that the page explains.")
     only: str | None = Field(
@@ -138,8 +138,8 @@ class Pasted(BaseModel):
 
     text: str = Field(
         max_length=1_000_000,
-        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. If the topic"
-        " of a run is in the open data, its documents get their judgments from the open data.",
+        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. If the text"
+        " is a run of a topic in the open judgments, these judgments apply to the documents of the run.",
     )
 
 

@@ -173,7 +173,7 @@ def _find_version(pairs: Sequence[tuple[str, str]]) -> Version:
 
 _OPTIONS_HELP = """\
 Evaluate the ranking in RUN against the judgments in QRELS, and print the same lines as trec_eval.
-RUN may be - for standard input; both may be compressed.
+RUN may be - for standard input. RUN and QRELS may be compressed.
 
   -h, --help                           show this text; with -m, also the pages of these measures
   -v, --version                        show the version
