@@ -430,7 +430,7 @@ def test_slices_that_cannot_be_tested() -> None:
     quadrants = matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=slicing, resamples=999)
     points = {(point.run, point.slice): point for point in quadrants.points}
     assert [points["bad", name].quadrant for name in expressions] == ["", "", "", "both problems"]
-    assert "Bonferroni: 1 slice, two axes" in quadrants.table("points").note
+    assert "Bonferroni: 1 slice, two measures" in quadrants.table("points").note
     json.dumps(quadrants.to_dict(), allow_nan=False)
 
 

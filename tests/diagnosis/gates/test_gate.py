@@ -111,7 +111,10 @@ def test_names_are_read_as_the_dialect_means_them() -> None:
 @pytest.mark.parametrize(
     ("check", "message"),
     [
-        (Check("NumRelRet", margin=1), r"NumRelRet is a sum over the topics.*use a measure that is a mean"),
+        (
+            Check("NumRelRet", margin=1),
+            r"NumRelRet is a sum over the topics.*use a measure that is averaged over topics",
+        ),
         (Check("Judged@10", margin=0.1), r"Judged@10 has no better direction.*\[\[guardrail\]\]"),
         (Check("GMAP", margin=0.1), r"GMAP is a geometric mean, compared by ratios. Fix: set margin_relative"),
         (Check("RR", margin=0.1, slice="od"), r"\[\[check\]\] 1: no slice 'od'. Fix: write odd"),
@@ -172,7 +175,7 @@ def test_runs_over_different_topics_are_compared_over_those_of_both() -> None:
     result = run_gate(second, baseline=first, topics="run", guardrails=(Guardrail(missing_topics=4),))
     (check,) = result.checks
     assert (check.n, check.left_out) == (16, 8)
-    assert "8 topics without scores of both runs were excluded" in check.sentence
+    assert "Excluded: 8 topics on which at least one of the two runs has no score" in check.sentence
 
 
 def judged_share(at_least: float | None = None, below: float | None = None) -> Any:

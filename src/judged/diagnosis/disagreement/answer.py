@@ -267,7 +267,7 @@ class Disagreement(AnswerOfScores):
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
         kinds = {
-            "no preference by at least one measure": PALETTE[-1],
+            "at least one measure prefers neither system": PALETTE[-1],
             "same preference": PALETTE[0],
             "opposite preferences": PALETTE[1],
         }
