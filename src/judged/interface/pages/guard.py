@@ -241,7 +241,7 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
             scope,
             HTTPStatus.FORBIDDEN,
             "the request was sent by another site",
-            "open the address of the workbench",
+            "open the address that 'judged serve' printed",
         )
     if rules.token is not None and (refusal := _token_refusal(scope, headers, rules.token, rules)) is not None:
         return refusal

@@ -260,7 +260,7 @@ def next_command(qrels: str, first: str, second: str, output: OutputOptions, **o
 @click.argument("pool")
 @click.argument("qrels")
 @shared("runs")
-@shared("measures", help=f"Measure. Repeat for more.  [default: {', '.join(SAMPLED_MEASURES)}]")
+@shared("measures", help=f"Measure. Repeat for more measures.  [default: {', '.join(SAMPLED_MEASURES)}]")
 @shared("confidence")
 @answer_options()
 @shared(*READING)

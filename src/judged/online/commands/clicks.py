@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def clicks() -> None:
     """Estimate relevance from the clicks in LOG, corrected for position bias.
 
-    LOG has the same formats as for 'judged online': UBI, a click-model log, a TREC session file, or a table with a
-    --mapping.
+    LOG has the same formats as the LOG of 'judged online': UBI, a click-model log, a TREC session file, or a table with
+    a --mapping.
     """
 
 
@@ -145,8 +145,8 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
 def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Fit a click model to LOG: the attractiveness of each document, and the examination of ranks.
 
-    The table 'attractiveness' has a row for each pair of query and document. Use --format csv to write it
-    (docs/click-models.md).
+    The table 'attractiveness' has a row for each pair of query and document. To write
+    this table, use --format csv (docs/click-models.md).
     """
     from judged.online.clicks import fit_model
 

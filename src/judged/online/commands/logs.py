@@ -230,8 +230,8 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
 
     Exit code 0: the log is fit for metrics. 1: metrics would be wrong, because more than 5% of the queries or events
     are excluded or lost, a rule repairs more than 5% of the rows it applies to, or less than 95% of the events with a
-    query_id belong to a valid page. 2: the log cannot be read, or is empty.
-    The records of the rules current-query and withheld-clicks do not count, because they are not pages by design.
+    query_id belong to a valid page. 2: the log cannot be read, or is empty. Records excluded by the rules current-query
+    and withheld-clicks do not count, because the log format intends these records to have no results or no clicks.
     """
     from judged.online.check import check_log
 
