@@ -172,7 +172,7 @@ def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
     mixed = stages(qrels, run, final, cutoff=2)
     assert mixed.trace.non_candidate_share == pytest.approx(1 / 3)
     assert mixed.headroom.losses[-1].value > 0
-    assert mixed.sentences[0].startswith("run does not only rank the candidates: 33% of its documents are not in")
+    assert mixed.sentences[0].startswith("run does not only rank the candidates: 33% of the documents of run are not")
     assert "no reranker" not in " ".join(mixed.sentences)
     proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, cutoff=2)
     assert proper.trace.non_candidate_share == 0

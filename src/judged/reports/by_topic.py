@@ -329,8 +329,8 @@ def lists(data: ReportData) -> ReportPart | None:
     sentence = (
         f"The lists show the top {_DEPTH} documents of {join_names(data.compared_names)}"
         + (" on the topics with the worst scores." if is_single_run else _RANK_CHANGES)
-        + " These topics were selected because of their extreme scores, so they show what can go wrong, but not how"
-        " often."
+        + " The topics in the lists were selected because of extreme scores, so the lists show what can go wrong, but"
+        " not how often."
     )
     section = Section("lists", "Ranked lists", (Sentences((sentence,)), *parts))
     return ReportPart(section, {} if is_single_run else {"diff": answer})

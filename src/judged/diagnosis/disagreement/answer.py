@@ -315,8 +315,8 @@ class Disagreement(AnswerOfScores):
             )
         if self.auto_selected:
             texts.append(
-                f"{first} and {second} were selected because {measure} and {other_measure} disagree most on them, so"
-                " tests of their difference are not valid."
+                f"{first} and {second} were selected because {measure} and {other_measure} disagree most on these two"
+                " systems, so tests of the difference between the systems are not valid."
             )
         texts.append(
             f"Over {counted(n, 'topic')}, {'; '.join(map(self._mean_sentence, self.means))}. {self._verdict()}"

@@ -179,8 +179,8 @@ _RATE_COLUMNS = (
 _BIAS_WARNING = (
     "The list contains only labels that may lower the score of at least one of the runs in this review. If only the"
     " listed labels are judged again, the scores of the runs in this review rise compared with all other runs."
-    " Judge the list without knowing runs and ranks (the TSV form hides them), and score all runs with the new"
-    " judgments."
+    " Judge the list without knowing runs and ranks (the TSV form hides runs and ranks), and score all runs with"
+    " the new judgments."
 )
 
 
@@ -391,8 +391,8 @@ class ReviewList(Answer):
             )
         texts.append(
             f"The column `change` shows how the topic's {self.measure} changes if the label gets another grade:"
-            f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. It is"
-            " not the probability of an error."
+            f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents."
+            " The change is not the probability of an error."
         )
         return (*texts, _BIAS_WARNING)
 

@@ -389,8 +389,8 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="Score that a run adds to a document that the run does not contain. skip: no score; last: the score of the"
-    " rank after the last document, or the lowest score of the run; share: the score of the mean of all ranks after"
+    help="Score that a run adds to a document that the run does not contain. skip: no score; last: the score at the"
+    " rank after the last document, or the lowest score of the run; share: the score at the mean of all ranks after"
     " the last document.  [default: share for borda, last for z-scores, otherwise skip]",
 )
 @shared("depth", "order")
@@ -464,7 +464,7 @@ def fuse_command(
         )
     elif weights:
         raise InputError(
-            "--weight and --qrels cannot be combined", fix="use --weight to set weights, or --qrels to choose them"
+            "--weight and --qrels cannot be combined", fix="use --weight to set weights, or --qrels to choose weights"
         )
     else:
         answer = choose_weights(Qrels.read(qrels, format=qrels_format), run_list, **choice_options, **options)

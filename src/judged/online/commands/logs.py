@@ -177,7 +177,9 @@ def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> 
     del ctx
     if len(value) > 1:
         flag = max(param.opts, key=len)
-        raise InputError(f"{flag} is used {len(value)} times", fix="use it once, and run the command for each value")
+        raise InputError(
+            f"{flag} is used {len(value)} times", fix=f"use {flag} once, and run the command for each value"
+        )
     return value[0] if value else None
 
 
@@ -248,7 +250,7 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
 def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
     """Convert a LOG to four Parquet tables in a FOLDER, which every command reads as a log.
 
-    The findings are stored in log.json: 'judged logs check FOLDER' prints them.
+    The findings are stored in log.json. To print the findings, use 'judged logs check FOLDER'.
     """
     from judged.online.engine import translate_memory_errors
     from judged.online.storage import store_log

@@ -367,8 +367,8 @@ def gate_command(
     """Decide whether the answers of CANDIDATE may replace the answers of BASELINE.
 
     CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME. The
-    checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged
-    gate'.
+    checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are the same
+    as for 'judged gate'.
     """
     from judged.pipelines.rag import evaluate
 

@@ -215,7 +215,7 @@ def failures(
 @shared("queries", help="Texts of the queries.  [default: the texts in TRACES]")
 @shared(
     "attributes",
-    help="Attributes of topics. If they include `traffic`, it must be the number of searches of each topic.",
+    help="Attributes of topics. The attribute `traffic`, if present, must be the number of searches of each topic.",
 )
 @shared(
     "documents",
@@ -242,7 +242,7 @@ def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOpt
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
-@shared("measure", help="Measure. The change of its score is split by pipeline step.")
+@shared("measure", help="Measure whose change of the score is split by pipeline step.")
 @shared("alpha", "resamples", "seed")
 @shared("per_topic", help="Show every topic, sorted from the largest decrease to the largest increase.")
 @click.option(
@@ -297,10 +297,11 @@ def diff(
 def explain(
     source: _TraceSource, topic: str, documents: tuple[str, ...], qrels: str | None, output: OutputOptions
 ) -> None:
-    """Show the rank and score of documents of a topic at each stage, and the stage that removed them.
+    """Show the rank and score of documents of a topic at each stage, and the stage that removed each document.
 
     Without --doc, the documents are the top of the list that users saw and, with --qrels, all relevant documents. If
-    you select two documents, the features that differ most between them are also shown.
+    you select two documents, the features that differ most between the two documents are also
+    shown.
     """
     from judged.pipelines.traces import explain_document
 

@@ -44,7 +44,8 @@ class TopicOrderQuery(ScoredQuery):
     runs: list[str] = Field(
         [],
         max_length=200,
-        description="Runs whose scores are shown. Mean and spread are over these runs. Default: the best 12.",
+        description="Runs whose scores are shown. The mean and the spread of each topic are computed over these"
+        " runs. Default: the best 12.",
     )
 
     @property
