@@ -242,7 +242,7 @@ def test_init_warns_of_a_baseline_that_is_hardly_judged(folder: Path, run: Calla
     assert "warning: few: no documents returned for 38 of 40 topics" in done.err
     assert "warning: few: 0.5% of the top 10 documents are judged: judgments are sparse, or document" in done.err
     assert [one.kind for one in read_config(folder / "n.toml").guardrails] == ["missing topics"]
-    assert "Too few documents are judged" in (folder / "n.toml").read_text().replace("\n# ", " ")
+    assert "too few documents are judged" in (folder / "n.toml").read_text().replace("\n# ", " ")
     with pytest.warns(judged.JudgedWarning) as told:
         first_config(qrels, runs["few"], None, "RR")
     assert len(told) == 2
@@ -325,7 +325,10 @@ def test_a_margin_for_a_measure_is_that_of_a_configuration(
     ("arguments", "message"),
     [
         (("-m", "RR"), "no margin is set"),
-        (("--margin", "0.02", "--config", "gate.toml"), "use either the configuration or the measures with a margin"),
+        (
+            ("--margin", "0.02", "--config", "gate.toml"),
+            "remove the configuration, or remove the measure and the margin",
+        ),
         (("--margin", "-1"), "margin is -1.0"),
         (("--margin", "0.1", "--margin-relative", "0.1"), "margin and margin_relative are both set"),
         (("-m", "NDCG10", "--margin", "0.1"), "did you mean nDCG@10"),

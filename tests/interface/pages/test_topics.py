@@ -356,7 +356,7 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
         assert loss["verdict"] == split.verdicts[topic_index]
     refused_by_stages = get(of_sample, "/api/v1/topic", topic="t12", measure="SetP")["losses"][0]
     assert refused_by_stages["score"] is None
-    assert "its loss cannot be split into stages" in refused_by_stages["sentence"]
+    assert "cannot be split into stages" in refused_by_stages["sentence"]
 
 
 def test_what_other_tools_report(of_sample: TestClient) -> None:

@@ -130,7 +130,7 @@ def test_judgments_decide_from_six_topics(first: list[int], second: list[int], n
     compared = pair(first, second, n)
     (only,) = collect_evidence(compared, None, None, None)
     assert (only.method, only.verdict, only.n, only.unit) == ("offline", says, n, "topics")
-    assert only.quantity.startswith("RR by judgments")
+    assert only.quantity.startswith("RR from relevance judgments")
     question = answer_better(compared)
     assert question.state == state
     expected = "Not enough data: 5 topics, at least 6 are required. new - old: +0.5000."
