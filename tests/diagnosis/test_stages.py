@@ -172,7 +172,7 @@ def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
     mixed = stages(qrels, run, final, cutoff=2)
     assert mixed.trace.non_candidate_share == pytest.approx(1 / 3)
     assert mixed.headroom.losses[-1].value > 0
-    assert mixed.sentences[0].startswith("run does not only rank the candidates: 33% of its documents are not in")
+    assert mixed.sentences[0].startswith("run does not only rank the candidates: 33% of the documents of run are not")
     assert "no reranker" not in " ".join(mixed.sentences)
     proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, cutoff=2)
     assert proper.trace.non_candidate_share == 0
@@ -430,7 +430,7 @@ def test_slices_that_cannot_be_tested() -> None:
     quadrants = matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=slicing, resamples=999)
     points = {(point.run, point.slice): point for point in quadrants.points}
     assert [points["bad", name].quadrant for name in expressions] == ["", "", "", "both problems"]
-    assert "Bonferroni: 1 slice, two axes" in quadrants.table("points").note
+    assert "Bonferroni: 1 slice, two measures" in quadrants.table("points").note
     json.dumps(quadrants.to_dict(), allow_nan=False)
 
 

@@ -118,8 +118,9 @@ def plan_command(
 ) -> None:
     """Compute how many participants and topics are needed to detect a true difference between systems of DESIGN.
 
-    The test treats participants and topics as random samples. With few topics, more participants are not enough.
-    Options with S are standard deviations in the unit of the outcome, and override the estimates from the pilot.
+    The test treats participants and topics as random samples. With few topics, a larger number of participants alone
+    cannot make a small difference detectable. Options with S are standard deviations in the unit of the outcome, and
+    override the estimates from the pilot.
     """
     from judged.studies import Spreads, StudyRecords, pilot_spreads, plan_study, read_design
 

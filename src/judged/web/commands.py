@@ -31,8 +31,8 @@ def _serve_modules() -> list[Any]:
     "--token",
     metavar="TEXT",
     envvar="JUDGED_TOKEN",
-    help="Secret token that each request must contain. To hide the token from the process list, use the environment"
-    " variable JUDGED_TOKEN instead.  [default: none; generated if --host is reachable from other machines]",
+    help="Secret token that each request must contain. Use the environment variable JUDGED_TOKEN to hide the token"
+    " from the process list.  [default: none; generated if --host is reachable from other machines]",
 )
 @shared(*READING)
 def serve_command(
@@ -44,11 +44,11 @@ def serve_command(
     token: str | None,
     **options: Any,
 ) -> None:
-    """Explore QRELS and RUNs in the browser. Without files, the sample of judged is opened.
+    """Explore QRELS and RUNs in the browser. Without files, the sample collection of judged is opened.
 
-    QRELS and RUN are files as for 'judged evaluate'. NAME=FILE names a run. --experiment opens the judgments and the
-    runs of a plan, whose engines can be queried. --labels opens a store of labels for judging, also without QRELS. All
-    data stay on this machine. Press Ctrl-C to stop.
+    QRELS and RUN are files that 'judged evaluate' can read. NAME=FILE names a run. --experiment opens the judgments and
+    the runs of a plan, whose engines can be queried. --labels opens a store of labels for judging, also without QRELS.
+    All data stay on this machine. Press Ctrl-C to stop.
     """
     arguments.need_web()
     from judged.interface.pages.serving import open_listener

@@ -88,7 +88,7 @@ def test_a_list_that_is_typed(run: Callable[..., Ended]) -> None:
     assert done.lines[-1].endswith("= 1 / 3 = 0.3333")
     assert done.err == ""
     alone = run("explain", "--grades", "3, 0 - 2", "-m", "R@3")
-    assert "no other document is assumed to be relevant. Fix: use --missing" in alone.err
+    assert "documents that are not in --grades are assumed to be not relevant. Fix: add the grades" in alone.err
     assert "3     d3            -" in done.out
 
 

@@ -223,8 +223,7 @@ def test_what_users_did_is_asked_in_order() -> None:
     assert [row.state for row in questions] == ["good", "bad", "inspect", "no data"]
     assert questions[2].finding == (
         "The evaluation methods disagree: the candidate is better in A/B test and offline, and worse in interleaving."
-        " Of these evaluation methods, A/B test"
-        " measures users most directly."
+        " Of these evaluation methods, A/B test measures the behavior of users most directly."
     )
     for odd in ({"baseline": "new"}, {"other": "old"}):
         with pytest.raises(InputError, match="the baseline of the interleaving must be"):

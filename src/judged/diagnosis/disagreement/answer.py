@@ -267,7 +267,7 @@ class Disagreement(AnswerOfScores):
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
         kinds = {
-            "no preference by at least one measure": PALETTE[-1],
+            "at least one measure prefers neither system": PALETTE[-1],
             "same preference": PALETTE[0],
             "opposite preferences": PALETTE[1],
         }
@@ -315,8 +315,8 @@ class Disagreement(AnswerOfScores):
             )
         if self.auto_selected:
             texts.append(
-                f"{first} and {second} were selected because {measure} and {other_measure} disagree most on them, so"
-                " tests of their difference are not valid."
+                f"{first} and {second} were selected because {measure} and {other_measure} disagree most on these two"
+                " systems, so tests of the difference between the systems are not valid."
             )
         texts.append(
             f"Over {counted(n, 'topic')}, {'; '.join(map(self._mean_sentence, self.means))}. {self._verdict()}"

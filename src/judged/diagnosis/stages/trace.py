@@ -92,8 +92,11 @@ def check_measure(measure: Measure) -> None:
     if not traits.needs_ranking:
         reason = "does not depend on the order"
     elif not is_mean:
-        reason = f"is a {measure.entry.aggregate}, so the parts do not add up to its loss"
-    raise MeasureError(f"{measure} {reason}: its loss cannot be split into stages. Fix: use nDCG@10, AP, RR@10 or P@10")
+        reason = f"is a {measure.entry.aggregate}, so the losses of the stages do not add up to the total loss"
+    raise MeasureError(
+        f"the loss of {measure} cannot be split into stages, because {measure} {reason}. Fix: use nDCG@10, AP,"
+        " RR@10 or P@10"
+    )
 
 
 def best_order(judged: Judged) -> Judged:

@@ -56,7 +56,9 @@ class MatrixQuery(SlicedQuery, ScoredQuery):
 
     run: str = Field("", max_length=LONGEST, description="Run whose topics are classified. Default: the best run.")
     baseline: str = Field(
-        "", max_length=LONGEST, description="Run whose means are the thresholds. Default: the run itself."
+        "",
+        max_length=LONGEST,
+        description="Run whose mean scores are the thresholds between low and high. Default: `run`.",
     )
     cuts: Trimmed = Field(
         "", max_length=100, description="Fixed thresholds of x and y instead of means, such as 0.8,0.5."

@@ -166,7 +166,8 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--gold",
     metavar="QRELS",
-    help="Grades that are known to be correct (gold). All judges also grade these pairs, to measure accuracy.",
+    help="Pairs of topic and document with grades that are known to be correct (gold). All judges also grade these"
+    " pairs, to measure the accuracy of the judges.",
 )
 @click.option(
     "--queries",
@@ -292,8 +293,8 @@ consensus_options = with_options(
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Minimum number of judges that must have graded a pair of topic and document. Pairs with fewer judges are"
-        " left out.",
+        help="Minimum number of judges that must have graded a pair of topic and document. Pairs that"
+        " fewer judges graded are left out.",
     ),
 )
 """Options for the aggregation of labels to qrels."""
@@ -308,7 +309,8 @@ _output_option = click.option("-o", "--output", "out", type=click.Path(path_type
 def qrels_command(store: str, out: Path, **options: Any) -> None:
     """Create qrels from the labels in STORE, a store or a table of labels.
 
-    FILE.origin.json records the aggregation rule and the judges. Results that use FILE include this record.
+    FILE.origin.json records the aggregation rule and the judges. Results that use FILE include the content of
+    FILE.origin.json.
     """
     from judged.data.write import write_qrels
     from judged.labels.consensus import consensus_notes, qrels_of
@@ -345,7 +347,8 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
 def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) -> None:
     """Export the labels of STORE for other tools. For qrels, use 'judged labels qrels'.
 
-    The export never contains texts of documents. It contains query texts only if the format has no topic ids.
+    The export never contains texts of documents. The export contains query texts only if the
+    format has no topic ids.
     """
     from judged.labels import exchange
     from judged.labels.consensus import qrels_of
@@ -391,8 +394,8 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
 def topics_command(queries: str, n: int, output: OutputOptions, **options: Any) -> None:
     """Sample topics with known sampling probabilities from QUERIES, a table of queries and their numbers of searches.
 
-    The CSV output ('-o topics.csv') is a topics file. Use 'judged slices --queries topics.csv --weights weight' to
-    estimate means over searches.
+    The CSV output ('-o topics.csv') is a topics file. To estimate means over searches, use the command
+    'judged slices --queries topics.csv --weights weight'.
     """
     from judged.labels import choose_topics
 

@@ -121,7 +121,7 @@ def abtest_command(
 ) -> None:
     """Analyze the A/B test in LOG: its validity, the differences between arms, and a verdict on each arm.
 
-    Exit code 0: the verdict on at least one arm is to ship it; 1: no arm has this verdict; 2: invalid input.
+    Exit code 0: the verdict on at least one arm is "ship"; 1: no arm has this verdict; 2: invalid input.
     """
     from judged.online.ab_tests.abtest import abtest
     from judged.online.ab_tests.planning import plan_abtest
@@ -183,7 +183,7 @@ def interleaving_command(
     """Estimate which of two rankers users prefer, from a LOG of interleaved lists.
 
     Create the lists and their log attributes with judged.online.mixed_lists. Exit code 0: users significantly prefer
-    the other ranker to the baseline; 1: they do not, or the result is inconclusive; 2: invalid input.
+    the other ranker to the baseline; 1: no significant preference for the other ranker; 2: invalid input.
     """
     from judged.online.interleaving_analysis.analysis import interleaving
     from judged.online.interleaving_analysis.planning import plan_interleaving

@@ -83,8 +83,8 @@ _SETTINGS = {
     "winsorize": "Limit the revenue of each page to this quantile of the revenue of pages with revenue"
     " (winsorization); 1 or off: no limit.",
     "reformulation_gap": "Maximum seconds from a query to its reformulation.",
-    "attribution_window": "Maximum seconds from a page to a cart event or purchase without a page ID. The event"
-    " is assigned to the last page before the event in the same session.",
+    "attribution_window": "Maximum seconds from a page to a cart event or purchase without a page ID. An event"
+    " without a page ID counts for the last page before the event in the same session.",
     "success": "Minimum dwell time of a satisfied click in seconds, for metrics without the parameter t.",
 }
 """Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
@@ -252,7 +252,7 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     """Compare five headline metrics of LOG with the previous period, and decompose each difference.
 
     A metric over pages changes because the mix of queries changes, or because the metric changes within queries.
-    Both components of the difference have confidence intervals.
+    The command estimates these two components of the difference, with confidence intervals.
     """
     from judged.online.log_overview import overview
 
@@ -293,9 +293,10 @@ def queries_command(
 ) -> None:
     """List queries of LOG with zero results, abandonment, reformulations, few clicks, slow pages, or changed frequency.
 
-    Each query has its number of users, and a share with a confidence interval. The lists "zero" and
-    "reformulated" have no significance test. The other lists contain only queries with a significant difference. CSV
-    and Parquet files contain one list: select it with --list.
+    For each query, a list shows counts and a rate with a confidence interval, such as the share of users with zero
+    results. The lists "zero" and "reformulated" have no significance test. All lists except "zero" and "reformulated"
+    contain only queries with a significant difference. CSV and Parquet files contain one list: use --list to select
+    the list.
     """
     from judged.online.query_lists import queries
 

@@ -135,7 +135,12 @@ def evaluator_measure(workspace: CurrentWorkspace, query: MeasureParameters) -> 
     return explain_measure(workspace, query).to_dict()
 
 
-@router.get(f"{_API}/export", summary="Write a list to a file", responses=PROBLEMS | _FILE, response_class=Response)
+@router.get(
+    f"{_API}/export",
+    summary="Save a ranked list of documents as a file",
+    responses=PROBLEMS | _FILE,
+    response_class=Response,
+)
 def evaluator_export(workspace: CurrentWorkspace, query: Annotated[ExportQuery, Query()]) -> Response:
     """Return the list as TREC qrels or run, or with its scores as Markdown."""
     if query.format == "markdown":
