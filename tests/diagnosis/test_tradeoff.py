@@ -119,7 +119,8 @@ def test_what_is_not_known_is_no_zero() -> None:
         assert (row.front, row.costs["ms"], row.cost_change["ms"]) == (None, None, None)
     rows = {row[0]: row for row in result.table().grid().rows}
     assert rows["mid"][3:] == ("-", "-", "-")
-    assert "runs not compared with the Pareto front, because a cost or the score is unknown: luck, mid, bad" in result.warnings
+    warning = "runs not compared with the Pareto front, because a cost or the score is unknown: luck, mid, bad"
+    assert warning in result.warnings
     assert "Not compared with the Pareto front, because ms is unknown: luck, mid, bad." in result.sentences
 
 
