@@ -101,7 +101,7 @@ def _warn(place: str, problem: str) -> None:
 
     from judged.errors import JudgedWarning
 
-    text = f"the component {place} {problem}. Fix: update or uninstall its package"
+    text = f"the component {place} {problem}. Fix: update or uninstall the package that contains this component"
     warnings.warn(text, JudgedWarning, stacklevel=3)
 
 

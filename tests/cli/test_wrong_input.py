@@ -97,9 +97,9 @@ def test_a_name_longer_than_the_system_takes_is_refused(refused: Callable[..., s
     [
         (
             ("-", "-"),
-            "error: standard input (-) can be used for one file only. Fix: use file names for the other files.\n",
+            "error: standard input (-) can be used for one file only. Fix: replace every other - by a file name.\n",
         ),
-        (("qrels.txt", "x="), "error: 'x=' has no file after the name. Fix: write NAME=FILE.\n"),
+        (("qrels.txt", "x="), "error: 'x=' has no file after '='. Fix: write NAME=FILE.\n"),
         (("a\nb", "old.run"), "error: a\\nb: there is no such file. Fix: check the path.\n"),
         (("--\rx", "old.run"), "error: No such option '--\\rx'. Fix: see 'judged evaluate --help'.\n"),
     ],

@@ -334,7 +334,7 @@ def test_identical_runs() -> None:
 def test_one_topic_allows_no_conclusion() -> None:
     pair = scores(old=[1], new=[2]).compare().pair("old", "new")
     assert not pair.significant
-    assert pair.sentence == "new and old share 1 topic with scores in RR: no conclusion is possible."
+    assert pair.sentence == "RR was computed for new and old on only 1 topic: no conclusion is possible."
 
 
 def test_too_few_topics_or_resamples_to_find_anything() -> None:

@@ -174,7 +174,7 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.jsonl", '{"qid": "1"}\n[]\n', "a.jsonl:2: this line is not a JSON object"),
         ("a.json", '{"1": {"x": 1},\n "1": {"x": 2}}', "a.json: the key '1' appears twice in one object"),
         ("a.json", '{"1": 3}', "a.json: the value of topic 1 must be an object, got 3. Fix: write"),
-        ("a.json", '[{"qid": "1"}, 5]', "a.json: record 2: 5 is not a record"),
+        ("a.json", '[{"qid": "1"}, 5]', "a.json: record 2 must be an object, got 5"),
         (
             "a.json",
             '[{"qid": "1", "x": {"y": 1}}]',
@@ -183,7 +183,7 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.json", '"text"', "a.json: this JSON contains no records of topics"),
         ("a.json", "[]", "a.json: this file is empty"),
         ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text has an unpaired surrogate"),
-        ("a.json", '[{"qid": "1", "x": 1' + "0" * 400 + "}]", "a.json: a number of x is too large"),
+        ("a.json", '[{"qid": "1", "x": 1' + "0" * 400 + "}]", "a.json: the column x has a number that is too large"),
         ("a.parquet", "no parquet", "a.parquet: the Parquet data is damaged"),
         ("a.arrow", "no arrow", "a.arrow: the Arrow data is damaged"),
     ],

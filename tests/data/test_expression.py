@@ -151,7 +151,7 @@ def test_types_must_fit_and_the_message_names_the_attribute() -> None:
         "words in (3, 'b')": "the attribute words is a number, but is compared with 'b'",
         "words == True": "the attribute words is a number, but is compared with True",
         "flag == 1": "the attribute flag is true or false, but is compared with 1. Fix: write flag == True",
-        "flag < True": "flag is compared with true or false by order",
+        "flag < True": "flag cannot be compared with true or false by <, <=, >, or >=",
         "kind == words": "the attributes kind and words are of different types",
         "kind": "the attribute kind is not true or false",
         "words and flag": "the attribute words is not true or false",

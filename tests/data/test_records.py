@@ -52,7 +52,7 @@ def test_parquet_and_the_lines_of_text(tmp_path: Path) -> None:
     [
         (b"run,ms\na,1,2\n", r"t\.txt:2: 3 fields, expected 2"),
         (b"run,ms\na,\xff\n", r"t\.txt:2: this file is not UTF-8"),
-        (b"[1]", "record 1: 1 is not a record"),
+        (b"[1]", "record 1 must be an object, got 1"),
         (b'{"a": 1, "b": [', "JSON"),
         (b'{"a": {"ms": 1}}', "contains no list of records"),
         (b"PAR1....PAR1", "the Parquet data is damaged"),

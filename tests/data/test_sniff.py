@@ -148,7 +148,7 @@ def test_formats_that_are_no_lines_of_fields(content: bytes, name: str, expected
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("1 Q0 d1 1 3.5 t\n".encode("utf-16"), "UTF-16 .*save it as UTF-8"),
+        ("1 Q0 d1 1 3.5 t\n".encode("utf-16"), "UTF-16 .*save the file as UTF-8"),
         ("1 Q0 d1 1 3.5 t\n".encode("utf-16-be"), "zero bytes"),
         (b"PK\x03\x04abc", "zip archive or an Excel"),
         (b"SQLite format 3\0", "SQLite"),

@@ -42,7 +42,10 @@ def test_below_the_cutoff() -> None:
     result = reasons_by_kind(BINARY, "a b n m o p", "n a m b c d", "nDCG@2", "R@6")
     reason = result["below the cutoff"]
     assert (reason.measure, reason.system, reason.documents) == ("R@6", "the second run", ("c", "d"))
-    assert "has 2 more relevant documents at ranks deeper than 2: R@6 counts them, but nDCG@2 does not" in reason.text
+    assert (
+        "has 2 more relevant documents at ranks deeper than 2: R@6 counts these documents, but nDCG@2 does not"
+        in reason.text
+    )
 
 
 def test_what_the_deeper_measure_does_not_see_is_no_reason() -> None:
@@ -67,7 +70,7 @@ def test_across_the_cutoff() -> None:
     reason = result["across the cutoff"]
     assert (reason.measure, reason.system, reason.documents) == ("P@2", "the first run", ("b",))
     assert reason.text.startswith("the first run has 1 relevant document in the top 2 that the second run ranks lower")
-    assert reason.text.endswith("R@5 counts them equally in both lists")
+    assert reason.text.endswith("R@5 counts them equally")
     assert result["below the cutoff"].documents == ("c",)
 
 
@@ -77,8 +80,8 @@ def test_steps_across_the_cutoff_are_counted_both_ways() -> None:
     assert reason.documents == ("a", "b")
     assert reason.text == (
         "the first run has 2 relevant documents in the top 2 that the second run ranks lower, and the second run has 1"
-        " such document that the first run ranks lower: P@2 depends on this cutoff, but R@4 counts them equally in"
-        " both lists"
+        " relevant document in the top 2 that the first run ranks lower. P@2 counts only documents in the top 2, but"
+        " R@4 counts them equally"
     )
 
 
@@ -92,14 +95,19 @@ def test_first_relevant_and_what_the_other_measure_sees() -> None:
 
 def test_first_relevant_where_the_other_list_has_none() -> None:
     result = reasons_by_kind(BINARY, "n m a b c", "n a m o p", "RR@2", "P@5")
-    assert "is at rank 2 and the first run has none" in result["first relevant"].text
+    assert (
+        "is at rank 2 of the second run, and the first run has no relevant document in the top 2"
+        in result["first relevant"].text
+    )
 
 
 def test_first_relevant_goes_by_the_level_of_its_measure() -> None:
     grades = {"a": 2, "b": 1, "c": 1, "d": 2, "n": 0, "m": 0}
     reason = reasons_by_kind(grades, "b a n m", "n m a c b", "RR(rel=2)@4", "P@5")["first relevant"]
     assert (reason.system, reason.documents[0]) == ("the first run", "a")
-    assert "is at rank 2 and the second run's is at rank 3" in reason.text  # b, of grade 1, is none for it
+    assert (
+        "is at rank 2 of the first run, and at rank 3 of the second run" in reason.text
+    )  # b, of grade 1, is none for it
 
 
 def test_grades() -> None:
@@ -117,13 +125,16 @@ def test_grades_that_only_one_measure_counts() -> None:
     grades = {"a": 2, "b": 1, "c": 1, "n": 0, "m": 0}
     reason = reasons_by_kind(grades, "a n m", "b c n", "P(rel=2)@3", "P@3")["grades"]
     assert (reason.measure, reason.system, reason.documents) == ("P@3", "the second run", ("b", "c"))
-    assert "2 more documents of a grade below 2: P@3 counts such documents, P(rel=2)@3 does not" in reason.text
+    assert (
+        "2 more documents of a grade below 2: P@3 counts documents of these grades, but P(rel=2)@3 does not"
+        in reason.text
+    )
 
 
 def test_number_against_place() -> None:
     reason = reasons_by_kind(BINARY, "a n m o", "n m b c", "nDCG@4", "P@4")["count or rank"]
     assert (reason.measure, reason.system, reason.documents) == ("nDCG@4", "the first run", ("a",))
-    assert "has 1 more relevant document, the first run has its first at rank 1 instead of 3" in reason.text
+    assert "the first relevant document is at rank 1 of the first run, and at rank 3 of the second run" in reason.text
 
 
 def test_order_within_the_first_k_is_asked_of_the_measures() -> None:
@@ -138,7 +149,10 @@ def test_order_within_the_first_k_is_asked_of_the_measures() -> None:
 def test_unjudged_documents() -> None:
     result = reasons_by_kind({"a": 1, "b": 1, "n": 0}, "a n b", "x y a b", "P@2", "R@4")
     assert result["unjudged documents"].documents == ("x", "y")
-    assert "2 of the top 2 of the second run are unjudged, and 0 of the first run" in result["unjudged documents"].text
+    assert (
+        "In the top 2, the second run has 2 unjudged documents, and the first run has 0."
+        in result["unjudged documents"].text
+    )
     skipped = reasons_by_kind({"a": 1, "b": 1, "n": 0}, "a n b", "x a b", "nDCG@2", "nDCG(judged_only=true)@2")
     assert skipped["unjudged documents"].measure == "nDCG@2"
 
@@ -230,8 +244,8 @@ def test_fewer_topics_than_those_that_pull_most_may_turn_the_means() -> None:
     assert result.n_decisive_topics == 2
     assert (values[1] - values[0])[:, :2].sum(axis=1) == pytest.approx([-1.0, -0.1])
     text = (
-        "The means disagree because of at most 2 topics: without these topics, which have the largest"
-        " contributions, the means do not disagree."
+        "The mean scores of the two measures prefer different systems only because of at most 2 topics: without these"
+        " topics, which have the largest contributions, the mean scores would not prefer different systems."
     )
     assert any(text in sentence for sentence in result.sentences)
 
@@ -328,7 +342,7 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
     points = next(points for points in specification(result.chart())["datasets"].values() if "t0" in points[0])
     assert [(point["t0"], point["x"], round(point["y"], 3), point["color"]) for point in points] == [
         *((f"q{i}", -0.5, 0.667, "opposite preferences") for i in range(3)),
-        ("q3", 0.0, 0.0, "no preference by at least one measure"),
+        ("q3", 0.0, 0.0, "at least one measure prefers neither system"),
     ]
     assert [point["label"] for point in points] == ["q0", "q1", "q2", ""]
 
@@ -338,7 +352,7 @@ def test_identical_systems_are_said_to_be() -> None:
     text = " ".join(result.sentences)
     assert result.identical
     assert "Both systems have the same scores on every topic, so the measures cannot disagree." in text
-    assert "no preference by at least one measure" not in text
+    assert "at least one measure prefers neither system" not in text
 
 
 def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
@@ -346,7 +360,7 @@ def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
     result = reasons_by_kind(BINARY, "n a b m", "c m n a b", "P@3", "RR")
     assert result["across the cutoff"].text.endswith("RR depends only on the first relevant document")
     assert result["first relevant"].text.startswith(
-        "the second run's first relevant document is at rank 1 and the first run's is at rank 2"
+        "The first relevant document is at rank 1 of the second run, and at rank 2 of the first run"
     )
 
 

@@ -144,7 +144,7 @@ def test_changes_and_lost_topics() -> None:
     losses = result.lost["new"]
     assert losses["R@20"].mask.sum() == 20
     assert losses["nDCG@10"].mask.sum() == 40
-    assert "new by nDCG@10: 40 of 60 topics lost" in " ".join(result.sentences)
+    assert "40 of 60 topics" in " ".join(result.sentences)
 
 
 def test_given_scores_baseline_and_cuts() -> None:
@@ -195,7 +195,7 @@ def test_forms() -> None:
     rows = list(csv.DictReader(io.StringIO(result.csv("topics"))))
     assert (len(rows), rows[60]["run"], float(rows[60]["y"])) == (120, "new", 0.0)
     assert "ranking problem" in result.text(unfold=["topics"])
-    assert "Bonferroni: 4 slices, two axes" in result.table("points").note
+    assert "Bonferroni: 4 slices, two measures" in result.table("points").note
     assert result.topics_table("new").grid().rows[0][1] == "both problems"
     with pytest.raises(InputError, match="no run 'z'"):
         result.topics("z")
@@ -226,7 +226,7 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
     plain = scipy_stats.t.ppf(0.975, 59)
     y = result.values("old")[1]
     assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
-    assert "by 98.75% CIs (Bonferroni: 2 runs besides the baseline, two axes)" in (result.table("points").note)
+    assert "by 98.75% CIs (Bonferroni: 2 runs besides the baseline, two measures)" in (result.table("points").note)
     assert result.sentences[1].startswith("new, all topics: both problems: R@20 0.")
     with_cuts = matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
     assert with_cuts.points[0].quadrant == "both problems"
@@ -254,7 +254,7 @@ def test_full_judgment_is_claimed_only_where_it_is() -> None:
         points = (replace(gone_point, quadrant="coverage problem", judged=judged),)
         text = " ".join(replace(result, points=(*result.points[:-1], *points)).sentences)
         assert ("because judgments are missing" in text) == is_low
-        assert "100% of its top 10 documents" not in text
+        assert "100% of the top 10 documents" not in text
 
 
 def test_many_runs_are_summed_up() -> None:

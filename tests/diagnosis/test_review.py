@@ -92,7 +92,6 @@ def test_what_turns_the_order_of_two_runs_comes_first() -> None:
     assert dict(first.ranks) == {"old": 3, "new": 1}
     assert result.n_reversed == 1
     assert result.items[2].difference == pytest.approx(0.5 - 1 / 3 - 0.5)  # c: old from 1/2 to 1, new from 1/3 to 1/2
-    assert "1 label would" in " ".join(result.sentences)
 
 
 def test_a_tie_is_not_turned() -> None:
@@ -245,8 +244,8 @@ def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:
     slicing = slice_topics(kinds, "kind", min_topics=2)
     result = review(qrels, run, measure="P@1", slicing=slicing)
     text = next(sentence for sentence in result.sentences if "slices with enough topics" in sentence)
-    assert "of documents judged not relevant in kind=bad (2 of 2, 2 topics)" in text
-    assert "not in the top 1 in kind=bad (2 of 2, 2 topics)" in text
+    assert "of documents judged not relevant is in kind=bad (2 of 2, 2 topics)" in text
+    assert "not in the top 1 is in kind=bad (2 of 2, 2 topics)" in text
     assert "kind=few" not in text
     assert not any(
         "slices with" in sentence
@@ -459,7 +458,7 @@ def test_many_runs_are_summed_up() -> None:
     runs = {f"r{i}": {"q": ["b", "a"] if i < 2 else ["a", "b"]} for i in range(6)}
     result = review({"q": {"a": 1, "b": 0}}, runs, measure="RR", cutoff=1)
     grid = result.table().grid()
-    assert grid.header == ("topic", "document", "kind", "grade", "other", "in the top 1 of", "largest change",
+    assert grid.header == ("topic", "document", "kind", "grade", "other", "in the top 1", "largest change",
                            "difference", "reverses_order")  # fmt: skip
     assert grid.rows == (
         # without a, RR falls from 1 to 0 for four runs, and from 1/2 for two

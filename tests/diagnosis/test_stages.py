@@ -172,7 +172,7 @@ def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
     mixed = stages(qrels, run, final, cutoff=2)
     assert mixed.trace.non_candidate_share == pytest.approx(1 / 3)
     assert mixed.headroom.losses[-1].value > 0
-    assert mixed.sentences[0].startswith("run does not only rank the candidates: 33% of its documents are not in")
+    assert mixed.sentences[0].startswith("run does not only rank the candidates: 33% of the documents of run are not")
     assert "no reranker" not in " ".join(mixed.sentences)
     proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, cutoff=2)
     assert proper.trace.non_candidate_share == 0
@@ -338,9 +338,9 @@ def test_two_systems_and_slices() -> None:
     assert "run scores 1.0000 lower than run (other)" in text
     assert "side=even by candidates -1.0000" in text
     assert "side=odd by ranking -1.0000" in text
-    assert "40 of 40 topics lost 1 or more, and 0 gained as much" in text
+    assert "40 of 40 topics have a loss of 1 or more, and 0 topics a gain of 1 or more" in text
     assert ". Cause of the loss: candidates on 20 topics, ranking on 20 topics." in text
-    assert "run by the change due to the candidates only: 20 of 40 topics lost 1 or more" in text
+    assert "run by the change due to the candidates only: 20 of 40 topics have a loss of 1 or more" in text
     assert 0.9 < result.parts[1].losses[0].low < result.parts[1].losses[0].value == result.parts[1].losses[0].high == 1
 
 
@@ -430,7 +430,7 @@ def test_slices_that_cannot_be_tested() -> None:
     quadrants = matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=slicing, resamples=999)
     points = {(point.run, point.slice): point for point in quadrants.points}
     assert [points["bad", name].quadrant for name in expressions] == ["", "", "", "both problems"]
-    assert "Bonferroni: 1 slice, two axes" in quadrants.table("points").note
+    assert "Bonferroni: 1 slice, two measures" in quadrants.table("points").note
     json.dumps(quadrants.to_dict(), allow_nan=False)
 
 

@@ -119,8 +119,9 @@ def test_what_is_not_known_is_no_zero() -> None:
         assert (row.front, row.costs["ms"], row.cost_change["ms"]) == (None, None, None)
     rows = {row[0]: row for row in result.table().grid().rows}
     assert rows["mid"][3:] == ("-", "-", "-")
-    assert "runs not compared with the front, because a cost or the score is unknown: luck, mid, bad" in result.warnings
-    assert "Not compared with the front, because ms is unknown: luck, mid, bad." in result.sentences
+    warning = "runs not compared with the Pareto front, because a cost or the score is unknown: luck, mid, bad"
+    assert warning in result.warnings
+    assert "Not compared with the Pareto front, because ms is unknown: luck, mid, bad." in result.sentences
 
 
 def test_more_of_some_costs_is_better() -> None:
@@ -279,7 +280,7 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
         assert max(map(len, table.splitlines())) <= width
         assert all(row.run in table for row in result.rows)
         assert " ".join(sentence.split()).startswith(
-            f"The table is too wide to show {missing}. All other formats show these intervals."
+            f"The table is too wide to show {missing}. All formats except text show these intervals."
         )
 
 
@@ -381,8 +382,8 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         ("run;ms;gb\na;1,5;2\nb;2,5;3\n", "1,5"),
         ('[{"run": "a", "ms": 1e999}]', "1e999"),
         ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields, expected 2"),
-        ('{"a": 3}', "run a: 3 is not a record"),
-        ("[3]", "record 1: 3 is not a record"),
+        ('{"a": 3}', "run a must be an object, got 3"),
+        ("[3]", "record 1 must be an object, got 3"),
     ],
 )
 def test_refused_costs(tmp_path: Path, text: str, message: str) -> None:

@@ -134,7 +134,7 @@ def test_labels_of_people_and_models_in_one_table() -> None:
     people, gpt = ({topic: grades[topic] for topic in TOPICS[:3]} for grades in (truth, model))
     from_qrels = calibrate(people, {"gpt": gpt})
     assert str(from_labels.judges) == str(from_qrels.judges)  # compared as text because NaN != NaN
-    with pytest.raises(InputError, match="no labels of a model"):
+    with pytest.raises(InputError, match="no labels by a model judge"):
         calibrate(Labels.of({"ann": Qrels.of(truth)}))
 
 
@@ -170,7 +170,9 @@ def test_notes_warn_about_errors_that_no_labeled_topic_shows() -> None:
     model = {f"q{i}": {**docs, "b": i % 2} for i in range(9)}
     systems = {name: {f"q{i}": list(order) for i in range(9)} for name, order in (("one", "ab"), ("two", "ba"))}
     notes = {note.rule: note.text for note in calibrate(human, {"m": model}, systems, "P@1", resamples=100).notes}
-    assert "With 4 topics judged by people, these errors can affect up to 53% of all topics" in notes["rare-errors"]
+    assert (
+        "With 4 topics judged by people, such model errors can affect up to 53% of all topics" in notes["rare-errors"]
+    )
 
 
 def test_invalid_input_raises() -> None:

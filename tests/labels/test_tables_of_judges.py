@@ -52,7 +52,7 @@ def test_sentences_of_a_calibration() -> None:
     assert calibration(JUDGE, BARE).sentences == (
         (
             "m gives 76% of 1 document the same grade as people (kappa 0.500; quadratic kappa 0.625)."
-            " Its grades are 0.25 higher on average."
+            " The grades of m are 0.25 higher on average than the grades of people."
         ),
         "m gave 2 grades outside the scale, treated as unjudged.",
         (
@@ -65,17 +65,19 @@ def test_sentences_of_a_calibration() -> None:
         ),
         (
             "m gives 76% of 1,234 documents the same grade as people (no kappa, because grades are not integers;"
-            " quadratic kappa 0.625). Its grades are 0.50 lower on average."
+            " quadratic kappa 0.625). The grades of m are 0.50 lower on average than the grades of people."
         ),
     )
     for low in (0.0, -0.1):
         sentence = calibration(replace(JUDGE, added_topics_ci=(low, 7.4))).sentences[-1]
         assert f"12 more topics judged by people (90% CI [{low:.0f}, 7])" in sentence
-        assert sentence.endswith("The gain is not significant.")
+        assert sentence.endswith("The added information is not significant.")
     significant = calibration(replace(JUDGE, added_topics_ci=(0.01, 7.4))).sentences[-1]
     assert "12 more topics judged by people (90% CI [0, 7])" in significant
     assert "not significant" not in significant
-    assert calibration(replace(BARE, shift=0.0)).sentences[-1].endswith("0.00 lower on average.")
+    assert (
+        calibration(replace(BARE, shift=0.0)).sentences[-1].endswith("0.00 lower on average than the grades of people.")
+    )
 
 
 def test_tables_of_a_calibration() -> None:
@@ -314,7 +316,7 @@ def test_sentences_of_the_quality_of_labels() -> None:
     )  # fmt: skip
     assert (result.blocks()[-1].name, result.blocks()[-1].title) == (
         "systems",
-        "Agreement of pairs of judges on systems",
+        "Agreement of each pair of judges on the order of systems",
     )
     strict = label_quality(replace(ANN, drift_p=0.06), good, threshold=0.061)
     assert sum("later labels" in text for text in strict.sentences) == 2

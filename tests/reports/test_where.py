@@ -80,7 +80,7 @@ def test_ids_are_always_there_and_what_is_not_known_is_noted() -> None:
         QRELS, RUNS, "RR", where="kind == 'law'", attributes={"q1": {"kind": "law"}, "q2": {"kind": "law"}}
     )
     assert [note.text for note in partly.notes if note.rule == "topics-without-attribute"] == [
-        "10 of 12 topics have no kind, so every comparison with it is false for them"
+        "10 of 12 topics have no kind, so every comparison with kind is false for these topics"
     ]
 
 

@@ -389,11 +389,11 @@ def test_a_baseline_is_one_of_the_rows(test, baseline: int) -> None:
 def test_sentences_say_what_was_found_and_what_not() -> None:
     scores = made(3, 30, seed=1, effect=0.0) + np.array([[0], [0], [0.5]])
     assert tukey_hsd(scores).sentence.startswith(
-        "Tukey's HSD over 30 topics: 2 of 3 pairs of systems differ with p <= 0.05 for all pairs together (the mean "
-        "scores must differ by more than 0."
+        "Tukey's HSD over 30 topics: 2 of 3 pairs of systems differ with p <= 0.05 for all pairs together (significant "
+        "if the mean scores differ by more than 0."
     )
     assert "neither a difference nor its absence" in randomized_tukey(scores).sentence
-    assert "the mean ranks must differ by more than" in nemenyi(scores, level=0.99).sentence
+    assert "the mean ranks differ by more than" in nemenyi(scores, level=0.99).sentence
     assert "of 2 systems, 1 is better than the baseline and 0 are worse" in dunnett(scores).sentence
     assert "of 2 systems, 0 are better than the baseline and 2 are worse" in dunnett(scores, 2).sentence
     six = [[0.1, 0.2, 0.1, 0.2, 0.3, 0.4], [0.3, 0.5, 0.2, 0.6, 0.5, 0.9]]

@@ -164,9 +164,9 @@ def test_equivalence_in_words() -> None:
     result = equivalence(first, second, margin=0.03)
     assert result.sentence == (
         "The data show that the two systems differ by less than 0.03 (p = 0.00073; 90% CI [-0.0052, 0.0118], "
-        "n = 6 topics). This assumes that these 6 topics represent all topics. Up to 39.3% of all topics may be of a"
-        " kind that is missing from these topics, and a mean difference of 0.076 or more on such topics would offset"
-        " the margin."
+        "n = 6 topics). The test assumes that these 6 topics represent all topics. Up to 39.3% of all topics may be of"
+        " a kind that is missing from the sample. A mean difference of 0.076 or more on the missing topics would make"
+        " the result false."
     )
     few = equivalence(first[:5], second[:5], margin=0.03)
     assert (few.significant, few.p) == (False, pytest.approx(0.0035, abs=5e-5))

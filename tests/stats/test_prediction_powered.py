@@ -112,7 +112,7 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
 @pytest.mark.parametrize(
     ("worth", "said"),
     [
-        (None, "there are too few data to estimate what the predictions add to the 25 known values"),
+        (None, "there are too few data to estimate how much the predictions improve on the 25 known values"),
         (
             (0.0, 7.4),
             (

@@ -66,7 +66,7 @@ def test_without_names_all_topics_are_used_but_those_of_practice() -> None:
         ("participants = 12", "participants = 0", "participants", "from 1 to 100,000"),
         ("minutes = 4", "minutes = -1", "minutes", "from 0 to 100,000"),
         ("snippets = 160", "snippets = -1", "snippets", "from 0"),
-        ('name = "tfidf"', 'name = "bm25"', "", "rename one of them"),
+        ('name = "tfidf"', 'name = "bm25"', "", "rename one of the systems"),
         ('"t01", "t02", "t03", "t04", "t05", "t06"', '"t01"', "[topics]", "2 topics or more"),
     ],
 )  # fmt: skip

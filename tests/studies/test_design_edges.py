@@ -141,7 +141,7 @@ def test_topics_of_a_file(tmp_path: Path) -> None:
         ('preference = ["x"]', "", "topics.tsv has no topic 'x'"),
         ("", '[[task]]\ntopic = "x"\n', "unknown topic 'x'"),
         ("", "[[other]]\n", "unknown table 'other'"),
-        ("", '[task]\ntopic = "q1"\n', "task must be a table"),
+        ("", '[task]\ntopic = "q1"\n', "task must be a TOML table"),
     ],
 )
 def test_topics_that_are_refused(tmp_path: Path, topics: str, tables: str, message: str) -> None:
@@ -150,7 +150,7 @@ def test_topics_that_are_refused(tmp_path: Path, topics: str, tables: str, messa
 
 
 def test_tables_that_are_no_tables() -> None:
-    with pytest.raises(InputError, match=r"study must be a table") as refused:
+    with pytest.raises(InputError, match=r"study must be a TOML table") as refused:
         parse_design('[[study]]\ntitle = "x"\n')
     assert "write [study]" in str(refused.value)
     with pytest.raises(InputError, match=r"must have a table .topics."):
@@ -185,7 +185,7 @@ def test_sentences_of_a_check() -> None:
     assert work.endswith(": at most 20 minutes, plus 1 task without a time limit.")
     assert balanced == (
         "Systems are balanced if the number of participants is a multiple of 2. Positions of topics are balanced if"
-        " this number is a multiple of 8."
+        " the number of participants is a multiple of 8."
     )
     assert ready == "The study cannot run yet, because data is missing."
     assert check.facts() == {"ready": False, "minutes": 20.0, "block_systems": 2, "block": 8}
@@ -213,7 +213,7 @@ def test_a_check_of_variants_and_groups() -> None:
     assert check.sentences[0].endswith("20 minutes.")
     balanced = (
         "Systems are balanced if the number of participants in each group is a multiple of 4. Positions of topics are"
-        " balanced if this number is a multiple of 16."
+        " balanced if the number of participants in each group is a multiple of 16."
     )
     assert check.sentences[1] == balanced
     table = check.blocks()[1]

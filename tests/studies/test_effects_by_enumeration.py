@@ -179,7 +179,7 @@ def test_pairs_without_an_estimate_say_why() -> None:
     reason = "The systems were used with different topics, so the effects of systems and of topics cannot be separated."
     assert topics.reason == reason
     assert [(row.first, row.second, row.counts) for row in empty_rows] == [("a", "c", (3, 0)), ("b", "c", (3, 0))]
-    assert [row.reason for row in empty_rows] == ["No trial of c has a value."] * 2
+    assert [row.reason for row in empty_rows] == ["No trial of c has a value of this outcome."] * 2
     assert [(row.people, row.n) for row in empty_rows] == [(3, 1)] * 2  # those of the system that has trials
     for row in (topics, *empty_rows):
         assert row.design == ""
@@ -198,7 +198,7 @@ def test_pairs_without_an_estimate_say_why() -> None:
     assert (alone.people, alone.n, alone.first, alone.second, alone.counts) == (1, 1, "a", "", (2, 0))
     missing = system_effects(none, names=("a", "b", "c"))
     assert [row.reason for row in missing] == [
-        f"No trial of {systems} has a value." for systems in ("b", "c", "b and c")
+        f"No trial of {systems} has a value of this outcome." for systems in ("b", "c", "b and c")
     ]
     assert [(row.people, row.n) for row in missing] == [(1, 1), (1, 1), (0, 0)]
 

@@ -259,7 +259,9 @@ class Comparison(AnswerOfScores):
             cells = [_matrix_cell(compared, run, column_run, row - column) for row, run in enumerate(self.ranked)]
             marks = [mark for _, mark in cells]
             columns.append(Column(letters[column], [text for text, _ in cells], TEXT, mark=marks))
-        p_text = "probability that the better-ranked system is higher" if self.choices.test == "bayes" else "p"
+        p_text = (
+            "probability that the better-ranked system has the higher score" if self.choices.test == "bayes" else "p"
+        )
         legend = mark_legend(compared.pairs, noun="values")
         note = f"{compared.name}: above the diagonal: row minus column; below the diagonal: {p_text}; {legend}"
         return Table("matrix", tuple(columns), note=note, labels=2, only="people")

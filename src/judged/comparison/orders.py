@@ -103,7 +103,9 @@ def orders(scores: Scores, other: Scores | None = None) -> SystemOrders:
         problem = (
             f"at least {_MIN_SYSTEMS} runs{'' if other is None else ' in both results'} are required, got {len(names)}"
         )
-        raise InputError(problem, fix="add runs" if other is None else "add runs to both results")
+        raise InputError(
+            problem, fix="add runs" if other is None else "add the same runs to the two evaluation results"
+        )
     columns = _columns(scores, names)
     other_columns = columns if other is None else _columns(other, names)
     pairs = itertools.combinations(columns, 2) if other is None else itertools.product(columns, other_columns)

@@ -42,7 +42,7 @@ class ClaimWording(NamedTuple):
     """Wording for the result of a test; `{winner}`, `{loser}`, and `{measure}` are placeholders."""
 
     verb_phrase: str  # follows the name of the winner
-    letters_legend: str  # leaderboard letters: the systems that this system is ...
+    letters_legend: str  # leaderboard letters: systems ...
     ahead_legend: str  # leaderboard daggers: this system is ...
     behind_legend: str  # ... or ... the baseline
     inconclusive: str  # sentence for a result that is not significant
@@ -50,7 +50,7 @@ class ClaimWording(NamedTuple):
 
 _MEAN_WORDING = ClaimWording(
     "is better than {loser} in {measure}",
-    "significantly better than",
+    "that this system is significantly better than",
     "significantly better",
     "worse than",
     "No significant difference between {winner} and {loser} in {measure}",
@@ -59,21 +59,21 @@ _WORDING_BY_TEST = {
     "ratio": _MEAN_WORDING._replace(verb_phrase="is better than {loser} in {measure} by the ratio of geometric means"),
     "sign": ClaimWording(
         "wins more topics than {loser} in {measure}",
-        "significantly ahead of in topics won",
+        "against which this system wins significantly more topics",
         "wins significantly more topics",
         "wins significantly fewer topics than",
-        "No significant difference between the topics won by {winner} and {loser} in {measure}",
+        "No significant difference between the numbers of topics won by {winner} and {loser} in {measure}",
     ),
     "wilcoxon": ClaimWording(
         "is favored over {loser} by the signed ranks of the differences in {measure}",
-        "significantly favored over by the signed-rank test",
+        "over which the signed-rank test significantly favors this system",
         "significantly favored by the signed-rank test",
         "disfavored compared with",
         "The signed ranks of the differences in {measure} do not significantly favor {winner} or {loser}",
     ),
     "nemenyi": ClaimWording(
         "has a better mean rank over topics than {loser} in {measure}",
-        "significantly better than in the mean rank over topics",
+        "with a significantly worse mean rank over topics than this system",
         "significantly better mean rank over topics",
         "worse than",
         "No significant difference between the mean ranks of {winner} and {loser} in {measure}",
@@ -244,9 +244,9 @@ class Pair:
         """Conclusion of the test, effect, topics won and lost, and caveats."""
         result = self.result
         if insufficiency(result.n):
-            shared = topics_text(result.n) if result.n else "no topic"
+            shared = f"only {topics_text(result.n)}" if result.n else "no topic"
             systems = f"{self.second} and {self.first}"
-            return f"{systems} share {shared} with scores in {self.measure}: no conclusion is possible."
+            return f"{self.measure} was computed for {systems} on {shared}: no conclusion is possible."
         if not self.gains and not self.losses:
             return f"{self.second} and {self.first} have the same {self.measure} on all {result.n} topics."
         if result.posterior is not None:
@@ -438,7 +438,7 @@ def describe_marks(choices: Choices, baseline: str, names: tuple[str, ...]) -> s
     if len(names) == 2:
         return f"{BETTER} {wording.ahead_legend}{threshold}"
     symbols = "letters" if names[0].isalpha() else "numbers"
-    return f"{symbols}: systems that this system is {wording.letters_legend}{threshold}"
+    return f"{symbols}: systems {wording.letters_legend}{threshold}"
 
 
 def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
@@ -453,7 +453,7 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
         return f"{nominal} CIs are not corrected for the number of comparisons"
     if choices.correction in {"bh", "by"}:
         return f"{levels_text} CIs: {nominal} of the CIs that exclude 0 are expected to contain the true difference"
-    narrower = f"; lower levels are from later steps of the {correction_name(choices.correction)} procedure"
+    narrower = f"; later steps of the {correction_name(choices.correction)} procedure use lower CI levels"
     simultaneous = (
         f"{levels_text} CIs: in {nominal} of samples, {'both' if family == 2 else f'all {family}'} CIs contain the"
         f" true difference"

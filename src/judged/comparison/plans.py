@@ -109,7 +109,8 @@ def power_of_scores(
     """
     mean_columns = [column for column, measure in enumerate(scores.measures) if measure.entry.aggregate == "mean"]
     if not mean_columns:
-        raise InputError("no measure is a mean over topics", fix="add a measure that is a mean, such as AP")
+        fix = "add a measure that is averaged over topics, such as AP"
+        raise InputError("no measure is a mean over topics", fix=fix)
     names = scores.measure_names
     notes = [
         Note("no-mean", f"{name} is not a mean over topics, so its power was not computed")

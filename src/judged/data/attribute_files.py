@@ -99,7 +99,7 @@ def record_with_id(id_name: str, record_id: str, fields: Mapping[str, Any], wher
     """Add the id to the fields of a record from ``{id: {...}}``."""
     if str(fields.get(id_name, record_id)) != record_id:
         problem = f"the record of {ENTITIES[id_name]} {record_id} has another {id_name}: {fields[id_name]!r:.40}"
-        raise InputError(problem, fix=f"remove {id_name} from the record, or correct it", path=where)
+        raise InputError(problem, fix=f"remove {id_name} from the record, or correct {id_name}", path=where)
     return {id_name: record_id, **{key: value for key, value in fields.items() if key != id_name}}
 
 
@@ -216,7 +216,7 @@ def _json_records(data: Any, where: str, id_name: str) -> Iterator[tuple[int | N
         raise InputError(f"this JSON contains no records of {entity}s", fix=fix, path=where)
     for number, record in enumerate(cast("list[Any]", data), 1):
         if not isinstance(record, dict):
-            raise InputError(f"record {number}: {json.dumps(record)[:40]} is not a record", fix=fix, path=where)
+            raise InputError(f"record {number} must be an object, got {json.dumps(record)[:40]}", fix=fix, path=where)
         yield None, record
 
 
@@ -280,9 +280,11 @@ def _array(values: list[Any], name: str, where: str) -> Any:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError:
         problem = f"a text of {name} has an unpaired surrogate (invalid Unicode)"
-        raise InputError(problem, fix="correct it", path=where) from None
+        raise InputError(problem, fix="correct the text", path=where) from None
     except OverflowError:
-        raise InputError(f"a number of {name} is too large", fix="write a smaller number", path=where) from None
+        raise InputError(
+            f"the column {name} has a number that is too large", fix="write a smaller number", path=where
+        ) from None
 
 
 def _read_delimited(text: str, where: str, id_name: str) -> _LoadedTable:

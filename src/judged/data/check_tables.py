@@ -206,7 +206,7 @@ def _nothing_judged_finding(rows: CheckedRows, docs: Strings) -> Finding:
         lengths = set(pc.utf8_length(rows.docs).to_pylist())
         prefixes = pc.utf8_slice_codeunits(docs, 0, max(lengths))
         if len(lengths) == 1 and pc.all(pc.is_in(rows.docs, value_set=prefixes)).as_py():
-            cause, fix = f"; ids of the run are truncated to {max(lengths)} characters", "write the full ids"
+            cause, fix = f"; document ids of the run are truncated to {max(lengths)} characters", "write the full ids"
     return rows.finding("error", "nothing-judged", f"no returned document is judged: {examples}{cause}", fix)
 
 
@@ -215,18 +215,18 @@ _DOCUMENT_ID_FIX = (
 )
 _SAME_IDS_FIX = "write the ids as in the qrels"
 _ID_DIFFERENCES = (
-    ("ids of the run end in .0", (r"\.0+$", "run"), "write whole numbers without a fraction"),
-    ("ids of the qrels end in .0", (r"\.0+$", "qrels"), "write whole numbers without a fraction"),
-    ("ids of the run have a suffix", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "run"), _DOCUMENT_ID_FIX),
-    ("ids of the run have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "run"), _SAME_IDS_FIX),
-    ("ids of the run start with a path", (r"^.*/", "run"), _SAME_IDS_FIX),
-    ("ids of the run end with a file extension", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME_IDS_FIX),
+    ("document ids of the run end in .0", (r"\.0+$", "run"), "write whole numbers without a fraction"),
+    ("document ids of the qrels end in .0", (r"\.0+$", "qrels"), "write whole numbers without a fraction"),
+    ("document ids of the run have a suffix", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "run"), _DOCUMENT_ID_FIX),
+    ("document ids of the run have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "run"), _SAME_IDS_FIX),
+    ("document ids of the run start with a path", (r"^.*/", "run"), _SAME_IDS_FIX),
+    ("document ids of the run end with a file extension", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME_IDS_FIX),
     (
-        "ids of the qrels have a suffix",
+        "document ids of the qrels have a suffix",
         (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"),
         "write ids of passages in the run too",
     ),
-    ("ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME_IDS_FIX),
+    ("document ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME_IDS_FIX),
 )
 """Typical differences. If the text that matches the pattern is removed, the ids of run and qrels are equal."""
 

@@ -74,7 +74,11 @@ def convert(
     """
     if kind == "run" or (kind is None and _is_run(path)):
         if min_grade is not None or since is not None:
-            raise InputError("`min_grade` and `since` select judgments, got a run", fix="omit them", path=str(path))
+            raise InputError(
+                "`min_grade` and `since` select judgments, got a run",
+                fix="omit `min_grade` and `since`",
+                path=str(path),
+            )
         run = Run.read(path)
         if to == "beir":
             _write_beir_run(run, Path(out))

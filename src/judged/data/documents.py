@@ -125,7 +125,7 @@ def _array(values: list[Any], where: str) -> Any:
         return pa.array([None if value is None else str(value) for value in values], pa.string())
     except UnicodeEncodeError:
         problem = "a text has an unpaired surrogate (invalid Unicode)"
-        raise InputError(problem, fix="correct it", path=where) from None
+        raise InputError(problem, fix="correct the text", path=where) from None
 
 
 _MAX_EXAMPLES = 3  # ids in an error message

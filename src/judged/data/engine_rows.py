@@ -101,7 +101,7 @@ class EngineTable:
                 # Databases differ in how they order and round such values.
                 required = "BIGINT" if name == "rank" else "DOUBLE"
                 problem = f"the column {self.columns[name]} must be {required}, got {kind}"
-                raise InputError(problem, fix=f"use a view that casts it to {required}", path=engine.where)
+                raise InputError(problem, fix=f"use a view that casts the column to {required}", path=engine.where)
         self.hits: tuple[Any, ...] = ()  # the last query for hits and its result, as all runs are joined at once
 
     def id_bytes_sql(self, name: str) -> str:
@@ -205,7 +205,7 @@ class EngineRows(UnnumberedRows):
         if not self.table.engine.fetches:
             raise NotFetchedError(
                 "the calculation requires all returned documents, but only judged documents are fetched from a cluster",
-                fix="leave the calculation out, or fetch the rows of the run and use them as a data frame",
+                fix="omit this calculation, or load all rows of the run and pass the rows as a data frame",
                 path=self.where,
             )
         columns_sql = ", ".join(

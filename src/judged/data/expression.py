@@ -242,7 +242,7 @@ def _comparison_mask(left_side: ast.expr, op: ast.cmpop, right_side: ast.expr, t
         return lambda attributes: _compare_attributes(attributes, name, compare, other_name)
     constant = _parse_constant(right_side, text)
     if isinstance(constant, bool) and not isinstance(op, (ast.Eq, ast.NotEq)):
-        raise InputError(f"{name} is compared with true or false by order", fix="use == or !=")
+        raise InputError(f"{name} cannot be compared with true or false by <, <=, >, or >=", fix="use == or !=")
     return _value_predicate(name, "", lambda values: compare(values, constant), [constant])[1]
 
 
@@ -288,7 +288,7 @@ def _value_predicate(name: str, kind: str, test: Callable[[Any], Any], constants
             return np.asarray(test(values), dtype=np.bool_) & is_present
         except TypeError:
             problem = f"the attribute {name} contains several texts, which have no order"
-            raise InputError(problem, fix=f"compare it with one text: {name} == 'text'") from None
+            raise InputError(problem, fix=f"compare the attribute with one text: {name} == 'text'") from None
 
     return [name], mask
 
@@ -314,7 +314,7 @@ def _check_comparable(name: str, kind: str, constant: Constant) -> None:
 def _check_kind(name: str, kind: str, required: str) -> None:
     if required and kind != required:
         raise InputError(
-            f"the attribute {name} is not {_KINDS[required]}", fix=f"compare it with a value: {name} == ..."
+            f"the attribute {name} is not {_KINDS[required]}", fix=f"compare the attribute with a value: {name} == ..."
         )
 
 

@@ -201,7 +201,7 @@ def text(path: str | Path, where: str, *, longest: int = LONGEST) -> str:
     """Return the text of a file with newlines as line ends."""
     data = b"".join(blocks(path, longest=longest, returns=True))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
+        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save the file as UTF-8", path=where)
     try:
         return data.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:

@@ -186,20 +186,22 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
         if _SURROGATE.search(data):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise location.error("a text has an unpaired surrogate (invalid Unicode)", "correct it") from None
+        raise location.error("a text has an unpaired surrogate (invalid Unicode)", "correct the text") from None
     except UnicodeDecodeError as error:
         location = _RecordLocation(location.where, location.line or data[: error.start].count(b"\n") + 1)
         raise location.error("this file is not UTF-8", "save the file as UTF-8", "not-utf8") from None
     except json.JSONDecodeError as error:
-        fix = "correct it" if location.line else "correct the JSON; the format with one record per line is 'jsonl'"
+        fix = (
+            "correct the JSON" if location.line else "correct the JSON; the format with one record per line is 'jsonl'"
+        )
         if location.line and (error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip())):
             fix = "export the file again, as this line is not complete, or remove the line"
         location = _RecordLocation(location.where, location.line or error.lineno)
         raise location.error(f"invalid JSON ({error.msg}, column {error.colno})", fix, "broken-json") from None
     except _InvalidValueError as error:
-        raise location.error(str(error), "correct it", error.rule) from None
+        raise location.error(str(error), "correct the value", error.rule) from None
     except RecursionError:
-        raise location.error("its brackets are nested too deeply", "close the brackets") from None
+        raise location.error("brackets are nested too deeply", "close the brackets") from None
     except ValueError:
         raise location.error("an integer has more than 4,300 digits", "write a smaller number") from None
     return value
@@ -265,7 +267,9 @@ def _records_table(records: Iterable[tuple[_RecordLocation, Any]], kind: Kind, w
     unused: dict[str, None] = {}
     for location, record in records:
         if not isinstance(record, dict):
-            raise location.error(f"{json.dumps(record)[:40]} is not a record", 'write {"query_id": ...}')
+            raise location.error(
+                f"a record must be an object, got {json.dumps(record)[:40]}", 'write {"query_id": ...}'
+            )
         if tuple(cast("dict[str, Any]", record)) != keys:
             keys = tuple(cast("dict[str, Any]", record))
             names = _find_columns(keys, kind, names, location)
@@ -326,7 +330,7 @@ def _parse_number(value: Any, name: str, location: _RecordLocation, description:
         try:
             return float(value)
         except OverflowError:
-            problem = f"the {description or name} is too large for a number"
+            problem = f"the {description or name} is too large for a 64-bit floating-point number"
             raise location.error(problem, "write a smaller number") from None
     problem = f"the {description or name} is {json.dumps(value)[:40]}, not a number"
     raise location.error(problem, "write a number", "bad-score")

@@ -72,12 +72,14 @@ def _read_letor(path: Path, where: str) -> tuple[Table, list[str]]:
             continue
         match = _LETOR.match(line.encode())
         if not match:
-            raise InputError("expected GRADE qid:QUERY FEATURES", fix="correct it", path=where, line=number)
+            raise InputError("expected GRADE qid:QUERY FEATURES", fix="correct the line", path=where, line=number)
         query = match[2].decode()
         for name, value in (("query_id", query), ("doc_id", str(counts[query])), ("relevance", match[1].decode())):
             columns[name].append(value)
         counts[query] += 1
-    notes = ["read as LETOR (SVMlight): a document has its position in the query as its id, from 0, as in score files"]
+    notes = [
+        "read as LETOR (SVMlight): a document id is the document's position in the query, from 0, as in score files"
+    ]
     return _typed(columns, "qrels", where, notes), notes
 
 

@@ -84,7 +84,7 @@ def _json(data: Any, where: str, key: str) -> Iterator[Record]:
         raise InputError("this JSON contains no list of records", fix='write [{"name": ...}, ...]', path=where)
     for location, name_fields, record in records:
         if not isinstance(record, dict):
-            problem = f"{location}: {json.dumps(record)[:40]} is not a record"
+            problem = f"{location} must be an object, got {json.dumps(record)[:40]}"
             raise InputError(problem, fix='write {"name": ...}', path=where)
         if duplicates := name_fields.keys() & cast("dict[str, Any]", record).keys():
             problem = f"{location}: the field {min(duplicates)!r} is also the key of the record"

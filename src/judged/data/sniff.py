@@ -69,9 +69,13 @@ _LAYOUTS: dict[tuple[Kind, int], tuple[tuple[str, ...], ...]] = {
 _MISSING_NUMBERS = frozenset({"nan", "na", "null", "none", "inf", "infinity"})
 _MAGIC: dict[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 _UNSUPPORTED = {
-    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
-    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
-    b"PK\x03\x04": ("this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV", "not-text"),
+    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save the file as UTF-8", "not-utf8"),
+    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save the file as UTF-8", "not-utf8"),
+    b"PK\x03\x04": (
+        "this is a zip archive or an Excel workbook",
+        "unpack the archive, or save the sheet as CSV",
+        "not-text",
+    ),
     b"SQLite format 3": (
         "this is an SQLite database",
         "export the table as CSV or Parquet; if it is a store of labels, create qrels with 'judged labels qrels'",
@@ -247,7 +251,7 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
     if problem := find_name_clash(names, columns, sample.kind):
         raise sample.error(problem, DUPLICATE_FIX, "same-columns")
     if "distance" in names:
-        raise sample.error("a column of distances is only read without a format", "leave out the format")
+        raise sample.error("a column of distances cannot be combined with a format", "omit the format")
     check_score_column(names, columns, sample.kind, sample.where)
     last_used = max(position for position, name in enumerate(names, 1) if name)
     unused = unused_columns(names, columns, sample.kind)
@@ -421,7 +425,7 @@ def _no_layout_error(sample: _Sample, width: int) -> InputError:
     text = sample.lines[0][1].strip()[:80].decode(errors="replace")
     return sample.error(
         f"unknown layout of a {sample.kind} file with {width} fields: {text!r}",
-        f"write {examples[sample.kind]}, or a header that names the columns",
+        f"write lines like {examples[sample.kind]}, or add a header line with the column names",
         "unknown-layout",
     )
 

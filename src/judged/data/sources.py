@@ -183,8 +183,8 @@ def _open_parts(folder: Path, parts: list[Path], format: str | None) -> PartRows
         layout = detected if isinstance(detected, Layout) else None
         if sources and column_names(rows) != column_names(sources[0]):
             columns, first_columns = (", ".join(sorted(column_names(source))) for source in (rows, sources[0]))
-            problem = f"its columns are {columns}, but the columns of {sources[0].where} are {first_columns}"
-            raise InputError(problem, fix="write all parts with the same columns", path=where)
+            problem = f"the columns are {columns}, but the columns of {sources[0].where} are {first_columns}"
+            raise InputError(problem, fix="write all files of the table with the same columns", path=where)
         sources.append(rows)
         runs.append(run_in_path(folder, file))
     if not sources:
@@ -203,7 +203,7 @@ def split_name(path: str | Path) -> tuple[str, str]:
     if not equals or files.exists(text) or is_spark_address(text):
         return "", text
     if not file:
-        raise InputError(f"{text!r} has no file after the name", fix="write NAME=FILE")
+        raise InputError(f"{text!r} has no file after '='", fix="write NAME=FILE")
     return name.encode(errors="backslashreplace").decode(), file
 
 
@@ -233,7 +233,7 @@ def expand_path(path: str | Path) -> list[str]:
         raise InputError(problem, fix="check the path", path=text, rule=NO_CONTENT)
     if len(runs) > 1 and all(run.name.startswith("part-") for run in runs):
         problem = "these files are parts of one table, but each would be read as a run"
-        raise InputError(problem, fix="use the folder with the parts", path=text)
+        raise InputError(problem, fix="use the folder that contains these files", path=text)
     return list(map(str, runs))
 
 

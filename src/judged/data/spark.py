@@ -215,10 +215,10 @@ def _arrow_type(field: Any, where: str) -> Any:
         declared = str((field.metadata or {}).get("__CHAR_VARCHAR_TYPE_STRING", name))
         if declared.startswith("char"):
             problem = f"the column {field.name} is {declared}: its texts are padded with spaces to this width"
-            raise InputError(problem, fix="store it as STRING", path=where)
+            raise InputError(problem, fix="store the column as STRING", path=where)
         if (collation := getattr(kind, "collation", _BINARY_COLLATION)) != _BINARY_COLLATION:
             problem = f"the column {field.name} has the collation {collation}: its texts are not compared byte by byte"
-            fix = f"use a view that casts it to STRING COLLATE {_BINARY_COLLATION}"
+            fix = f"use a view that casts the column to STRING COLLATE {_BINARY_COLLATION}"
             raise InputError(problem, fix=fix, path=where)
         return pa.string()
     if name.startswith("decimal"):

@@ -105,11 +105,14 @@ def trec_documents(file: Path, where: str) -> Iterator[tuple[str, str, str]]:
             line += document.count(b"\n")
         if len(buffer) > _MAX_DOCUMENT_BYTES:
             problem = f"this document has more than {_MAX_DOCUMENT_BYTES:,} bytes"
-            raise InputError(problem, fix="close every <DOC>", path=where, line=line)
+            raise InputError(problem, fix="write </DOC> after each document", path=where, line=line)
     if start := _START.search(buffer):
         line += buffer.count(b"\n", 0, start.start())
         raise InputError(
-            "a <DOC> without </DOC>", fix="close the element, or download the file again", path=where, line=line
+            "a <DOC> without </DOC>",
+            fix="add </DOC> after the document, or download the file again",
+            path=where,
+            line=line,
         )
 
 
@@ -117,7 +120,7 @@ def _parse_document(document: bytes, where: str, line: int) -> tuple[str, str, s
     starts = list(_START.finditer(document))
     if len(starts) != 1:
         problem = "a <DOC> without </DOC>" if starts else "a </DOC> without <DOC>"
-        raise InputError(problem, fix="open and close every document", path=where, line=line)
+        raise InputError(problem, fix="write <DOC> before and </DOC> after each document", path=where, line=line)
     start = starts[0].start()
     try:
         text = document[start:].decode()

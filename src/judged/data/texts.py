@@ -228,7 +228,7 @@ def _rows(file: Path, where: str, doc_ids: frozenset[str] | None) -> Iterator[tu
     if head.startswith(b"ARROW1"):
         return _batches(arrow_table(file, where).to_batches(), where, doc_ids)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
+        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save the file as UTF-8", path=where)
     if is_trec(head):
         return ((doc, Text(title, text)) for doc, title, text in trec_documents(file, where))
     is_multiline = bool(newline) and not first_line.rstrip().endswith(b"}")

@@ -30,7 +30,7 @@ def read_toml(path: str | Path, fix: str = "check the path") -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError("this is not text in UTF-8", fix="save it as UTF-8", path=str(path)) from None
+        raise InputError("this is not text in UTF-8", fix="save the file as UTF-8", path=str(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"it cannot be read ({reason})", fix=fix, path=str(path)) from None
@@ -61,9 +61,9 @@ def parse_toml(text: str, path: str = "", tables: str = "[name] or [[name]]") ->
             line=line,
         ) from None
     except RecursionError:
-        raise InputError("its brackets are nested too deeply", fix="close them", path=path) from None
+        raise InputError("brackets are nested too deeply", fix="close the brackets", path=path) from None
     except ValueError as error:  # an integer of more than 4,300 digits, or a date such as the 30th of February
-        raise InputError(f"a value cannot be read ({error})", fix="correct it", path=path) from None
+        raise InputError(f"a value cannot be read ({error})", fix="correct the value", path=path) from None
     for key, value in _values(document):
         if violation := _exceeded_limit(value):
             line = next((line for (_, _, name), line in SourceLines.of(text).lines.items() if name == key), None)

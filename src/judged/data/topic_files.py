@@ -97,7 +97,7 @@ def _csv(text: str, where: str, records: TopicRecords) -> None:
     try:
         rows = [(reader.line_num, list(map(csv_text, row))) for row in reader if row]
     except csv.Error as error:
-        raise InputError(f"invalid CSV ({error})", fix="correct it", path=where, line=reader.line_num) from None
+        raise InputError(f"invalid CSV ({error})", fix="correct the CSV", path=where, line=reader.line_num) from None
     _add_rows(iter(rows), where, records)
 
 
@@ -113,7 +113,7 @@ def _add_rows(rows: Iterator[tuple[int, list[str]]], where: str, records: TopicR
         if len(row) != len(names):
             raise InputError(
                 f"{len(row)} fields, expected {len(names)} ({', '.join(names)[:60]})",
-                fix="name the columns in a header line, or write an id and a text",
+                fix="name the columns in a header line, or write one topic id and one text per line",
                 path=where,
                 line=number,
             )
@@ -174,7 +174,7 @@ def _find_topics(text: str, where: str) -> Iterator[tuple[re.Match[str], re.Matc
             yield start, tag
             start = None
     if start is not None:
-        raise InputError("a <top> without </top>", fix="close every topic", path=where)
+        raise InputError("a <top> without </top>", fix="write </top> after each topic", path=where)
 
 
 def _trec(text: str, where: str, records: TopicRecords) -> None:
@@ -217,7 +217,7 @@ def _merge_fields(fields: Iterable[tuple[str, str]], where: str, line: int | Non
     for name in ("num", "number"):
         if len(texts := contents.get(name, [])) > 1:
             problem = f"one topic has several numbers: {' and '.join(texts)[:60]}"
-            raise InputError(problem, fix="close each topic", path=where, line=line)
+            raise InputError(problem, fix="write </top> after each topic", path=where, line=line)
     renamed = {name: _TREC_NAMES.get(name, name) for name in contents}
     return {name if renamed[name] in contents else renamed[name]: "\n".join(texts) for name, texts in contents.items()}
 
@@ -225,12 +225,16 @@ def _merge_fields(fields: Iterable[tuple[str, str]], where: str, line: int | Non
 def _xml(text: str, where: str, records: TopicRecords) -> None:
     """Read ``<topic number="1"><query>...``; all attributes and child elements are fields."""
     if _ENTITIES.search(text):
-        raise InputError("XML entities are not supported", fix="replace them with their text", path=where)
+        raise InputError(
+            "XML entities are not supported",
+            fix="replace each entity with the text that the entity stands for",
+            path=where,
+        )
     try:
         root = ET.fromstring(text)  # noqa: S314 - safe, as entities are rejected above
     except ET.ParseError as error:
         line = error.position[0]
-        raise InputError(f"invalid XML ({error})", fix="correct it", path=where, line=line) from None
+        raise InputError(f"invalid XML ({error})", fix="correct the XML", path=where, line=line) from None
     for topic in root.iter():
         if str(topic.tag).lower() in {"topic", "top"}:
             fields = [(str(name).lower(), content.strip()) for name, content in topic.attrib.items()]

@@ -128,7 +128,7 @@ def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
 
 def _with_checked_scores(table: Table, where: str) -> Table:
     if not table.num_rows:
-        raise InputError("there are no rows", fix="write a run with rows", path=where)
+        raise InputError("the run has no rows", fix="use a run with at least one row", path=where)
     return with_scores(table, "run", where)
 
 

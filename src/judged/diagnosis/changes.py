@@ -167,7 +167,8 @@ def describe_slice_changes(changes: Iterable[TestedChange], tests: int) -> Itera
     """Describe the slices with a significant change among `tests` tests, as sentences without capital."""
     tested = sorted((change for change in changes if change.by_slice), key=lambda change: change.result.difference)
     significant = [f"{change.slice} by {change.part} {change.describe()}" for change in tested if change.significant]
-    more = [f"{len(significant) - _MAX_CHANGES} more in the table"] if len(significant) > _MAX_CHANGES else []
+    n_more = len(significant) - _MAX_CHANGES
+    more = [f"{counted(n_more, 'more change is', 'more changes are')} in the table"] if n_more > 0 else []
     if significant:
         listing = "; ".join([*significant[:_MAX_CHANGES], *more])
         yield (

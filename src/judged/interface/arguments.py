@@ -111,7 +111,7 @@ def refuse_measures(*paths: str) -> None:
     from judged.scoring.measures.grammar import parse_many
 
     if [split_name(path)[1] for path in paths].count("-") > 1:
-        raise InputError("standard input (-) can be used for one file only", fix="use file names for the other files")
+        raise InputError("standard input (-) can be used for one file only", fix="replace every other - by a file name")
     for path in paths:
         if path == "-" or exists(split_name(path)[1]):
             continue

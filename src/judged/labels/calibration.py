@@ -134,8 +134,8 @@ class Calibration(Answer):
         direction = "higher" if judge.shift > 0 else "lower"
         yield (
             f"{judge.judge} gives {judge.same:.0%} of {counted(judge.shared, 'document')} the same grade as people"
-            f" ({kappa}; quadratic kappa {decimal(judge.quadratic, 3)}). Its grades are"
-            f" {decimal(abs(judge.shift), 2)} {direction} on average."
+            f" ({kappa}; quadratic kappa {decimal(judge.quadratic, 3)}). The grades of {judge.judge} are"
+            f" {decimal(abs(judge.shift), 2)} {direction} on average than the grades of people."
         )
         if judge.invalid:
             yield f"{judge.judge} gave {counted(judge.invalid, 'grade')} outside the scale, treated as unjudged."
@@ -151,7 +151,7 @@ class Calibration(Answer):
             yield (
                 f"For {self.measure}, the labels of {judge.judge} add as much information as {judge.added_topics:.0f}"
                 f" more topics judged by people ({self.level:.0%} CI [{low:.0f}, {high:.0f}]). People judged"
-                f" {self.labeled} topics.{' The gain is not significant.' if low <= 0 else ''}"
+                f" {self.labeled} topics.{' The added information is not significant.' if low <= 0 else ''}"
             )
 
     def blocks(self) -> tuple[Block, ...]:
@@ -357,7 +357,7 @@ def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterato
         # 95% of samples of this size contain an error that affects a larger share of topics
         text = (
             "the confidence intervals of bias and difference ignore model errors that do not occur on the topics"
-            f" judged by people. With {counted(labeled, 'topic')} judged by people, these errors can affect up to"
+            f" judged by people. With {counted(labeled, 'topic')} judged by people, such model errors can affect up to"
             f" {1 - 0.05 ** (1 / labeled):.0%}"
             " of all topics"
         )
@@ -374,9 +374,9 @@ def _split_judgments(human: Any, models: Any) -> tuple[Qrels, dict[str, Qrels]]:
     labels = Labels.of(human)
     kinds = labels.table["kind"].unique().to_pylist()
     if "model" not in kinds:
-        raise InputError("there are no labels of a model", fix="run judged labels ask", path=labels.where)
+        raise InputError("there are no labels by a model judge", fix="run judged labels ask", path=labels.where)
     if "human" not in kinds:
-        raise InputError("there are no human labels", fix="judge some topics", path=labels.where)
+        raise InputError("there are no labels by people", fix="judge some topics", path=labels.where)
     of_models = labels.of_kind("model")
     graded_by = of_models.graded["judge"].unique().to_pylist()  # a model may have labels without a grade
     judges = {judge: qrels_of(of_models, by=judge) for judge in graded_by}

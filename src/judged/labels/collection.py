@@ -101,8 +101,8 @@ class Collection(Answer):
             sentences.append(f"{topics} no relevant document, so {self.measure} cannot distinguish runs there.")
         if self.pool and not any(row.lost for row in self.pool.rows):
             sentences.append(
-                "No judged document comes from only one run or group: how much score a run outside the pool would lose"
-                " is unknown."
+                "No judged document was contributed by only one run or group, so the loss of score of a run outside the"
+                " pool cannot be estimated."
             )
         elif self.largest_loss and self.pool:
             largest, most_fallen = self.largest_loss
@@ -112,8 +112,8 @@ class Collection(Answer):
             sentences.append(
                 f"If the documents that only one {unit} contributed were unjudged, a run would lose up to"
                 f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}) and up to"
-                f" {counted(rank_loss, 'place')} in the ranking{run_name}. A similar run outside the pool may lose as"
-                " much, and a run that is very different may lose more."
+                f" {counted(rank_loss, 'place')} in the ranking of runs{run_name}. A new run that is similar to the"
+                " pooled runs may lose the same amount; a very different run may lose more."
             )
         if self.plans:
             sentences += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]

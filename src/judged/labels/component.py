@@ -10,7 +10,7 @@ COMPONENT = Component(
             ),
             "labels": Command(
                 "judged.labels.commands.labels:labels",
-                "Collect labels of people and models, and create qrels from labels.",
+                "Collect labels from people and models, and create qrels from these labels.",
             ),
             "collection": Command(
                 "judged.labels.commands.collections:collection",

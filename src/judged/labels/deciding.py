@@ -429,7 +429,9 @@ def _check_measure(measure: str | Measure) -> tuple[Measure, int]:
     cutoff: int | None = getattr(measure, "cutoff", None)
     is_unsupported = type(measure) not in (*_SUMS, *_RATIOS) or measure.judged_only  # type: ignore[attr-defined]
     if is_unsupported or getattr(measure, "undefined", 0.0) != 0.0 or not isinstance(getattr(measure, "gain", ""), str):
-        raise MeasureError(f"decide does not support {measure}. Fix: use a measure such as nDCG@10 or P@10")
+        raise MeasureError(
+            f"`decide` does not support the measure {measure}. Fix: use a measure such as nDCG@10 or P@10"
+        )
     if cutoff is None:
         raise MeasureError(f"{measure} must have a cutoff. Fix: use nDCG@10, for example")
     return measure, cutoff

@@ -202,8 +202,8 @@ def estimate(
 
 _TOO_FEW_RELEVANT = "no confidence interval, because the sample has too few relevant documents"
 _NO_VARIATION = (
-    "no confidence interval, because the documents in the sample do not vary; documents outside the sample"
-    " may be different"
+    "no confidence interval, because all documents in the sample have the same value; documents outside the sample"
+    " may have other values"
 )
 
 
@@ -214,20 +214,22 @@ def estimator_of(measure: Measure) -> Estimator:
     parameters = {parameter.name: parameter.default for parameter in measure.entry.all_parameters}
     changed = {key for key, value in parameters.items() if getattr(measure, key) != value}
     if measure.where:
-        reason = "it has a condition on topics; use a pool of these topics instead"
+        reason = (
+            "the measure has a condition on topics; use a pool of only these topics, and a measure without a condition"
+        )
     # Other parameters (for example `cutoff` of AP) change the denominator, which the linearization does not cover.
     elif name in _RATIOS and changed <= _RATIOS[name]:
         return "ratio"
     elif not properties.depends_on_relevance:
-        reason = "it does not depend on relevance, so judged evaluate can compute it"
+        reason = "the measure does not depend on relevance, so judged evaluate can compute the score without labels"
     elif properties.uses_all_labels:
-        reason = "it needs all labels of a document"
+        reason = "the measure needs all labels of a document"
     elif getattr(measure, "undefined", 0.0) != 0.0:
         reason = "a sample does not show whether a topic has relevant documents"
     elif (properties.additive and not properties.depends_on_missing) or name == "NumRel":
         return "sum"
     elif properties.relative_to_ideal or properties.additive:
-        reason = "it is divided by the value of the ideal ranking, or of all relevant documents"
+        reason = "the measure is divided by the value of the ideal ranking or of the set of all relevant documents"
     else:
         reason = "the contribution of a document depends on the relevance of other documents"
     raise MeasureError(
@@ -251,8 +253,8 @@ def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
     )
     if judged.num_rows != pairs.num_rows:
         raise InputError(
-            f"each pair of the pool must have exactly one judgment, got {counted(judged.num_rows, 'judgment')} for"
-            f" {counted(pairs.num_rows, 'pair')}",
+            f"each pair of the pool must have exactly one judgment, but the pool has"
+            f" {counted(pairs.num_rows, 'pair')} and {counted(judged.num_rows, 'judgment')}",
             fix="judge all pairs of the sample: if pairs are left out, estimates are biased",
             path=all_qrels.where,
         )

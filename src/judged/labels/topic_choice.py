@@ -62,7 +62,7 @@ class ChosenTopics(Answer):
         """Sampling scheme and use of the weights."""
         share = float(self.topics["count"].to_numpy().sum()) / self.searches
         return (
-            f"{self.title}. They account for {share:.1%} of the searches. {_DESCRIPTIONS[self.scheme]}",
+            f"{self.title}. The sampled topics account for {share:.1%} of the searches. {_DESCRIPTIONS[self.scheme]}",
             (
                 "To estimate a mean over searches, weight topics by `weight`. To estimate a mean over distinct queries,"
                 " weight topics by `query_weight`."

@@ -157,7 +157,9 @@ class LabelQuality(Answer):
             pairs = replace(self.systems.table("pairs"), name="judge_pairs", title="Agreement by pair of judges")
             blocks += [
                 pairs,
-                replace(self.systems.table("systems"), title="Agreement of pairs of judges on systems"),
+                replace(
+                    self.systems.table("systems"), title="Agreement of each pair of judges on the order of systems"
+                ),
             ]
         return tuple(blocks)
 

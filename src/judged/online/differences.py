@@ -138,7 +138,8 @@ def _parse_time(since: str) -> int:
         time = datetime.fromisoformat(since)
     except ValueError:
         raise InputError(
-            f"the start of the period must be a date, got {since!r}", fix="write it as 2024-05-31 or 2024-05-31T09:00"
+            f"the start of the period must be a date, got {since!r}",
+            fix="write the date as 2024-05-31 or 2024-05-31T09:00",
         ) from None
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
@@ -314,7 +315,7 @@ def difference(
     validate(log=log, by=by, baseline=baseline, since=since, where=where, unit=unit, level=level)
     one_of("correction", correction, CORRECTIONS)
     if by is not None and since is not None:
-        raise InputError("`by` and `since` cannot be combined", fix="use one of them")
+        raise InputError("`by` and `since` cannot be combined", fix="use only `by` or only `since`")
     settings = settings or FactSettings()
     supported, refused = comparable_metrics(metrics, log, unit)
     names: tuple[str, ...] = (BEFORE, AFTER)

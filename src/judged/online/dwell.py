@@ -67,7 +67,7 @@ class DwellTimes(Answer):
         return (
             f"The median dwell time of {visits} is {value}{interval}."
             if math.isfinite(median.value)
-            else f"More than half of {visits} last longer than the longest observed dwell time.",
+            else f"The median dwell time of {visits} is unknown: the median exceeds all observed dwell times.",
             f"The end of {counted(median.censored, 'visit')} was not observed: these visits are censored"
             " (Kaplan-Meier), not excluded."
             if median.censored

@@ -258,7 +258,9 @@ def _parse_bytes(size: str) -> float:
     """
     match = _SIZE.fullmatch(size)
     if not match:
-        raise InputError(f"the memory limit must be a size, got {size!r}", fix="use MB or GB, such as 4GB")
+        raise InputError(
+            f"the memory limit must be a number with a unit, got {size!r}", fix="use MB or GB, such as 4GB"
+        )
     return float(match[1]) * (1024 if match[3] else 1000) ** (" KMGTPE".index(match[2].upper()))
 
 

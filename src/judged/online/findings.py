@@ -305,10 +305,11 @@ def unequal_activity_notes(estimates: Iterable[OnlineEstimate], unit: str) -> tu
     worst = min(rows, key=lambda row: row.effective_units)
     names = listed(list(dict.fromkeys(str(row.metric) for row in rows)))
     text = (
-        f"Confidence intervals of {names} are too narrow if more active {unit}s have higher values: the effective"
+        f"Confidence intervals of {names} are too narrow if more active {unit}s have higher values. The effective"
         f" number of {unit}s is {worst.effective_units:,.0f} of {worst.units:,}. In simulations with 20 to 200"
-        " users, 95% intervals covered the true value 80-87% of the time if clicks per page were proportional to"
-        " activity^0.3, and 55-65% of the time for activity^0.6."
+        " users, 95% intervals contained the true value in 80-87% of cases if clicks per page increased slowly with"
+        " activity (power 0.3). With a faster increase (power 0.6), the intervals contained the true value in 55-65% of"
+        " cases."
     )
     return (Note("unequal-users", text, weight=worst.units / worst.effective_units, of="metrics"),)
 

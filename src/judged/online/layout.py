@@ -480,13 +480,13 @@ def _slices_note(scores: OnlineScores) -> str:
         return ""
     omitted = len(scores.slices) - MAX_CHART_SLICES
     most = f". The chart has the {MAX_CHART_SLICES} slices with the most pages"
-    selection = f"{most}; the table has {omitted:,} more" if omitted > 0 else ""
+    selection = f"{most}; the table has {omitted:,} more slice{'s' if omitted > 1 else ''}" if omitted > 0 else ""
     return f", for all pages and by {clip(scores.by)}{selection}"
 
 
 RANK_CAVEAT = (
     "CTR depends on rank because relevance and the probability of examination both change with rank. A log alone"
-    " cannot separate these two causes."
+    " cannot separate the effects of relevance and examination."
 )
 """Caveat below CTR by rank."""
 

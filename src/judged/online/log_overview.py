@@ -144,8 +144,8 @@ class Overview(LogAnswer):
                     each=[difference_format(change.other) for change, _, _ in rows],
                 ),
             ),
-            "Queries with the largest contributions to the change within queries",
-            note="these queries have the largest contributions; contributions are not tested for significance",
+            "Queries with the largest contributions to the component 'within queries'",
+            note="contributions are not tested for significance",
             labels=2,
             folded=True,
         )
@@ -175,14 +175,13 @@ def _cause(change: MetricChange) -> str:
     """Describe which part of a change is significant."""
     if change.mix is None or change.within is None:
         return ""
-    parts = {"the query mix": change.mix, "changes within queries": change.within}
+    parts = {"a different mix of queries": change.mix, "changes of the metric within queries": change.within}
     causes = [cause for cause, part in parts.items() if part.low > 0 or part.high < 0]
-    neither = " Neither component of the difference (query mix, changes within queries) is significant on its own."
-    return (
-        f" Significant {'components' if causes[1:] else 'component'} of the difference: {' and '.join(causes)}."
-        if causes
-        else neither
-    )
+    if len(causes) == 1:
+        return f" Of the two parts of the difference, only the part due to {causes[0]} is significant."
+    quantifier, verb = ("Both", "are") if causes else ("Neither", "is")
+    both_parts = f"{quantifier} {'parts' if causes else 'part'} of the difference"
+    return f" {both_parts} (due to {' and due to '.join(parts)}) {verb} significant on its own."
 
 
 def overview(

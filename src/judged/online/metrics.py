@@ -293,7 +293,7 @@ def _parse_parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
         number = math.nan
     if not math.isfinite(number):
         raise MeasureError(
-            f"{metric.name}: invalid parameter {text.strip()!r}. Fix: write it as in SatisfiedClicks(t=30)"
+            f"{metric.name}: invalid parameter {text.strip()!r}. Fix: write the parameter as in SatisfiedClicks(t=30)"
         )
     return key, number
 
@@ -314,7 +314,7 @@ def _check_parameters(metric: OnlineMetric) -> OnlineMetric:
         if value is not None and not is_valid(float(value)):
             raise MeasureError(f"{metric.name}: {problem.format(value)}")
     if metric.kind == "survival mean" and not metric.parameters["t"]:
-        raise MeasureError(f"{metric.name}: t must be above 0, got 0. Fix: use seconds up to which to compute the mean")
+        raise MeasureError(f"{metric.name}: t must be above 0, got 0. Fix: set t to a maximum dwell time in seconds")
     return metric
 
 

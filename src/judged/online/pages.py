@@ -88,7 +88,7 @@ def _watch_file_name(workspace: Workspace, *_: Any) -> dict[str, Any]:
 @_users_page("/users/watch", _USERS_TABS["/users/watch"], "Changes in production", _watch_file_name)
 @cached_in_workspace
 def watched(workspace: CurrentWorkspace) -> Watch:
-    """Compare the series of the open watch with their baseline."""
+    """Compare the time series of the open 'judged watch' configuration with the baseline of each series."""
     from judged.online.watch import watch
 
     if "watch" not in workspace.parts:

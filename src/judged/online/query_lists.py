@@ -105,8 +105,9 @@ class QueryLists(LogAnswer):
         sentences = [
             f"{unit} Queries with fewer than {self.min_users} {self.unit}s are not listed.",
             (
-                f"Confidence intervals are exact and have a level of {self.level:.0%}. All lists except zero and"
-                f" reformulated contain only significant queries, at a false discovery rate of {self.fdr:.0%}."
+                f"Confidence intervals are exact and have a level of {self.level:.0%}. All lists except 'zero' and"
+                " 'reformulated' contain only queries with a significant test, at a false discovery rate of"
+                f" {self.fdr:.0%}."
             ),
         ]
         if self.periods is not None:
@@ -150,9 +151,9 @@ def queries(
     ================  ================================================================================================
 
     A user counts once per query, with the first session that contains it, so that active users have no larger weight.
-    ``zero`` and ``reformulated`` are descriptive. The other lists contain significant queries at the false discovery
-    rate `fdr`, by Fisher's exact test against all other queries (``low-ctr``: quasi-Poisson test). Queries of fewer
-    than six users are not tested.
+    ``zero`` and ``reformulated`` are descriptive. The other lists contain queries with a significant test at the
+    false discovery rate `fdr`, by Fisher's exact test against all other queries (``low-ctr``: quasi-Poisson test).
+    Queries of fewer than six users are not tested.
 
     Parameters
     ----------
@@ -219,7 +220,9 @@ def queries(
 def _section(name: str, table: Table, count: int) -> Section:
     total = counted(count, "reformulation") if name == "reformulated" else counted(count, "query", "queries")
     selection = f"; the first {len(table)} are listed" if len(table) < count else ""
-    sentence = f"{total}{selection}." if count else "No queries." if name in _UNTESTED else "No significant queries."
+    sentence = (
+        f"{total}{selection}." if count else "No queries." if name in _UNTESTED else "No query has a significant test."
+    )
     sentences = Sentences((sentence,), f"{table.name}_sentences")
     title = f"Queries {LISTS[name]} ({name})"
     return Section(name, title, (sentences, table if count else replace(table, only="data")))

@@ -262,7 +262,7 @@ def read_log(
         preparation = (layout, mapping, session_gap, bots, bot_pages, bot_minutes, rank_base, actions)
         if preparation != (None, None, 30.0, "exclude", 100, 60.0, None, None):
             problem = "options for sessions, bots, ranks, and actions have no effect on a converted log"
-            raise InputError(problem, fix="convert the log again with these options", path=str(sources[0]))
+            raise InputError(problem, fix="convert the original log again with these options", path=str(sources[0]))
         if tables is not None:
             from judged.data.spark import connect
             from judged.online.storage import open_on_spark
@@ -411,7 +411,9 @@ def read_raw(
     if layout is not None and layout not in files.LAYOUTS and not find("log_readers", layout):
         raise InputError(f"unknown layout {layout!r}", fix=f"use one of {', '.join(files.LAYOUTS)}")
     if mapping is not None and layout not in {None, "mapping"}:
-        raise InputError(f"`mapping` and the layout {layout!r} cannot be combined", fix="use one of them")
+        raise InputError(
+            f"`mapping` and the layout {layout!r} cannot be combined", fix="use only the mapping or only the layout"
+        )
     if mapping is None and layout == "mapping":
         raise InputError("the layout 'mapping' requires a mapping file", fix="use --mapping FILE")
     requested = "mapping" if mapping is not None else layout
@@ -419,7 +421,7 @@ def read_raw(
     columns = unmapped.log_columns()
     if columns and requested is not None:
         problem = "--columns cannot be combined with a mapping or a layout"
-        raise InputError(problem, fix="use one of them; for columns of QRELS, write --columns qrels.doc_id=COLUMN")
+        raise InputError(problem, fix="omit --columns; for columns of QRELS, write --columns qrels.doc_id=COLUMN")
     requested = "mapping" if columns else requested
     error = None
     try:

@@ -140,7 +140,7 @@ def _trial_engines(workspace: Workspace) -> TrialEngines:
 def _changed_settings(params: TrialQuery) -> dict[str, str]:
     if len(params.setting) != len(params.value):
         problem = f"each setting needs one value, got {len(params.setting)} settings and {len(params.value)} values"
-        raise InputError(problem, fix="repeat `value` once per setting, in the same order")
+        raise InputError(problem, fix="give one `value` for each `setting`, in the order of the settings")
     return dict(zip(params.setting, params.value, strict=True))
 
 
@@ -251,7 +251,11 @@ _SNIPPET = 60  # characters of a document
 class FunnelQuery(SlicedQuery, ScoredQuery):
     """Measure whose loss is split, and topics."""
 
-    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="Measure. Its loss is split by pipeline stage.")
+    measure: str = Field(
+        DEFAULT_MEASURE,
+        max_length=200,
+        description="Measure whose loss (best possible score minus score) is split by pipeline stage.",
+    )
 
 
 class DocumentPathQuery(Parameters):

@@ -152,7 +152,9 @@ def slices(data: ReportData) -> ReportPart | None:
     if OUTCOME in data.by:
         run = data.compared_names[0]
         bias = "all other runs tend to score higher by chance (regression to the mean)"
-        warnings.append(f"{OUTCOME} depends on the results of {run}: on topics where {run} scored low, {bias}")
+        warnings.append(
+            f"The values of {OUTCOME} are computed from the results of {run}. On topics where {run} scored low, {bias}"
+        )
     new = tuple(text for text in dict.fromkeys(warnings) if text not in scores.warnings)
     unique_sentences = tuple(dict.fromkeys(filter(None, sentences)))
     section = Section("slices", "Slices", (Sentences(unique_sentences), *blocks))
@@ -281,7 +283,8 @@ def lowest(data: ReportData) -> ReportPart | None:
         columns.append(Column("best", best.tolist(), NUMBER, "best run"))
         sentence += (
             " If the best run also scores low on a topic, the topic is hard for all runs, or its judgments are"
-            f" incomplete. If the best run scores high, it ranks relevant documents high that {data.candidate} misses."
+            f" incomplete. If the best run scores high, {data.candidate} ranks relevant documents lower than the"
+            " best run, or does not return these documents."
         )
     zeros = _ids(data, np.flatnonzero(data.run_scores(data.candidate) == 0)) if data.direction > 0 else []
     zero_topics = f"{counted(len(zeros), 'topic')} ({join_names(zeros, _NAMED_TOPICS)})"
@@ -326,8 +329,8 @@ def lists(data: ReportData) -> ReportPart | None:
     sentence = (
         f"The lists show the top {_DEPTH} documents of {join_names(data.compared_names)}"
         + (" on the topics with the worst scores." if is_single_run else _RANK_CHANGES)
-        + " These topics were selected because of their extreme scores, so they show what can go wrong, but not how"
-        " often."
+        + " The topics in the lists were selected because of extreme scores, so the lists show what can go wrong, but"
+        " not how often."
     )
     section = Section("lists", "Ranked lists", (Sentences((sentence,)), *parts))
     return ReportPart(section, {} if is_single_run else {"diff": answer})

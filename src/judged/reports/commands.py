@@ -37,7 +37,8 @@ def change() -> None:
 @shared(
     "by",
     metavar="NAME",
-    help="Topic attribute whose values define slices. Repeat for more.  [default: attributes with few values]",
+    help="Topic attribute whose values define slices. Repeat for more attributes.  [default: attributes with few"
+    " values]",
 )
 @click.option(
     "--traces",
@@ -46,7 +47,11 @@ def change() -> None:
     help="Files of traces of the two systems, to compare the failures of the systems.",
 )
 @click.option("--target-failure", metavar="KIND", help="Kind of failure that the change should fix.")
-@click.option("--documents", metavar="FILE", help="Documents with dates, to detect the failure 'freshness'.")
+@click.option(
+    "--documents",
+    metavar="FILE",
+    help="Documents with dates, which are required to detect failures of the kind 'freshness'.",
+)
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
 @click.option(
     "--today",
@@ -57,15 +62,15 @@ def change() -> None:
     "--clicks",
     multiple=True,
     metavar="FILE",
-    help="Table of clicks, to detect the failure 'feedback'. Use one file for both systems, or repeat the option:"
-    " first the file of the baseline, then the file of the candidate.",
+    help="Table of clicks, which is required to detect failures of the kind 'feedback'. Use one file for both"
+    " systems, or repeat the option: first the file of the baseline, then the file of the candidate.",
 )
 @click.option(
     "--reviewed",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Table with the columns `run`, `wrong`, and `reviewed`: numbers of wrong and reviewed results in a manual"
-    " review.",
+    help="Table with the columns `run`, `wrong`, and `reviewed`: number of wrong results and number of"
+    " reviewed results in a manual review.",
 )
 @click.option(
     "--costs",
@@ -78,12 +83,14 @@ def change() -> None:
     "columns",
     multiple=True,
     metavar="COLUMN",
-    help="Column of the table --costs that is compared. Repeat for more columns.",
+    help="Column of costs to compare, in the table of --costs. Repeat for more columns.",
 )
 @click.option(
     "--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file of 'judged gate'."
 )
-@click.option("--log", multiple=True, metavar="FILE", help="Log of an A/B test, as for 'judged online abtest'.")
+@click.option(
+    "--log", multiple=True, metavar="FILE", help="Log of an A/B test, in a format that 'judged online abtest' reads."
+)
 @click.option(
     "--arm",
     metavar="NAME",
@@ -95,13 +102,13 @@ def change() -> None:
     "guardrails",
     multiple=True,
     metavar="NAME",
-    help="Guardrail metric of the A/B test, which must not get worse. Repeat for more.",
+    help="Guardrail metric of the A/B test, which must not get worse. Repeat for more metrics.",
 )
 @click.option(
     "--interleaved",
     multiple=True,
     metavar="FILE",
-    help="Log of interleaved lists, as for 'judged online interleaving'.",
+    help="Log of interleaved lists, in a format that 'judged online interleaving' reads.",
 )
 @click.option(
     "--propensities",
@@ -109,7 +116,11 @@ def change() -> None:
     metavar="FILE",
     help="Log with propensities, for an off-policy estimate of the candidate's clicks.",
 )
-@click.option("--topics", metavar="FILE", help="File that maps logged result pages to topics, as for 'judged clicks'.")
+@click.option(
+    "--topics",
+    metavar="FILE",
+    help="File that maps logged result pages to topics, in a format that 'judged clicks' reads.",
+)
 @click.option(
     "--watch",
     "watched",
@@ -238,25 +249,25 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
 @shared(
     "by",
     help="Topic attribute whose values define slices: from a file, or derived from the data (length, kind,"
-    " relevant_band, first_relevant, ...). Repeat for more.  [default: attributes with few values]",
+    " relevant_band, first_relevant, ...). Repeat for more attributes.  [default: attributes with few values]",
 )
 @click.option(
     "--log",
     metavar="FILE",
-    help="Log for a section about user behavior: a log with a known layout, or a folder written by"
-    " 'judged logs convert ... --to FOLDER'.",
+    help="Log with a known layout, or a folder written by 'judged logs convert ... --to FOLDER'. Adds a section about"
+    " user behavior.",
 )
 @click.option(
     "--traces",
     multiple=True,
     metavar="FILE",
-    help="Traces for a section about pipeline stages, as for 'judged traces'. Repeat for more.",
+    help="File of traces, as read by 'judged traces'. Adds a section about pipeline stages. Repeat for more files.",
 )
 @click.option(
     "--rag",
     "responses",
     metavar="RESPONSES",
-    help="Generated answers, for a section about the evidence for answers, as for 'judged rag'.",
+    help="File of generated answers, as read by 'judged rag'. Adds a section about the evidence for these answers.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @shared("seed", type=click.IntRange(0))
@@ -287,8 +298,8 @@ def report_command(
 ) -> None:
     """Write a report on RUNs over the topics of QRELS as one self-contained HTML file.
 
-    QRELS and RUN are files as for 'judged evaluate'. The extension of -o selects the format: report.html, report.md,
-    or report.json. Without -o, the command prints the summary and the leaderboard.
+    QRELS and RUN are files that 'judged evaluate' can read. The extension of -o selects the format: report.html,
+    report.md, or report.json. Without -o, the command prints the summary and the leaderboard.
     """
     from judged.reports import report
     from judged.reports.answer import missing_chart_notes

@@ -37,7 +37,7 @@ def change(workspace: CurrentWorkspace, parameters: Annotated[ChangeQuery, Query
 
     if len(workspace.run_names) < 2:
         requirement = "A change needs two runs over the same topics: a baseline and a candidate."
-        raise NotOpenError("no two runs are open", about=requirement)
+        raise NotOpenError("fewer than two runs are open", about=requirement)
     first, second = workspace.default_pair(baseline=parameters.first, run=parameters.second)
     runs = [workspace.judged(name).run for name in (first, second)]
     online_results: dict[str, Any] = {"watch": watched(workspace)} if "watch" in workspace.parts else {}

@@ -112,8 +112,9 @@ class ReportData:
         if len(self.ranked) < 3:
             return ""
         return (
-            f"{self.candidate} was selected because it scored best on these topics. Tests by slice and stage do not"
-            " correct for this selection, so its differences are biased in its favor."
+            f"{self.candidate} was selected because {self.candidate} has the best score on these topics. Tests by"
+            " slice and by stage do not correct for this selection, so the differences are biased in favor of"
+            f" {self.candidate}."
         )
 
     @property

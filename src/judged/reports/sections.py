@@ -176,8 +176,8 @@ def _power_sentence(data: ReportData) -> str:
     correction = f", after correction for {comparison.family} comparisons" if comparison.family > 1 else ""
     return (
         f"With {counted(pair.result.n, 'topic')}, a true difference of {decimal(pair.detectable, 3)} in {pair.measure}"
-        f" between {pair.second} and {pair.first} would be detected with 80% power{correction}. Smaller differences"
-        " would often be missed."
+        f" between {pair.second} and {pair.first} would be detected with 80% power{correction}. Tests often"
+        f" miss true differences below {decimal(pair.detectable, 3)}."
     )
 
 

@@ -381,7 +381,9 @@ class AnswerList(Answer):
             If no table has this name, or `name` is None.
         """
         if name is None:
-            raise InputError(f"a table name is required for {len(self.answers)} answers", fix="request one answer")
+            raise InputError(
+                f"the result has {len(self.answers)} answers, so a table name is required", fix="request one answer"
+            )
         return super().table(name)
 
     def to_dict(self) -> dict[str, Any]:

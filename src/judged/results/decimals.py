@@ -175,15 +175,15 @@ def read_number(value: Any) -> float:
     try:
         number = float(text or value)
     except OverflowError:
-        raise ValueError("is too large for a number") from None
+        raise ValueError("is too large: the maximum is about 1.8e308") from None
     except (TypeError, ValueError):
         raise ValueError("is not a number") from None
     if number != number:  # noqa: PLR0124 - NaN
         raise ValueError("is not a number")
     if text and abs(number) == float("inf"):
-        raise ValueError("is too large for a number")
+        raise ValueError("is too large: the maximum is about 1.8e308")
     if text and number == 0 and re.search("[1-9]", re.split("[eE]", text)[0]):
-        raise ValueError("is too small for a number: it would become 0")
+        raise ValueError("is too close to 0: the number would be rounded to 0")
     return number
 
 

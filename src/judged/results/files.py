@@ -28,7 +28,7 @@ def atomic_write(path: str | Path, *, new: bool = False) -> Generator[Path]:
     path = Path(path)
     temporary: Path | None = None
     if "\0" in str(path):
-        raise InputError("a file name must not contain a zero byte", fix="remove it", path=repr(str(path)))
+        raise InputError("a file name must not contain a zero byte", fix="remove the zero byte", path=repr(str(path)))
     try:
         if path.is_dir():
             raise InputError("expected a file, got a folder", fix="use the path of a file", path=str(path))

@@ -437,7 +437,7 @@ class Table:
                 else f" of {listed([column.heading for column in with_intervals[:count]])}"
             )
             omission = (
-                f"\n\nThe table is too wide to show the intervals{which}. All other formats show these intervals."
+                f"\n\nThe table is too wide to show the intervals{which}. All formats except text show these intervals."
             )
         return text + omission
 

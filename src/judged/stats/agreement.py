@@ -210,11 +210,12 @@ def _agreement(
         if math.isnan(value):
             note = "all grades are the same, so the disagreement expected by chance is 0"
         elif shortage := insufficiency(n_groups, weights=(units_per_group := np.bincount(group_codes))):
-            note = f"{shortage.sentence('group').removesuffix('.')}, so there is no interval"
+            note = f"{shortage.sentence('group').removesuffix('.')}, so there is no confidence interval"
         elif (n_varied := _varied_groups(included, group_codes)) < MIN_UNITS["verdict"]:
             note = (
                 f"only {n_varied} groups have a grade other than the most frequent grade, so there is no confidence"
-                f" interval: with fewer than {MIN_UNITS['verdict']} such groups, its coverage would be too low"
+                f" interval: with fewer than {MIN_UNITS['verdict']} such groups, the coverage of the interval would be"
+                " too low"
             )
         else:
             leave_one_out = leave_one_group_out(counts, n_groups, model)
@@ -224,9 +225,9 @@ def _agreement(
             )
             note = "" if n_groups >= MIN_GROUPS else warning
             if np.isnan(leave_one_out).any():
-                note = "if one of the groups is removed, all grades are the same, so there is no interval"
+                note = "without one of the groups, all grades are the same, so there is no confidence interval"
             elif np.ptp(leave_one_out) <= _SAME:
-                note = "removing any single group does not change the value, so there is no interval"
+                note = "removing any single group does not change the value, so there is no confidence interval"
             else:
                 pseudo_values = value + (n_groups - 1) * (leave_one_out.mean() - leave_one_out)
                 low, high = adjusted(pseudo_values[None], (-1, 1), level)[0] - value

@@ -52,7 +52,7 @@ class Simultaneous(ReadOnly):
             return f"{name}: {self.note}."
         if shortage := insufficiency(self.n, "verdict"):
             return f"{name}: {shortage.sentence('topic')}"
-        requirement = f"the {quantity} must differ by more than {self.critical:.4g}"
+        requirement = f"significant if the {quantity} differ by more than {self.critical:.4g}"
         if math.isinf(self.critical):
             requirement = "no difference can be significant with so few permutations"
         return (

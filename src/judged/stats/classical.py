@@ -123,7 +123,7 @@ def _dropped_note(row: Floats, non_zero: Floats) -> str:
     return f"the test ignores {ties} of {len(row)} topics, because the difference is 0 on these topics" if ties else ""
 
 
-HALL = "; for slices, the larger p-value and the wider CI of this test and of Hall's test for skewed data"
+HALL = "; slices show the larger p-value and the wider CI of two tests: this test and Hall's test for skewed data"
 """Text for captions, after the name of the test."""
 
 

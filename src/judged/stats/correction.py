@@ -272,26 +272,29 @@ class Discoveries(ReadOnly):
         if self.count:
             as_large = round(self.estimate * self.count) - 1
             return (
-                f"{self.count} of {topics_text(self.n)} lost {self.threshold:.3g} or more, and {as_large} gained as"
-                f" much. On average, at most {self.fdr:.0%} of topics selected in this way are false discoveries, if"
-                " chance raises scores as often and as much as it lowers them. If noise is skewed (many small losses,"
-                " few large gains), the share is higher."
+                f"{self.count} of {topics_text(self.n)} have a loss of {self.threshold:.3g} or more, and"
+                f" {topics_text(as_large)} a gain of {self.threshold:.3g} or more. The expected share of false"
+                f" discoveries among the topics with such a loss is at most {self.fdr:.0%}, if noise raises and lowers"
+                " scores equally often and equally strongly. If noise is skewed (many small losses, few large gains),"
+                " the share of false discoveries is higher."
             )
         if self.losses < self.fewest:
-            losses = "no topic lost" if not self.losses else f"only {self.losses} of {topics_text(self.n)} lost"
+            losses = (
+                "no topic has a loss" if not self.losses else f"only {self.losses} of {topics_text(self.n)} have a loss"
+            )
             return (
-                f"No topic has a significant loss: {losses}, and a false discovery rate of {self.fdr:.0%} requires at"
-                f" least {self.fewest} losses."
+                f"No topic has a significant loss: {losses}. A false discovery rate of {self.fdr:.0%} requires"
+                f" losses on at least {self.fewest} topics."
             )
         if shortage := insufficiency(self.losses, "verdict"):
             return (
-                f"No topic has a significant loss: only {self.losses} of {topics_text(self.n)} lost, and at"
-                f" least {shortage.required:g} losses are required."
+                f"No topic has a significant loss: only {self.losses} of {topics_text(self.n)} have a loss."
+                f" The test requires losses on at least {shortage.required:g} topics."
             )
         return (
             f"No topic has a significant loss at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
-            f" {topics_text(self.n)} lost and {self.gains} gained; for every size of loss, too many topics have a"
-            " gain of this size."
+            f" {topics_text(self.n)} have a loss, and {self.gains} have a gain. For every size of loss, too many topics"
+            " have a gain of the same size or more."
         )
 
 
@@ -328,8 +331,8 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     >>> losses.count, losses.threshold, round(losses.estimate, 3)
     (10, 0.4, 0.1)
     >>> print(losers([-0.5] * 9).sentence)
-    No topic has a significant loss: only 9 of 9 topics lost, and a false discovery rate of 10% requires at least 10
-    losses.
+    No topic has a significant loss: only 9 of 9 topics have a loss. A false discovery rate of 10% requires losses on
+    at least 10 topics.
     """
     check_share("false discovery rate", fdr)
     changes = np.asarray(differences, dtype=np.float64)

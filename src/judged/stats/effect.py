@@ -250,10 +250,9 @@ class Equivalence:
         if size > 1:
             return ""
         return (
-            f" This assumes that these {topics_text(self.n)} represent all topics. Up to {share:.1%} of all topics"
-            f" may be of a kind that is missing from these topics, and a mean difference of {size:.2g} or more on"
-            " such topics"
-            " would offset the margin."
+            f" The test assumes that these {topics_text(self.n)} represent all topics. Up to {share:.1%} of all topics"
+            f" may be of a kind that is missing from the sample. A mean difference of {size:.2g} or more on the missing"
+            " topics would make the result false."
         )
 
 
@@ -338,7 +337,8 @@ def _equivalence(
 ) -> Equivalence:
     if not 0 < margin < math.inf:
         raise InputError(
-            f"`margin` must be positive, got {margin}", fix="use the largest difference that does not matter"
+            f"`margin` must be positive, got {margin}",
+            fix="use the largest difference that is not important in practice",
         )
     check_share("level", level, 0.5)
     differences, left_out = paired_differences(first, second)

@@ -263,9 +263,10 @@ def _replacement_note(name: str, n: int, differing: int, effective: float, is_co
             f"a few large differences dominate: together, all differences count as much as {effective:.2g}"
             " differences of equal size"
         )
-        return f"{uneven}, and with fewer than {minimum} such differences, {error}"
+        return f"{uneven}, and with fewer than {minimum} differences of equal size, {error}"
     observed = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
-    return f"{observed}, and with fewer than {MIN_DIFFERING[name]} such topics, {error}"
+    unit = "topics with a difference" if differing < n else "topics"
+    return f"{observed}, and with fewer than {MIN_DIFFERING[name]} {unit}, {error}"
 
 
 def _constant_result(value: float, name: str, options: Options) -> PairedResult:

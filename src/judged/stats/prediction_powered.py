@@ -47,7 +47,7 @@ class PredictionPoweredMean:
     def sentence(self) -> str:
         """Value of the predictions in one sentence."""
         if self.worth_interval is None:
-            return f"there are too few data to estimate what the predictions add to the {self.n} known values"
+            return f"there are too few data to estimate how much the predictions improve on the {self.n} known values"
         low, high = self.worth_interval
         if low <= 0:
             return (

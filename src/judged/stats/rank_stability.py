@@ -73,7 +73,7 @@ class Stability:
         if math.isnan(self.tau):
             return "There are too few topics, or too few different scores, to compare sets of topics."
         reliable = (
-            "no difference is large enough to be reversed in at most 5% of the cases"
+            "even the largest differences are reversed in more than 5% of the cases"
             if math.isinf(self.reliable_difference)
             else f"a difference of {self.reliable_difference:g} or more is reversed in at most 5% of the cases"
         )

@@ -94,16 +94,16 @@ def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
     """Return the sentence on the few topics that a verdict is sensitive to, given the names of `few_topics`.
 
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
-    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:74]
-    'Sensitive to a few topics (t48): the result may not hold if the true share'
+    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:75]
+    'Sensitive to a few topics (t48): the result may not hold, because the share'
     """
     names = ", ".join([*topics[:_MAX_NAMES], *["..."] * (len(topics) > _MAX_NAMES)])
     bounded_text = ""
     if not math.isnan(result.bounded_p):
         bounded_text = f" The bounded test does not confirm the result (p {p_text(result.bounded_p, None)})."
     return (
-        f"Sensitive to a few topics ({names}): the result may not hold if the true share of such topics differs from"
-        f" their share here, within its 95% CI.{bounded_text}"
+        f"Sensitive to a few topics ({names}): the result may not hold, because the share of such topics among all"
+        f" topics is uncertain. Some shares within the 95% CI change the result.{bounded_text}"
     )
 
 
@@ -312,7 +312,7 @@ class LeaveOneTopicOut:
     def sentence(self, names: Sequence[str] = ()) -> str:
         """Describe what depends on single topics; `names` are those of all columns."""
         if len(self.topics) < 2:
-            return f"{topics_text(len(self.topics))}: no topic can be removed."
+            return f"{topics_text(len(self.topics))}, so the test cannot be repeated without one topic."
         if not any(self.differences):
             return "The mean difference is 0, regardless of which topic is removed."
         names = names or [f"topic {column}" for column in range(max(self.topics) + 1)]

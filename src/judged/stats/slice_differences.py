@@ -198,7 +198,7 @@ def _check_values(values: ArrayLike, groups: ArrayLike, resamples: int, seed: in
             fix="pass one number and one group per topic",
         )
     if np.isinf(numbers).any():
-        raise InputError("numbers must be finite, got an infinite number", fix="use NaN for topics without a number")
+        raise InputError("numbers must be finite, got an infinite number", fix="use NaN for topics without a value")
     check_resampling(resamples, seed)
     return numbers, codes
 

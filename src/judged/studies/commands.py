@@ -37,7 +37,7 @@ def init_command(design: Path, *, force: bool) -> None:
 
     if exists(design) and not force:
         raise InputError(
-            "this file already exists", fix="use another name, or --force to overwrite it", path=str(design)
+            "this file already exists", fix="use another name, or --force to overwrite the file", path=str(design)
         )
     write_result(first_design(design.name).rstrip("\n"), design)
     click.echo(f"Wrote {design}. Next: judged study check {design}")
@@ -118,8 +118,9 @@ def plan_command(
 ) -> None:
     """Compute how many participants and topics are needed to detect a true difference between systems of DESIGN.
 
-    The test treats participants and topics as random samples. With few topics, more participants are not enough.
-    Options with S are standard deviations in the unit of the outcome, and override the estimates from the pilot.
+    The test treats participants and topics as random samples. With few topics, a larger number of participants alone
+    cannot make a small difference detectable. Options with S are standard deviations in the unit of the outcome, and
+    override the estimates from the pilot.
     """
     from judged.studies import Spreads, StudyRecords, pilot_spreads, plan_study, read_design
 

@@ -229,7 +229,7 @@ class Design:
         ):
             if duplicates := [name for name in names if names.count(name) > 1]:
                 problem = f"names of {kind} must be unique, got {duplicates[0]!r} twice"
-                raise InputError(problem, fix="rename one of them", path=self.path)
+                raise InputError(problem, fix=f"rename one of the {kind}", path=self.path)
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
@@ -306,7 +306,7 @@ def parse_design(text: str, path: str = "") -> Design:
             is_list = table in _LISTS
             if not isinstance(value, list if is_list else dict):
                 header = f"[[{table}]]" if is_list else f"[{table}]"
-                raise SettingError(table, f"{table} must be a table {header}", f"write {header}")
+                raise SettingError(table, f"{table} must be a TOML table with the header {header}", f"write {header}")
         if "topics" not in raw:
             fix = 'write [topics] with file = "..." and use = ["...", "..."]'
             raise InputError("the design must have a table [topics]", fix=fix)

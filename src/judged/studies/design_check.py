@@ -81,7 +81,10 @@ class DesignCheck(Answer):
         systems = f"Systems are balanced if the number of participants{several} is a multiple of {for_systems}"
         return (
             f"Each of {counted(people, 'participant')} does {work}: at most {self.minutes:.0f} minutes{no_limit}.",
-            f"{systems}. Positions of topics are balanced if this number is a multiple of {for_topics}.",
+            (
+                f"{systems}. Positions of topics are balanced if the number of participants{several} is a multiple of"
+                f" {for_topics}."
+            ),
             "The study can run." if self.ready else "The study cannot run yet, because data is missing.",
         )
 

@@ -175,7 +175,7 @@ def _without_estimate(
     if not pair[1]:
         reason = "Only one system has trials, so systems cannot be compared."
     elif empty:
-        reason = f"No trial of {' and '.join(empty)} has a value."
+        reason = f"No trial of {' and '.join(empty)} has a value of this outcome."
     elif confounders := trials.confounders(*used_codes):
         reason = (
             f"The systems were used with different {' and '.join(confounders)}, so the effects of systems and of"

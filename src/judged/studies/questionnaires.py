@@ -149,7 +149,7 @@ FORMS: Mapping[str, StandardForm] = {
         ),
         (0.0, 100.0),
         "system",
-        "Lewis, Utesch and Maher, CHI 2013, after Finstad, UMUX, 2010; wording by judged",
+        "Lewis, Utesch and Maher, CHI 2013, after Finstad, UMUX, 2010; the questions are reworded",
     ),
     "tlx": StandardForm(
         "NASA Task Load Index, raw",
@@ -164,14 +164,14 @@ FORMS: Mapping[str, StandardForm] = {
         (Item("1", "How easy or difficult was this task for you?", (1.0, 7.0), words=("Very difficult", "Very easy")),),
         (1.0, 7.0),
         "task",
-        "Sauro and Dumas, CHI 2009; wording by judged",
+        "Sauro and Dumas, CHI 2009; the question is reworded",
     ),
     "satisfaction": StandardForm(
         "Satisfaction",
         (Item("1", "How satisfied are you with the results that you got?", words=("Not at all", "Fully")),),
         (1.0, 5.0),
         "task",
-        "graded satisfaction, a usual question in studies of search; wording by judged",
+        "graded satisfaction, a usual question in studies of search; the wording is not from a publication",
     ),
 }
 """Standard questionnaires by name."""
@@ -220,8 +220,8 @@ class Questionnaire:
             raise SettingError("of", f"unknown questionnaire {self.of!r}", suggest_name(self.of, (*FORMS, CUSTOM)))
         if form is None and not (self.items and self.name and self.after):
             fix = (
-                "write name, after (when it is asked), and an [[questionnaire.item]] with name and text for each"
-                " question"
+                "write `name`, `after` (when the questionnaire is asked), and for each question a table"
+                " [[questionnaire.item]] with `name` and `text`"
             )
             raise SettingError("of", "a custom questionnaire must have `name`, `after`, and items", fix)
         if form is not None and self.items:

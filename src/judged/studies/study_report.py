@@ -136,7 +136,8 @@ class StudyReport(Answer):
         units = counted(effect.people, "participant") + (f", {effect.n} topics" if effect.n > 1 else "")
         numbers = f"{change}, {percent(self.level)} CI [{low}, {high}], p {p_text(effect.adjusted, 1 - self.level)}"
         reason = "" if effect.has_verdict else f" No verdict. {effect.reason}"
-        return f"{result}, for {population}: {effect.second} minus {effect.first} is {numbers}, n = {units}.{reason}"
+        result += f", generalized to {population}"
+        return f"{result}: {effect.second} minus {effect.first} is {numbers}, n = {units}.{reason}"
 
     def facts(self) -> Mapping[str, Any]:
         """Return the metadata shown with the results."""
@@ -281,7 +282,7 @@ class StudyReport(Answer):
             (*columns_of(rows, *_SEARCHING), strategies_per_person, *shares),
             "Search behavior by system",
             labels=2,
-            note="A strategy is a combination of the features in the right columns. Effective strategies:"
+            note="A strategy is a combination of the features in the last columns. Effective strategies:"
             " exponential of the entropy of strategies.",
             folded=True,
         )
@@ -289,7 +290,8 @@ class StudyReport(Answer):
     def _caveats(self) -> tuple[str, ...]:
         rows, topics, people = self.primary_effects, counted(self.n, "topic"), counted(self.people, "participant")
         conditions = {
-            "No significant difference does not mean equality. The data is compatible with all values in the interval.":
+            "The lack of a significant difference does not show that systems are equal. The data is compatible with all"
+            " values in the interval.":
                 any(effect_verdict(row, self.level) == "undecided" for row in rows),
             "A difference without a verdict is not evidence of equality.":
                 not all(row.has_verdict for row in rows),

@@ -31,8 +31,8 @@ def _serve_modules() -> list[Any]:
     "--token",
     metavar="TEXT",
     envvar="JUDGED_TOKEN",
-    help="Secret token that each request must contain. Use the environment variable JUDGED_TOKEN to hide it from the"
-    " process list.  [default: none; generated if --host is reachable from other machines]",
+    help="Secret token that each request must contain. Use the environment variable JUDGED_TOKEN to hide the token"
+    " from the process list.  [default: none; generated if --host is reachable from other machines]",
 )
 @shared(*READING)
 def serve_command(
@@ -44,11 +44,11 @@ def serve_command(
     token: str | None,
     **options: Any,
 ) -> None:
-    """Explore QRELS and RUNs in the browser. Without files, the sample of judged is opened.
+    """Explore QRELS and RUNs in the browser. Without files, the sample collection of judged is opened.
 
-    QRELS and RUN are files as for 'judged evaluate'. NAME=FILE names a run. --experiment opens the judgments and the
-    runs of a plan, whose engines can be queried. --labels opens a store of labels for judging, also without QRELS. All
-    data stay on this machine. Press Ctrl-C to stop.
+    QRELS and RUN are files that 'judged evaluate' can read. NAME=FILE names a run. --experiment opens the judgments and
+    the runs of a plan, whose engines can be queried. --labels opens a store of labels for judging, also without QRELS.
+    All data stay on this machine. Press Ctrl-C to stop.
     """
     arguments.need_web()
     from judged.interface.pages.serving import open_listener
@@ -105,5 +105,5 @@ def _print_summary(workspace: Workspace, address: str) -> None:
         click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")
     if workspace.labels is not None:
-        click.echo("Judges open /judging. On other machines, they open /judging?as=TOKEN with their own judge token.")
+        click.echo("Judges open /judging. On other machines, judges open /judging?as=TOKEN with their own judge token.")
     click.echo("Press Ctrl-C to stop.")

@@ -325,7 +325,7 @@ def open_by_form(request: Request, uploads: Files) -> Response:
     openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
 )
 def open_by_program(request: Request, uploads: Files) -> dict[str, Any]:
-    """Open judgments and runs, which replace the open data for all users. After an error, the open data stay."""
+    """Open judgments and runs. If there is no error, the new data replace the current data for all users."""
     return open_data_overview(_open_upload(request, uploads)).to_dict()
 
 
@@ -338,7 +338,7 @@ def open_sample_by_form(request: Request) -> Response:
 
 @router.post("/api/v1/open/sample", summary="Open the sample", responses=_BUSY)
 def open_sample_by_program(request: Request) -> dict[str, Any]:
-    """Open the sample of judged. It replaces the open data for all users."""
+    """Open the sample data of `judged`. The sample data replace the current data for all users."""
     return open_data_overview(workspace_holder(request).replace(open_sample())).to_dict()
 
 

@@ -167,7 +167,7 @@ def test_binarized_scales() -> None:
 def test_less_shared_than_not() -> None:
     first = {"q": {f"d{i}": i % 2 for i in range(10)}}
     second = {"q": {f"d{i}": i % 2 for i in range(7, 17)}}
-    assert "share 3 judged documents, fewer than each judged alone" in agree(first, second).warnings[0]
+    assert "both judged 3 documents, but each judged more documents" in agree(first, second).warnings[0]
 
 
 def test_names_of_judges(tmp_path: Path) -> None:

@@ -273,8 +273,10 @@ def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     other = result.average("weighted by relevant documents", measure="R(rel=2)@5").value
     assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
     text = next(warning for warning in result.warnings if "micro" in warning)
-    assert text.startswith("the weights count documents of grade 1 or higher")
-    assert text.endswith("R(rel=2)@5 has another relevance threshold: its weighted mean is not the micro-average")
+    assert text.startswith("the attribute `relevant`, used as weights, counts documents of grade 1 or higher")
+    assert text.endswith(
+        "The relevance threshold of R(rel=2)@5 is different, so the weighted mean is not the micro-average"
+    )
     assert not any("micro" in warning for warning in scores.by_slice(result.slicing, ci="none").warnings)
 
 

@@ -255,8 +255,8 @@ def test_sentences_of_two_runs() -> None:
         f" {law.result.adjusted:.2g}) and `group=news` (+{news.result.difference:.3f}, 20 topics, p ="
         f" {news.result.adjusted:.2g}), after Holm correction for 3 comparisons."
     )
-    assert "on `group=law`, if this kind is 18% of the slice" in result.sentences[1]  # 1 - 0.05^(1/15)
-    assert f"mean difference is below {news.sensitivity.reversing_difference:+.2f}." in result.sentences[1]
+    assert "on `group=law`, if such topics are 18% of the slice" in result.sentences[1]  # 1 - 0.05^(1/15)
+    assert f"a mean difference below {news.sensitivity.reversing_difference:+.2f}." in result.sentences[1]
     assert result.sentences[2].startswith("No significant difference in nDCG@10 between new and old on `group=chat`.")
 
 

@@ -79,8 +79,8 @@ def test_groups_are_texts_truth_few_numbers_or_ages() -> None:
     assert list(ages) == ["0-1", "31-365", "after today", "unknown"]
     many = {f"d{i}": {"x": i, "title": f"t{i}", "date": "2024-01-01"} for i in range(51)}
     for by, problem in {
-        "x": "a column may have at most 12 values, x has 51. Fix: add a column with fewer values, or",
-        "title": "a column may have at most 50 values, title has 51",
+        "x": "a column may have at most 12 distinct values, x has 51. Fix: use a column with fewer values, or",
+        "title": "a column may have at most 50 distinct values, title has 51",
         "nope": "no column 'nope'. Fix: use one of x, title, date",
     }.items():
         with pytest.raises(InputError) as raised:
@@ -239,6 +239,8 @@ def test_the_chart_draws_every_number_of_a_measure() -> None:
         point = points[f"{row.part} ({row.size})", row.run]
         assert (point["value"], point["small"]) == (row.value, row.small)
         assert point["ci"] == (None if row.ci is None else list(row.ci))
-    assert resampled["title"]["subtitle"].endswith("only documents of one source relevant; hollow: too few topics")
+    assert resampled["title"]["subtitle"].endswith(
+        "only documents with one value of source count as relevant; hollow: too few topics"
+    )
     with pytest.raises(InputError, match="no chart 'x'"):
         result.chart("x")

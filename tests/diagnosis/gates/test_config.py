@@ -91,7 +91,7 @@ CHECK = '[[check]]\nmeasure = "AP"\nmargin = 0.01\n'
 MISTAKES = {
     # text of the file: line number, part of the problem, part of the fix
     f"[gate]\nalpa = 0.1\n{CHECK}": (2, "[gate]: no key 'alpa'", "write alpha"),
-    f"alpha = 0.1\n{CHECK}": (1, "alpha is outside of its table", "write alpha under [gate]"),
+    f"alpha = 0.1\n{CHECK}": (1, "the key alpha must be in the table [gate]", "write alpha under [gate]"),
     f"{CHECK}\n[[guardrails]]\nmissing_topics = 0": (5, "no table or key 'guardrails'", "write guardrail"),
     f"[gate]\nalpha = 0.5\n{CHECK}": (2, "alpha is 0.5", "above 0 and below 0.5"),
     f"[gate]\nalpha = 0\n{CHECK}": (2, "alpha is 0", "above 0 and below 0.5"),
@@ -225,5 +225,8 @@ def test_what_pythons_reader_fails_at_names_the_file(tmp_path: Path, text: str) 
     ],
 )
 def test_what_is_meant_by_another_key(mapping: dict[str, object], fix: str) -> None:
-    with pytest.raises(InputError, match=rf"(no key '\w+'|\w+ is outside of its table)\. Fix: {fix}"):
+    with pytest.raises(
+        InputError,
+        match=rf"(no key '\w+'|the key \w+ must be in (the table \[gate\]|a table \[\[check\]\]))\. Fix: {fix}",
+    ):
         config_of(mapping)

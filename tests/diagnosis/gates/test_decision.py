@@ -132,7 +132,9 @@ def test_holm_allows_for_all_checks() -> None:
     assert (corrected.status, corrected.adjusted) == ("inconclusive", 2 * 2**-6)
     numbers = "96% CI of the difference [-0.5000, -0.5000], p = 0.016"
     failure = f"the check would fail without correction ({numbers})"
-    assert f"{failure}, but not after Holm's correction for 2 checks (p = 0.031)" in corrected.sentence
+    assert (
+        f"{failure}, but the check does not fail after Holm's correction for 2 checks (p = 0.031)" in corrected.sentence
+    )
     assert decided(single, checks[2], correction="none", alpha=0.02)[0].status == "fail"
 
 
@@ -142,7 +144,7 @@ def test_an_interval_beyond_the_margin_is_shown_with_both_p_values() -> None:
     assert check.status == "inconclusive"
     assert check.least_loss > check.margin
     failure = "the check would fail without correction (90% CI of the difference [-0.1286, -0.0273], p = 0.025)"
-    assert f"{failure}, but not after Holm's correction for 3 checks (p = 0.075)" in check.sentence
+    assert f"{failure}, but the check does not fail after Holm's correction for 3 checks (p = 0.075)" in check.sentence
 
 
 def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> None:
@@ -169,7 +171,7 @@ def test_runs_with_the_same_scores_pass_whatever_is_asked() -> None:
 def test_topics_without_a_score_are_counted() -> None:
     (result,) = decided(pair([-0.5] * 12 + [math.nan] * 2))
     assert (result.n, result.left_out, result.status) == (12, 2, "fail")
-    assert "2 topics without scores of both runs were excluded" in result.sentence
+    assert "Excluded: 2 topics on which at least one of the two runs has no score" in result.sentence
 
 
 def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
@@ -326,7 +328,7 @@ def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
     assert result.unsampled_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
     assert (
-        "unless topics with losses of 0.3306 or more are missing from the sample (up to 6.1% of all topics)"
+        "unless a kind of topics that is not in the sample (at most 6.1% of all topics) loses 0.3306 or more"
         in result.sentence
     )
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7

@@ -88,7 +88,7 @@ def test_a_list_that_is_typed(run: Callable[..., Ended]) -> None:
     assert done.lines[-1].endswith("= 1 / 3 = 0.3333")
     assert done.err == ""
     alone = run("explain", "--grades", "3, 0 - 2", "-m", "R@3")
-    assert "no other document is assumed to be relevant. Fix: use --missing" in alone.err
+    assert "documents that are not in --grades are assumed to be not relevant. Fix: add the grades" in alone.err
     assert "3     d3            -" in done.out
 
 
@@ -132,7 +132,10 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         ),
         (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades cannot be combined with --topic"),
         (["--grades", "1", "-m", "AP", "-o", "x.doc"], "the format of a result is unknown for .doc"),
-        (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "a table name is required for 2 answers"),
+        (
+            ["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"],
+            "the result has 2 answers, so a table name is required",
+        ),
         (["--grades", "1", "-m", "Nothing"], "no measure"),
         (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: use one of trec_eval-10"),
     ],

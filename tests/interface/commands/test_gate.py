@@ -175,7 +175,7 @@ def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callab
         ((), "gate.toml: the output file exists already. Fix: use another name, or --force"),
         (("--by", "kind", "-o", "n.toml"), "the attribute kind is in no table"),
         (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: use --by with one of kind, order"),
-        (("--by", "first_relevant", "-o", "n.toml"), "a gate cannot be sliced by first_relevant, an outcome of a run"),
+        (("--by", "first_relevant", "-o", "n.toml"), "the slices of a gate must not depend on first_relevant"),
         (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so no loss"),
         (("-m", "NumRelRet", "-o", "n.toml"), "NumRelRet cannot be checked by a gate"),
         (("-o", "qrels.txt", "--force"), "the output file is also an input"),
@@ -240,9 +240,9 @@ def test_init_warns_of_a_baseline_that_is_hardly_judged(folder: Path, run: Calla
     done = run("gate", "init", "qrels.txt", "few.run", "-m", "RR", "-o", "n.toml")
     assert done.code == 0
     assert "warning: few: no documents returned for 38 of 40 topics" in done.err
-    assert "warning: few: 0.5% of its top 10 documents are judged: judgments are sparse, or document" in done.err
+    assert "warning: few: 0.5% of the top 10 documents are judged: judgments are sparse, or document" in done.err
     assert [one.kind for one in read_config(folder / "n.toml").guardrails] == ["missing topics"]
-    assert "Too few documents are judged" in (folder / "n.toml").read_text().replace("\n# ", " ")
+    assert "too few documents are judged" in (folder / "n.toml").read_text().replace("\n# ", " ")
     with pytest.warns(judged.JudgedWarning) as told:
         first_config(qrels, runs["few"], None, "RR")
     assert len(told) == 2
@@ -270,7 +270,8 @@ MISTAKES = {
         "gate.toml:4: [[check]] 1: no topic is in the slice 's': none satisfies kind == 'none'"
     ),
     f"{CONFIG}{OF_SLICE}\"first_relevant == '1'\"\n": (
-        "gate.toml:7: [[slice]] 1: the slice 's' depends on first_relevant, an outcome of a run"
+        "gate.toml:7: [[slice]] 1: the slice 's' must not depend on first_relevant, which is computed from the"
+        " results of a run"
     ),
     CONFIG + TABLE.format("none.csv"): "gate.toml:6: [[guardrail]] 1: none.csv: there is no such file",
     CONFIG
@@ -324,7 +325,10 @@ def test_a_margin_for_a_measure_is_that_of_a_configuration(
     ("arguments", "message"),
     [
         (("-m", "RR"), "no margin is set"),
-        (("--margin", "0.02", "--config", "gate.toml"), "use either the configuration or the measures with a margin"),
+        (
+            ("--margin", "0.02", "--config", "gate.toml"),
+            "remove the configuration, or remove the measure and the margin",
+        ),
         (("--margin", "-1"), "margin is -1.0"),
         (("--margin", "0.1", "--margin-relative", "0.1"), "margin and margin_relative are both set"),
         (("-m", "NDCG10", "--margin", "0.1"), "did you mean nDCG@10"),

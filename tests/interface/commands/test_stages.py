@@ -133,7 +133,7 @@ def test_matrix(run: Callable[..., Ended]) -> None:
     given = run("matrix", "qrels.txt", "bad.run", "--cuts", "0.8,0.3", "--baseline", "bad", "--format", "json")
     assert json.loads(given.out)["cuts"] == [0.8, 0.3]
     wrong = run("matrix", "qrels.txt", "bad.run", "--cuts", "0.8")
-    assert (wrong.code, "cuts must be two numbers, got '0.8'" in wrong.err) == (2, True)
+    assert (wrong.code, "the thresholds must be two numbers, got '0.8'" in wrong.err) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["stages", "matrix"])

@@ -356,7 +356,7 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
         assert loss["verdict"] == split.verdicts[topic_index]
     refused_by_stages = get(of_sample, "/api/v1/topic", topic="t12", measure="SetP")["losses"][0]
     assert refused_by_stages["score"] is None
-    assert "its loss cannot be split into stages" in refused_by_stages["sentence"]
+    assert "cannot be split into stages" in refused_by_stages["sentence"]
 
 
 def test_what_other_tools_report(of_sample: TestClient) -> None:
@@ -458,7 +458,7 @@ def test_a_topic_without_relevant_documents(tiny: TestClient) -> None:
 
 def test_a_run_without_the_topic(tiny: TestClient) -> None:
     data = get(tiny, "/api/v1/topic", topic="z")
-    assert data["notes"][0]["text"] == "B returned nothing for this topic. It is scored as an empty list."
+    assert data["notes"][0]["text"] == "B returned nothing for this topic, and is scored as an empty list."
     assert [row["returned"] for row in sorted(data["all_runs"], key=lambda row: row["run"])] == [1, 0]
     assert by_measure(data) == [1.0, 0.0]
     assert data["losses"][1]["sentence"] == "B returned nothing for this topic, so the whole score is lost."

@@ -36,5 +36,5 @@ def test_dwell_without_visits() -> None:
     assert result.to_dict()["median"] is None
     all_censored = SurvivalEstimate(None, math.inf, math.inf, NAN, NAN, NAN, 1, 1, 9)
     assert DwellTimes(scores(estimates=(), ranks=()), (), all_censored).sentences[0] == (
-        "More than half of 10 visits last longer than the longest observed dwell time."
+        "The median dwell time of 10 visits is unknown: the median exceeds all observed dwell times."
     )

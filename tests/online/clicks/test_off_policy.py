@@ -86,7 +86,7 @@ def test_permutations_are_estimated_by_the_estimators_of_their_convention(permut
 
 
 def test_weights_by_rank(permuted):
-    """Marginal: 4 on a quarter of 1,536 pages; conditional: of the list down to the rank, 4, 12 and 24."""
+    """Marginal: 4 on a quarter of 1,536 pages; conditional: of the top-k lists, 4, 12 and 24."""
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     for convention, largest_weights in (("marginal", (4, 4, 4)), ("conditional", (4, 12, 24))):
         estimates = off_policy(permuted[convention], run, topics={"q": "q"}, depth=3)
@@ -324,7 +324,7 @@ def test_wrong_propensities_are_refused():
     rows = estimates_by_name(simulate_log(1500, propensity=0.9), policy_table(TARGET), depth=2, independent_ranks=True)
     assert {name for name in NAMES if not rows[name].refused} == {"direct"}
     assert "mean importance weight of rank 1" in rows["item-position"].refused
-    assert "mean importance weight of the list down to rank 1" in rows["whole list"].refused
+    assert "mean importance weight of the top-1 list" in rows["whole list"].refused
 
 
 def test_a_run_without_support_is_unknown():

@@ -190,7 +190,7 @@ def test_options_that_may_be_used_once(
     run: Callable[..., Ended], calls: dict[str, Any], arguments: tuple[str, ...], flag: str
 ) -> None:
     done = run("online", *arguments)
-    message = f"error: {flag} is used 2 times. Fix: use it once, and run the command for each value.\n"
+    message = f"error: {flag} is used 2 times. Fix: use {flag} once, and run the command for each value.\n"
     assert (done.code, done.out, done.err) == (2, "", message)
     assert not calls
 

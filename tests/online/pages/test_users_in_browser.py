@@ -35,7 +35,7 @@ def test_navigation_between_user_pages(serve: Any, tab: Any, workspace: Any, wid
     browser_tab.accessible()
     browser_tab.fits()
     page.get_by_role("link", name="Production monitoring").click()
-    expect(page.get_by_text("wrong has an alarm since 2026-03-26")).to_be_visible()
+    expect(page.get_by_text("wrong has had an alarm since 2026-03-26")).to_be_visible()
     points = page.locator("svg .mark-symbol path")
     expect(points.first).to_be_visible()
     x_positions = {

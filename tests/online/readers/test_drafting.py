@@ -205,7 +205,7 @@ def test_formats_of_times(tmp_path, values, formats):
 
 def test_times_that_may_be_read_in_two_ways(tmp_path):
     path = write_log(tmp_path, "log.csv", "time,query,urls\n01/02/2026 10:00:00,red,a|b\n")
-    assert "# CHECK: the time could also be %d/%m/%Y %H:%M:%S" in draft_mapping(path)
+    assert "# CHECK: the time format could also be %d/%m/%Y %H:%M:%S" in draft_mapping(path)
 
 
 def test_what_is_no_log_is_no_mapping(tmp_path):

@@ -260,7 +260,7 @@ def test_a_folder_of_files_with_the_same_columns(tmp_path: Path) -> None:
     with pytest.warns(JudgedWarning, match="monday.csv: read with these columns"):
         assert len(read_log(tmp_path).serp.to_arrow("serp")) == 40
     write_table(tmp_path / "wednesday.csv", [{"time": iso(START), "query": "red", "shown": "d1|d2", "clicked": "d1"}])
-    with pytest.raises(InputError, match=r"wednesday.csv: the columns differ from those of .*monday.csv"):
+    with pytest.raises(InputError, match=r"wednesday.csv: the columns differ from the columns of .*monday.csv"):
         read_log(tmp_path)
 
 

@@ -43,7 +43,7 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     assert (result.is_healthy, result.title, len(result.alarms)) == (False, f"Watch of {day(11)}", 1)
     sentences, table, deployments, chart, points, *_ = result.blocks()
     assert sentences.texts == (  # type: ignore[attr-defined]
-        f"faults has an alarm since {day(10)}: 0.2 (baseline 0.1, +100.0%).", str(result.rollbacks[0]),
+        f"faults has had an alarm since {day(10)}: 0.2 (baseline 0.1, +100.0%).", str(result.rollbacks[0]),
     )  # fmt: skip
     (row,) = table.records()  # type: ignore[attr-defined]
     assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
@@ -124,8 +124,8 @@ def test_sentences_of_all_series() -> None:
     assert (result.title, result.is_healthy, result.alarms) == (f"Watch of {day(3)}", False, (DROP, LOSS))
     sentences, *_, settings = result.blocks()
     assert sentences.texts == (  # type: ignore[attr-defined]
-        f"clicks has an alarm since {day(2)}: 0.1 (baseline 0.2, -50.0%).",
-        f"profit of shop=a has an alarm since {day(1)}: -15 (baseline -10, -50.0%).",
+        f"clicks has had an alarm since {day(2)}: 0.1 (baseline 0.2, -50.0%).",
+        f"profit of shop=a has had an alarm since {day(1)}: -15 (baseline -10, -50.0%).",
         f"The shares of the slices have changed, which shifted clicks by -0.243 since {day(3)}.",
         str(rollback),
         "clicks of device=x is not monitored: it is rare.",

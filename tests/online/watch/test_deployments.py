@@ -30,14 +30,14 @@ EVENT = Event(day(20), "ranker 2", deploy=True)
     [
         ("roll back", [guard("harmed", 9), guard("ok"), guard("harmed", part="x")],
          "roll back. clicks and clicks of x got worse by more than 5%."),
-        ("keep", [guard("ok")], "keep. A loss of 5% or more is excluded for all series."),
+        ("keep", [guard("ok")], "keep. For all series, the confidence interval excludes a loss of 5% or more."),
         ("keep watching", [guard("ok"), guard("inconclusive", 1234.4)],
          "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1,234 of clicks."),
         ("keep watching", [guard("inconclusive", 1.0)],
          "keep watching. clicks may be worse by more than 5%. Estimated loss per day: 1 of clicks."),
         ("keep watching", [guard("inconclusive", 0.99), guard("inconclusive", part="x")],
          "keep watching. clicks and clicks of x may be worse by more than 5%."),
-        ("no data", [], ("no data. No series with a direction has a baseline of 8 points, 8 points"
+        ("no data", [], ("no data. No series with a preferred direction has a baseline of 8 points, 8 points"
           " in the 28 days before the deployment, and a point after the deployment.")),
     ],
 )  # fmt: skip

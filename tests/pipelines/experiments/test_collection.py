@@ -29,7 +29,7 @@ def test_plan_and_results_report_inconsistent_files(tmp_path: Path) -> None:
     Path(plan["qrels"]).write_text(small_plan.QRELS.replace("d2", "CACM-46") + "q1 0 x 1\nq2 0 x 0\nq9 0 d1 1\n")
     notes = collection_texts(Plan.of(plan).notes)
     assert list(notes) == list(RULES)
-    assert notes["documents-missing"].startswith("3 of 8 judgments are of 2 documents ")
+    assert notes["documents-missing"].startswith("3 of 8 judgments refer to 2 documents ")
     assert "CACM-46, x; 1 of these document ids differ" in notes["documents-missing"]
     assert "'CACM-0046'" in notes["documents-missing"]
     assert notes["documents-twice"].startswith("1 document ")

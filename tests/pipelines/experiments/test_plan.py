@@ -112,7 +112,7 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         ("[control]\nstemmer = 'none'", r"plan.toml:7: \[control\]: the control configuration has no engine"),
         (
             ENGINES + "[factors]\nstemmer = ['english']",
-            r"plan.toml:9: \[control\]: stemmer of the control .* got 'none'",
+            r"plan.toml:9: \[control\]: the control must have .* stemmer, got 'none'",
         ),
         (ENGINES + "[factors]\nstemmer = []", r"plan.toml:11: \[factors\]: stemmer has no levels"),
         (ENGINES + "[factors]\ntitle_weight = [1, 1.0]", r"plan.toml:11: .*title_weight has duplicate levels"),

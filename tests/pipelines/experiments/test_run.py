@@ -103,7 +103,7 @@ def test_scores_and_runs_agree_with_direct_searches(tmp_path: Path) -> None:
         for refused_query in results.refused["control"]
     ] == [("q4", "?", "the query has no word")]
     notes = {(note.rule, note.subject): note.text for note in results.scores.notes}
-    assert notes["refused-queries", "control"].startswith("1 of 4 queries refused")
+    assert notes["refused-queries", "control"].startswith("the engine refused 1 of 4 queries")
     costs = results.costs["control"]
     assert costs["index_mb"] > 0.01
     assert costs["index_joules"] is None or costs["index_joules"] > 0

@@ -160,6 +160,7 @@ def test_sentences_of_judges() -> None:
                 few_topics=("q1", "q2", "q3", "q4")),
         replace(MEAN, run="d", within_margin="undecided", selection_p=0.0123, judge_variance_share=NAN),
         replace(MEAN, run="e", within_margin="not tested", selection_p=0.05, judge_variance_share=NAN),
+        replace(MEAN, run="f", within_margin="not tested", labeled=24, judge_variance_share=NAN),
         replace(MEAN, judge="n", run="a", within_margin="no", judge_variance_share=NAN, selection_p=NAN),
         replace(MEAN, judge="o", run="a", within_margin="undecided", repeated=1, selection_p=0.051),
     )  # fmt: skip
@@ -174,19 +175,21 @@ def test_sentences_of_judges() -> None:
         The bias of m is within the margin of 0.05 for these scores: SupportP of a and SupportP of b. {unseen}
         The bias of m is beyond the margin of 0.05 for these scores, so do not replace people's scores: SupportP of c.
         It is undecided whether the bias of m is within the margin of 0.05 for these scores: SupportP of d.
-        The bias of m was not tested for these scores, because people judged fewer than 25 topics, or because \
-all errors are equal: SupportP of e.
+        The bias of m was not tested for these scores, because people judged fewer than 25 topics: SupportP of f.
+        The bias of m was not tested for these scores, because all errors of m are equal: SupportP of e.
         The result for SupportP of c by m is sensitive to a few topics: it can change if topics such as q1, q2 and q3 \
 are rarer or more frequent than in the sample.
         SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all topics (p = 0.0123): {not_random}
         SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all topics (p = 0.0500): {not_random}
-        m causes 25% to 50% of the variance of a mean score, estimated from 21 topics that it judged twice.
+        Differences between repeated verdicts of m cause 25% to 50% of the variance of a mean score, estimated from \
+21 topics that m judged twice.
         The bias of n is beyond the margin of 0.05 for these scores, so do not replace people's scores: SupportP of a.
         It is undecided whether the bias of o is within the margin of 0.05 for these scores: SupportP of a.
-        o causes 25% of the variance of a mean score, estimated from 1 topic that it judged twice.
+        Differences between repeated verdicts of o cause 25% of the variance of a mean score, estimated from \
+1 topic that o judged twice.
     """
     assert answer(*means).sentences[1:] == tuple(line.strip() for line in expected.strip().splitlines())
-    assert "differ from the other topics" in " ".join(answer(means[6], level=0.9).sentences)
+    assert "differ from the other topics" in " ".join(answer(means[7], level=0.9).sentences)
 
 
 def test_tables_of_judges() -> None:

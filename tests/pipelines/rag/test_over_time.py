@@ -43,5 +43,5 @@ def test_a_period_without_verdicts_has_no_share() -> None:
 def test_invalid_times_raise() -> None:
     with pytest.raises(InputError, match="time of topic a"):
         support_over_time(TABLES, {"a": "yesterday"})
-    with pytest.raises(InputError, match="no sentence"):
+    with pytest.raises(InputError, match="no topic has both a time"):
         support_over_time(TABLES, {"d": "2026-03-01"})

@@ -129,8 +129,10 @@ def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
         ({**ASSIGNMENTS, "nuggets": [{"text": "a", "assignment": "supported"}]}, "unknown assignment 'supported'"),
         ({**SUPPORT, "sentences": [{"sentenceID": 0, "text": "a", "citations": [{"reference": "d", "support": "3"}]}]},
          "unknown support '3'"),
-        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID must be an integer from 0, got 'x'"),
-        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID must be an integer from 0, got -1"),
+        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]},
+         "sentenceID must be a non-negative integer, got 'x'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]},
+         "sentenceID must be a non-negative integer, got -1"),
         ({**RAGAS, "user_input": [{"content": "hi"}, {"content": "Hi!"}]}, "question must be a text"),
     ],
 )  # fmt: skip

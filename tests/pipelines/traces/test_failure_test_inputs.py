@@ -48,8 +48,8 @@ def test_each_of_three_sources_is_tested_against_the_others() -> None:
         values = [tests[name].values[TOPICS[i]] for name in tests]
         assert values == pytest.approx([a - (b + c) / 2, b - (a + c + d) / 3, c - (a + b) / 2])
     assert tests["r at merge"].quantity == (
-        "at the same rank of merge: share of relevant documents among the documents that only r returned, minus this"
-        " share among the documents that s or q returned and r did not"
+        "share of relevant documents, compared with the usual share at the same rank of merge: documents returned only"
+        " by r, minus documents returned by s or q but not by r"
     )
     assert all(test.failure == "calibration" for test in result.tests)
     two_sources = failures(qrels, merged({"s": "ad", "r": "b"}, "ab"), "RR(rel=2)")

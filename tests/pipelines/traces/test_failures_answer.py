@@ -100,8 +100,8 @@ def test_the_first_sentence() -> None:
     }
     assert failures_of(losses, unknown).sentences == (
         (
-            f"Work on debugging failures first: {FAILURES['debugging'].remedy}. Up to 0.5000 of RR is lost where a"
-            " stage is not recorded, so it is unknown which other kind of failure loses most."
+            f"Work on debugging failures first: {FAILURES['debugging'].remedy}. Up to 0.5000 of RR is lost at"
+            " stages that are not recorded, so the kind of failure with the largest loss is unknown."
         ),
     )
     assert failures_of().sentences == ("There is no recoverable loss of RR.",)

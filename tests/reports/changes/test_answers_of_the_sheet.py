@@ -130,7 +130,7 @@ def test_judgments_decide_from_six_topics(first: list[int], second: list[int], n
     compared = pair(first, second, n)
     (only,) = collect_evidence(compared, None, None, None)
     assert (only.method, only.verdict, only.n, only.unit) == ("offline", says, n, "topics")
-    assert only.quantity.startswith("RR by judgments")
+    assert only.quantity.startswith("RR from relevance judgments")
     question = answer_better(compared)
     assert question.state == state
     expected = "Not enough data: 5 topics, at least 6 are required. new - old: +0.5000."
@@ -170,7 +170,7 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
             "inspect",
             (
                 "The evaluation methods disagree: the candidate is better in m1, and worse in m2. Of these evaluation"
-                " methods, m1 measures users most directly."
+                " methods, m1 measures the behavior of users most directly."
             ),
         ),
         (
@@ -178,7 +178,7 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
             "inspect",
             (
                 "The evaluation methods disagree: the candidate is better in m1 and m2, and worse in m0. Of these"
-                " evaluation methods, m0 measures users most directly."
+                " evaluation methods, m0 measures the behavior of users most directly."
             ),
         ),
     ],
@@ -215,7 +215,7 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
     )
     assert (answer_lost_topics(better).state, answer_lost_topics(better).finding) == (
         "good",
-        "The candidate returns results for every topic for which the baseline does.",
+        "The candidate returns results for every topic for which the baseline returns results.",
     )
 
 
@@ -266,12 +266,20 @@ def test_measures_disagree_where_they_prefer_different_runs(sides: tuple[int, in
 @pytest.mark.parametrize(
     ("rows", "state", "finding"),
     [
-        ("old,2,4,0\nnew,2,3,0", "good", "The mean of no cost increased (without a significance test)."),
-        ("old,2,4,0\nnew,2,5,0", "bad", "Costs whose mean increased (without a significance test): mb."),
+        (
+            "old,2,4,0\nnew,2,3,0",
+            "good",
+            "No cost has a higher mean for the candidate (no significance test was done).",
+        ),
+        (
+            "old,2,4,0\nnew,2,5,0",
+            "bad",
+            "Costs with a higher mean for the candidate (no significance test was done): mb.",
+        ),
         (
             "old,1,4,0\nold,3,4,0\nnew,3,5,1",
             "bad",
-            "Costs whose mean increased (without a significance test): ms, mb and eur.",
+            "Costs with a higher mean for the candidate (no significance test was done): ms, mb and eur.",
         ),
     ],
 )
@@ -361,7 +369,7 @@ def change(*states: str) -> Change:
     rows = tuple(
         ReviewQuestion(name, state, "s")  # type: ignore[arg-type]
         for name, state in zip(
-            (*_DECISIVE, "Is the candidate better?", "Is the failure fixed that the change was made for?"),
+            (*_DECISIVE, "Is the candidate better?", "Does the change fix the target failure?"),
             states,
             strict=True,
         )
@@ -380,7 +388,8 @@ def change(*states: str) -> Change:
              " A/B test?"
          " 1 of 5 questions have no data. 1 question could not be tested.")),
         (("good", "undecided", "no data", "bad", "bad"), "ship",
-         "new may ship: no decisive result is unfavorable. 1 of 5 questions have no data."),
+         ("Ship new: the gate, the A/B test, and 'judged watch' give no unfavorable result."
+          " 1 of 5 questions have no data.")),
         (("no data", "no data", "no data", "bad", "not tested"), "undecided",
          ("Undecided: neither the gate, the A/B test, nor 'judged watch' gives a decision. 3 of 5 questions"
           " have no data. 1 question could not be tested.")),

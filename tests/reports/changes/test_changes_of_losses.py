@@ -164,7 +164,7 @@ UNCLEAR = shift("feedback", "popularity", adjusted=0.2)
            " Difference: a -0.250 (p = 0.012)."
            " Other possible causes: freshness or feedback.")),
         ("intent", [shift(SLICE_TEST, "a")], "good",
-         (f"A loss of a {SLICE_TEST} was detected before the change, and is not detected"
+         (f"A higher loss in a {SLICE_TEST} was detected before the change, and is not detected"
            " after the change. Difference: a -0.250 (p = 0.012)."
            " Other possible causes: freshness or feedback.")),
         ("intent", [shift(SLICE_TEST, "a"), shift("intent", "subtopics", before=False)], "good",
@@ -175,7 +175,7 @@ UNCLEAR = shift("feedback", "popularity", adjusted=0.2)
          ("The failure 'intent' was not detected before the change (2 tests), so a fix cannot be shown."
           " Other possible causes: freshness or feedback.")),
         ("calibration", [shift(SLICE_TEST, "a")], "not tested",
-         "calibration was not tested: different tests were possible before and after the change."),
+         "calibration was not tested: no quantity was measured on enough common topics before and after the change."),
     ],
 )  # fmt: skip
 def test_kinds_that_show_over_topics(meant: str, shifts: list[_Shift], state: str, finding: str) -> None:
@@ -222,7 +222,7 @@ def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.Monke
     plain = answer_fixed(side(scoring=np.ones(16)), side(scoring=np.ones(16)), None)
     assert (plain.state, plain.finding) == (
         "inspect",
-        "The failure to fix was not specified. Fix: use --target-failure KIND.",
+        "The target failure was not specified. Fix: use --target-failure KIND.",
     )
 
 

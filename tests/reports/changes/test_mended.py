@@ -136,7 +136,7 @@ def test_feedback_is_mended_by_hand() -> None:
     options: dict[str, Any] = {"traces": (traces(lambda _: "wb"), traces(lambda _: "wb")), "target_failure": "feedback"}
     states = {
         name: next(question.state for question in review(qrels, old, new, "nDCG@2", clicks=clicks, **options).questions
-                   if question.question.startswith("Is the failure fixed"))
+                   if question.question.startswith("Does the change fix"))
         for name, clicks in (("none", None), ("pair", (biased, sound)), ("one", biased))
     }  # fmt: skip
     assert states == {"none": "not tested", "pair": "good", "one": "bad"}
@@ -203,7 +203,7 @@ def test_the_command_takes_the_data_and_says_not_tested_without(tmp_path: Path) 
         done = process("change", "review", *files, *both, *more, "--format", "json")
         assert done.code == 0, done.err
         documents[name] = json.loads(done.out)
-    question = "Is the failure fixed that the change was made for?"
+    question = "Does the change fix the target failure?"
     assert question in documents["without"]["not_tested"]
     assert question not in documents["without"]["no_data"]
     assert documents["with"]["not_tested"] == []

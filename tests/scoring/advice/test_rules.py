@@ -245,7 +245,7 @@ CASES: dict[str, Case] = {
     "gain": Case(
         "graded",
         (FOUR_GRADES,),
-        "3 times the gain of the lowest grade. With exp2 gain, it has 7 times this gain",
+        "3 times the gain of the lowest grade. With exp2 gain, the highest grade has 7 times the gain of the lowest",
         (THREE_GRADES,),
     ),
     "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (THREE_GRADES,)),

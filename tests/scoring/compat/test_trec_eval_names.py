@@ -134,8 +134,8 @@ def test_no_such_measure(spec: str) -> None:
         ("oficial", "did you mean official?"),
         ("P@10", "write P.10"),
         ("R@100", "write recall.100"),
-        ("RR@10", "'judged evaluate -m RR@10' computes it; trec_eval does not"),
-        ("ERR@10", "'judged evaluate -m \"ERR@10\"' computes it; trec_eval does not"),
+        ("RR@10", "use 'judged evaluate -m RR@10'; trec_eval does not compute RR@10"),
+        ("ERR@10", "use 'judged evaluate -m \"ERR@10\"'; trec_eval does not compute ERR@10"),
         ("P.", "write P, or add cutoffs: P.5,10"),
         ("map.", "write map"),
         ("official.", "write official"),
@@ -172,9 +172,18 @@ def test_what_is_written_instead_exists(spec: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("rbp.0.8", "rbp.0.8: the parameters must be pairs. Fix: write rbp.p=0.8"),
-        ("rbp_resid..5", "rbp_resid..5: the parameters must be pairs. Fix: write rbp_resid.p=.5"),
-        ("ndcg.10", "ndcg.10: the parameters must be pairs. Fix: write ndcg.1=3,2=9, or ndcg_cut.10 for a cutoff"),
+        ("rbp.0.8", "rbp.0.8: the parameters must be pairs of the form NAME=VALUE. Fix: write rbp.p=0.8"),
+        (
+            "rbp_resid..5",
+            "rbp_resid..5: the parameters must be pairs of the form NAME=VALUE. Fix: write rbp_resid.p=.5",
+        ),
+        (
+            "ndcg.10",
+            (
+                "ndcg.10: the parameters must be pairs of the form NAME=VALUE. Fix: write ndcg.1=3,2=9,"
+                " or ndcg_cut.10 for a cutoff"
+            ),
+        ),
         ("utility.1,-1", "utility takes 4 coefficients, got 2. Fix: write utility.1,-1,0,0"),
     ],
 )

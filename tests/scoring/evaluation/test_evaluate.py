@@ -176,7 +176,7 @@ def test_no_missing_topics_no_warning() -> None:
 
 def test_notes_say_what_the_topic_policy_does() -> None:
     both, run = notes(QRELS, RUN, "AP", topics="both"), notes(QRELS, RUN, "AP", topics="run")
-    assert "run: no documents returned for 1 of 4 topics; these topics do not count: q3" in both
+    assert "run: no documents returned for 1 of 4 topics; they are excluded from the means: q3" in both
     assert "run: no judgments for 1 topic of the run; they are excluded: x" in both
     assert "run: no judgments for 1 topic of the run; they score 0: x" in run
 

@@ -249,11 +249,11 @@ def test_what_is_no_qrels_is_refused(data: Any) -> None:
     [
         (
             {"x1": {"d1": 1.0}},
-            "the run has no topic in common with the qrels: the first topic of the run is 'x1', the first",
+            "the run has no topic in common with the qrels: the first topic of the run is 'x1', and the first",
         ),
         ({"x1": {}}, "no topic in common"),
         ({}, "no topic in common with the qrels: the run has no topics"),
-        ({"Q1": {"d1": 1.0}}, "the first topic of the run is 'Q1', the first topic of the qrels is '007'"),
+        ({"Q1": {"d1": 1.0}}, "the first topic of the run is 'Q1', and the first topic of the qrels is '007'"),
     ],
 )
 def test_a_run_without_a_common_topic_is_refused(data: Any, message: str) -> None:

@@ -55,7 +55,7 @@ def test_joined_scores_are_those_of_one_call(how: dict[str, Any], tmp_path: Path
             {"dialect": "trec_eval-10"},
             "must have the same dialect, got trec_eval-10 and judged",
         ),
-        (QRELS, "new", MEASURES, {"unjudged": True}, "must both have ranges"),
+        (QRELS, "new", MEASURES, {"unjudged": True}, "must either all have score ranges"),
         (QRELS, "new", ["nDCG@2", "P@1"], {}, r"must have the same measures, but only one has RR\(rel=2\)"),
         (QRELS, "old", MEASURES, {}, "run names must be unique, got two runs called 'old'"),
     ],
@@ -68,7 +68,7 @@ def test_what_differs_is_named(qrels: Any, name: str, measures: list[str], how: 
 
 def test_scores_over_some_topics_are_not_joined_with_those_of_all() -> None:
     old, new = (evaluate(QRELS, {name: run}, MEASURES) for name, run in (("old", OLD), ("new", NEW)))
-    with pytest.raises(InputError, match="must be over the same topics"):
+    with pytest.raises(InputError, match="must have the same topics"):
         old.join(new.over_topics([True] * 5 + [False]))
 
 

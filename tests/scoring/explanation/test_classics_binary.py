@@ -138,7 +138,7 @@ def test_f_of_precision_nine_tenths_and_recall_one_tenth() -> None:
         8     d8            1         1
         9     d9            1         1
         10    d10           0         0
-        relevant returned = sum of the column relevant = 9
+        relevant returned = sum of the column 'relevant' = 9
         R = relevant documents in the qrels = 90
         precision = relevant returned / returned = 9 / 10 = 0.9000
         recall = relevant returned / R = 9 / 90 = 0.1000
@@ -189,7 +189,7 @@ def test_precision_and_recall() -> None:
         3     d3            1         1
         4     d4            0         0
         5     d5            1         1
-        relevant returned = sum of the column relevant = 3
+        relevant returned = sum of the column 'relevant' = 3
     """.rstrip()
     last = "\n        P@10 = relevant returned / k = 3 / 10 = 0.3000"
     assert page(explained("P@10", grades, missing)) == text(counted + last)
@@ -241,7 +241,7 @@ def test_binary_preference_passes_over_what_is_unjudged() -> None:
         2     d2                          0
         3-5   (3 unjudged documents)
         6     d6                          1  1      0.5000  1.5000
-        n = documents above that are judged not relevant
+        n = higher-ranked documents that are judged not relevant
         preference = 1 - min(n, R) / min(N, R)
         sum of preference = 1.5000
         Bpref = sum of preference / R = 1.5000 / 2 = 0.7500

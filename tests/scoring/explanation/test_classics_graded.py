@@ -206,7 +206,7 @@ def test_expected_reciprocal_rank() -> None:
         5     d5            2     3  0.3750   0.1094              0.0082  0.3246
         gain = 2^grade - 1
         R = gain / 2^3
-        reached = product of (1 - R) above
+        reached = product of (1 - R) over the ranks above
         ERR(max=3) = sum of R * reached / rank = 0.3246
         """
     )

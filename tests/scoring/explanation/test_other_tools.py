@@ -268,7 +268,7 @@ def test_forms() -> None:
         ("msmarco", "", "", "-", "the tool does not have this measure"),
     )
     assert rows[0] == ("judged", "nDCG@5", "nDCG@5", "0.7967075809905066", "")
-    assert comparison.title == "nDCG@5 of topic q, run run, as other tools report it"
+    assert comparison.title == "nDCG@5 of topic q, run run, compared with other tools"
     tools = comparison.to_dict()["tools"]
     assert tools[1]["rules"][0] == {
         "rule": "gain=exp2 instead of linear",

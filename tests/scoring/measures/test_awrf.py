@@ -120,7 +120,8 @@ def test_names_are_read_back() -> None:
 @pytest.mark.parametrize("wrong", [{"a": 0.5}, {"a": 2.0}, {}, {"a:b": 1.0}, {" ": 1.0}, "even", {"a,b": 1.0}])
 def test_a_target_is_a_share_for_each_group(wrong: object) -> None:
     with pytest.raises(
-        MeasureError, match=r"Fix: use relevant, collection, or groups with shares that sum to 1, such as"
+        MeasureError,
+        match=r"Fix: use the word relevant or collection, or a table of groups with shares that sum to 1, such as",
     ):
         AWRF(target=wrong)  # type: ignore[arg-type]
 

@@ -91,7 +91,8 @@ def test_a_topic_in_which_nobody_finds_anything_relevant_is_undefined() -> None:
 @pytest.mark.parametrize("wrong", ["{1:0.5}", "{1:0.9,2:0.9}", "{0:1}", "{1:-1,2:2}", "{1:x}", "flat", "{-1:1}"])
 def test_thresholds_are_probabilities_of_grades(wrong: str) -> None:
     with pytest.raises(
-        MeasureError, match=r"Fix: use equal, or grades above 0 with shares that sum to 1, such as \{1:0.4"
+        MeasureError,
+        match=r"Fix: use the word equal, or a table of grades above 0 with shares that sum to 1, such as \{1:0.4",
     ):
         parse(f"GAP(g={wrong})")
 

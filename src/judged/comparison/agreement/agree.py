@@ -18,6 +18,7 @@ from judged.data.objects import is_id_list
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note
+from judged.results.decimals import counted
 from judged.results.spelling import with_parameter_hints
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation import measures_of, runs_of
@@ -201,8 +202,9 @@ def agree(
     notes = [*_notes(judges, pairs), *judges.origins]
     if systems and own:
         text = (
-            "The scores with the grades of a judge use all documents that this judge graded. So the scores of two"
-            " judges can differ because of different documents or because of different grades."
+            "The scores with the grades of a judge use all documents that this judge graded. Therefore, the scores"
+            " with the grades of two judges can differ because the judges graded different documents, or because the"
+            " judges gave different grades."
         )
         notes.append(Note("own-documents", text))
     if alpha.groups < MIN_GROUPS and alpha.interval is not None:
@@ -266,8 +268,8 @@ def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
     for pair in pairs:
         if 0 < pair.shared < min(pair.only_first, pair.only_second):
             text = (
-                f"{pair.first} and {pair.second} share {pair.shared} judged documents, fewer than each judged alone:"
-                " the shared documents may not be representative."
+                f"{pair.first} and {pair.second} both judged {counted(pair.shared, 'document')}, but each judged"
+                " more documents that the other did not judge. The documents judged by both may not be representative."
             )
             yield Note("few-shared", text)
     disjoint_pairs = [f"{pair.first} and {pair.second}" for pair in pairs if not pair.shared]

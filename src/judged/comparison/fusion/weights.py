@@ -206,7 +206,8 @@ def _weight_grid(list_count: int, steps: int) -> Floats:
     count = math.comb(steps - 1, list_count - 1) if steps >= list_count else 0
     if not 0 < count <= _MAX_COMBINATIONS:
         problem = f"steps={steps} must give 1 to {_MAX_COMBINATIONS} combinations of {list_count} weights, got {count}"
-        raise InputError(problem, fix="use fewer steps" if count else "use at least as many steps as lists")
+        fix = "use fewer steps" if count else f"set steps to at least {list_count}, the number of lists"
+        raise InputError(problem, fix=fix)
     # stars and bars: the positions of the cuts divide `steps` units among the lists
     cuts = np.array(list(combinations(range(1, steps), list_count - 1)), dtype=np.float64).reshape(
         count, list_count - 1

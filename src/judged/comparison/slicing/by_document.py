@@ -143,8 +143,8 @@ def _group_by_doc(documents: Documents, by: str, today: Any, date: str) -> dict[
     is_number = str(documents.table[by].type) == "double"
     if len(distinct) > (limit := _MAX_NUMERIC_GROUPS if is_number else _MAX_GROUPS):
         raise InputError(
-            f"a column may have at most {limit} values, {by} has {len(distinct)}",
-            fix="add a column with fewer values" + (", or set date= to use this column as dates" if is_number else ""),
+            f"a column may have at most {limit} distinct values, {by} has {len(distinct)}",
+            fix="use a column with fewer values" + (", or set date= to use this column as dates" if is_number else ""),
             path=documents.where,
         )
     names = [None if value is None else format_value(value) for value in values]
@@ -282,7 +282,7 @@ class ScoresByDocument(PartScores[GroupEstimate]):
     @property
     def rule(self) -> str:
         """Description of the intervals in charts."""
-        return f"{super().rule}; only documents of one {self.column} relevant"
+        return f"{super().rule}; in each row, only documents with one value of {self.column} count as relevant"
 
     def part_info(self, rows: Sequence[GroupEstimate]) -> tuple[Column, ...]:
         """Return the number of topics and of relevant documents of each group."""
@@ -297,8 +297,8 @@ class ScoresByDocument(PartScores[GroupEstimate]):
         """Explanation of the rows, the lowest score of each run, and caveats."""
         sentences = [
             (
-                f"In each row, only documents of one {self.column} count as relevant. Topics"
-                " without such documents are excluded."
+                f"In each row, only documents with one value of {self.column} count as relevant. Topics"
+                " without a relevant document of this value are excluded."
             )
         ]
         for run in self.scores.run_names:

@@ -267,8 +267,8 @@ def _notes(scores: Scores, slicing: Slicing, weightings: Mapping[str, Floats]) -
     stricter_measures = [str(measure) for measure in scores.measures if getattr(measure, "rel", 1) != 1]
     if "relevant" in weightings and stricter_measures:
         text = (
-            "the weights count documents of grade 1 or higher (unless you computed the attribute differently), but"
-            f" {', '.join(stricter_measures)} has another relevance threshold: its weighted mean is not the"
-            " micro-average"
+            "the attribute `relevant`, used as weights, counts documents of grade 1 or higher, unless you computed"
+            f" it differently. The relevance threshold of {', '.join(stricter_measures)} is different, so the weighted"
+            " mean is not the micro-average"
         )
         yield Note("weights-of-another-level", text)

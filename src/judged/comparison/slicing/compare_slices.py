@@ -126,7 +126,8 @@ def compare_slices(
     quantities = _quantities(overall)
     if not quantities:
         reasons = ", ".join(map(_aggregate_reason, overall.measures))
-        raise InputError(f"no measure is a mean over topics: {reasons}", fix="add a measure that is a mean, such as AP")
+        fix = "add a measure that is averaged over topics, such as AP"
+        raise InputError(f"no measure is a mean over topics: {reasons}", fix=fix)
     rows, families = _pair_rows(overall, quantities, slicing)
     between = tuple(_test_between_slices(overall, quantities, slicing))
     notes = (

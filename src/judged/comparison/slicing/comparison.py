@@ -387,7 +387,8 @@ class SliceComparison(Answer):
                 yield from _sensitivity_sentences(wins)
         significant = [row for row in rows if row.pair and row.pair.significant]
         if slices := [f"`{row.slice}`" for row in significant if row.better is None]:
-            yield f"On {join_names(slices)}, the test detects a difference in {measure} that the means do not show."
+            claim = f"the test of {measure} is significant, but no run is favored by both the test and the mean"
+            yield f"On {join_names(slices)}, {claim}."
 
     def _variation_sentences(self, measure: str, rows_by_pair: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
         tests = [test for test in self.between if test.measure == measure]
@@ -429,7 +430,7 @@ def _no_difference_sentences(rows_by_pair: Sequence[Sequence[SlicePair]]) -> Ite
         yield f"No significant difference in {measure} from {baseline} on any slice: {join_names(unchanged)}."
     if len(unchanged) < len(rows_by_pair):
         claim = f"No significant difference in {measure} on the other tested slices"
-        yield f"{claim}. This does not mean that the systems are equal there."
+        yield f"{claim}. This does not mean that the systems are equal on these slices."
 
 
 def _format_win(name: str, pair: Pair) -> str:
@@ -445,14 +446,14 @@ def _format_win(name: str, pair: Pair) -> str:
 def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
     sensitivities = [(row.slice, row.pair.sensitivity) for row in wins if row.pair and row.pair.sensitivity]
     shares = [
-        f"on `{name}`, if this kind is {sensitivity.missed_share:.0%} of the slice and its mean difference is"
+        f"on `{name}`, if such topics are {sensitivity.missed_share:.0%} of the slice and have a mean difference"
         f" {'below' if sensitivity.reversing_difference < 0 else 'above'}"
         f" {decimal(sensitivity.reversing_difference, 2, '+')}"
         for name, sensitivity in sensitivities
         if sensitivity.may_miss
     ]
     if shares:
-        yield f"A kind of topic that was not sampled could reverse the result: {'; '.join(shares)}."
+        yield f"Topics of a kind that was not sampled could reverse the result: {'; '.join(shares)}."
 
 
 def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:

@@ -204,9 +204,9 @@ class PartScores(AnswerOfScores, Generic[Row]):
             return "", ""
         if len(self.scores.runs) > 1:
             win_count = sum(row.run == best_run for row in winners) - 1  # without the win over all topics
-            wins = f"{win_count} of {counted(len(best) - 1, self.part)}"
+            wins = f"{'and on' if win_count else 'but on'} {win_count} of {counted(len(best) - 1, self.part)}"
             side = "lower" if lower else "higher"
-            return f"No run scores {side} than {best_run} over {self.names[0]}. This is also true on {wins}. ", best_run
+            return f"Over {self.names[0]} {wins}, no run scores {side} than {best_run}. ", best_run
         parts = sorted((row for row in rows[1:] if not row.small), key=lambda row: row.value)
         if len(parts) < 2:
             return "", best_run

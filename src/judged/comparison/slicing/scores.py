@@ -112,7 +112,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         pair = self.run_and_measure(run, measure)
         averages = {row.part: row for row in self.averages if (row.run, row.measure) == pair}
         if name not in averages:
-            fix = f"use one of {', '.join(averages)}" if averages else "use a measure that is a mean"
+            fix = f"use one of {', '.join(averages)}" if averages else "use a measure that is averaged over topics"
             raise InputError(f"no average {name!r}", fix=fix)
         return averages[name]
 

@@ -395,7 +395,7 @@ def _parse_slice(data: Any, min_topics: int) -> Slice:
     for name, kind, type_name in (("name", str, "text"), ("expression", str, "text"), ("min_topics", int, "integer")):
         if type(settings.get(name)) is not kind:
             problem = f"`{name}` of a slice must be {type_name}, got {dict(keys)!r:.60}"
-            raise InputError(problem, fix=f"set {name} to a value of this type")
+            raise InputError(problem, fix=f"set {name} to a value of type {type_name}")
     return Slice(settings["name"], settings["expression"], settings["min_topics"], str(settings.get("owner", "")))
 
 
@@ -417,7 +417,7 @@ def _slices_by_value(attributes: Attributes, name: str, min_topics: int) -> list
         slices = _slices_by_thirds(name, np.array(values), min_topics)
     elif len(distinct) > _MAX_VALUES:
         raise InputError(
-            f"an attribute may have at most {_MAX_VALUES} values, {name} has {len(distinct)}",
+            f"an attribute may have at most {_MAX_VALUES} distinct values, {name} has {len(distinct)}",
             fix="define slices that combine several values, such as kind in ('a', 'b'), or pass query_ids=",
         )
     else:

@@ -319,7 +319,7 @@ class Diff(Answer):
         elif not self.selected_topics:
             texts.append(
                 f"The topics with the largest differences in {self.measures[0]} are shown: {second} is better on"
-                f" {won} of these topics and worse on {lost}. These topics are not typical."
+                f" {won} of these topics and worse on {lost}. The topics shown do not represent all topics."
             )
             better, worse = self.means[0].better, self.means[0].worse
             if won < better or lost < worse:

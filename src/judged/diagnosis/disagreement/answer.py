@@ -267,7 +267,7 @@ class Disagreement(AnswerOfScores):
     def _chart(self) -> Chart:
         """Return a chart of all topics by both differences. In two quadrants, the measures prefer different systems."""
         kinds = {
-            "no preference by at least one measure": PALETTE[-1],
+            "at least one measure prefers neither system": PALETTE[-1],
             "same preference": PALETTE[0],
             "opposite preferences": PALETTE[1],
         }
@@ -315,8 +315,8 @@ class Disagreement(AnswerOfScores):
             )
         if self.auto_selected:
             texts.append(
-                f"{first} and {second} were selected because {measure} and {other_measure} disagree most on them, so"
-                " tests of their difference are not valid."
+                f"{first} and {second} were selected because {measure} and {other_measure} disagree most on these two"
+                " systems, so tests of the difference between the systems are not valid."
             )
         texts.append(
             f"Over {counted(n, 'topic')}, {'; '.join(map(self._mean_sentence, self.means))}. {self._verdict()}"
@@ -345,7 +345,8 @@ class Disagreement(AnswerOfScores):
             return "Both systems have the same scores on every topic, so the measures cannot disagree."
         if not self.opposite:
             view = "neither measure has a preference" if sides == {0} else "one measure has no preference"
-            return f"The means do not disagree: {view}." if 0 in sides else "The means agree on the better system."
+            same = "The mean scores of the two measures prefer the same system."
+            return f"The mean scores do not prefer different systems: {view}." if 0 in sides else same
         count = self.n_decisive_topics or 0
         # Other sets of topics may be smaller.
         topics = "one topic" if count == 1 else f"at most {count:,} topics"
@@ -355,6 +356,7 @@ class Disagreement(AnswerOfScores):
             f" The difference in {' and in '.join(mean.measure for mean in weak)} is less than twice its standard error"
         )
         return (
-            f"The means disagree because of {topics}: without {removed}, the means do not disagree."
+            f"The mean scores of the two measures prefer different systems only because of {topics}: without {removed},"
+            " the mean scores would not prefer different systems."
             f"{f'{chance}, and may depend on the sample of topics.' if weak else ''}"
         )

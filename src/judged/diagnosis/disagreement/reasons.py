@@ -226,8 +226,8 @@ def _below_cutoff(pair: ListPair) -> Iterator[Reason]:
     winner, _ = pair.winner_and_loser(side)
     if shallow.depth < deep.depth and side and side == deep.preference and pair.depends_on(deep, winner, docs):
         count = counted(len(docs) - len(others), "more relevant document")
-        text = f"{winner.name} has {count} at ranks deeper than {shallow.depth}: {deep.name} counts them"
-        text += f", but {shallow.name} does not"
+        text = f"{winner.name} has {count} at ranks deeper than {shallow.depth}: {deep.name} counts these"
+        text += f" documents, but {shallow.name} does not"
         yield Reason("below the cutoff", deep.name, winner.name, tuple(docs), text)
 
 
@@ -250,15 +250,16 @@ def _across_cutoff(pair: ListPair) -> Iterator[Reason]:
     elif not pair.depends_on(deep, winner, docs):
         explanation = "does not depend on these documents"
     else:
-        explanation = "depends on the ranks" if pair.depends_on_rank(deep) else "counts them equally in both lists"
+        explanation = "depends on their ranks" if pair.depends_on_rank(deep) else "counts them equally"
     opposite = (
-        f", and {loser.name} has {counted(len(opposite_docs), 'such document')} that {winner.name} ranks lower"
+        f", and {loser.name} has {counted(len(opposite_docs), 'relevant document')} in the top {shallow.depth} that"
+        f" {winner.name} ranks lower"
         if opposite_docs
         else ""
     )
     text = (
         f"{winner.name} has {counted(len(docs), 'relevant document')} in the top {shallow.depth} that {loser.name}"
-        f" ranks lower{opposite}: {shallow.name} depends on this cutoff, but {deep.name}"
+        f" ranks lower{opposite}. {shallow.name} counts only documents in the top {shallow.depth}, but {deep.name}"
         f" {explanation}"
     )
     yield Reason("across the cutoff", shallow.name, winner.name, tuple(docs), text)
@@ -272,13 +273,15 @@ def _first_relevant(pair: ListPair) -> Iterator[Reason]:
         )
         if scorer.preference == 0 or not pair.counts_first_only(scorer) or rank >= loser_rank:
             continue
-        loser_text = (
-            f"and {loser.name} has none" if math.isinf(loser_rank) else f"and {loser.name}'s is at rank {loser_rank}"
-        )
         kind = "relevant document" if scorer.rel <= 1 else f"document of grade {scorer.rel:g} or better"
+        loser_text = f"at rank {loser_rank} of {loser.name}"
+        if math.isinf(loser_rank):
+            loser_text = f"{loser.name} has no {kind}" + (
+                "" if math.isinf(scorer.depth) else f" in the top {scorer.depth}"
+            )
         text = (
-            f"{winner.name}'s first {kind} is at rank {rank} {loser_text}: {scorer.name} depends only on the first"
-            f" {kind}"
+            f"The first {kind} is at rank {rank} of {winner.name}, and {loser_text}: {scorer.name} depends only on the"
+            f" first {kind}"
         )
         favored, other_list = pair.winner_and_loser(other.preference)
         other_ranks = other_list.within(other.depth)
@@ -333,7 +336,7 @@ def _thresholds(pair: ListPair) -> Iterator[Reason]:
         winner, _ = pair.winner_and_loser(side)
         text = (
             f"{winner.name} has {counted(len(docs) - len(others), 'more document')} of a grade below {strict.rel:g}:"
-            f" {lenient.name} counts such documents, {strict.name} does not"
+            f" {lenient.name} counts documents of these grades, but {strict.name} does not"
         )
         yield Reason("grades", lenient.name, winner.name, tuple(docs), text)
 
@@ -353,8 +356,9 @@ def _count_or_rank(pair: ListPair) -> Iterator[Reason]:
         if early_rank < late_rank < math.inf:
             text = (
                 f"{pair.depth_text}, {longer.name} has {counted(len(docs) - len(others), 'more relevant document')},"
-                f" {shorter.name} has its first at rank {early_rank} instead of {late_rank}: {counting.name}"
-                f" counts documents, {ranking.name} depends on the rank"
+                f" but the first relevant document is at rank {early_rank} of {shorter.name}, and at rank {late_rank}"
+                f" of {longer.name}. {counting.name} counts relevant documents, but {ranking.name} depends on"
+                " their ranks"
             )
             yield Reason("count or rank", ranking.name, shorter.name, tuple(shorter.within(pair.depth)), text)
             return
@@ -397,9 +401,9 @@ def _unjudged(pair: ListPair) -> Iterator[Reason]:
         loser_unjudged, winner_unjudged = loser.unjudged(scorer.depth), winner.unjudged(scorer.depth)
         if len(loser_unjudged) > len(winner_unjudged) and (scorer.depth != other.depth or other.judged_only):
             text = (
-                f"{len(loser_unjudged)} of the top {scorer.depth} of {loser.name} are unjudged, and"
-                f" {len(winner_unjudged)} of {winner.name}: {scorer.name} counts them as not relevant,"
-                " although they may be relevant"
+                f"In the top {scorer.depth}, {loser.name} has {counted(len(loser_unjudged), 'unjudged document')}, and"
+                f" {winner.name} has {len(winner_unjudged)}. {scorer.name} counts unjudged documents as not relevant,"
+                " although some may be relevant"
             )
             yield Reason("unjudged documents", scorer.name, winner.name, loser_unjudged, text)
             return

@@ -152,7 +152,7 @@ class CheckResult:
         owner = f" (owner: {self.owner})" if self.owner else ""
         text = f"{self.name}{owner}: {_status_text(self)}{_sensitivity_note(self)}{_large_loss_note(self)}"
         if self.left_out:
-            text += f" {topics_text(self.left_out)} without scores of both runs were excluded."
+            text += f" Excluded: {topics_text(self.left_out)} on which at least one of the two runs has no score."
         return text
 
     def format_size(self, value: float) -> str:
@@ -173,8 +173,9 @@ def _sensitivity_note(check: CheckResult) -> str:
     if not math.isnan(check.unsampled_gain):
         share, direction = share_bound(0, check.n, 1 - check.alpha), "below" if check.lower_is_better else "above"
         text += (
-            f" Up to {share:.1%} of all topics may be of a kind that was not sampled. If the mean difference on such"
-            f" topics is {direction} {decimal(check.unsampled_gain, 2, '+')}, the overall loss is within the margin."
+            f" Up to {share:.1%} of all topics may be of a kind that is not in the sample. If the mean difference on"
+            f" topics of this kind is {direction} {decimal(check.unsampled_gain, 2, '+')}, the overall loss is"
+            " within the margin."
         )
     return text
 
@@ -234,7 +235,7 @@ def _unseen_loss_note(check: CheckResult) -> str:
         return ""
     share, loss = share_bound(0, check.n, 1 - check.alpha), format_loss(check.unsampled_loss)
     return (
-        f", unless topics with losses of {loss} or more are missing from the sample (up to {share:.1%} of all topics)"
+        f", unless a kind of topics that is not in the sample (at most {share:.1%} of all topics) loses {loss} or more"
     )
 
 
@@ -247,7 +248,8 @@ def _open_points(check: CheckResult) -> Iterator[str]:
         # the interval is not corrected, so it can lie beyond the margin although the check does not fail
         yield (
             f"the check would fail without correction ({_interval_prefix(check)}p {p_text(check.p, check.alpha)}), but"
-            f" not{_correction_suffix(check)} for {check.family} checks (p {p_text(check.adjusted, check.alpha)})"
+            f" the check does not fail{_correction_suffix(check)} for {check.family} checks (p"
+            f" {p_text(check.adjusted, check.alpha)})"
         )
     elif least > 0:
         yield f"the candidate is worse (by at least {check.format_size(least)}), but possibly by less than the margin"

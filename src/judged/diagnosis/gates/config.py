@@ -309,7 +309,7 @@ def _require_choice(*choices: str) -> Callable[[Any], str]:
 
 _VALIDATORS: dict[str, Callable[[Any], str]] = {
     "measure": _require_text("a name such as nDCG@10"),
-    "slice": _require_text("the name of a [[slice]], or all"),
+    "slice": _require_text('the name of a [[slice]], or "all"'),
     "margin": _require_number("0 or more, such as 0.01", lambda value: value >= 0),
     "margin_relative": _require_number("a share of at least 0 and below 1, such as 0.02", lambda value: 0 <= value < 1),
     "min_topics": _require_integer(2),
@@ -375,8 +375,8 @@ def config_of(
     has_margin = measures is not None or margin is not None or margin_relative is not None
     if config is not None and has_margin:
         raise InputError(
-            "a configuration and measures with a margin cannot be combined",
-            fix="use either the configuration or the measures with a margin",
+            "a configuration of the gate cannot be combined with a measure or a margin",
+            fix="remove the configuration, or remove the measure and the margin",
         )
     if config is None and not has_margin:
         fix = "use measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
@@ -463,9 +463,9 @@ def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[st
     with source_lines.locate_errors():
         for key in raw:
             if key in _KEYS["gate"] and key not in _FILES:
-                raise SettingError(key, f"{key} is outside of its table", f"write {key} under [gate]")
+                raise SettingError(key, f"the key {key} must be in the table [gate]", f"write {key} under [gate]")
             if key in _KEYS["check"] and key not in _TABLE_ARRAYS:
-                raise SettingError(key, f"{key} is outside of its table", f"write {key} under [[check]]")
+                raise SettingError(key, f"the key {key} must be in a table [[check]]", f"write {key} under [[check]]")
         _check_keys(raw, ("gate", *_TABLE_ARRAYS, *_FILES), "table or key")
         settings = raw.get("gate", {})
         if not isinstance(settings, dict):

@@ -138,7 +138,7 @@ def _check_baseline_scores(scores: Scores) -> None:
             raise InputError(
                 f"{measure} of the baseline {scores.run_names[0]} is 0 on every topic, so no loss is possible",
                 fix="check that qrels and run use the same ids of topics and documents ('judged check'), and that some"
-                " document has the minimum grade of the measure",
+                " document has a grade that the measure counts as relevant",
             )
 
 
@@ -146,7 +146,7 @@ def _warn_of_sparse_judgments(scores: Scores, share: float) -> None:
     messages = list(lines(note for note in scores.notes if note.subject))
     if not _min_judged_share(share):
         messages.append(
-            f"{scores.run_names[0]}: {share:.1%} of its top 10 documents are judged: judgments are sparse, or"
+            f"{scores.run_names[0]}: {share:.1%} of the top 10 documents are judged: judgments are sparse, or"
             " document ids do not match"
         )
     for message in messages:
@@ -159,7 +159,7 @@ def _topic_slicing(
     names = [by] if isinstance(by, str) else list(by or ())
     if not names and attributes is None:
         return None
-    check_no_outcome(names, "a gate cannot be sliced by")
+    check_no_outcome(names, "the slices of a gate must not depend on")
     topic_attributes = read_topic_attributes(qrels, attributes=attributes, queries=queries, needed=names)
     if not names and len(topic_attributes.names) != 1:
         raise InputError("no slicing attribute", fix=f"use --by with one of {', '.join(topic_attributes.names)}")
@@ -184,7 +184,8 @@ class _CheckPlan:
         baseline, kind = values[0][~np.isnan(values[0])], measure.entry.aggregate
         if kind in {"sum", "count"} or (kind != "geometric mean" and measure.properties.higher_is_better is None):
             raise InputError(
-                f"{measure} cannot be checked by a gate", fix="use a quality measure that is a mean, such as nDCG@10"
+                f"{measure} cannot be checked by a gate",
+                fix="use a quality measure that is averaged over topics, such as nDCG@10",
             )
         is_assumed = len(values) == 1 or kind == "geometric mean"
         # Var(a - b) = 2 (1 - r) Var(a) for two runs of equal variance whose scores correlate at r.
@@ -288,7 +289,7 @@ def pass_probability(margin: float, sd: float, n: int) -> float:
 def _judged_guardrail(share: float) -> str:
     minimum = _min_judged_share(share)
     if not minimum:
-        return "# Too few documents are judged for a guardrail with a minimum share."
+        return "# There is no guardrail for the share of judged documents, because too few documents are judged."
     return f'[[guardrail]]\nmeasure = "Judged@10"\nat_least = {minimum:g}'
 
 

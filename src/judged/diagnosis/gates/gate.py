@@ -213,10 +213,12 @@ def _check_measured(
         if check_scores.is_zero_baseline and (all_zero or is_all_topics):
             raise InputError(
                 f"{name} of the baseline {baseline.name} is 0 or undefined on every topic, so no loss is possible",
-                fix=f"{_CHECK_IDS}, and that some document has the minimum grade of the measure",
+                fix=f"{_CHECK_IDS}; also check that at least one document has a grade that {name} counts as relevant",
             )
         if is_all_topics and not check_scores.is_paired.any():
-            raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_CHECK_IDS}, and of topics")
+            raise InputError(
+                f"no topic has a score in {name} for both runs", fix=f"{_CHECK_IDS}; query ids must match, too"
+            )
 
     source_lines.map_tables("check", all_scores, check_is_measured)
 
@@ -267,8 +269,8 @@ def _select_scores(
 def _check_is_testable(measure: Measure, check: Check, test: GateTest) -> None:
     aggregate_name = measure.entry.aggregate
     if aggregate_name in {"sum", "count"}:
-        problem = f"{measure} is a {aggregate_name} over the topics, and grows with their number"
-        raise InputError(problem, fix="use a measure that is a mean, such as R@100")
+        problem = f"{measure} is a {aggregate_name} over the topics, and grows with the number of topics"
+        raise InputError(problem, fix="use a measure that is averaged over topics, such as R@100")
     if measure.properties.higher_is_better is None:
         fix = "limit the measure by a [[guardrail]]" if measure.entry.name == "Judged" else "use a measure of quality"
         raise InputError(f"{measure} has no better direction: neither higher nor lower is better", fix=fix)

@@ -242,16 +242,17 @@ def align_slicing(slicing: Slicing, query_ids: tuple[str, ...], config: GateConf
 
 def check_slice(topic_slice: Slice) -> None:
     """Raise InputError if the slice depends on the outcome of a run."""
-    check_no_outcome(Expression(topic_slice.expression).names, f"the slice {topic_slice.name!r} depends on")
+    check_no_outcome(Expression(topic_slice.expression).names, f"the slice {topic_slice.name!r} must not depend on")
 
 
 def check_no_outcome(names: Iterable[str], usage: str) -> None:
     """Raise InputError if an attribute is the outcome of a run; `usage` starts the message."""
     if any(name.strip().casefold() == OUTCOME for name in names):
         raise InputError(
-            f"{usage} {OUTCOME}, an outcome of a run",
-            fix="slice by attributes that no run affects, such as relevant or words; the best topics of a run are"
-            " partly due to chance, so other runs score lower there (regression to the mean)",
+            f"{usage} {OUTCOME}, which is computed from the results of a run; the best topics of a run are partly due"
+            " to chance, so other runs score lower on these topics (regression to the mean)",
+            fix="slice by attributes that no run affects, such as `relevant` (number of relevant documents) or `words`"
+            " (number of words of the query)",
         )
 
 

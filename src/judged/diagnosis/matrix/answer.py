@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MAX_FULL_RUNS = 4  # with more runs, a summary is shown
 _FULLY_JUDGED = 0.95  # share of the top 10; above it, missing judgments do not explain a low recall
 _SIGN = {"below": "-", "above": "+"}
-_SIGNS = "-: CI below the cut, +: CI above the cut, ?: CI includes the cut"
+_SIGNS = "-: CI below the threshold, +: CI above the threshold, ?: CI includes the threshold"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
 _MEANING = {
     RANKING: "relevant documents are retrieved but ranked low",
@@ -60,11 +60,11 @@ class Matrix(AnswerOfScores):
     x, y : Measure
         Axes: measures of the candidates, and of the final ranking.
     baseline : str
-        Run whose means over all topics are the cuts, and that the other runs are compared with.
+        Run whose means over all topics are the thresholds, and that the other runs are compared with.
     cuts : tuple of two float
-        Limits between low and high on x and y.
+        Thresholds between low and high on x and y.
     custom_cuts : bool
-        Whether the caller provided the cuts.
+        Whether the caller provided the thresholds.
     points : tuple of MatrixPoint
         By run: all topics, then each slice.
     changes : tuple of TestedChange
@@ -184,18 +184,18 @@ class Matrix(AnswerOfScores):
         points, options = self.points, self.choices
         runs = sum(point.is_overall and bool(point.quadrant) for point in points)
         slices = len({point.slice for point in points if point.quadrant and not point.is_overall})
-        yield f"{self._cuts_text}, treated as exact; [{options.level:.0%} CI: Student's t]"
+        yield f"{self._cuts_text}; the uncertainty of thresholds is ignored; [{options.level:.0%} CI: Student's t]"
         if runs:
             runs_text = counted(runs, "run") + ("" if self.custom_cuts else " besides the baseline")
             level = options.corrected(2 * runs)
-            yield f"runs are classified by {level:.2%} CIs (Bonferroni: {runs_text}, two axes)"
+            yield f"runs are classified by {level:.2%} CIs (Bonferroni: {runs_text}, two measures)"
         if slices:
             yield (
                 f"slices are classified by {options.corrected(2 * slices):.2%} CIs (Bonferroni:"
-                f" {counted(slices, 'slice')}, two axes), computed with the larger of the standard"
-                " deviations of the slice and of all topics"
+                f" {counted(slices, 'slice')}, two measures); each CI uses the standard deviation of the slice"
+                " or of all topics, whichever is larger"
             )
-        yield _SIGNS if runs or slices else "no quadrants are assigned"
+        yield _SIGNS if runs or slices else "no run or slice is assigned to a quadrant"
         if any(point.small for point in points):
             yield f"{SMALL}: too few topics"
 
@@ -203,7 +203,7 @@ class Matrix(AnswerOfScores):
     def _cuts_text(self) -> str:
         origin = "set by the user" if self.custom_cuts else f"the means of {self.baseline} over all topics"
         return (
-            f"cuts between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and"
+            f"thresholds between low and high ({origin}): {self.x} {decimal(self.cuts[0])} and"
             f" {self.y} {decimal(self.cuts[1])}"
         )
 
@@ -223,7 +223,7 @@ class Matrix(AnswerOfScores):
             Column(name, [slice_counts[point.run, name] for point in overall], COUNT, SHORT[name])
             for name in (QUADRANTS if slicing is not None else ())
         ]
-        legend = "" if slicing is None else "; the last columns count the slices with CIs above or below the cuts"
+        legend = "" if slicing is None else "; the last columns count the slices of each class"
         note = (
             f"summary of {len(overall)} runs; for CIs, use --per-run (in Python, unfold);"
             f" {self._cuts_text}; {_SIGNS}; changes: {self._test_text}{legend}"
@@ -322,7 +322,7 @@ class Matrix(AnswerOfScores):
             "matrix",
             f"{run}: {self.title}" if run else self.title,
             table,
-            f"Topics and slices by {self.x} (horizontal) and {self.y} (vertical), with the cuts.",
+            f"Topics and slices by {self.x} (horizontal) and {self.y} (vertical). Dashed lines: thresholds.",
             "points",
             x="x",
             y="y",
@@ -332,7 +332,7 @@ class Matrix(AnswerOfScores):
             label="name",
             faint="faint",
             facet="run",
-            subtitle=f"cuts (dashed): {origin}; bars: CIs; gray: topics",
+            subtitle=f"thresholds (dashed): {origin}; bars: CIs; gray: topics",
             corners=QUADRANTS,
             includes=axis_ranges,
             lines=(ReferenceLine("x", self.cuts[0]), ReferenceLine("y", self.cuts[1])),
@@ -363,8 +363,10 @@ class Matrix(AnswerOfScores):
         if self.slicing is not None:
             slices = [point for point in self.points if not point.is_overall]
             count = len({point.run for point in slices if point.quadrant not in {"", UNDECIDED}})
-            text = f"For {count} of {runs} runs, at least one slice has a CI above or below the cuts"
-            yield f"{text}. The last columns count such slices."
+            yield (
+                f"For {count} of {runs} runs, the CIs classify at least one slice as healthy or as a problem. The last"
+                " columns count the slices of each class."
+            )
             if small := dict.fromkeys(point.slice for point in self.points if point.small):
                 yield f"Slices with too few topics: {', '.join(small)}."
 

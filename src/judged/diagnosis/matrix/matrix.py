@@ -36,7 +36,7 @@ _FIX = "Fix: use a measure such as R@100, nDCG@10, AP, RR@10"
 
 
 def parse_cuts(text: str) -> tuple[float, float] | None:
-    """Parse two cuts. Return None if the text is empty.
+    """Parse two thresholds. Return None if the text is empty.
 
     >>> parse_cuts("0.8, 0.5"), parse_cuts(" ")
     ((0.8, 0.5), None)
@@ -46,7 +46,9 @@ def parse_cuts(text: str) -> tuple[float, float] | None:
     try:
         x, y = map(read_number, text.split(","))
     except ValueError:
-        raise InputError(f"cuts must be two numbers, got {text!r}", fix="use two numbers, such as 0.8,0.4") from None
+        raise InputError(
+            f"the thresholds must be two numbers, got {text!r}", fix="use two numbers, such as 0.8,0.4"
+        ) from None
     return x, y
 
 
@@ -78,9 +80,10 @@ def matrix_of_scores(
     slicing
         Slices of topics.
     baseline
-        Run whose means over all topics are the cuts, and that the other runs are compared with. None: the first run.
+        Run whose means over all topics are the thresholds between low and high, and that the other runs are compared
+        with. None: the first run.
     cuts
-        Cuts (x, y) to use instead.
+        Thresholds (x, y) to use instead.
     level
         Confidence level of the intervals (Student's t, with the larger of the spreads of the slice and of all topics).
         A slice is low or high only if its whole interval is, at a level corrected for the number of slices and axes
@@ -131,7 +134,9 @@ def matrix_of_scores(
     values = _values(scores, axes)
     axis_cuts = _means(values[baseline_name]) if cuts is None else (float(cuts[0]), float(cuts[1]))
     if not all(map(np.isfinite, axis_cuts)):
-        raise InputError(f"the cuts {axis_cuts} are not numbers", fix="use cuts=(x, y), or a baseline with scores")
+        raise InputError(
+            f"the thresholds {axis_cuts} are not numbers", fix="use cuts=(x, y), or a baseline with scores"
+        )
     bounds = [(axis.properties.low, axis.properties.high) for axis in axes]
     ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
     for cut, (low, high), axis in zip(axis_cuts, ranges, axes, strict=True):

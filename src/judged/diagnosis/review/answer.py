@@ -177,9 +177,10 @@ _RATE_COLUMNS = (
     ("false_negatives", "miss_rate", "relevant", "relevant documents not in the top {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
-    "The list contains only labels that count against at least one of these runs. If only the listed labels are"
-    " judged again, the scores of these runs rise compared with other runs. Judge the list without knowing runs"
-    " and ranks (the TSV form hides them), and score all runs with the new judgments."
+    "The list contains only labels that may lower the score of at least one of the runs in this review. If only the"
+    " listed labels are judged again, the scores of the runs in this review rise compared with all other runs."
+    " Judge the list without knowing runs and ranks (the TSV form hides runs and ranks), and score all runs with"
+    " the new judgments."
 )
 
 
@@ -347,7 +348,7 @@ class ReviewList(Answer):
         if not has_run_columns:
             in_top = [sum(rank is not None and rank <= self.cutoff for rank in item.ranks.values()) for item in items]
             run_texts = [f"{count} of {counted(len(self.runs), 'run')}" for count in in_top]
-            columns.append(Column("shown", run_texts, TEXT, f"in the top {self.cutoff} of", only="people"))
+            columns.append(Column("shown", run_texts, TEXT, f"in the top {self.cutoff}", only="people"))
             columns.append(Column("largest", [item.largest for item in items], CHANGE, "largest change", only="people"))
         yes = Show(lambda is_true: "yes" if is_true else "", "bool")
         formats = ("difference", "reverses_order") if single else (("difference", CHANGE), ("reverses_order", yes))
@@ -384,15 +385,14 @@ class ReviewList(Answer):
         if has_several_runs:
             first, second = self.runs[:2]
             texts.append(
-                f"If changed, {counted(self.n_reversed, 'label')} would each reverse the order of {first} and {second}"
-                f" by {self.measure} on the label's"
-                f" topic{'; these labels are listed first' if self.n_reversed else ''}."
-                f" The difference is {second} minus {first}."
+                f"Labels that, with another grade, would reverse the order of {first} and {second} by {self.measure} on"
+                f" the topic of the label: {self.n_reversed:,}{'; listed first' if self.n_reversed else ''}."
+                f" The column `difference` shows the change of the difference, {second} minus {first}."
             )
         texts.append(
             f"The column `change` shows how the topic's {self.measure} changes if the label gets another grade:"
-            f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents. It is"
-            " not the probability of an error."
+            f" {self.highest:g} for documents that are not relevant or not judged, and 0 for relevant documents."
+            " The change is not the probability of an error."
         )
         return (*texts, _BIAS_WARNING)
 
@@ -415,11 +415,11 @@ class ReviewList(Answer):
             part = max(slices, key=lambda part: (getattr(part, count) > 0, getattr(part, rate)))
             if getattr(part, count):
                 counts = f"{getattr(part, count)} of {getattr(part, total)}, {counted(part.n, 'topic')}"
-                highest.append(f"of {description.format(self.cutoff)} in {part.slice} ({counts})")
+                highest.append(f"of {description.format(self.cutoff)} is in {part.slice} ({counts})")
         if highest:  # not tested, so no claim about these slices
             yield (
-                f"{row.run}, slices with enough topics: the highest share {', '.join(highest)}. These shares were not"
-                " tested."
+                f"{row.run}, slices with enough topics: the highest share {', '.join(highest)}. Differences"
+                " between slices were not tested for significance."
             )
 
 

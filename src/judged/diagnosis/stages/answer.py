@@ -413,16 +413,18 @@ class Stages(Answer):
             return
         if non_candidate_share >= _MAX_NON_CANDIDATES:
             yield (
-                f"{name} does not only rank the candidates: {percent(non_candidate_share)} of its documents are not"
-                f" in the top {cutoff} of {self.trace.candidates}. Therefore, the candidate loss and the ranking loss"
+                f"{name} does not only rank the candidates: {percent(non_candidate_share)} of the documents of"
+                f" {name} are not in the top {cutoff} of {self.trace.candidates}. Therefore, the candidate loss and the"
+                " ranking loss"
                 f" do not add up to the loss of {name}."
             )
         yield self.headline
         ranking = overall.losses[-1]
         if ranking.value > 0 and non_candidate_share < _MAX_NON_CANDIDATES:
             yield (
-                f"The best order of these candidates would score {decimal(overall.score.value + ranking.value)}: no"
-                f" reranker of the top {cutoff} of {self.trace.candidates} can gain more than"
+                f"The best order of the top {cutoff} candidates would score"
+                f" {decimal(overall.score.value + ranking.value)}: no reranker of the top {cutoff} of"
+                f" {self.trace.candidates} can gain more than"
                 f" {decimal(ranking.value)}."
             )
         named = (

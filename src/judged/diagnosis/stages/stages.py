@@ -178,16 +178,15 @@ def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: i
         text = (
             f"returned documents that are not in the top {cutoff} of {trace.candidates}:"
             f" {trace.non_candidates.sum()}, on {topics}; {np.count_nonzero(on_page)} of these documents are relevant"
-            f" and within the cutoff of the measure. The ranking loss may be negative on these topics. If the system"
-            f" used more candidates,"
-            f" set their number with"
-            " --cutoff (cutoff= in Python)"
+            f" and within the cutoff of the measure. On topics with such documents, the final ranking may score higher"
+            " than the best order of the candidates, so the ranking loss may be negative. If the system used more"
+            " candidates, set the number of candidates with --cutoff (cutoff= in Python)"
         )
         yield Note("not-candidates", text, trace.name, trace.non_candidate_share)
     share = mean_of(trace.judged)
     if share < _MIN_JUDGED_SHARE:
         text = (
-            f"{percent(share)} of its top 10 documents are judged. Unjudged documents count as not relevant, so the"
+            f"{percent(share)} of the top 10 documents are judged. Unjudged documents count as not relevant, so the"
             " losses and the possible gain of a reranker depend on missing judgments"
         )
         yield Note("few-judged", text, trace.name, 1 - share)

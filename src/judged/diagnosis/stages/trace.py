@@ -92,8 +92,11 @@ def check_measure(measure: Measure) -> None:
     if not traits.needs_ranking:
         reason = "does not depend on the order"
     elif not is_mean:
-        reason = f"is a {measure.entry.aggregate}, so the parts do not add up to its loss"
-    raise MeasureError(f"{measure} {reason}: its loss cannot be split into stages. Fix: use nDCG@10, AP, RR@10 or P@10")
+        reason = f"is a {measure.entry.aggregate}, so the losses of the stages do not add up to the total loss"
+    raise MeasureError(
+        f"the loss of {measure} cannot be split into stages, because {measure} {reason}. Fix: use nDCG@10, AP,"
+        " RR@10 or P@10"
+    )
 
 
 def best_order(judged: Judged) -> Judged:
@@ -343,8 +346,10 @@ class TopicStages(Answer):
             parts = " and ".join(
                 f"{decimal(float(part[i]))} due to the {name}" for name, part in zip(PARTS, trace.parts, strict=True)
             )
+            verdict = trace.verdicts(stages.choices)[i]
+            verdict = f"{NOT_RETRIEVED} and {RANKED_LOW}" if verdict == BOTH else verdict
             texts.append(
-                f"{trace.name}: {trace.verdicts(stages.choices)[i]}: {stages.measure}"
+                f"{trace.name}: {verdict}: {stages.measure}"
                 f" {decimal(float(trace.score[i]))} of at most {decimal(float(trace.best[i]))}, with losses of"
                 f" {parts}; relevant"
                 f" documents in the top {stages.choices.cutoff}: {trace.num_retrieved[i]} of {trace.relevant[i]}."

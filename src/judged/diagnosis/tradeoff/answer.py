@@ -153,7 +153,7 @@ class Tradeoff(Answer):
             title=f"{self.measure} against {cost}",
             subtitle=f"means with {self.level:.0%} CIs; dashed: Pareto front",
             table=points,
-            sentence=f"{self.measure} of each run over its {cost}, with CIs and the Pareto front of both.",
+            sentence=f"{self.measure} of each run against {cost}, with CIs. Dashed line: Pareto front.",
             kind="points",
             x="cost",
             y="value",
@@ -211,12 +211,12 @@ class Tradeoff(Answer):
         return (
             (
                 f"Pareto front by {criteria}: {', '.join(self.front) or 'none'}. A run is on the"
-                " front if no other run is better in one criterion, beyond the noise, and not worse in any other"
+                " Pareto front if no other run is better in one criterion, beyond the noise, and not worse in any other"
                 " criterion."
             ),
             *(
-                f"{row.run} is on the front because of its mean {self.measure}, but the paired test does not show that"
-                f" {row.run} is better than these runs, which cost no more (within the noise):"
+                f"{row.run} is on the Pareto front because of the mean {self.measure}, but the paired test does not"
+                f" show that {row.run} is better than these runs, which cost no more (within the noise):"
                 f" {join_names(row.rivals)}."
                 for row in front
                 if not row.certain
@@ -228,8 +228,8 @@ class Tradeoff(Answer):
             *(self._gain_sentence(row) for row in front if row.run != self.baseline),
             (
                 f"Gains are mean differences over topics with {self.level:.0%} CIs, not corrected"
-                " for the number of runs."
-                " Costs without a CI are treated as exact. The front does not show whether a gain is worth its cost."
+                " for the number of runs. Costs without a CI are treated as exact. The Pareto front does not show"
+                " whether a gain is worth the cost."
             ),
         )
 
@@ -237,7 +237,14 @@ class Tradeoff(Answer):
         """List the dominated runs, each with the best run that dominates it; those confirmed by the test first."""
         texts: list[str] = []
         for is_certain, text, reason in (
-            (True, "Dominated runs", "confirmed by the paired test and the noise of costs"),
+            (
+                True,
+                "Dominated runs",
+                (
+                    "each run in parentheses is significantly better, or has the same score on every topic and costs"
+                    " less beyond the noise"
+                ),
+            ),
             (
                 False,
                 "Runs dominated in the mean, but not significantly",
@@ -257,8 +264,8 @@ class Tradeoff(Answer):
 
     def _empty_score_sentences(self) -> list[str]:
         names = [row.run for row in self.rows if row.scores_as_empty]
-        return [(f"Not on the front, because {self.measure} is not better than for a run without"
-                 f" results: {join_names(names)}.")
+        return [(f"Not on the Pareto front, because {self.measure} is not better than for a run that returns"
+                 f" no documents: {join_names(names)}.")
                 ] if names else []  # fmt: skip
 
     def _unplaced_sentences(self) -> list[str]:
@@ -268,7 +275,7 @@ class Tradeoff(Answer):
                 unknown = [name for name in self.costs if row.costs[name] is None]
                 by_missing.setdefault(listed(unknown) if unknown else self.measure, []).append(row.run)
         return [
-            f"Not compared with the front, because {missing} is unknown: {', '.join(runs)}."
+            f"Not compared with the Pareto front, because {missing} is unknown: {', '.join(runs)}."
             for missing, runs in by_missing.items()
         ]
 

@@ -409,7 +409,7 @@ def _notes(costs: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tu
     unplaced = [row.run for row in rows if row.front is None]
     unscored = [run for run in costs.by_run if run not in runs]
     messages = (
-        ("costs-missing", unplaced, "runs not compared with the front, because a cost or the score is unknown"),
+        ("costs-missing", unplaced, "runs not compared with the Pareto front, because a cost or the score is unknown"),
         ("costs-unused", unscored, "costs of runs that were not scored"),
         ("costs-no-number", costs.left_out, "ignored cost columns without numbers"),
     )

@@ -63,8 +63,9 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
     "--test",
     type=Choice((*PAIRED_TESTS, *_JOINT_TESTS)),
     metavar="TEST",
-    help=f"Paired tests of two systems: {', '.join(PAIRED_TESTS)}. Joint tests of all systems, whose p-values need no"
-    f" correction for multiple comparisons: {', '.join(_JOINT_TESTS)}.  [default: {DEFAULT_TEST}]",
+    help=f"Paired tests of two systems: {', '.join(PAIRED_TESTS)}. Joint tests of all systems:"
+    f" {', '.join(_JOINT_TESTS)}. P-values of joint tests need no correction for multiple comparisons.  [default:"
+    f" {DEFAULT_TEST}]",
 )
 @shared("correction")
 @click.option(
@@ -100,8 +101,8 @@ def compare_command(
 ) -> None:
     """Compare RUNs over the topics of QRELS: differences, confidence intervals, and significance tests.
 
-    QRELS and RUN are files as for 'judged evaluate'. With --collection or several --scores, systems are compared on
-    each collection. The table has one column per collection.
+    QRELS and RUN are files that 'judged evaluate' can read. With --collection or several --scores, systems are compared
+    on each collection. The table has one column per collection.
     """
     from judged.comparison import collections_of_scores, compare, compare_collections
     from judged.scoring.evaluation import Scores
@@ -216,7 +217,7 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
 @shared("alpha", help="Significance level of the two-sided paired t-test.")
 @shared("power")
 @click.option(
-    "--difference", type=float, metavar="D", help="Also show the number of topics required to detect this difference."
+    "--difference", type=float, metavar="D", help="Also show the number of topics required to detect a difference of D."
 )
 @click.option(
     "--n",
@@ -297,8 +298,8 @@ def power_command(
 @click.option(
     "--own",
     is_flag=True,
-    help="Score runs with all judgments of each judge. By default, the scores of two judges use only documents that"
-    " both judged.",
+    help="Score runs with all judgments of each judge. By default, two judges are compared by scores over the"
+    " documents that both judges judged.",
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()
@@ -316,9 +317,9 @@ def agree_command(
 ) -> None:
     """Measure the agreement of several judges.
 
-    Each pair of judges is compared on the documents that both judged: kappa, weighted kappas, and Krippendorff's alpha,
-    with confidence intervals over topics. With runs, the rankings of the systems are also compared: tau, tau_AP, and
-    the number of swapped pairs. NAME=FILE names a judge or a run.
+    Each pair of judges is compared on the documents that both judges judged: kappa, weighted kappas, and Krippendorff's
+    alpha, with confidence intervals over topics. With runs, the rankings of the systems are also compared: tau, tau_AP,
+    and the number of swapped pairs. NAME=FILE names a judge or a run.
     """
     from judged.comparison.agreement import agree
     from judged.data.qrels import Qrels
@@ -388,10 +389,9 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--missing",
     type=Choice("judged.comparison.fusion.fuse:Missing"),
-    help="Score that a run adds to a document that the run does not contain. skip: no score; last: as for the rank"
-    " after the run's last document, or for the run's lowest score; share: as for the mean of all ranks after the"
-    " run's last document."
-    "  [default: share for borda, last for z-scores, otherwise skip]",
+    help="Score that a run adds to a document that the run does not contain. skip: no score; last: the score at the"
+    " rank after the last document, or the lowest score of the run; share: the score at the mean of all ranks after"
+    " the last document.  [default: share for borda, last for z-scores, otherwise skip]",
 )
 @shared("depth", "order")
 @shared("cutoff", default=None, metavar="N", help="Number of documents per topic of the fused run.  [default: all]")
@@ -401,7 +401,8 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--qrels",
     metavar="QRELS",
-    help="Judgments for choosing the weights. Cross-validation estimates the score of these weights on other topics.",
+    help="Judgments for choosing the weights. Cross-validation estimates the score on topics that were not used to"
+    " choose the weights.",
 )
 @shared("measure", help="Measure for choosing the weights.")
 @click.option(
@@ -435,8 +436,8 @@ def fuse_command(
 ) -> None:
     """Fuse RUNs into one run, by ranks or by scores, with optional weights.
 
-    With --qrels, weights are chosen by a measure. Cross-validation estimates their gain on other topics, compared with
-    equal weights and with each run.
+    With --qrels, weights are chosen by a measure. On topics that were not used to choose the weights, cross-validation
+    estimates the gain compared with equal weights and with each run.
     """
     from judged.comparison.fusion import choose_weights, fuse
     from judged.data.qrels import Qrels
@@ -463,7 +464,7 @@ def fuse_command(
         )
     elif weights:
         raise InputError(
-            "--weight and --qrels cannot be combined", fix="use --weight to set weights, or --qrels to choose them"
+            "--weight and --qrels cannot be combined", fix="use --weight to set weights, or --qrels to choose weights"
         )
     else:
         answer = choose_weights(Qrels.read(qrels, format=qrels_format), run_list, **choice_options, **options)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="Run with the candidates of another system, to compare with. Without --baseline-final, this run is also the"
-    " final ranking of that system.",
+    help="Run with the candidates of another system, for a comparison of the two systems. Without --baseline-final,"
+    " this run is also the final ranking of the other system.",
 )
 @click.option("--baseline-final", metavar="RUN", help="Run with the final ranking of the system of --baseline.")
 @click.option(
@@ -153,8 +153,8 @@ def matrix_command(
 ) -> None:
     """Classify RUNs, slices, and topics by a measure of the candidates (-x) and a measure of the final ranking (-y).
 
-    If only the measure -y is low, relevant documents were returned but ranked badly. If only the measure -x is low,
-    the relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
+    If only the measure of -y is low, relevant documents were returned but ranked too low. If only the measure of -x is
+    low, relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
     interval is below the threshold.
     """
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
@@ -259,8 +259,8 @@ def needs_command(
 ) -> None:
     """Score RUNs by information need, if several queries express the same need: mean, worst query, and consistency.
 
-    Each need has the same weight. QRELS judge documents by query or by need. Judgments of a need apply
-    to each of its queries.
+    Each information need has the same weight. The query ids of QRELS are ids of queries or of information needs.
+    Judgments of an information need apply to each query of the information need.
     """
     from judged.data.topics import Topics
     from judged.diagnosis.needs.needs import expand_to_variants, needs, needs_of

@@ -67,13 +67,13 @@ def convert_command(file: str, out: str, to: Any, kind: Any, **options: Any) -> 
 MEASURES = ("nDCG@10", "AP(rel=2)", "RR(rel=2)@10", "R(rel=2)@50")
 
 _INTRODUCTION = """\
-The sample is a small real test collection, "find the standard-library function". It has 48 queries,
-2,498 docstrings of Python's standard library, 1,613 judgments from 0 (useless) to 3 (the best answer),
-and the runs of eight search methods. These are their scores:
+The sample is a small real test collection, "find the standard-library function". The sample has
+48 queries, 2,498 docstrings of Python's standard library, 1,613 judgments from 0 (useless) to 3 (the best
+answer), and the runs of eight search methods. The table shows the scores of the eight runs:
 """
 
 _EXPLANATION = """
-Each number is a mean over the 48 topics. Its 95% confidence interval is for the mean over all topics
+Each score is a mean over the 48 topics, with a 95% confidence interval for the mean over all topics
 of this kind. nDCG@10 measures the first page, AP the whole ranking, RR the rank of the first relevant
 document, and R@50 the candidates that a reranker could use. With rel=2, grades 2 and 3 are relevant.
 

@@ -51,10 +51,13 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
             "  [default: gate.toml, unless -m or a margin is used]",
         ),
         shared(
-            "measures", help=f"Measure to check if there is no configuration. Can be repeated.  [default: {measure}]"
+            "measures",
+            help=f"Measure that the gate checks if there is no configuration file. Can be repeated. "
+            f" [default: {measure}]",
         ),
         shared(
-            "margin", help="Margin of each check: largest acceptable loss in the measure, if there is no configuration."
+            "margin",
+            help="Margin of each check if there is no configuration file: largest acceptable loss in the measure.",
         ),
         click.option(
             "--margin-relative",
@@ -202,7 +205,8 @@ def gate_command(
 @click.option(
     "--strict",
     is_flag=True,
-    help="Treat inconclusive checks as failed, and choose margins at which most checks are conclusive.",
+    help="Write a configuration that treats inconclusive checks as failed, with margins at which most checks are"
+    " conclusive.",
 )
 @click.option(
     "-o",

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Number of parallel processes that read runs and match them with QRELS. This number does not affect the"
-    " scores.",
+    help="Number of parallel processes that read runs and match them with QRELS. The number of processes does not"
+    " affect the scores.",
 )
 @shared(*TOPIC_OPTIONS)
 @answer_options()
@@ -173,7 +173,10 @@ def explain_command(
     note = "no measure uses --documents. Fix: use --texts FILE to show titles and texts"
     notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if is_unused else [])]
     if grades is not None and not missing:
-        notes.append("no other document is assumed to be relevant. Fix: use --missing '2 1' to add their grades")
+        notes.append(
+            "documents that are not in --grades are assumed to be not relevant. Fix: add the grades of"
+            " relevant documents that were not returned, such as --missing '2 1'"
+        )
     output(parts[0] if len(parts) == 1 else AnswerList(parts), notes=notes)
 
 
@@ -194,7 +197,7 @@ def _read(
     from judged.scoring.judging import judge
 
     if qrels is None or run is None:
-        raise InputError("QRELS and RUN are required", fix="add both files, or use --grades '3 0 - 1'")
+        raise InputError("QRELS and RUN are required", fix="add a qrels file and a run file, or use --grades '3 0 - 1'")
     runs = arguments.runs_at([run], run_format)
     return judge(Qrels.read(qrels, format=qrels_format), single_run(runs, "RUN"), **policies)
 
@@ -248,8 +251,8 @@ def curve_command(
 ) -> None:
     """Plot a measure of RUNs against its cutoff, or precision against recall, with confidence intervals over topics.
 
-    QRELS and RUN are files as for 'judged evaluate'. The plot is printed to the terminal. -o writes an image, an HTML
-    page, or a table of all points.
+    QRELS and RUN are files that 'judged evaluate' can read. The plot is printed to the terminal. -o writes an image, an
+    HTML page, or a table of all points.
     """
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if len(measure) > 1:
@@ -264,7 +267,7 @@ def curve_command(
         )
     if precision_recall is not None and name is not None:
         raise InputError(
-            "--precision-recall cannot be combined with -m", fix="omit -m; --rel sets the lowest relevant grade"
+            "--precision-recall cannot be combined with -m", fix="omit -m, and set the lowest relevant grade with --rel"
         )
     from judged.scoring.curves import curve
     from judged.scoring.curves import precision_recall as by_recall

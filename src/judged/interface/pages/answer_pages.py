@@ -99,7 +99,7 @@ def slices_by_attribute(workspace: Workspace) -> dict[str, list[tuple[str, str, 
 
 
 def conditions(workspace: Workspace) -> Table:
-    """Return conditions that select topics: one per slice, and the start of one per numeric attribute."""
+    """Return conditions that select topics: one per slice, and one without a number per numeric attribute."""
     conditions = [(expression, n) for parts in slices_by_attribute(workspace).values() for _, expression, n in parts]
     conditions += [(f"{row['name']} >= ", None) for row in attributes(workspace).records() if row["kind"] == "number"]
     rows = [{"expression": expression, "topics": n} for expression, n in conditions]

@@ -166,8 +166,8 @@ def _download(table_request: tuple[str, str], values: Mapping[str, Any]) -> HTML
     for table in _tables(list(values.values())):
         tables.setdefault(table.name, table)
     if name not in tables:
-        names = ", ".join(tables) or "a table of another page"
-        raise InputError(f"this page has no table {name!r:.200}", fix=f"use one of {names}")
+        fix = f"use one of {', '.join(tables)}" if tables else "open a page that has this table"
+        raise InputError(f"this page has no table {name!r:.200}", fix=fix)
     media_type, write = FORMS[file_format]
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}.{file_format}"}
     return HTMLResponse(f"{write(tables[name])}\n".encode(), media_type=f"{media_type}; charset=utf-8", headers=headers)

@@ -146,7 +146,9 @@ class ComparisonQuery(ScoredQuery):
         description="Baseline run. Default: a run whose name contains 'baseline', or else the best run.",
     )
     second: str = Field(
-        "", max_length=LONGEST, description="Run to compare with the baseline. Default: the best other run."
+        "",
+        max_length=LONGEST,
+        description="Run to compare with the baseline. Default: the best run except the baseline.",
     )
     measure: Trimmed = Field(DEFAULT_MEASURE, max_length=300, description="Measure used to score each topic.")
     measures: str = Field(
@@ -154,7 +156,8 @@ class ComparisonQuery(ScoredQuery):
     )
     where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
     outcome: Outcome = Field(
-        "all", description="Topics to list: all topics, or those on which the second run is better, worse, or equal."
+        "all",
+        description="Topics to list: all topics, or the topics on which the second run is better, worse, or equal.",
     )
     q: str = Field("", max_length=500, description="Words that the topic ID or the query must contain.")
     sort: Sort = Field(
@@ -272,9 +275,8 @@ class ComparePage(Answer):
         ratio_rows = [row for row in rows if row[1] and row[1].is_ratio]
         groups = [group for group in ([row for row in rows if row not in ratio_rows], ratio_rows) if group]
         family = describe_intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
-        note = (
-            f"The name of a measure links to the scores of each topic by this measure{f'; {family}' if family else ''}"
-        )
+        intervals_text = f". {family[0].upper()}{family[1:]}" if family else ""
+        note = f"Click the name of a measure to see its scores by topic{intervals_text}"
         tables = [self._by_measure(group) for group in groups]
         return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
 

@@ -82,7 +82,7 @@ def limit_requests(app: ASGIApp, max_bytes: int, patience: float) -> ASGIApp:
                 await app(scope, receive_message, send_message)
         except asyncio.CancelledError:  # the server shuts down, and no caller handles this
             status = HTTPStatus.SERVICE_UNAVAILABLE
-            refusal = refusal_response(scope, status, "the workbench is shutting down", "start it again")
+            refusal = refusal_response(scope, status, "the server is shutting down", "start 'judged serve' again")
         if refusal is not None and not has_started:
             await refusal(scope, receive, send)
 
@@ -241,7 +241,7 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
             scope,
             HTTPStatus.FORBIDDEN,
             "the request was sent by another site",
-            "open the address of the workbench",
+            "open the address that 'judged serve' printed",
         )
     if rules.token is not None and (refusal := _token_refusal(scope, headers, rules.token, rules)) is not None:
         return refusal

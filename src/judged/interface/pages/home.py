@@ -177,7 +177,7 @@ def _low_recall(workspace: Workspace) -> Iterator[tuple[str, str]]:
     best, x = workspace.ranked_run_names()[0], f"R@{DEPTH}"
     n_topics = int(np.nansum(workspace.scores(x, (best,)).values[0, 0] < MIN_RECALL))
     if n_topics:
-        text = f"On {counted(n_topics, 'topic')}, {x} of {best} is below 50%."
+        text = f"On {counted(n_topics, 'topic')}, {x} of the run {best} is below {MIN_RECALL:g}."
         yield (text, link("/matrix", {}, run=best, x=x, cuts=f"{MIN_RECALL},{MIN_RECALL}"))
 
 

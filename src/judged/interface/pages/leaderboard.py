@@ -69,7 +69,9 @@ class LeaderboardQuery(ScoredQuery):
         description="Baseline run. Default: a run whose name contains 'baseline', or else the best run.",
     )
     measure: Name = Field("", description="Additional measure, shown before the measures in `measures`.")
-    run: str = Field("", max_length=LONGEST, description="Run that is highlighted in the charts, like the baseline.")
+    run: str = Field(
+        "", max_length=LONGEST, description="Run to highlight in the charts. The baseline is also highlighted."
+    )
     sort: Trimmed = Field(
         "",
         max_length=300,

@@ -56,17 +56,19 @@ class MatrixQuery(SlicedQuery, ScoredQuery):
 
     run: str = Field("", max_length=LONGEST, description="Run whose topics are classified. Default: the best run.")
     baseline: str = Field(
-        "", max_length=LONGEST, description="Run whose means are the thresholds. Default: the run itself."
+        "",
+        max_length=LONGEST,
+        description="Run whose mean scores are the thresholds between low and high. Default: `run`.",
     )
     cuts: Trimmed = Field(
         "", max_length=100, description="Fixed thresholds of x and y instead of means, such as 0.8,0.5."
     )
     x: str = Field(X, max_length=200, description="Measure of the candidates, on the horizontal axis.")
     y: str = Field(Y, max_length=200, description="Measure of the final ranking, on the vertical axis.")
-    x0: Number = Field(None, description="Smallest x of the topics to select.")
-    x1: Number = Field(None, description="Largest x of the topics to select.")
-    y0: Number = Field(None, description="Smallest y of the topics to select.")
-    y1: Number = Field(None, description="Largest y of the topics to select.")
+    x0: Number = Field(None, description="Select only topics with at least this value of the measure `x`.")
+    x1: Number = Field(None, description="Select only topics with at most this value of the measure `x`.")
+    y0: Number = Field(None, description="Select only topics with at least this value of the measure `y`.")
+    y1: Number = Field(None, description="Select only topics with at most this value of the measure `y`.")
     quadrant: Quadrant = Field("", description="Select only topics of this quadrant.")
     sort: SortKey = Field(
         "y",
@@ -389,7 +391,7 @@ def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | 
 
 @answer_page(router, "matrix.html", "/matrix", "Matrix", "Topics and slices by two measures", _page_values)
 def matrix(workspace: CurrentWorkspace, query: Annotated[MatrixQuery, Query()]) -> MatrixPage:
-    """Compute topics and slices of a run by two measures: of the candidates, and of the final ranking.
+    """Score each topic and slice of a run by two measures: one of the candidates, one of the final ranking.
 
     ``x0``, ``x1``, ``y0``, ``y1`` and ``quadrant`` select topics, returned as ``selected``, a page at a time.
     """

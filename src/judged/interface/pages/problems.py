@@ -52,7 +52,7 @@ _STATUS: dict[type[JudgedError], HTTPStatus] = {
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {
         "model": Problem,
-        "description": "A parameter does not fit the open data: there is no such run, measure, or topic.",
+        "description": "The request does not fit the open files. Example: the run, measure, or topic does not exist.",
     },
     413: {"model": Problem, "description": "The request is too large."},
     422: {"model": Problem, "description": "A parameter is missing, or has an invalid value."},

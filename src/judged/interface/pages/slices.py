@@ -301,7 +301,7 @@ def scores_by_slice(workspace: CurrentWorkspace, query: Annotated[SlicesQuery, Q
     return slices(workspace, query)
 
 
-@router.get("/api/v1/conditions", summary="Conditions on topics")
+@router.get("/api/v1/conditions", summary="Conditions that select topics")
 def conditions_as_json(workspace: CurrentWorkspace) -> dict[str, Any]:
-    """Return conditions for ``where``: one per slice, and the start of one per numeric attribute."""
+    """Return conditions for ``where``: one per slice, and one without a number for each numeric attribute."""
     return {"conditions": conditions(workspace).records()}

@@ -320,7 +320,7 @@ def open_sample() -> Workspace:
 
     >>> workspace = open_sample()
     >>> workspace.title, len(workspace.query_ids), workspace.run_names[:2], workspace.texts is not None
-    ('the sample: find the standard-library function', 48, ('bm25', 'bm25_nostem'), True)
+    ('the sample: questions about functions of the Python standard library', 48, ('bm25', 'bm25_nostem'), True)
     """
     from judged.data import sample
 
@@ -336,7 +336,7 @@ def open_sample() -> Workspace:
         attributes=Attributes.of(topics),
         texts=sample.FOLDER / "docs.jsonl.gz",
         parts=parts,
-        title="the sample: find the standard-library function",
+        title="the sample: questions about functions of the Python standard library",
     )
 
 

@@ -95,7 +95,7 @@ class Prepared(Answer):
         sentences = [
             f"{counted(self.calls, 'request')} will be sent to {self.endpoint.host} for model {self.endpoint.model}.",
             f"{self.cached:,} of {len(self.requests):,} requests have a reply in the store and are not sent again.",
-            f"The requests contain {self.sends}. Their other fields are {listed(fields)}.",
+            f"The requests contain {self.sends}. The other fields of the requests are {listed(fields)}.",
             "The requests do not contain ids, names of judges, or labels of any judge.",
         ]
         if self.cost is None:

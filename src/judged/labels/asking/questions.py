@@ -275,8 +275,8 @@ class ModelPreferences(AskResult):
         same = sum(a == b for a, b in valid_pairs)
         sentence = (
             f"{counted(len(valid_pairs), 'pair has', 'pairs have')} valid replies in both orders; the replies agree for"
-            f" {same:,} of them. In both orders, the model preferred the first position for {counted(first, 'pair')},"
-            f" and the second position for {second:,}."
+            f" {same:,} of these pairs. In both orders, the model preferred the first position for"
+            f" {counted(first, 'pair')}, and the second position for {second:,}."
         )
         names = ("query_id", "doc_id", "other_doc_id")
         columns = [Column(name, [row[i] for row in self.pairs], TEXT) for i, name in enumerate(names)]

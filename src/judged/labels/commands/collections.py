@@ -36,10 +36,10 @@ def collection() -> None:
 @answer_options()
 @shared(*READING)
 def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Check the judgments QRELS as a test collection for systems similar to the pooled RUNs.
+    """Check whether the judgments in QRELS can be reused to evaluate systems that are similar to the pooled RUNs.
 
-    The check reports the share of judged documents, how much score a run outside the pool loses, and the detectable
-    difference. With --labels, it also reports the agreement of the judges and the time per label.
+    The check reports the share of judged documents, the score loss of a run outside the pool, and the detectable
+    difference. With --labels, the check also reports the agreement of the judges and the time per label.
     """
     from judged.labels.collection import check_collection
 
@@ -85,8 +85,8 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     type=click.FloatRange(0, 1),
     default=1.0,
     show_default=True,
-    help="With --budget: factor from 0 to 1. At each new label of a run, the weights of the earlier labels are"
-    " multiplied by this factor. With 1, all labels have the same weight.",
+    help="With --budget: factor from 0 to 1 for the weights of earlier labels. At each new label of a run, the"
+    " weights of all earlier labels are multiplied by this factor. With 1, all labels have the same weight.",
 )
 @shared("rel", default=1, show_default=True, help="With --budget: lowest relevant grade.")
 @click.option(
@@ -110,7 +110,7 @@ def pool_command(
 ) -> None:
     """Select documents of the RUNs to judge.
 
-    By default, these are the first K documents of each run. --budget selects the documents that are most likely
+    By default, the first K documents of each run are selected. --budget selects the documents that are most likely
     relevant, and --sample draws a random sample. The CSV output ('-o pool.csv') lists each pair of topic and document
     with its stratum and sampling probability.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     },
 )
 def labels() -> None:
-    """Collect labels of people and models, measure their agreement, and create qrels.
+    """Collect labels from people and models, measure agreement between judges, and create qrels.
 
     STORE is an SQLite file, or the address of a PostgreSQL database: postgresql://user@host/name (docs/labels.md).
     """
@@ -161,12 +161,13 @@ _SHARE = click.FloatRange(0, 1)
     type=_SHARE,
     default=0.0,
     metavar="SHARE",
-    help="Share of pairs that a judge grades a second time. The judge is not told.",
+    help="Share of pairs that a judge grades a second time. The judge does not see which pairs are repeated.",
 )
 @click.option(
     "--gold",
     metavar="QRELS",
-    help="Grades that are known to be correct (gold). All judges also grade these pairs, to measure accuracy.",
+    help="Pairs of topic and document with grades that are known to be correct (gold). All judges also grade these"
+    " pairs, to measure the accuracy of the judges.",
 )
 @click.option(
     "--queries",
@@ -214,7 +215,8 @@ def tasks_command(
     click.echo(f"{counted(added, 'task')} added{unchanged}")
     print_warnings(
         f"{counted(len(ids), word)} of the tasks, such as {ids[0]!r}, {'is' if len(ids) == 1 else 'are'} not in the"
-        " store, so judges see only the id. Fix: add them with 'judged labels new', and check the spelling of the ids"
+        " store, so judges see only the id. Fix: check the spelling of the ids, and add the texts with 'judged labels"
+        " new'"
         for word, ids in missing_ids.items()
         if ids
     )
@@ -291,7 +293,8 @@ consensus_options = with_options(
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Minimum number of judges that must have graded a pair of topic and document. Other pairs are left out.",
+        help="Minimum number of judges that must have graded a pair of topic and document. Pairs that"
+        " fewer judges graded are left out.",
     ),
 )
 """Options for the aggregation of labels to qrels."""
@@ -306,7 +309,8 @@ _output_option = click.option("-o", "--output", "out", type=click.Path(path_type
 def qrels_command(store: str, out: Path, **options: Any) -> None:
     """Create qrels from the labels in STORE, a store or a table of labels.
 
-    FILE.origin.json records the aggregation rule and the judges. Results that use FILE include this record.
+    FILE.origin.json records the aggregation rule and the judges. Results that use FILE include the content of
+    FILE.origin.json.
     """
     from judged.data.write import write_qrels
     from judged.labels.consensus import consensus_notes, qrels_of
@@ -343,7 +347,8 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
 def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) -> None:
     """Export the labels of STORE for other tools. For qrels, use 'judged labels qrels'.
 
-    The export never contains texts of documents. It contains query texts only if the format has no topic ids.
+    The export never contains texts of documents. The export contains query texts only if the
+    format has no topic ids.
     """
     from judged.labels import exchange
     from judged.labels.consensus import qrels_of
@@ -389,8 +394,8 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
 def topics_command(queries: str, n: int, output: OutputOptions, **options: Any) -> None:
     """Sample topics with known sampling probabilities from QUERIES, a table of queries and their numbers of searches.
 
-    The CSV output ('-o topics.csv') is a topics file. Use 'judged slices --queries topics.csv --weights weight' to
-    estimate means over searches.
+    The CSV output ('-o topics.csv') is a topics file. To estimate means over searches, use the command
+    'judged slices --queries topics.csv --weights weight'.
     """
     from judged.labels import choose_topics
 

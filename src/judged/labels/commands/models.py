@@ -260,7 +260,7 @@ def next_command(qrels: str, first: str, second: str, output: OutputOptions, **o
 @click.argument("pool")
 @click.argument("qrels")
 @shared("runs")
-@shared("measures", help=f"Measure. Repeat for more.  [default: {', '.join(SAMPLED_MEASURES)}]")
+@shared("measures", help=f"Measure. Repeat for more measures.  [default: {', '.join(SAMPLED_MEASURES)}]")
 @shared("confidence")
 @answer_options()
 @shared(*READING)
@@ -297,7 +297,7 @@ def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, st
     metavar="[NAME=]FILE",
     help="Judgments of a model. Repeat for more models.  [default: all models in STORE]",
 )
-@shared("measure", help="Measure that runs are scored by. It must be a mean over topics.")
+@shared("measure", help="Measure that scores the runs. The measure must be a mean over topics.")
 @click.option(
     "--labeled",
     metavar="FILE",

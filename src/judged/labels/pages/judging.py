@@ -279,7 +279,7 @@ def undo_by_program(request: Request, workspace: CurrentWorkspace, body: JudgeFo
 
 @router.get("/api/v1/judging/disagreements", summary="Disagreements between judges", responses=PROBLEMS)
 def disagreements_as_json(request: Request, workspace: CurrentWorkspace) -> dict[str, Any]:
-    """Return pairs with different grades by decreasing difference, with all labels."""
+    """Return pairs of topic and document with different grades, the largest difference first, and all labels."""
     return disagreements(_store_of_adjudicator(request, workspace) if workspace.labels else None).to_dict()
 
 
@@ -317,7 +317,7 @@ def _store_of_adjudicator(request: Request, workspace: Workspace) -> LabelStore:
     """Return the store; raise InputError if the user may not see the labels of others."""
     if not _is_adjudicator(request):
         fix = f"log in as {ADJUDICATOR!r}, or open the workbench on the machine that runs it"
-        raise InputError("judges may not see the labels of other judges", fix=fix)
+        raise InputError("judges are not allowed to see the labels of other judges", fix=fix)
     return _store(workspace)
 
 
@@ -341,13 +341,15 @@ class LabelQualityParams(Parameters):
     """Query parameters of the quality and calibration pages."""
 
     measure: str = Field(
-        DEFAULT_MEASURE, max_length=200, description="Measure that runs are scored by. It must be a mean over topics."
+        DEFAULT_MEASURE,
+        max_length=200,
+        description="Measure that runs are scored by. The measure must be a mean over topics.",
     )
 
 
 @_answer_route("/labels/quality", "Quality of labels", "Quality of labels")
 def trust(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Query()]) -> LabelQuality:
-    """Measure agreement between judges, their consistency, and the effect on systems."""
+    """Measure agreement between judges, consistency of each judge, and effects of judges on system scores."""
     labels, runs = _labels_and_runs(workspace)
     # Labels are only appended, so their number identifies the state of the store.
     key = "label quality", len(labels), params.measure

@@ -256,7 +256,7 @@ class ABTest(LogAnswer):
             (metric, *columns_of(self.interactions, ("arm", TEXT), *statistics)),
             f"Interaction with {self.by}",
             labels=2,
-            note="Cochran's Q test of equal differences in all slices, for a fixed sample. Only this test shows"
+            note="Cochran's Q test of equal differences in all slices, for a fixed sample. Only Cochran's Q test shows"
             " whether differences vary between slices.",
         )
         note = "Slices are exploratory: their p-values are not corrected for the number of slices. "
@@ -452,10 +452,9 @@ def _ramp_note(assignment: Assignment) -> Iterator[Note]:
         text = (
             f"the allocation of new users to arms changed (p = {assignment.allocation.p:.1g}; new periods start on"
             f" {dates}),"
-            f" so each difference is a weighted mean over periods. Of"
-            f" {counted(len(assignment.periods), 'period')}, only those with at least {MIN_USERS} users in both arms"
-            " count."
-            " Slices and days after exposure are not compared"
+            " so each difference is a weighted mean over periods. Of"
+            f" {counted(len(assignment.periods), 'period')}, only periods with at least {MIN_USERS} users in both arms"
+            " are used. Differences by slice and by day after exposure are not computed"
         )
         yield Note("allocation-changed", text)
 

@@ -355,7 +355,8 @@ class Verdict:
     days: float = math.nan
 
     def __str__(self) -> str:
-        return f"{self.arm}: {self.decision}. {' '.join(self.reasons)}"
+        decision = self.decision.replace("running", "running the test")
+        return f"{self.arm}: {decision}. {' '.join(self.reasons)}"
 
 
 def verdict(
@@ -376,7 +377,9 @@ def verdict(
     if too_few := insufficiency(smaller_arm, "verdict", min_units=min_users):
         missing, per_day = len(assignment.arms) * (min_users - smaller_arm), assignment.users_per_day
         days_left = missing / per_day if per_day else math.nan
-        return Verdict(arm, "keep running", (f"{too_few.sentence(assignment.unit)[:-1]} in each arm.",), days_left)
+        return Verdict(
+            arm, "keep running", (f"{too_few.sentence(assignment.unit)[:-1]} in the smaller arm.",), days_left
+        )
     if not primary:
         return Verdict(arm, "keep running", ("The log does not support any metric that can be the primary metric.",))
     for row in declared:

@@ -96,10 +96,9 @@ class ABTestPlan(LogAnswer):
             ),
             "Required sample size",
             labels=2,
-            note=f"Sample sizes are totals over two arms of equal size, for a power of {percent(self.power)}. Days"
-            f" assume"
-            f" {self.users_per_day:,.0f} new {self.unit}s per day. The plan assumes a test without CUPED, which can"
-            f" shorten the test.",
+            note=f"Sample sizes are totals over two arms of equal size, for a power of {percent(self.power)}. The"
+            f" numbers of days assume {self.users_per_day:,.0f} new {self.unit}s per day. The plan assumes a test"
+            " without CUPED. CUPED can shorten the test.",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
         shows = [unit_show(plan.metric.unit) for plan in self.plans]
@@ -114,9 +113,8 @@ class ABTestPlan(LogAnswer):
             ),
             "A/A tests",
             note=f"{self.splits:,} random splits of the same {self.unit}s. The expected rate of false positives is"
-            f" {percent(alpha)} +- {200 * error:.1f} percentage points. Relative SD: standard deviation of the"
-            " influence of a"
-            f" {self.unit} on the value, divided by the value.",
+            f" {percent(alpha)} +- {200 * error:.1f} percentage points. Relative SD: standard deviation over"
+            f" {self.unit}s of the influence of each {self.unit} on the metric, divided by the value of the metric.",
         )
         miscalibrated = [str(plan.metric) for plan in self.plans if abs(plan.false_alarms - alpha) > 4 * error]
         names = listed(miscalibrated)

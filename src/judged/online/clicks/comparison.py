@@ -156,7 +156,7 @@ class ModelComparison(LogAnswer):
             "models", columns,
             note=f"Log-likelihood in nats per page and perplexity per result, from {self.folds}-fold cross-validation"
             " over"
-            f" {self.unit}s. Conditional perplexity predicts each click from the clicks on higher ranks."
+            f" {self.unit}s. For the conditional perplexity, each click is predicted from the clicks at higher ranks."
             f" {percent(self.level)} CIs over {self.unit}s.",
             kinds=["selected" if row.selected else "" for row in self.rows],
         )  # fmt: skip
@@ -177,7 +177,7 @@ class ModelComparison(LogAnswer):
         prediction = (
             f"{best.model} predicts the clicks of held-out {self.unit}s best (n = {self.pages:,} pages of"
             f" {self.units:,}"
-            f" {self.unit}s). It assumes that {MODELS[best.model].assumption}."
+            f" {self.unit}s). {best.model} assumes that {MODELS[best.model].assumption}."
         )
         sentences = [prediction]
         if selected is not best:
@@ -193,18 +193,18 @@ class ModelComparison(LogAnswer):
             )
         elif min(row.parameters for row in self.rows) < best.parameters:
             sentences.append(
-                f"{best.model} is selected: all models with fewer parameters are significantly worse or give"
-                " probability 0 to a held-out page."
+                f"{best.model} is selected: all models with fewer parameters are significantly worse or"
+                " predict a probability of 0 for a held-out page."
             )
         impossible = [(row.model, f"{row.impossible:,} of the held-out pages") for row in self.rows if row.impossible]
         sentences += [
-            f"{model} gives probability 0 to {pages}, so it has no finite log-likelihood."
+            f"{model} predicts a probability of 0 for {pages}, so the log-likelihood of {model} is not finite."
             for model, pages in impossible
         ]
         sentences += [f"Not fitted: {clip_words(reason)}." for _, reason in self.refused]
         sentences.append(
-            "The model with the best predictions can still have wrong assumptions, and results that it considers"
-            " attractive can be irrelevant."
+            "The model with the best predictions can still have wrong assumptions, and results with a high"
+            " estimated attractiveness can be irrelevant."
         )
         return tuple(sentences)
 

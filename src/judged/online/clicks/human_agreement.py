@@ -99,11 +99,15 @@ class ClickAgreement(FieldAnswer):
     def sentences(self) -> tuple[str, ...]:
         """Agreement on document order, residual position bias, system order, and value."""
         all_topics, (judgment, raw, *_) = self.orders[0], self.feedback
-        subject, rates = "Click judgments", "than raw click-through rates do"
-        comparison = f"{subject} do not agree with human judgments significantly more or less often {rates}"
+        comparison = (
+            "The agreement with human judgments does not differ significantly between click judgments and raw"
+            " click-through rates"
+        )
         if all_topics.gain_ci is not None and (all_topics.gain_ci[0] > 0 or all_topics.gain_ci[1] < 0):
             more = "more" if all_topics.gain > 0 else "less"
-            comparison = f"{subject} agree with human judgments significantly {more} often {rates}"
+            comparison = (
+                f"Click judgments agree with human judgments significantly {more} often than raw click-through rates do"
+            )
         sample = f"n = {counted(all_topics.document_pairs, 'document pair')} in {counted(all_topics.n, 'topic')}"
         sentences = [
             (
@@ -119,7 +123,8 @@ class ClickAgreement(FieldAnswer):
             interval = _interval_text(judgment.ci, self.level)
             sentences.append(
                 f"{direction} correlation of click judgments with the logged rank, given human grades: partial tau"
-                f" {judgment.partial:+.3f}{interval}. For raw click-through rates, partial tau is {raw.partial:+.3f}."
+                f" {judgment.partial:+.3f}{interval}. For raw click-through rates"
+                f" instead of click judgments, the partial tau is {raw.partial:+.3f}."
             )
         if self.systems > 1 and not math.isnan(self.tau):
             systems = counted(self.systems, "system")

@@ -53,31 +53,31 @@ ESTIMATORS = {
     "item-position": Estimator(
         _MARGINAL,
         False,
-        "clicks on a result depend only on its document and rank",
+        "clicks on a result depend only on the document and the rank",
         "ignores the other results of the page",
     ),
     "self-normalized": Estimator(
         _MARGINAL,
         False,
-        "same assumption as item-position; the estimate is biased if there are few pages",
+        "clicks on a result depend only on the document and the rank; the estimate is biased if there are few pages",
         "ignores the other results of the page",
     ),
     "clipped": Estimator(
         _MARGINAL,
         False,
-        "same assumption as item-position; the estimate is too low, by at most the weight that clipping removes",
+        "clicks on a result depend only on the document and the rank; clipping the weights makes the estimate too low",
         "underestimates rarely shown results",
     ),
     "direct": Estimator(
         (),
         False,
-        "same assumption as item-position, and documents are shown at random",
+        "clicks on a result depend only on the document and the rank, and the log shows documents at random",
         "ignores other differences between pages",
     ),
     "doubly robust": Estimator(
         _MARGINAL,
         False,
-        "either the assumption of item-position or the assumption of direct",
+        "the assumption of the item-position estimator or the assumption of the direct estimator",
         "ignores the other results of the page",
     ),
     "pseudo-inverse": Estimator(
@@ -432,7 +432,9 @@ def _read_policy(run: Any, doc_ids: Any, depth: int, deepest: int) -> TargetPoli
     rank_sums = np.bincount(target.cells // n_docs, target.probability, deepest)
     for rank in np.flatnonzero(np.abs(rank_sums[:deepest] - 1.0) > _ROUNDING)[:1].tolist():
         problem = f"the probabilities of rank {rank + 1} must add up to 1, got {rank_sums[rank]:.4g}"
-        fix = f"list all documents of the rank, or use depth={rank}" if rank else fix
+        fix = (
+            f"write a row for every document that can be shown at rank {rank + 1}, or use depth={rank}" if rank else fix
+        )
         raise InputError(problem, fix=fix, path="policy")
     return target
 

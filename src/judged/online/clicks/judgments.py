@@ -225,7 +225,10 @@ def judge_clicks(
     if grading_rule not in {"value", "lower", "human"}:
         raise InputError(f"`grading` must be value, lower, or human, got {grading_rule!r}", fix="use grading=value")
     if (grading_rule == "human") != (gold is not None):
-        raise InputError("`gold` requires grading=human, and grading=human requires `gold`", fix="use both or neither")
+        raise InputError(
+            "`gold` requires grading=human, and grading=human requires `gold`",
+            fix="use `gold` together with grading=human, or omit `gold` and grading=human",
+        )
     topic_column, topic_by_text = topic_column_and_texts(log, topics)
     pairs, values, notes = _read_values(log, by, propensities, dwell, level, by=topic_column, where=where, depth=depth)
     topic_pairs = replace_queries_by_topics(pairs, topic_by_text)
@@ -309,7 +312,9 @@ def _predict_human_grades(pairs: ArrowTable, values: PairValues, gold: Qrels) ->
     is_graded = ~np.isnan(human)
     if is_graded.sum() < _MIN_SHARED:
         problem = f"grading=human requires at least {_MIN_SHARED} pairs with human grades, got {int(is_graded.sum())}"
-        raise InputError(problem, fix="grade more pairs, or use grading=lower", path=gold.where)
+        raise InputError(
+            problem, fix="collect human grades of more query-document pairs, or use grading=lower", path=gold.where
+        )
     x, y = values.shrunk[is_graded], np.maximum(human[is_graded], 0)
     grade = _isotonic_regression(x, y, values.shrunk)
     folds = np.unique(topic[is_graded], return_inverse=True)[1] % _N_FOLDS

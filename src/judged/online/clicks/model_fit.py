@@ -121,9 +121,10 @@ class ModelFit(LogAnswer):
         """Data, model, scale, and source of the intervals."""
         rate = self.clicks / self.results
         summary = (
-            f"{self.model.name} assumes that {self.model.assumption}. It was fitted to {self.results:,} impressions"
-            f" ({rate:.1%} clicked) of {len(self.pairs):,} pairs of query ({self.by}) and document, in"
-            f" {counted(self.iterations, 'EM step')}. The log-likelihood per impression is {self.loglik:.4f}."
+            f"{self.model.name} assumes that {self.model.assumption}. {self.model.name} was fitted to"
+            f" {self.results:,} impressions ({rate:.1%} clicked) of {len(self.pairs):,} pairs of query"
+            f" ({self.by}) and document, in {counted(self.iterations, 'EM step')}. The"
+            f" log-likelihood per impression is {self.loglik:.4f}."
         )
         sentences = [summary]
         if self.model.attractive and self.model.examined:
@@ -335,7 +336,7 @@ def fit_model(
         clicks = totals(cells.pair, cells.clicks, len(pairs))
     if not clicks.any():
         raise InputError(
-            f"the selected pages of {log.name} have no clicks", fix="select other pages with where or pages"
+            f"the selected pages of {log.name} have no clicks", fix="select other pages with `where` or `pages`"
         )
     data.check_connected()
     fitted = fit(data, shrink=shrink, iterations=iterations, report=report)

@@ -179,7 +179,8 @@ class OffPolicyEstimates(LogAnswer):
                 "Estimated clicks",
                 note=f"{percent(self.level)} CIs over {self.unit}s. Unsupported clicks: possible clicks per page on"
                 " results that"
-                " the log never shows, or whose weights are clipped. Upper limits of CIs include these clicks.",
+                " the log never shows, or whose weights are clipped. The upper limits of CIs include"
+                " unsupported clicks.",
             ),
             Table(
                 "assumptions",
@@ -199,9 +200,9 @@ class OffPolicyEstimates(LogAnswer):
                     ("unsupported", NUMBER),
                 ),
                 "Weights",
-                note=("Importance weights of the list down to each"
-                " rank" if self.convention == "conditional" else "Importance weights of the results at each rank")
-                + ". The expected mean is 1, minus at most the unsupported probability.",
+                note=("Importance weights of the top-k list for each rank k" if self.convention == "conditional"
+                else "Importance weights of the results at each rank")
+                + ". The expected value of `mean` is between 1 minus `unsupported` and 1.",
             ),
             self.method_block(),
         )  # fmt: skip
@@ -391,7 +392,7 @@ class PageEstimates:
             upper = float(mass[self.weights.has_result[:, row.rank - 1], row.rank - 1].mean())
             lower, margin = upper - row.unsupported, 4.0 * row.error + _TOLERANCE
             if not lower - margin <= row.mean <= upper + margin:
-                subject = f"the list down to rank {row.rank}" if is_prefix else f"rank {row.rank}"
+                subject = f"the top-{row.rank} list" if is_prefix else f"rank {row.rank}"
                 expected = f"{upper:.2f}" if upper - lower < _TOLERANCE else f"{lower:.2f} to {upper:.2f}"
                 conclusion = "The propensities are wrong, or the declared propensity_convention is wrong"
                 return f"the mean importance weight of {subject} is {row.mean:.2f}, expected {expected}. {conclusion}."

@@ -90,9 +90,8 @@ _MODELS = (
     ),
     ClickModel(
         "CCM", "click chain model", "Guo et al., WWW 2009",
-        "users examine results from the top down, and the probability to continue differs after no click, an"
-        " unsatisfying"
-        " click, and a satisfying click",
+        "users examine results from the top down, and the probability to continue depends on whether the last"
+        " result had no click, an unsatisfying click, or a satisfying click",
         satisfied="attractiveness",
         continuation_probabilities=("after no click", "after an unsatisfying click", "after a satisfying click"),
     ),
@@ -317,11 +316,9 @@ class RankModelCounts:
             return
         first, other = (self._describe_node(int(node)) for node in (self.node.min(), disconnected[0]))
         raise InputError(
-            f"{self.model.name} cannot estimate the examination of {other} relative to {first}: no chain of clicked"
-            " results"
-            f" that were shown at both positions connects them ({len(disconnected)} of {len(used_nodes)} positions are"
-            " not"
-            " connected)",
+            f"{self.model.name} cannot compare the examination of {other} and {first}: no clicked results were shown at"
+            " both positions, and clicked results at other positions do not connect the two positions"
+            f" ({len(disconnected)} of {len(used_nodes)} positions are not connected to {first})",
             fix="use a smaller depth, merge queries with by, or collect pages that show results in different orders",
         )
 

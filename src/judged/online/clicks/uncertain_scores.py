@@ -78,7 +78,7 @@ class UncertainScores(FieldAnswer):
         )
         sample_size = f"n = {counted(self.n, 'topic')}, {counted(self.resamples, 'simulation')}"
         start = f"Errors of the judgments cause {shares[0]:.0%} to {shares[-1]:.0%} of the variance of the means"
-        variance_sentences = (f"{start}, and the sample of topics causes the rest ({sample_size}).",)
+        variance_sentences = (f"{start}. The sample of topics causes the rest of the variance ({sample_size}).",)
         if not other_rows:
             return variance_sentences
         n_differences = counted(len(other_rows), "difference")
@@ -106,8 +106,8 @@ class UncertainScores(FieldAnswer):
                 "runs",
                 run_columns,
                 labels=2,
-                note="SE: standard error. The rest of the variance comes from the sample of topics. CIs include both"
-                " sources of variance.",
+                note="SE: standard error. The rest of the variance comes from the sample of topics. CIs include the"
+                " variance from judgments and the variance from topics.",
             ),
             Table("topics", topic_columns, only="data", labels=3),
         )
@@ -283,5 +283,8 @@ def measured_qrels(judgments: Any) -> Qrels:
 def _noise_notes(value: Floats, se: Floats) -> Iterator[Note]:
     variance = float(np.var(value))
     if variance and (noise_share := float(np.mean(se**2)) / variance) > _MAX_NOISE_SHARE:
-        text = f"{min(noise_share, 1):.0%} of the variance of values is noise, so the correction of means is too small"
+        text = (
+            f"{min(noise_share, 1):.0%} of the variance of judgment values is noise, so the bias correction of the mean"
+            " scores is too small"
+        )
         yield Note("little-evidence", text)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def clicks() -> None:
     """Estimate relevance from the clicks in LOG, corrected for position bias.
 
-    LOG has the same formats as for 'judged online': UBI, a click-model log, a TREC session file, or a table with a
-    --mapping.
+    LOG has the same formats as the LOG of 'judged online': UBI, a click-model log, a TREC session file, or a table with
+    a --mapping.
     """
 
 
@@ -137,7 +137,7 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
 @shared(
     "draws",
     default=0,
-    help="Number of bootstrap samples for standard errors. If it is 0, standard errors come"
+    help="Number of bootstrap samples for standard errors. If the number is 0, standard errors come"
     " from the observed information.",
 )
 @shared("seed")
@@ -145,8 +145,8 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
 def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Fit a click model to LOG: the attractiveness of each document, and the examination of ranks.
 
-    The table 'attractiveness' has a row for each pair of query and document. Use --format csv to write it
-    (docs/click-models.md).
+    The table 'attractiveness' has a row for each pair of query and document. To write
+    this table, use --format csv (docs/click-models.md).
     """
     from judged.online.clicks import fit_model
 
@@ -310,7 +310,7 @@ def judge_command(
 ) -> None:
     """Convert the clicks in LOG to graded judgments.
 
-    Every command that needs judgments reads the CSV (-o FILE.csv). 'judged labels import' reads it as labels, and
+    Every command that needs judgments reads the CSV (-o FILE.csv). 'judged labels import' reads this CSV as labels, and
     'judged clicks evaluate' also reads the standard errors. TREC qrels (-o FILE.txt) have no standard errors.
     """
     from judged.data.qrels import Qrels, write_origin
@@ -385,8 +385,8 @@ def against_command(
     """Compare judgments from the clicks in LOG with the human judgments in QRELS.
 
     The result shows how often click judgments and human judgments order two documents the same way, compared with raw
-    click-through rates, and whether position bias remains. With RUNs, it also compares the orders of systems by click
-    judgments and by human judgments, and shows how many clicks replace one human label.
+    click-through rates, and whether position bias remains. With RUNs, the command also compares the orders of systems
+    by click judgments and by human judgments, and shows how many clicks replace one human label.
     """
     from judged.data.qrels import Qrels
     from judged.online.clicks import against_people, judge_clicks

@@ -39,7 +39,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
             default=5000,
             show_default=True,
             metavar="USERS",
-            help="Expected number of users. Anytime-valid intervals are narrowest at this number.",
+            help="Expected number of users. Anytime-valid intervals are narrowest at this number of users.",
         ),
         click.option("--min-users", type=int, default=200, show_default=True, help=min_users_help),
         click.option("--plan", is_flag=True, help="Estimate the duration of a future test from a past LOG."),
@@ -66,7 +66,7 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Exploratory metric; repeatable. The p-values of these metrics are corrected for multiple tests.",
+    help="Exploratory metric; repeatable. The p-values of all exploratory metrics are corrected for multiple tests.",
 )
 @click.option(
     "--better",
@@ -88,7 +88,8 @@ def _verdict_options(min_users_help: str) -> Callable[..., Any]:
     "--window-days",
     type=float,
     metavar="DAYS",
-    help="Number of days after first exposure in which the pages of a user count.  [default: until the end of the log]",
+    help="Number of days after the first exposure of a user; later pages of the user are excluded.  [default: until the"
+    " end of the log]",
 )
 @click.option(
     "--before-days",
@@ -120,7 +121,7 @@ def abtest_command(
 ) -> None:
     """Analyze the A/B test in LOG: its validity, the differences between arms, and a verdict on each arm.
 
-    Exit code 0: the verdict on at least one arm is to ship it; 1: no arm has this verdict; 2: invalid input.
+    Exit code 0: the verdict on at least one arm is "ship"; 1: no arm has this verdict; 2: invalid input.
     """
     from judged.online.ab_tests.abtest import abtest
     from judged.online.ab_tests.planning import plan_abtest
@@ -182,7 +183,7 @@ def interleaving_command(
     """Estimate which of two rankers users prefer, from a LOG of interleaved lists.
 
     Create the lists and their log attributes with judged.online.mixed_lists. Exit code 0: users significantly prefer
-    the other ranker to the baseline; 1: they do not, or the result is inconclusive; 2: invalid input.
+    the other ranker to the baseline; 1: no significant preference for the other ranker; 2: invalid input.
     """
     from judged.online.interleaving_analysis.analysis import interleaving
     from judged.online.interleaving_analysis.planning import plan_interleaving
@@ -341,7 +342,7 @@ def watch_command(
 
     if init:
         if exists(config) and not force:
-            fix = "use another name, or --force to overwrite it"
+            fix = "use another name, or --force to overwrite the file"
             raise InputError("the file already exists", fix=fix, path=str(config))
         with opened(paths, output, options) as log:
             write_result(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)

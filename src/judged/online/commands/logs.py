@@ -177,7 +177,9 @@ def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> 
     del ctx
     if len(value) > 1:
         flag = max(param.opts, key=len)
-        raise InputError(f"{flag} is used {len(value)} times", fix="use it once, and run the command for each value")
+        raise InputError(
+            f"{flag} is used {len(value)} times", fix=f"use {flag} once, and run the command for each value"
+        )
     return value[0] if value else None
 
 
@@ -230,8 +232,8 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
 
     Exit code 0: the log is fit for metrics. 1: metrics would be wrong, because more than 5% of the queries or events
     are excluded or lost, a rule repairs more than 5% of the rows it applies to, or less than 95% of the events with a
-    query_id belong to a valid page. 2: the log cannot be read, or is empty.
-    The records of the rules current-query and withheld-clicks do not count, because they are not pages by design.
+    query_id belong to a valid page. 2: the log cannot be read, or is empty. Records excluded by the rules current-query
+    and withheld-clicks do not count, because the log format intends these records to have no results or no clicks.
     """
     from judged.online.check import check_log
 
@@ -248,7 +250,7 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
 def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
     """Convert a LOG to four Parquet tables in a FOLDER, which every command reads as a log.
 
-    The findings are stored in log.json: 'judged logs check FOLDER' prints them.
+    The findings are stored in log.json. To print the findings, use 'judged logs check FOLDER'.
     """
     from judged.online.engine import translate_memory_errors
     from judged.online.storage import store_log

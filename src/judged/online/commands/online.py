@@ -42,7 +42,9 @@ _reading_options = with_options(where, log_options, tables, answer_options())
 _metric_arguments = with_options(logs.paths, where, interval, log_options, tables, answer_options())
 _slice_options = with_options(
     logs.by("Slicing attribute: device, language, variant, ..., or an attribute of the log."),
-    click.option("--documents", metavar="FILE", help="Documents with a column date, for --by freshness."),
+    click.option(
+        "--documents", metavar="FILE", help="File of documents with the column 'date', required for --by freshness."
+    ),
 )
 _comparison_arguments = with_options(
     logs.paths,
@@ -73,7 +75,7 @@ def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> 
         return None if value is None else 1.0 if value == "off" else float(value)
     except ValueError:
         raise InputError(
-            f"--winsorize must be a number or off, got {value!r}", fix="use a share above 0, such as 0.999, or off"
+            f"--winsorize must be a number or 'off', got {value!r}", fix="use a share above 0, such as 0.999, or 'off'"
         ) from None
 
 
@@ -81,8 +83,8 @@ _SETTINGS = {
     "winsorize": "Limit the revenue of each page to this quantile of the revenue of pages with revenue"
     " (winsorization); 1 or off: no limit.",
     "reformulation_gap": "Maximum seconds from a query to its reformulation.",
-    "attribution_window": "Maximum seconds from a page to a cart event or purchase without a page ID. Such an event"
-    " counts for the last page before it in its session.",
+    "attribution_window": "Maximum seconds from a page to a cart event or purchase without a page ID. An event"
+    " without a page ID counts for the last page before the event in the same session.",
     "success": "Minimum dwell time of a satisfied click in seconds, for metrics without the parameter t.",
 }
 """Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
@@ -250,7 +252,7 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     """Compare five headline metrics of LOG with the previous period, and decompose each difference.
 
     A metric over pages changes because the mix of queries changes, or because the metric changes within queries.
-    Both components of the difference have confidence intervals.
+    The command estimates these two components of the difference, with confidence intervals.
     """
     from judged.online.log_overview import overview
 
@@ -282,7 +284,8 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
 @shared("limit", type=click.IntRange(0), default=20, help="Maximum number of rows of each list; 0: all.")
 @shared("confidence")
 @shared(
-    "fdr", help="False discovery rate of each list with a significance test (all lists except zero and reformulated)."
+    "fdr",
+    help="False discovery rate of each list with a significance test (all lists except 'zero' and 'reformulated').",
 )
 @_reading_options
 def queries_command(
@@ -290,9 +293,10 @@ def queries_command(
 ) -> None:
     """List queries of LOG with zero results, abandonment, reformulations, few clicks, slow pages, or changed frequency.
 
-    Each query has its number of users, and a share with a confidence interval. The lists "zero" and
-    "reformulated" have no significance test. The other lists contain only queries with a significant difference. CSV
-    and Parquet files contain one list: select it with --list.
+    For each query, a list shows counts and a rate with a confidence interval, such as the share of users with zero
+    results. The lists "zero" and "reformulated" have no significance test. All lists except "zero" and "reformulated"
+    contain only queries with a significant difference. CSV and Parquet files contain one list: use --list to select
+    the list.
     """
     from judged.online.query_lists import queries
 

@@ -9,7 +9,11 @@ import click
 
 OPTIONS = (
     click.option(
-        "--log", "log", multiple=True, metavar="LOG", help="Interaction log, as for 'judged clicks'; repeatable."
+        "--log",
+        "log",
+        multiple=True,
+        metavar="LOG",
+        help="Interaction log that 'judged clicks' can read. Repeat for more files.",
     ),
     click.option("--watch", metavar="CONFIG", help="Configuration file of 'judged watch'."),
 )

@@ -173,12 +173,14 @@ def _check_points(points: Sequence[tuple[int, OnlineEstimate]], period: str, war
         raise InputError("no period has data", fix="check the times of the log and the filters")
     starts = [start for start, _ in points]
     if any(later <= earlier for earlier, later in itertools.pairwise(starts)):
-        raise InputError("periods must be in order of time and distinct", fix="sort them, with one point per period")
+        raise InputError(
+            "periods must be in order of time and distinct", fix="sort the periods, with one point per period"
+        )
     if len({str(estimate.metric) for _, estimate in points}) > 1:
         raise InputError("all points of a series must have the same metric", fix="build one series per metric")
     if warm_up is not None and warm_up < MIN_POINTS:
         problem = f"`warm_up` must be at least {MIN_POINTS} periods, got {warm_up}"
-        raise InputError(problem, fix="use 20 or more, if possible")
+        raise InputError(problem, fix="use 20 or more periods, if possible")
 
 
 def _is_complete(start_ms: int, period: PeriodLength, covered: tuple[int, int] | None) -> bool:

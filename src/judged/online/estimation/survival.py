@@ -200,7 +200,7 @@ def _count_durations(
             return keyed, counted, grid_ms
         if grid_ms >= _COARSEST:
             problem = f"the slicing attribute must have at most {DISTINCT:,} values"
-            raise InputError(problem, fix="use an attribute with fewer values")
+            raise InputError(problem, fix="use an attribute with fewer distinct values")
         grid_ms *= 10
 
 

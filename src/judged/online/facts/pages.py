@@ -60,10 +60,10 @@ class FactSettings:
 
     def policies(self) -> tuple[tuple[str, str], ...]:
         """Return names and values for results."""
-        last_page = f"last page before them in the session, if it is at most {self.attribution_window:g} s earlier"
+        last_page = f"the previous page of the session, if the page is at most {self.attribution_window:g} s earlier"
         return (
             ("reformulation gap", f"{self.reformulation_gap:g} s"),
-            ("attribution", f"carts and purchases without a page ID count for the {last_page}"),
+            ("attribution", f"carts and purchases without a page ID are assigned to {last_page}"),
             (
                 "winsorization",
                 f"revenue of a page is limited to the {100 * self.winsorize:g}% quantile of pages with revenue",

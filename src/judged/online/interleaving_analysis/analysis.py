@@ -130,8 +130,9 @@ class Interleaving(LogAnswer):
             " slices."
             f" Slices with fewer than {MIN_EFFECTIVE_USERS} effective {self.unit}s have no CI."
         )
+        decision = self.decision.replace("running", "running the test")
         return (
-            Sentences((f"{self.other}: {self.decision}. {' '.join(self.reasons)}",)),
+            Sentences((f"{self.other}: {decision}. {' '.join(self.reasons)}",)),
             _preferences("preferences", "Preference", (self.overall,), note, self.unit),
             *(
                 (_preferences("slices", f"By {self.by}", self.sliced, slices_note, self.unit),)
@@ -238,7 +239,7 @@ def interleaving(
     length = (
         "followed by the remaining results of the longer ranking, on which clicks give no credit"
         if mixed.longer
-        else "as long as the shorter ranking"
+        else "with the length of the shorter ranking"
     )
     policies = {
         "lists": f"{mixed.method}, {length}",

@@ -120,7 +120,7 @@ def read_mixed_lists(
     rankers, methods = [row["team"] for row in teams], [row["method"] for row in tests]
     if len(rankers) != 2 or len(tests) != 1 or tests[0]["firsts"] > 1:
         observed = f"{counted(len(rankers), 'ranker')} and {counted(len(methods), 'interleaving method')}"
-        fix = "log the attributes of judged.online.mixed_lists with every list, and select one test with where="
+        fix = "log the attributes from judged.online.mixed_lists for every list, and select one test with where="
         raise InputError(
             f"an interleaving test must have two rankers and one method, got {observed}", fix=fix, path=log.name
         )
@@ -132,7 +132,7 @@ def read_mixed_lists(
     if (test["longer"] and test["uncut"]) or (test["method"] == "probabilistic" and (test["uncut"] or test["bare"])):
         missing_column = "interleaving_cut" if test["uncut"] else "interleaving_ranks"
         problem = f"the column {missing_column} is required for the interleaving method {test['method']}"
-        fix = "log the attributes of judged.online.mixed_lists with every list"
+        fix = "for every list, log the attributes from judged.online.mixed_lists"
         raise InputError(problem, fix=fix, path=log.name)
     baseline = str(baseline or test["first"] or rankers[0])
     if baseline not in rankers:

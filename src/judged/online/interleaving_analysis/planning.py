@@ -96,8 +96,8 @@ class InterleavingPlan(LogAnswer):
             ),
             "Required sample size",
             labels=1,
-            note=f"Sample sizes are for a power of {percent(self.power)}. Days assume {self.users_per_day:,.0f} new"
-            f" {self.unit}s per day. Preference: share of wins, with"
+            note=f"Sample sizes are for a power of {percent(self.power)}. The numbers of days assume"
+            f" {self.users_per_day:,.0f} new {self.unit}s per day. Preference: share of wins, with"
             f" ties as half a win, minus 50%. Standard deviation over {self.unit}s: {self.spread:.2f}, "
             + ("assumed." if self.assumed else "estimated from the interleaved lists of this log."),
         )
@@ -127,7 +127,8 @@ class InterleavingPlan(LogAnswer):
             f"Interleaving and A/B tests both found a significant difference for {len(agreements)} of"
             f" {counted(len(self.pairs), 'change')}"
         )
-        summary = f"{significant}, and the directions agree for {agreements.count('yes')}."
+        n_same = agreements.count("yes")
+        summary = f"{significant}. The two differences have the same direction for {n_same} of these changes."
         return plans, pairs, Sentences((summary,)), self.method_block()
 
 

@@ -126,7 +126,7 @@ def _check_click_order(log: InteractionLog, rule: str) -> None:
         GROUP BY serp HAVING count(DISTINCT object_id) > 1 AND count(DISTINCT time_ms) = 1"""
     if log.engine.rows(f"SELECT count(*) AS n FROM ({simultaneous})")[0]["n"]:
         problem = f"the rule {rule} requires the order of clicks, which {log.name} does not have"
-        raise InputError(problem, fix="use the rules above, previous, and next")
+        raise InputError(problem, fix="use the rules 'above', 'previous', and 'next'")
 
 
 def _fetch_grades(

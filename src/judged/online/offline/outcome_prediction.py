@@ -98,7 +98,8 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
             raise InputError(f"unknown outcome {name!r}", fix=f"use one of {', '.join(OUTCOMES)}")
         if OUTCOMES[name].needs_clock and not log.has_time:
             raise InputError(
-                f"the outcome {name} requires timestamps, but {log.name} has none", fix="use clicked or first click RR"
+                f"the outcome {name} requires timestamps, but {log.name} has none",
+                fix="use the outcome 'clicked' or 'first click RR'",
             )
         outcomes.append(OUTCOMES[name])
     if not outcomes:
@@ -280,7 +281,7 @@ def against_qrels(
     # Tolerance for rounding of shares such as 8 / 10.
     is_judged_enough = scores[0] >= min_judged - 1e-12
     if not is_judged_enough.any():
-        problem = f"on no page are at least {min_judged:.0%} of the top {JUDGED_DEPTH} results judged"
+        problem = f"no page has judgments of at least {min_judged:.0%} of the top {JUDGED_DEPTH} results"
         raise InputError(problem, fix="judge more of the shown results, or use a lower min_judged (--min-judged)")
     reason = f"where less than {min_judged:.0%} of the top {JUDGED_DEPTH} results are judged"
     page_topics = page_topics.select(is_judged_enough, reason)

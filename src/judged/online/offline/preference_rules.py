@@ -269,9 +269,9 @@ class PreferenceAgreement(JudgedPages):
 
 
 _REPEATED = (
-    "{:.1%} of {} pairs of preferences agree on the preferred result. Such a pair is about the same two results on"
-    " two pages of a topic. If the order of the two results did not change, this agreement is no evidence for a rule,"
-    " because the rule then prefers the same rank each time."
+    "{:.1%} of {} pairs of preferences agree on the preferred result. In each pair, the two preferences are between"
+    " the same two results, on two pages of one topic. If the two results had the same order on both pages, agreement"
+    " is no evidence for a rule: the rule then prefers the same rank twice."
 )
 _DEFINITIONS = (
     "Agreement is the share of preferences that match the order of the grades, among preferences between results with"

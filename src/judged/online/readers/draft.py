@@ -144,7 +144,7 @@ def draft_log(log_file: files.LogFile, columns: Mapping[str, str] | None = None)
     file |= {"null": ["", *sorted(missing_words)]} if missing_words else {}
     with suppress(InputError):
         if (layout := files.detect_file_layout(log_file)) != "ubi":
-            doubts.insert(0, f"judged reads this without a mapping, as {layout}")
+            doubts.insert(0, f"this file can be read without a mapping, with the layout {layout}")
     draft = _Draft(profiles, roles, len(records))
     for doubt in doubts:
         draft.doubt(doubt)
@@ -349,7 +349,7 @@ class _Draft:
         if role == "time" and profile.times != ("auto",):
             source["format"] = profile.times[0]
             if len(profile.times) > 1:
-                self.doubt(f"the time could also be {' or '.join(profile.times[1:])}")
+                self.doubt(f"the time format could also be {' or '.join(profile.times[1:])}")
         if role in {"dwell", "latency"}:
             source["unit"] = _unit(profile, role)
             source |= {"at": "@index"} if profile.is_list else {}
@@ -440,7 +440,9 @@ class _Draft:
             self._section("events", keys, ("query_id", "time", "dwell"), page_id_line, _CLICK_ACTION, *columns)
             dwell = self.roles.get("dwell")
             if dwell and not dwell.is_list and any(len(value) > 1 for value in clicks.values_by_row.values()):
-                self.doubt(f"rows with several clicks have one value of {dwell.path}: it counts for each click")
+                self.doubt(
+                    f"rows with several clicks have only one value of {dwell.path}: this value is used for each click"
+                )
             self._outcomes(page_id_line)
         elif action:
             self._actions(action, page_id_line)

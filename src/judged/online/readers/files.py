@@ -49,7 +49,7 @@ _EVENT_LAYOUTS = {
 }
 """Members of JSON records that identify a layout."""
 _ZIP = b"PK\x03\x04"
-_UTF16 = ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8")
+_UTF16 = ("this is UTF-16 (Windows PowerShell writes it)", "save the file as UTF-8")
 _UNSUPPORTED = {
     b"\xff\xfe": _UTF16,
     b"\xfe\xff": _UTF16,
@@ -139,7 +139,7 @@ def _expand_archive(file: LogFile) -> list[LogFile]:
             names = [member.filename for member in archive.infolist() if not member.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError) as error:
         problem = f"the archive is damaged ({error})"
-        raise InputError(problem, fix="create or download it again", path=file.name) from None
+        raise InputError(problem, fix="create or download the file again", path=file.name) from None
     if all(map(_is_hidden, names)):
         raise InputError("no files in this archive", fix="name an archive that has log files", path=file.name)
     return [LogFile(f"{file.name}/{name}", file.path, name, discovered=True, hidden=_is_hidden(name)) for name in names]
@@ -171,7 +171,7 @@ def opened(log_file: LogFile) -> Generator[IO[bytes]]:
             yield file
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         problem = f"the archive cannot be read ({error})"
-        raise InputError(problem, fix="create or download it again", path=log_file.name) from None
+        raise InputError(problem, fix="create or download the file again", path=log_file.name) from None
 
 
 def read_head(log_file: LogFile, size: int = 1 << 18) -> bytes:

@@ -138,7 +138,7 @@ def _check_mapping(mapping: MappingFile, file_names: Sequence[str], engine: Data
                 raw.run_sql(engine, f"SELECT try_strptime('', {literal(time.format)})")
             except duckdb.Error:
                 problem = f"invalid time format {time.format!r}"
-                fix = "write it as for strptime, such as %Y-%m-%d %H:%M:%S"
+                fix = "write a time format for strptime, such as %Y-%m-%d %H:%M:%S"
                 raise InputError(problem, fix=fix, path=mapping.path) from None
     if (count := sum(len(section.attributes) for section in mapping.sections)) > ATTRIBUTE_LIMIT:
         problem = f"a mapping can have at most {ATTRIBUTE_LIMIT} attributes, got {count}"

@@ -217,7 +217,7 @@ def _as_texts(value: Any) -> tuple[str, ...]:
 
 
 _TYPE_FIXES: dict[Any, str] = {
-    str: "write a text", bool: "write true or false", float: "write a number", dict: "write it as a TOML table",
+    str: "write a text", bool: "write true or false", float: "write a number", dict: "write a TOML table",
 }  # fmt: skip
 # The keys of each table, and their types: `list` is a list of texts, a tuple holds the allowed values, and None
 # means that the type is checked elsewhere.
@@ -274,7 +274,7 @@ class _MappingParser:
         elif kind is list:
             elements = cast("list[Any]", value) if isinstance(value, list) else [None]
             if not all(isinstance(element, str) for element in elements):
-                raise self._error(f"{where} must be a list of texts", 'write it like ["a", "b"]')
+                raise self._error(f"{where} must be a list of texts", 'write a list, such as ["a", "b"]')
         elif kind is not None and not isinstance(value, (int, float) if kind is float else kind):
             raise self._error(f"{where} {problem or f'is {value!r}'}", _TYPE_FIXES[kind])
         return value
@@ -302,9 +302,12 @@ class _MappingParser:
         positions = [source for section in sections for name, source in section.columns.items() if name == "position"]
         if rank_base == 1 and any(source.paths == ("@index",) for source in positions):
             problem = 'position = "@index" counts from 0, but rank_base is 1'
-            raise self._error(problem, 'write rank_base = 0; at = "@index" does not depend on it')
+            raise self._error(problem, 'write rank_base = 0; at = "@index" does not depend on rank_base')
         if rank_base is None and has_positions:
-            problem = "rank_base is required with rows = 'results', with ranks, or with the key at"
+            problem = (
+                "rank_base is required if the mapping has rows = 'results', the column `ranks`, or a key `at` other"
+                " than '@index'"
+            )
             raise self._error(problem, "write rank_base = 0 or rank_base = 1")
         times = [section.columns.get("time") for section in sections]
         uses_order = {time and time.format == "order" for time in times}
@@ -323,7 +326,10 @@ class _MappingParser:
         if isinstance(value, dict):
             return "", self._parse_value(cast("Any", value), "propensity_convention", is_list=False)
         if value not in {"", *PROPENSITY_CONVENTIONS}:
-            fix = f"write {', '.join(map(repr, PROPENSITY_CONVENTIONS))}, or {{ path = ... }} if the log declares it"
+            fix = (
+                f"write {', '.join(map(repr, PROPENSITY_CONVENTIONS))}, or {{ path = ... }} if a field of the log"
+                " has the convention"
+            )
             raise self._error(f"propensity_convention is {value!r:.60}", fix)
         return value, None
 
@@ -376,7 +382,7 @@ class _MappingParser:
                 f"the attribute {min(reserved)!r} has the same name as a column of judged", "use another name"
             )
         if len({name.lower() for name in attributes}) < len(attributes):
-            raise self._error("two attribute names differ only in upper and lower case", "rename one of them")
+            raise self._error("two attribute names differ only in upper and lower case", "rename one of the attributes")
         each = table.get("each")
         return MappingSection(
             kind, columns, attributes, self._check_path(attribute_object, "'*'") if attribute_object else "",
@@ -464,6 +470,6 @@ class _MappingParser:
         try:
             leading_names(path)
         except ValueError as error:
-            fix = "write it like a.b, a[], a[0] or a[key=x].b"
+            fix = "write a path, such as a.b, a[], a[0], or a[key=x].b"
             raise self._error(f"{where}: the path {path!r} {error}", fix) from None
         return path

@@ -374,7 +374,9 @@ def _header(rows: CsvRows, mapping: MappingFile, log_file: LogFile) -> Sequence[
         header = [name.strip() for name in cells]
     header = mapping.names or header
     if not mapping.ragged and len(set(header)) < len(header):
-        raise InputError("the header has a duplicate column name", fix="rename one of them", path=log_file.name, line=1)
+        raise InputError(
+            "the header has a duplicate column name", fix="rename one of the columns", path=log_file.name, line=1
+        )
     return header
 
 

@@ -125,7 +125,9 @@ def _elements(log_file: LogFile) -> Iterator[tuple[str, _Element]]:  # noqa: C90
     def entity(*_: object) -> int:
         # Nested entities can expand to gigabytes ("billion laughs"), and external ones read local files.
         problem = "the XML declares entities, which can exhaust memory or read local files"
-        raise parse_error(problem, "remove the declarations: no log of the track has any")
+        raise parse_error(
+            problem, "remove the entity declarations: logs of the TREC Session track have no entity declarations"
+        )
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal year

@@ -55,8 +55,8 @@ def draft_for_reading(
         raise InputError(f"the columns are not clear: {'; '.join(problems)}", fix=fix, path=log_file.name)
     for other in other_files:
         if draft_log(other, columns).roles != draft.roles:
-            fix = "read the files with a mapping that has a section for each of them (files = ..., see docs/logs.md)"
-            raise InputError(f"the columns differ from those of {log_file.name}", fix=fix, path=other.name)
+            fix = "read the files with a mapping that has a section for each file (files = ..., see docs/logs.md)"
+            raise InputError(f"the columns differ from the columns of {log_file.name}", fix=fix, path=other.name)
     text = "; ".join([draft.describe(), *problems])
     warnings.warn(f"{log_file.name}: read with these columns: {text}", JudgedWarning, stacklevel=2)
     return parse_mapping(draft.text, log_file.name)
@@ -70,5 +70,5 @@ def _check_no_sums(draft: LogDraft, name: str) -> None:
     if "variant" in draft.roles and "time" not in draft.roles and not draft.is_complete:
         sums = ", ".join(column for column in draft.uses if column not in draft.roles.values())
         unit = "user and variant" if "user_id" in draft.roles else "variant"
-        problem = f"this is a table of sums per {unit} ({sums}), and no log of searches and clicks"
+        problem = f"this is a table of sums per {unit} ({sums}), not a log of searches and clicks"
         raise InputError(problem, fix=_SUMS_FIX, path=name)

@@ -248,7 +248,9 @@ class PageBehavior:
         models.check_probability(self, "hover", "copy", "cart_satisfied", "cart_not", "purchase", "exits", "filtered")
         models.check_positive(self, "size", minimum=1.0)
         if not 1 <= self.longest < 1800:
-            raise InputError("longest must be at least 1 s and below 30 minutes", fix="use a shorter maximum")
+            raise InputError(
+                "`longest` must be at least 1 s and below 30 minutes", fix="use a value such as 1200 (seconds)"
+            )
         if self.heartbeat is not None:
             models.check_positive(self, "heartbeat", minimum=1.0)
 
@@ -330,8 +332,10 @@ class LogDamage:
         # With postponed annotations, the types of fields are strings.
         names = {column.name for column in fields(self) if column.type == "float"}
         models.check_probability(self, *sorted(names - {"skew"}))
-        models.check_probabilities("the sum of the shares of damaged events", (sum(events),))
-        models.check_probabilities("the sum of the shares of damaged queries", (sum(queries),))
+        models.check_probabilities(
+            "the sum of duplicated_events, lost_events, future_events, and unreadable_times", (sum(events),)
+        )
+        models.check_probabilities("the sum of duplicated_queries, facet_requests, and lost_queries", (sum(queries),))
 
 
 @dataclass(frozen=True)
@@ -390,7 +394,9 @@ class SimulationPlan:
             raise InputError("two arms have the same name", fix="use unique names")
         models.check_shares("arms", (arm.probability for arm in self.arms))
         if self.interleaving is not None and (len(self.arms) != 2 or self.visits.next_page > 0):
-            raise InputError("interleaving requires two arms and no later pages", fix="use two arms and next_page=0")
+            raise InputError(
+                "interleaving requires two arms and one result page per query", fix="use two arms and next_page=0"
+            )
         models.check_shares("applications", self.applications.values())
         models.check_positive(self, "days")
         if self.collection.documents < self.depth:

@@ -111,7 +111,9 @@ def write_large(
             if log.events >= events:
                 return log
             if not log.events:
-                raise InputError("the plan produces no events", fix="use a plan with visible results")
+                raise InputError(
+                    "the plan produces no events", fix="use a plan in which pages have results that users examine"
+                )
     raise AssertionError("unreachable")
 
 

@@ -65,7 +65,7 @@ def closed_form_obstacles(plan: SimulationPlan) -> tuple[str, ...]:
     visits = plan.visits
     reasons = {
         "reformulations change the queries": max(visits.after_failure, visits.after_zero, visits.after_success) > 0,
-        "later pages begin at another rank": visits.next_page > 0,
+        "result pages after the first page begin at another rank": visits.next_page > 0,
         "users who leave differ from users who stay": visits.churn > 0,
         "users who click more see more pages": plan.users.propensity is not None and plan.users.correlation != 0,
         "quantities change over time": bool(plan.drift),

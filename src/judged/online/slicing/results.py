@@ -117,7 +117,10 @@ def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) ->
 
 def _creation_times(objects: Any, engine: Database) -> Relation:
     """Return the creation time of each object; the latest one of duplicates."""
-    fix = "pass objects=: documents with a column date, or a table with object_id and time_ms (milliseconds since 1970)"
+    fix = (
+        "pass objects= with documents that have a column date, or with a table that has the columns object_id and"
+        " time_ms (milliseconds since 1970)"
+    )
     if objects is None:
         raise InputError("slicing by freshness requires the dates of results, which a log does not have", fix=fix)
     if isinstance(objects, (str, Path, Documents)):

@@ -94,7 +94,10 @@ class Event:
             problem = f"`until` must not be before `date`, got {self.until} and {self.date}"
             raise SettingError("until", problem, "write the last day to exclude")
         if not (self.until or self.deploy):
-            raise InputError("this event has no effect", fix="write deploy = true, or until = 2026-09-30")
+            raise InputError(
+                "this event has no effect",
+                fix="write deploy = true for a deployment, or until = 2026-09-30 to exclude all days up to that date",
+            )
 
 
 @dataclass(frozen=True)
@@ -290,7 +293,7 @@ def series_kinds(config: WatchConfig) -> dict[str, SeriesKind]:
     for table in config.series:
         if table.name in kinds or table.name in ONLINE_METRICS:
             problem = f"a series must not have the name of another series or of a metric, got {table.name}"
-            raise InputError(problem, fix="rename one of them", path=config.path)
+            raise InputError(problem, fix="use another name for the series", path=config.path)
         kinds[table.name] = SeriesKind({"more": 1, "less": -1, "either": 0}[table.better])
     return kinds
 

@@ -144,7 +144,7 @@ class Watch(Answer):
         unwatched = [series for series in quality if series.reason]
         n_watched = sum(series.state != "not monitored" for series in quality)
         return (
-            *(f"{display_name(row)} has an alarm since {row.since}: {_format_change(row)}." for row in self.alarms),
+            *(f"{display_name(row)} has had an alarm since {row.since}: {_format_change(row)}." for row in self.alarms),
             *(f"The shares of the slices have changed, which shifted {mix.series} by {mix.level - mix.center:+.3g}"
             f" since {mix.since}."
               for mix in moved_mixes),
@@ -274,7 +274,7 @@ def watch(config: WatchConfig | str | Path, log: InteractionLog | None = None, *
         if point.series in kinds and (point.series not in log_series or point.part.startswith(prefix) or not point.part)
     ]
     if not relevant:
-        fix = "pass logs of whole days (UTC) of the baseline, or tables with rows"
+        fix = "pass logs that cover whole days (UTC) of the baseline, or tables with at least one row"
         raise InputError("there are no data for any day", fix=fix, path=settings.path)
     days = [date.fromisoformat(point.day) for point in relevant]
     # The baseline may begin before the first day with data.

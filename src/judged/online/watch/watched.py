@@ -64,9 +64,11 @@ class Rollback:
             before = (
                 f"{MIN_POINTS} points in the {_BEFORE} days before the deployment, and a point after the deployment"
             )
-            return f"{prefix}. No series with a direction has a baseline of {MIN_POINTS} points, {before}."
+            return f"{prefix}. No series with a preferred direction has a baseline of {MIN_POINTS} points, {before}."
         if not undecided:
-            return f"{prefix}. A loss of {100 * self.margin:g}% or more is excluded for all series."
+            return (
+                f"{prefix}. For all series, the confidence interval excludes a loss of {100 * self.margin:g}% or more."
+            )
         costs = [
             f"{guard.loss_per_day:,.0f} of {display_name(guard)}" for guard in undecided if guard.loss_per_day >= 1
         ]

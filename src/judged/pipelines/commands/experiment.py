@@ -25,8 +25,8 @@ _conclusion_options = with_options(
     shared(
         "measure",
         default=None,
-        help="Measure that the conclusions use. It can be a measure that PLAN does not contain.  [default: the first"
-        " measure of PLAN]",
+        help="Measure that the conclusions use. Measures that PLAN does not contain are also possible.  [default:"
+        " the first measure of PLAN]",
     ),
     shared(
         "by",

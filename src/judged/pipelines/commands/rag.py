@@ -55,8 +55,9 @@ QRELS = click.option(
 )
 MEASURES = shared(
     "measures",
-    help="Measure of answers, such as NuggetRecall or SupportP, or measure of retrieval, such as R@10, which scores"
-    " the context as a ranking. Repeat for more measures.  [default: all measures for which the tables have data]",
+    help="Measure of answers, such as NuggetRecall or SupportP, or measure of rankings, such as R@10. A measure of"
+    " rankings scores the ranked context documents of each answer. Repeat for more measures.  [default: all"
+    " measures for which the tables have data]",
 )
 _RUN_HELP = (
     "Run with the documents that were retrieved for the answers. NAME is the name of a system, or of a pipeline stage."
@@ -165,8 +166,8 @@ def check_command(
     "--unjudged/--no-unjudged",
     default=True,
     show_default=True,
-    help="Show bounds: the lowest and the highest score that are possible, whatever the missing and failed verdicts"
-    " would be.",
+    help="Show bounds of each score: the lowest and the highest score over all possible values of the missing and"
+    " failed verdicts.",
 )
 @shared("rel", "ci", "level", "draws", "seed", "attributes", "where")
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
@@ -218,10 +219,9 @@ def evaluate_command(
     nargs=2,
     type=click.IntRange(1),
     default=(100, 10),
-    show_default=True,
     metavar="FIRST LAST",
     help="FIRST: number of top documents that count as retrieved by the first stage. LAST: number of top documents"
-    " that count as ranked by the last stage.",
+    " that count as ranked by the last stage.  [default: 100 for FIRST, 10 for LAST]",
 )
 @shared("rel", default=1, show_default=True, help="Lowest relevant grade.")
 @click.option("--partial", is_flag=True, help="Count the verdict `partial` as support.")
@@ -367,8 +367,8 @@ def gate_command(
     """Decide whether the answers of CANDIDATE may replace the answers of BASELINE.
 
     CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME. The
-    checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are those of 'judged
-    gate'.
+    checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are the same
+    as for 'judged gate'.
     """
     from judged.pipelines.rag import evaluate
 
@@ -413,13 +413,13 @@ _VERDICT_OPTIONS = (
     ),
     click.option(
         "--keep-addressed", is_flag=True,
-        help="Also send texts that try to instruct the judge (possible prompt injections). By default, these texts are"
-            " not sent, and their verdicts count as failed.",
+        help="Also send texts that try to instruct the judge (possible prompt injections). By default, texts"
+            " of this kind are not sent, and count as failed requests.",
     ),
     click.option(
         "--family", "families", multiple=True, metavar="RUN=MODEL",
-        help="Model that generated the answers of the system RUN. If the judge is of the same model family, a note"
-            " warns of bias. Repeat for more systems.",
+        help="Model that generated the answers of the system RUN. A note warns of bias if this model and the"
+            " judge belong to the same model family. Repeat for more systems.",
     ),
 )  # fmt: skip
 _FORM_NOTE = "If a reply of the model contains no valid verdict, the verdict is recorded as failed."
@@ -467,8 +467,8 @@ def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Call
 def nuggets(context: click.Context, **options: Any) -> None:
     """Have a model list nuggets for each topic of RESPONSES that has no nuggets.
 
-    Nuggets are facts of 1 to 12 words, rated `vital` or `okay`. They come from the relevant documents of QRELS, except
-    documents that contain instructions to the model.
+    Nuggets are facts of 1 to 12 words, rated `vital` or `okay`. Nuggets are extracted from the relevant documents of
+    QRELS, except documents that contain instructions to the model.
     """
     _fill_table(context, "nuggets", **options)
 
@@ -547,7 +547,9 @@ def _fill_table(
 
 @rag.command("calibrate", short_help="Compare verdicts of models with verdicts of people.")
 @answers_option
-@click.option("--people", multiple=True, required=True, metavar="JUDGE", help="Name of a human judge. Repeat for more.")
+@click.option(
+    "--people", multiple=True, required=True, metavar="JUDGE", help="Name of a human judge. Repeat for more judges."
+)
 @MEASURES
 @click.option(
     "--labeled",
@@ -575,9 +577,9 @@ def calibrate_command(
 ) -> None:
     """Test whether the bias of each model judge in RESPONSES, compared with people, is within a margin.
 
-    The mean scores of systems are corrected with the topics that people judged. These topics must be a random sample,
-    and people must have judged them completely. Topics that a model judged twice show how much of the variance of a
-    mean the model causes (docs/rag-judges.md).
+    The mean scores of systems are corrected with the topics that people judged. The topics that people judged must be
+    a random sample, and must be judged completely. Topics that a model judged twice are used to estimate the share of
+    the variance of a mean that is due to the model (docs/rag-judges.md).
     """
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate

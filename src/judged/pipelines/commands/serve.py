@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 OPTIONS = (
     click.option(
-        "--traces", multiple=True, metavar="FILE", help="File of traces, as for 'judged traces'. Repeat for more files."
+        "--traces",
+        multiple=True,
+        metavar="FILE",
+        help="File of traces that 'judged traces' can read. Repeat for more files.",
     ),
-    click.option("--rag", metavar="RESPONSES", help="Generated answers: a folder or file, as for 'judged rag'."),
+    click.option("--rag", metavar="RESPONSES", help="Generated answers: a folder or file that 'judged rag' can read."),
     click.option(
         "--experiment",
         metavar="PLAN",
-        help="Plan file of 'judged experiment', to try queries in the browser. Use it instead of QRELS.",
+        help="Plan file of 'judged experiment', to try queries in the browser. Use this option instead of QRELS.",
     ),
     click.option(
         "--results",

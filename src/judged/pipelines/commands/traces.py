@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _STAGES = (
     "Pipeline stage NAME, which returned the documents of RUN. Repeat for each stage, in pipeline order. The input of"
-    " a stage is the output of the previous stage. To name other input stages, write NAME<PARENT,PARENT=RUN. Use this"
-    " option instead of TRACES."
+    " a stage is the output of the previous stage. To name other input stages, write NAME<PARENT,PARENT=RUN, such"
+    " as rrf<bm25,tfidf=rrf.run. Use this option instead of TRACES."
 )
 
 
@@ -125,7 +125,7 @@ def check(source: _TraceSource, output: OutputOptions) -> None:
 @traces.command("funnel", short_help="Split the loss of a measure by stage.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("Measure. Its loss, the best possible score minus the score, is split by stage.")
+@_loss_options("Measure whose loss, the best possible score minus the score, is split by stage.")
 @shared("confidence")
 @shared("per_topic", help="Show every topic, sorted from the largest to the smallest loss.")
 @click.option("--lost", is_flag=True, help="Show each lost relevant document, and the stage that lost it.")
@@ -154,7 +154,7 @@ def funnel(
 @traces.command("failures", short_help="Classify lost documents, and recommend a first action.")
 @click.argument("qrels")
 @_trace_arguments
-@_loss_options("Measure. Its loss is split by kind of failure.")
+@_loss_options("Measure whose loss is split by kind of failure.")
 @click.option("--documents", metavar="FILE", help="Table of documents with dates, to test for the failure 'freshness'.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
 @click.option(
@@ -187,9 +187,11 @@ def failures(
 ) -> None:
     """Classify the relevant documents that users did not see, by kind of failure.
 
-    The kinds are missing content, candidate, scoring, and debugging. Four other kinds are tested over topics, if the
-    data in parentheses are available: calibration (a stage with two or more parents), freshness (dates of documents),
-    intent (slices or subtopics), and feedback (clicks or labels).
+    Kinds of failure: missing content (the corpus does not contain the document), candidate (no first stage returned the
+    document), scoring (a later stage removed the document or ranked it too low), and debugging (the trace is
+    incomplete). Tests over topics detect four more kinds of failure, if the data in parentheses are available:
+    calibration (a stage with two or more parents), freshness (dates of documents), intent (slices or subtopics), and
+    feedback (clicks or labels).
     """
     from judged.pipelines.traces import failures as find_failures
 
@@ -213,18 +215,19 @@ def failures(
 @shared("queries", help="Texts of the queries.  [default: the texts in TRACES]")
 @shared(
     "attributes",
-    help="Attributes of topics. If they include `traffic`, it must be the number of searches of each topic.",
+    help="Attributes of topics. The attribute `traffic`, if present, must be the number of searches of each topic.",
 )
 @shared(
     "documents",
-    help="Table with the entities of each document, in the column `entity`. With --by NAME, the column must be NAME.",
+    help="Table with the entities of each document, in the column `entity`. With --by NAME, this column of the"
+    " table must be called NAME.",
 )
 @shared("fdr", default=0.05, help="False discovery rate at which the tests of entities are significant.")
 @shared("confidence", "seed")
-@click.option("--missing-content", "only_missing", is_flag=True, help="Show only the queries with missing content.")
+@click.option("--missing-content", "only_missing", is_flag=True, help="Show only the queries without relevant content.")
 @answer_options()
 def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOptions, **options: Any) -> None:
-    """For each entity, compare demand in queries with supply in documents. List queries with missing content."""
+    """For each entity, compare demand in queries with supply in documents. List queries without relevant content."""
     from judged.data.qrels import Qrels
     from judged.data.texts import document_ids
     from judged.pipelines.traces import gaps as find_gaps
@@ -239,7 +242,7 @@ def gaps(qrels: str, source: _TraceSource, only_missing: bool, output: OutputOpt
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
-@shared("measure", help="Measure. The change of its score is split by pipeline step.")
+@shared("measure", help="Measure whose change of the score is split by pipeline step.")
 @shared("alpha", "resamples", "seed")
 @shared("per_topic", help="Show every topic, sorted from the largest decrease to the largest increase.")
 @click.option(
@@ -288,16 +291,17 @@ def diff(
 @click.option(
     "--qrels",
     metavar="QRELS",
-    help="Judgments, to show the grades of documents. Without --doc, all relevant documents are also shown.",
+    help="Judgments, to show the grades of documents and, without --doc, all relevant documents.",
 )
 @answer_options()
 def explain(
     source: _TraceSource, topic: str, documents: tuple[str, ...], qrels: str | None, output: OutputOptions
 ) -> None:
-    """Show the rank and score of documents of a topic at each stage, and the stage that removed them.
+    """Show the rank and score of documents of a topic at each stage, and the stage that removed each document.
 
     Without --doc, the documents are the top of the list that users saw and, with --qrels, all relevant documents. If
-    you select two documents, the features that differ most between them are also shown.
+    you select two documents, the features that differ most between the two documents are also
+    shown.
     """
     from judged.pipelines.traces import explain_document
 
@@ -317,8 +321,8 @@ def explain(
 def runs(source: _TraceSource, folder: Path) -> None:
     """Write the documents of each stage of TRACES to FOLDER as a run for other commands.
 
-    A run has the recorded scores if all documents have scores that give the recorded order. Otherwise, its
-    scores are the negative ranks. The command prints which scores each file has.
+    A run keeps the recorded scores if all documents have a score, and sorting by score gives the recorded order.
+    Otherwise, the scores of the run are the negative ranks. The command prints which scores each file has.
     """
     from judged.data.write import write_run
 

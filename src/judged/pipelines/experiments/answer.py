@@ -359,8 +359,8 @@ class Conclusions(Answer):
             if effect.estimate is not None and effect.held_levels:
                 setting_noun = "this setting" if len(effect.held_levels) == 1 else "these settings"
                 yield (
-                    f"The effect of {effect.factor} ({effect.change}) is estimated only with"
-                    f" {listed(effect.held_levels)}, because only one of the two levels of {effect.factor} uses"
+                    f"The effect of {effect.factor} ({effect.change}) is estimated only from configurations"
+                    f" with {listed(effect.held_levels)}, because only one of the two levels of {effect.factor} uses"
                     f" {setting_noun}."
                 )
         if self.effects.omitted_interactions:
@@ -368,11 +368,13 @@ class Conclusions(Answer):
                 effect.estimate and effect.factor in self.effects.omitted_interactions
                 for effect in self.effects.interactions
             )
-            other_text = " and that the same factors have no other interactions" if is_partly_estimated else ""
+            other_text = (
+                ", and that the factors of these interactions have no other interactions" if is_partly_estimated else ""
+            )
             yield (
                 "Some combinations were not run, so these interactions cannot be estimated:"
-                f" {first_few(self.effects.not_estimated)}. The main effects assume that these interactions are 0"
-                f"{other_text}; otherwise, the main effects hold only for the levels that were run together."
+                f" {first_few(self.effects.not_estimated)}. The main effects assume that the listed interactions are"
+                f" 0{other_text}. Otherwise, the main effects hold only for the combinations of levels that were run."
             )
 
     def _few_topics(self, effect: Effect) -> tuple[str, ...]:

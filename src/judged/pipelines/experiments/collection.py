@@ -50,10 +50,11 @@ def collection_notes(documents: str, queries: Topics, qrels: Qrels) -> Iterator[
     judged = Counter(cast("list[str]", qrels.table["doc_id"].to_pylist()))
     if missing := [doc for doc in judged if doc not in counts]:
         rows = f"{sum(judged[doc] for doc in missing):,} of {sum(judged.values()):,} judgments"
-        which = f"{rows} are of {counted(len(missing), 'document')} not in the documents file: {first_few(missing)}"
+        which = f"{rows} refer to {counted(len(missing), 'document')} not in the documents file: {first_few(missing)}"
         yield Note(MISSING, which + _describe_similar_ids(missing, [doc for doc in counts if doc not in judged]))
     if duplicates := [doc for doc, n in counts.items() if n > 1]:
-        text = f"{counted(len(duplicates), 'document')} more than once, of which the first is used"
+        ids = counted(len(duplicates), "document id occurs", "document ids occur")
+        text = f"{ids} more than once; only the first document with the same id is used"
         yield Note(TWICE, f"{text}: {first_few(duplicates)}")
     yield from missing_query_notes(queries, qrels)
 

@@ -253,18 +253,18 @@ def _notes(
         yield Note("not-scored", f"configurations without scores: {first_few(missing)}")
     if incomplete := int(np.isnan(oriented).any(axis=0).sum()):
         text = (
-            f"{counted(incomplete, 'topic')} without a score of every configuration, excluded from the selection of"
-            " the best"
+            f"{counted(incomplete, 'topic lacks', 'topics lack')} a score for at least one configuration; the"
+            " selection of the best configuration ignores these topics"
         )
         yield Note("topics-left-out", text)
     aliased = [f"{effect.factor} ({effect.change})" for effect in effects.main if effect.estimate is None]
     if aliased:
         yield Note("aliased", f"effects that cannot be estimated from these configurations: {first_few(aliased)}")
     if effects.omitted_interactions:
-        text = "some combinations of levels were not run, and the main effects assume that these interactions are 0"
+        text = "some combinations of levels were not run, so the main effects assume that some interactions are 0"
         yield Note("omitted-interactions", f"{text}: {first_few(effects.not_estimated)}")
     if sensitive_exclusions := _sensitive_exclusions(scores, oriented, is_candidate, choices):
-        text = "configurations that are excluded as the best because of a difference that is sensitive to a few topics"
+        text = "configurations that are significantly worse than the best configuration only because of a few topics"
         yield Note("sensitive", f"{text}: {first_few(sensitive_exclusions)}")
     if is_candidate.sum() > 1:
         order = np.argsort(-np.nanmean(oriented, axis=1), kind="stable")
@@ -278,7 +278,8 @@ def _notes(
         )
         text = (
             f"{counted(int(is_candidate.sum()), 'configuration')} may be the best; the first two differ by"
-            f" {decimal(float(differences.mean()))}{power_note}. Use more topics or another collection to decide"
+            f" {decimal(float(differences.mean()))}{power_note}. To find out which configuration is best,"
+            " use more topics or another collection"
         )
         yield Note("another-collection", text)
 

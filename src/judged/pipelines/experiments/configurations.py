@@ -84,7 +84,8 @@ def find_function_modules(key: str, function_name: str, folder: Path) -> dict[st
         except SyntaxError as error:
             raise SettingError(key, f"{key}: {origin}:{error.lineno}: {error.msg}", "correct the module") from None
         if not {attribute.partition(".")[0], "*", "__getattr__"} & names:
-            raise SettingError(key, f"{key}: {origin} does not define {attribute!r}", "use a function of this module")
+            fix = f"use a function that {origin.name} defines"
+            raise SettingError(key, f"{key}: {origin} does not define {attribute!r}", fix)
     return {**({module: origin} if origin.is_file() else {}), **_imported_modules(module, folder)}
 
 

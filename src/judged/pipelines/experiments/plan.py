@@ -157,7 +157,7 @@ def _parse_control(settings: Mapping[str, Any], factors: Mapping[str, tuple[Any,
         )
     for factor, levels in factors.items():
         if control[factor] not in levels:
-            problem = f"{factor} of the control must be a level of this factor, got {control[factor]!r}"
+            problem = f"the control must have one of the levels of {factor}, got {control[factor]!r}"
             raise SettingError(
                 factor, problem, f"use one of {', '.join(map(format_factor_level, levels))}, or add this level"
             )

@@ -251,8 +251,8 @@ def _refusal_notes(refused: Mapping[str, tuple[RefusedQuery, ...]], n: int) -> I
         if queries:
             reason = f"{refused_queries[0].engine}: {refused_queries[0].reason}"
             text = (
-                f"{len(queries)} of {counted(n, 'query', 'queries')} refused ({reason}); they count as queries"
-                " without results"
+                f"the engine refused {len(queries)} of {counted(n, 'query', 'queries')} ({reason}); refused queries"
+                " count as queries without results"
             )
             text = f"{text}: {first_few(list(queries.values()))}"
             yield Note("refused-queries", text, name, len(queries), of="configurations")

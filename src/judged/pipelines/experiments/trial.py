@@ -236,7 +236,7 @@ class TrialEngines:
         for name, values, words in (("control", control, topic_query), ("trial", settings, trial_query)):
             hits, reasons = self._search(self.design_space.node(values["engine"], values)[0], words)
             runs.append(Run.of({topic: hits}, name=name))
-            refused += [f"{name}: the query was refused ({reason})." for reason in reasons]
+            refused += [f"{name}: the engine refused the query ({reason})." for reason in reasons]
         options: dict[str, Any] = {"measure": self.plan.measures if measure is None else measure, "cutoff": cutoff}
         sides = diff(qrels, runs[0], runs[1], topic, texts=self.texts, queries={topic: trial_query}, **options)
         changed = {name: value for name, value in settings.items() if value != control.get(name)}

@@ -140,8 +140,9 @@ def waterfall(
         all_chains += chains(answered, run, relevant=relevant, traces=traces_by_run.get(run), **options)
     if not all_chains:
         fix = (
-            "to follow relevant documents, use --qrels FILE, with --run NAME=RUN or a table `context` or `citations`;"
-            " to follow nuggets, add the tables `nuggets` and `assignments`; to follow users, add the table `feedback`"
+            "for the loss of relevant documents, use --qrels FILE, with --run NAME=RUN or a table `context` or"
+            " `citations`; for the loss of nuggets, add the tables `nuggets` and `assignments`; for user feedback, add"
+            " the table `feedback`"
         )
         raise InputError("the tables record no step of the pipeline", fix=fix, path=answered.where)
     topics: tuple[str, ...] = tuple(sorted(answered["answers"]["query_id"].unique().to_pylist()))
@@ -188,7 +189,7 @@ def _relevant_docs(qrels: Qrels, rel: float) -> dict[str, list[str]]:
 
 def _traces_by_run(names: Sequence[str], runs: Mapping[str, Any] | None, traces: Any) -> Mapping[str, Traces]:
     if runs is not None and traces is not None:
-        raise InputError("`runs` and `traces` cannot be combined", fix="pass only one of them")
+        raise InputError("`runs` and `traces` cannot be combined", fix="pass only one of the two arguments")
     if runs and set(runs) <= set(names):
         return {name: traces_of_runs({name: run}) for name, run in runs.items()}
     if isinstance(traces, Mapping):
@@ -229,7 +230,9 @@ def _notes(
     for run in responses.run_names:
         if missing := [STEPS[step] for step in unrecorded_steps[run]]:
             yield Note(
-                "steps-not-recorded", f"these steps are left out, because they are not recorded: {listed(missing)}", run
+                "steps-not-recorded",
+                f"steps that are left out, because the tables do not record these steps: {listed(missing)}",
+                run,
             )
         answered = set(responses.of_run(run)["answers"]["query_id"].to_pylist())
         docs_of = relevant or dict.fromkeys(answered, "")

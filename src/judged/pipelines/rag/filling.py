@@ -154,7 +154,7 @@ def prepare_table(
         notes.append(Note("not-sent", text))
     family = family_of(endpoint.model)
     if siblings := sorted(run for run, model in (families or {}).items() if family and family_of(model) == family):
-        text = f"{judge} has the model family of {first_few(siblings)} ({family}), and may favor these systems"
+        text = f"{judge} is of the same model family ({family}) as {first_few(siblings)}, and may favor these systems"
         notes.append(Note("same-family", text))
     sends = "the prompt, and texts of queries, answers, documents, nuggets, and reference answers"
     fields: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}
@@ -285,7 +285,9 @@ def _correctness_questions(responses: Responses, source: _RequestTexts, _: _Tabl
             references.setdefault(row["query_id"], []).append(row["text"])
     if not references:
         raise InputError(
-            "the table `references` is missing", fix="add the table, with correct answers", path=responses.where
+            "the table `references` is missing",
+            fix="add a table `references` with the correct answers",
+            path=responses.where,
         )
     for query, run, name, text in _answers(responses, source):
         if query in references:

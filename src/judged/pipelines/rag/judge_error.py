@@ -162,14 +162,18 @@ class VerdictCalibration(Answer):
                     ),
                 ),
                 (
-                    "not tested",
+                    "few topics",
                     (
                         f"The bias of {judge} was not tested for these scores, because people judged fewer than {MIN_N}"
-                        " topics, or because all errors are equal"
+                        " topics"
                     ),
                 ),
+                (
+                    "not tested",
+                    f"The bias of {judge} was not tested for these scores, because all errors of {judge} are equal",
+                ),
             ):
-                if scores := [f"{row.measure} of {row.run}" for row in judge_means if row.within_margin == key]:
+                if scores := [f"{row.measure} of {row.run}" for row in judge_means if _bias_verdict(row) == key]:
                     texts.append(f"{text}: {listed(scores)}.{self._unseen(judge_means) if key == 'yes' else ''}")
             texts += [
                 f"The result for {row.measure} of {row.run} by {judge} is sensitive to a few topics: it can change if"
@@ -187,10 +191,10 @@ class VerdictCalibration(Answer):
             shares = [row.judge_variance_share for row in judge_means if not math.isnan(row.judge_variance_share)]
             if shares:
                 repeated = counted(max(row.repeated for row in judge_means), "topic")
-                span = f"{min(shares):.0%} to {max(shares):.0%}" if len(shares) > 1 else f"{shares[0]:.0%}"
+                span = " to ".join(dict.fromkeys(f"{share:.0%}" for share in (min(shares), max(shares))))
                 texts.append(
-                    f"{judge} causes {span} of the variance of a mean score, estimated from {repeated} that it judged"
-                    " twice."
+                    f"Differences between repeated verdicts of {judge} cause {span} of the variance of a mean score,"
+                    f" estimated from {repeated} that {judge} judged twice."
                 )
         return tuple(texts)
 
@@ -306,9 +310,14 @@ def calibrate(
     shortage = insufficiency(fewest, "verdict", min_units=MIN_N)
     result = "there are no confidence intervals" if insufficiency(fewest) else "confidence intervals may be too narrow"
     reason = shortage.sentence("topic") if shortage else ""
-    text = f"{reason} Therefore, {result}, and the bias is not tested"
+    text = f"{reason} Therefore, {result}, and the bias of model judges is not tested"
     notes = (Note("few-topics", text),) if fewest < MIN_N else ()
     return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*source.notes, *notes))
+
+
+def _bias_verdict(row: JudgedMean) -> str:
+    """Return whether the bias is within the margin, or `few topics` if it was not tested for this reason."""
+    return "few topics" if row.within_margin == "not tested" and row.labeled < MIN_N else row.within_margin
 
 
 def _verdicts_of(responses: Responses, judge: str, repeat: int = 0) -> Responses:

@@ -50,5 +50,5 @@ def _tool_scores(responses: Responses) -> Table:
     groups = responses["tool_scores"].group_by(["run_id", "name"], use_threads=False)
     rows = groups.aggregate([("score", "mean"), ("score", "count")]).rename_columns(["run", "name", "mean", "answers"])
     columns = columns_of(rows.to_pylist(), ("run", TEXT), ("name", TEXT), ("mean", NUMBER), ("answers", COUNT))
-    note = "means of the numbers in other columns, which judged did not compute and does not test"
+    note = "means of the numbers in other columns of the answers; `judged` neither computes nor tests these numbers"
     return Table("tool_scores", columns, "Scores of other tools", note, labels=2)

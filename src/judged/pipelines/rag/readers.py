@@ -90,9 +90,8 @@ class _TableBuilder:
 
     def require_count(self, value: Any, field: str) -> int:
         is_valid = isinstance(value, int) and value >= 0
-        return (
-            value if is_valid else self.fail(f"{field} must be an integer from 0, got {value!r:.40}", "use an integer")
-        )
+        problem = f"{field} must be a non-negative integer, got {value!r:.40}"
+        return value if is_valid else self.fail(problem, "use 0 or a positive integer")
 
     def require_text(self, value: Any, field: str) -> str:
         problem = f"{field} must be a text, got {value!r:.40}"
@@ -164,7 +163,9 @@ def _trec(record: Mapping[str, Any], builder: _TableBuilder) -> None:
                 builder.fail(problem, "count references from 0")
             doc = str(references[citation]) if type(citation) is int else citation
             builder.add("citations", {**key, "sentence": number, "doc_id": doc})
-    text = "answers whose field `references` is not used as the context, because the input of the generator is unknown"
+    text = (
+        "answers with a field `references`, which is not used as the context, because the generator's input is unknown"
+    )
     builder.note_counts[text] += 1
 
 
@@ -220,7 +221,7 @@ def _add_row(row: Mapping[str, Any], builder: _TableBuilder) -> None:
     elif is_abstention:
         builder.add("answers", {**key, "text": None, "abstained": True})
     else:
-        builder.note_counts["questions without an answer, which scores 0"] += "answer" in row
+        builder.note_counts["questions without an answer (a missing answer scores 0)"] += "answer" in row
     for name, score in row["scores"].items():
         builder.add("tool_scores", {**key, "name": name, "score": score})
 
@@ -298,7 +299,10 @@ def read_responses(
         for line, record in records:
             layout(record, builder.locate(str(path), line))
     if not builder.tables["answers"] and not builder.answer_texts:
-        fix = "use --columns answer=COLUMN; to score retrieved ids alone, use judged evaluate FILE FILE"
+        fix = (
+            "use --columns answer=COLUMN; to score only retrieved ids, use judged evaluate FILE FILE, with this file"
+            " as both arguments"
+        )
         raise InputError("no record has an answer", fix=fix, path=str(files[0]))
     return builder.build(files[0].name.partition(".")[0], str(files[0]))
 

@@ -262,7 +262,7 @@ def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str
         )
     if uncited := {pair for pair in judged - cited - in_context if pair[1]}:
         documents = counted(len(uncited), "document that is", "documents that are")
-        yield "ignored-support", f"verdicts on support by {documents} neither cited nor in the context are ignored"
+        yield "ignored-support", f"verdicts are ignored for {documents} neither cited nor in the context"
 
 
 def _is_missing(answered: JudgedAnswers, name: str) -> Bools:
@@ -381,7 +381,7 @@ def evaluate(
 _DEFAULTS = (  # default measures, the pieces or table that they need, and the input that has these
     (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets", "the tables nuggets and assignments"),
     (("SupportP", "SupportR"), "citations", "the tables citations and support"),
-    (("Groundedness",), "grounded", "the table support, without documents"),
+    (("Groundedness",), "grounded", "the table support, with rows that have no document id"),
     (("Correctness",), "correctness", "the table correctness"),
     (("RightAbstention", "WrongAbstention"), "answerable", "the table references, with the column answerable"),
     (("ExactMatch", "TokenF1"), "reference_texts", "reference answers: a field such as reference or ground_truth"),

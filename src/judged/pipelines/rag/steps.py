@@ -334,7 +334,7 @@ def support_over_time(
     Raises
     ------
     InputError
-        If a time is not a date, or no sentence has both a time and a verdict.
+        If a time is not a date, or no topic has both a time and a sentence with a verdict.
 
     Examples
     --------
@@ -361,9 +361,11 @@ def support_over_time(
             answers = answers_of.setdefault((responses.run_names.index(key[0]), begin), {})
             answers.setdefault(key[1], []).append(verdicts.get(key, set()))
     if not any(any(sentences) for answers in answers_of.values() for sentences in answers.values()):
-        raise InputError("no sentence has both a time and a verdict", fix="pass the time of each topic as `times`, and"
-            " add a table `support`",
-                         path=responses.where)  # fmt: skip
+        raise InputError(
+            "no topic has both a time and a sentence with a verdict",
+            fix="pass the time of each topic as `times`, and add a table `support`",
+            path=responses.where,
+        )
     periods: list[Period] = []
     for (run_index, begin), answers in sorted(answers_of.items(), key=lambda period_answers: period_answers[0]):
         counts = np.array([

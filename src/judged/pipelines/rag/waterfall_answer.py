@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RULES = (
     "share: among the judged items that reached the step, the share that passes the step; overall: share of items that"
     " pass this step and all earlier steps (the product of the shares); if perfect: overall share after the last step,"
-    " if this step lost nothing and the shares of later steps did not change; reappeared: items that are present at"
+    " if this step had no loss and the shares of later steps stayed the same; reappeared: items that are present at"
     " this step although an earlier step lost these items"
 )
 
@@ -104,7 +104,7 @@ class Waterfall(Answer):
             change = (
                 f"{percent(step.if_perfect.value)} of {unit} would pass all steps instead of {percent(worst.final)}"
             )
-            effect = f"if {name} lost nothing and the shares of later steps did not change, {change}"
+            effect = f"if {name} had no loss and the shares of later steps stayed the same, {change}"
         if worst.insufficiency is not None:
             reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
             return (
@@ -127,7 +127,7 @@ class Waterfall(Answer):
             return ""
         names = [f"“{self.step_title(step.step)}”" for step, n in zip(steps, lost, strict=True) if n == max(lost)]
         prefix, verb = f"{run}: " if self.several else "", "loses" if len(names) == 1 else "each lose"
-        counts = f"{max(lost)} of the {sum(lost)} lost {UNITS[self.main_unit][0]} (a count, not a test)"
+        counts = f"{max(lost)} of the {sum(lost)} lost {UNITS[self.main_unit][0]} (not tested for significance)"
         return f"{prefix}{listed(names)} {verb} the most {UNITS[self.main_unit][0]}: {counts}."
 
     def _comparison(self) -> Iterator[str]:
@@ -140,7 +140,7 @@ class Waterfall(Answer):
         ]
         tests = sum(not math.isnan(difference.p) for difference in self.differences)
         first = self.responses.run_names[0]
-        prefix = f"Significant differences from the system `{first}` in the share that passes a step"
+        prefix = f"Significant differences from the system `{first}`, in the share of items that pass a step"
         if tests:
             yield f"{prefix}: {'; '.join(significant) or 'none'} ({counted(tests, 'test')}, Holm)."
         elif self.differences:

@@ -30,7 +30,7 @@ _RETRIEVALS = ("retrieval", "retrieve", "retrieve_documents")
 _RERANKS = ("rerank", "rerank_documents")
 _IDS = ("id", "document_id", "doc_id", "source_id", "name")
 _SCORES = ("score", "relevance_score")
-_WITHOUT_ID = "documents without an id, whose key --id-from can name"
+_WITHOUT_ID = "documents without an id (use --id-from to name the key that contains the id)"
 
 
 @dataclass(frozen=True)

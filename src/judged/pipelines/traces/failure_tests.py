@@ -226,8 +226,8 @@ def _merged(
         }
         rivals = " or ".join(other for other in stage.parents if other != name)
         quantity = (
-            f"at the same rank of {stage.name}: share of relevant documents among the documents that only {name}"
-            f" returned, minus this share among the documents that {rivals} returned and {name} did not"
+            f"share of relevant documents, compared with the usual share at the same rank of {stage.name}: documents"
+            f" returned only by {name}, minus documents returned by {rivals} but not by {name}"
         )
         yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **test_options)
 
@@ -414,7 +414,8 @@ def _feedback(
             by_popularity[topic] = _share_of_sums(signed)
     quantity = (
         "pairs of documents with the less relevant document ranked higher: clicks on the less relevant document minus"
-        " clicks on the more relevant document, as a share of their clicks, after adjustment to equal expected clicks"
+        " clicks on the more relevant document, divided by the clicks on the pair; clicks are adjusted for expected"
+        " clicks"
         if expected
         else "pairs of documents with the less relevant document ranked higher: share of pairs with more clicks on the"
         " less relevant document, minus share of pairs with more clicks on the more relevant document"
@@ -426,13 +427,13 @@ def _feedback(
         return
     quantity = (
         "pairs of documents with equal grades: clicks on the higher-ranked document minus clicks on the lower-ranked"
-        " document, as a share of their clicks, after adjustment to equal expected clicks"
+        " document, divided by the clicks on the pair; clicks are adjusted for expected clicks"
     )
     yield from mean_test("feedback", "position", quantity, by_position, **test_options)
     quantity = (
         "pairs of documents with equal grades: clicks on the more popular document minus clicks on the less popular"
-        " document, as a share of their clicks, after adjustment to equal expected clicks; popularity of a document:"
-        " number of clicks on it for other topics"
+        " document, divided by the clicks on the pair; clicks are adjusted for expected clicks. Popularity: clicks on"
+        " the document for other topics"
     )
     yield from mean_test("feedback", "popularity", quantity, by_popularity, **test_options)
 

@@ -51,7 +51,7 @@ FAILURES = {
         "the corpus does not contain the document",
         "document ids of the corpus",
         "write or fetch the document, and index it",
-        "content, and a larger index",
+        "new content, and a larger index",
         "Yom-Tov et al., SIGIR 2005",
     ),
     "candidate": Failure(
@@ -59,29 +59,29 @@ FAILURES = {
         " in the corpus",
         "documents that the first stages returned",
         "more candidates, another source, synonyms, spelling correction, another analyzer",
-        "latency of all later stages, a larger index",
+        "higher latency of all later stages, and a larger index",
         "Asadi and Lin, SIGIR 2013",
     ),
     "scoring": Failure(
         "a stage returned the document, and a later stage removed it or ranked it below the cutoff",
         "the stage that removed the document, or its rank in the list that users saw",
         "another score, more features, a reranker, deeper reranking",
-        "judgments to train on, latency",
+        "judgments for training, and higher latency",
         "Asadi and Lin, SIGIR 2013",
     ),
     "debugging": Failure(
         "the trace of the query lacks a stage or its documents, so the kind of failure is unknown",
         "stages that are not recorded",
         "record every stage of every query",
-        "storage",
+        "storage for the traces",
         "our own definition",
     ),
     "calibration": Failure(
         "scores or ranks of merged sources are not comparable: at the same rank of the merged list, documents of one"
         " source are relevant more often than documents of another source",
-        "relevance by rank and by source; relevance by score",
+        "share of relevant documents by rank, by source, and by score",
         "merge by ranks (RRF), weight the sources, or map their scores to the share of relevant documents",
-        "judgments for weights and mappings; no judgments for merging by ranks",
+        "weights and score mappings require judgments; RRF requires no judgments",
         "Cormack, Clarke and Buettcher, SIGIR 2009",
         over_topics=True,
     ),
@@ -89,16 +89,16 @@ FAILURES = {
         "among documents of a topic with the same grade, newer documents are ranked below older ones or are missing",
         "pairs of dated documents of one topic and grade",
         "index more often; include the age in the score",
-        "indexing",
+        "more index updates",
         "Dong et al., WSDM 2010",
         over_topics=True,
     ),
     "intent": Failure(
         "a class of queries has a higher loss than other queries; or its good lists are clicked less often; or lists"
         " lack more subtopics than a random sample of relevant documents",
-        "losses and clicks of a class compared with all other topics; subtopics of the list",
+        "losses and clicks of a class of topics, compared with all other topics; number of subtopics in each list",
         "a ranker or features for the class; diversification; find out what users of the class look for",
-        "judgments of that class",
+        "judgments for topics of the class",
         "Agrawal et al., WSDM 2009; Li, Huffman and Tokuda, SIGIR 2009",
         over_topics=True,
     ),
@@ -106,11 +106,11 @@ FAILURES = {
         "clicks follow the position and not the grade: the less relevant of two documents is ranked higher and has more"
         " clicks; or, of two documents of equal grade, the higher-ranked or more popular document has more clicks than"
         " expected by rank; or annotators disagree about relevance more than on other topics",
-        "clicks and expected clicks by rank, on pairs of documents of equal grade or with the more relevant document"
-        " ranked lower; labels of several annotators on the documents that determine the score",
+        "clicks and expected clicks on pairs of documents with equal grades or with the less relevant document ranked"
+        " higher; labels by several annotators for the documents that determine the score",
         "do not train on these clicks without a position model; randomize some lists; resolve disagreements of"
         " labels, or describe the information need in the topic",
-        "randomized lists that users see; labels",
+        "worse results for users who see randomized lists; more labels",
         "Joachims et al., SIGIR 2005; Zhang and Jones, WWW 2007; Voorhees, SIGIR 1998",
         over_topics=True,
     ),
@@ -197,8 +197,8 @@ class Failures(Answer):
         elif unknown > 0:
             text = (
                 f"Work on debugging failures first: {FAILURES['debugging'].remedy}. Up to {decimal(unknown)} of"
-                f" {measure} is lost where a stage is not recorded, so it is unknown which other kind of failure loses"
-                " most."
+                f" {measure} is lost at stages that are not recorded, so the kind of failure with the largest loss is"
+                " unknown."
             )
         else:
             text = f"There is no recoverable loss of {measure}."
@@ -340,9 +340,8 @@ class Failures(Answer):
             note="p: sign-flip test and Hall's test; for classes, permutation test; for labels, Fisher's exact test."
             " Tests are one-sided, because only a difference above 0 is a failure (calibration: two-sided)."
             " Benjamini-Hochberg over all rows. The recoverable loss in this table overlaps with the recoverable loss"
-            " by kind of failure. If a failure affects few topics, the sample can contain none of these topics, and"
-            " then the p-values do not hold: 5% of samples of 10 topics contain no topic of a group of 26% of all"
-            " topics (25 topics: 11%; 100 topics: 3%)",
+            " by kind of failure. The p-values are not valid for failures that do not occur in the sample: a"
+            " failure of 26% of all topics is missing from 5% of samples of 10 topics (25 topics: 11%; 100 topics: 3%)",
         )  # fmt: skip
 
     def _curves_table(self) -> Table:

@@ -177,7 +177,9 @@ class TraceFunnel(Answer):
         largest = f"The largest part of the loss is {place}: {parts[worst]:.4f} of {lost:.4f}."
         source = self.truncated_stages.get(worst)
         cause = (
-            f" {worst} only truncates the list of {source}, so the order of {source} is the cause." if source else ""
+            f" {worst} only truncates the list of {source}, so the ranking by {source} is the cause of this loss."
+            if source
+            else ""
         )
         return (" ".join((*attained, f"{largest}{cause}")), *self._by_slice())
 
@@ -268,7 +270,8 @@ class TraceFunnel(Answer):
             ),
             "Stages",
             note=f"{topics} topics; relevant: relevant documents in the output; retained: share of the relevant"
-            " documents in the input that are in the output; headroom: gain of the best order of the output"
+            " documents in the input that are in the output; headroom: score of the best order of the output, minus"
+            " the score of the output"
             + (
                 "; each number is computed over the topics for which the required stages are recorded"
                 if any(unrecorded)

@@ -351,7 +351,7 @@ def _entities_of_topics(
         for name, count in ambiguous.most_common():
             candidates = ", ".join(catalog.aliases[tuple(name.split())]) if catalog else ""
             text = (
-                f"several entities have this name ({candidates}), so it is ignored in"
+                f"several entities have this name ({candidates}), so the name is ignored in"
                 f" {counted(count, 'query', 'queries')}"
             )
             notes.append(Note("ambiguous-name", text, name, count, of="names"))

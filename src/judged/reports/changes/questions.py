@@ -139,7 +139,7 @@ def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Re
     }  # fmt: skip
     if missing := [column for column, run_means in means.items() if not np.isfinite(run_means).all()]:
         problem = f"each of the two runs must have at least one number in the column {listed(missing)}"
-        fix = f"name the runs {listed(names)}, or `baseline` and `candidate`, in the column `run`"
+        fix = f"write {listed(names)}, or `baseline` and `candidate`, in the column `run`"
         raise InputError(problem, fix=fix, path=str(path))
     rises = [column for column, (old, new) in means.items() if new > old]
     table = Table(
@@ -151,10 +151,10 @@ def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Re
             Column("relative", [new / old - 1 if old else np.nan for old, new in means.values()], SHARE, "change"),
         ),
         "Costs",
-        note="means over the rows of each run in the table of costs, without a significance test",
+        note="means over the rows of each run in the table of costs; no significance test was done",
     )
-    increases = f"Costs whose mean increased (without a significance test): {listed(rises)}."
-    finding = increases if rises else "The mean of no cost increased (without a significance test)."
+    increases = f"Costs with a higher mean for the candidate (no significance test was done): {listed(rises)}."
+    finding = increases if rises else "No cost has a higher mean for the candidate (no significance test was done)."
     return ReviewQuestion("Did any cost increase?", "bad" if rises else "good", finding, (table,))
 
 
@@ -168,7 +168,8 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
     if not all(0 <= wrong <= reviewed and reviewed > 0 for wrong, reviewed in counts):
         problem = "for each of the two runs, `reviewed` must be above 0, and `wrong` must be from 0 to `reviewed`"
         fix = (
-            f"name the runs {listed(names)}, or `baseline` and `candidate`, in the column `run`, and correct the counts"
+            f"write {listed(names)}, or `baseline` and `candidate`, in the column `run`, and correct the numbers in the"
+            " columns `wrong` and `reviewed`"
         )
         raise InputError(problem, fix=fix, path=str(path))
     wrong, reviewed = np.array(counts, dtype=np.int64).T
@@ -206,10 +207,10 @@ def answer_lost_topics(scores: Scores) -> ReviewQuestion:
     finding = (
         f"The candidate returns no results for {listed(lost)}."
         if lost
-        else "The candidate returns results for every topic for which the baseline does."
+        else "The candidate returns results for every topic for which the baseline returns results."
     )
     return ReviewQuestion(
-        "Is there a topic for which only the candidate returns no results?", "bad" if lost else "good", finding
+        "Does the candidate return results wherever the baseline returns results?", "bad" if lost else "good", finding
     )
 
 
@@ -232,7 +233,8 @@ def answer_ab_test(test: ABTest, verdict: Verdict) -> ReviewQuestion:
 def answer_interleaving(result: Interleaving) -> ReviewQuestion:
     """Answer whether users prefer the candidate's results in interleaved lists."""
     states: Mapping[str, QuestionState] = {"preferred": "good", "not preferred": "bad"}
-    finding = f"{result.other}: {result.decision}. {' '.join(result.reasons)}"
+    decision = result.decision.replace("running", "running the test")
+    finding = f"{result.other}: {decision}. {' '.join(result.reasons)}"
     table = embed_block(result.table("preferences"), "preferences", title="Preferences in interleaved lists")
     state: QuestionState = states.get(result.decision, "undecided")
     return ReviewQuestion("Do users prefer the candidate in interleaved lists?", state, finding, (table,))
@@ -271,10 +273,10 @@ def answer_fixed(before: Failures, after: Failures, target: str | None) -> Revie
         " multiple tests",
     )
     blocks: tuple[Block, ...] = (table, _shifts_table(shifts)) if shifts else (table,)
-    question = "Is the failure fixed that the change was made for?"
+    question = "Does the change fix the target failure?"
     if target is None:
         return ReviewQuestion(
-            question, "inspect", "The failure to fix was not specified. Fix: use --target-failure KIND.", blocks
+            question, "inspect", "The target failure was not specified. Fix: use --target-failure KIND.", blocks
         )
     if FAILURES[target].over_topics:
         state, finding = _answer_fixed_over_topics(before, after, target, shifts)
@@ -415,7 +417,7 @@ def _answer_fixed_over_topics(
             f"{subject} was not detected before the change ({tests}), so a fix cannot be shown.{caveat}",
         )
     if all(shift.failure == SLICE_TEST for shift in relevant):
-        subject = f"A loss of a {SLICE_TEST}"
+        subject = f"A higher loss in a {SLICE_TEST}"
     changes = [f"{shift.where} {decimal(shift.difference, 3, '+')} (p = {shift.adjusted:.2g})" for shift in detected]
     is_lower, remaining = (
         all(shift.is_lower for shift in detected),
@@ -430,7 +432,7 @@ def _answer_fixed_over_topics(
 def _untested_reasons(before: Failures, after: Failures, target: str) -> str:
     reasons = [row.reason for result in (before, after) for row in result.untested if row.failure == target]
     unique_reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons))
-    return unique_reasons or "different tests were possible before and after the change"
+    return unique_reasons or "no quantity was measured on enough common topics before and after the change"
 
 
 MethodVerdict: TypeAlias = Literal["better", "worse", "undecided"]
@@ -477,7 +479,10 @@ def collect_evidence(
     pair = comparison.measures[0].pairs[0]
     is_tested = pair.significant and not insufficiency(pair.result.n, "verdict")
     offline: MethodVerdict = "undecided" if not is_tested else "better" if pair.better == pair.second else "worse"
-    quantity = f"{comparison.measures[0].measure} by judgments; without users and without unjudged documents"
+    quantity = (
+        f"{comparison.measures[0].measure} from relevance judgments; user behavior and unjudged documents"
+        " are not measured"
+    )
     yield Evidence("offline", offline, pair.result.n, "topics", math.nan, quantity)
 
 
@@ -499,8 +504,8 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
             *columns_of(evidence, ("n", COUNT), ("unit", TEXT), ("days", COUNT), ("quantity", TEXT)),
         ),
         "Verdict of each evaluation method",
-        note="the method that measures users most directly comes first; interleaving and A/B tests may be evaluated on"
-        " any day",
+        note="methods are sorted by how directly the method measures the behavior of users; interleaving and A/B tests"
+        " with anytime-valid intervals may be evaluated on any day of the test",
     )
     better, worse = (listed([row.method for row in decided if row.verdict == side]) for side in ("better", "worse"))
     if len(decided) < 2:
@@ -509,7 +514,7 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
         return ReviewQuestion(question, "undecided", f"{subject} conclusive{verdict}.", (table,))
     if better and worse:
         # The rows are sorted by how directly a method measures users.
-        most_direct = f"Of these evaluation methods, {decided[0].method} measures users most directly"
+        most_direct = f"Of these evaluation methods, {decided[0].method} measures the behavior of users most directly"
         finding = (
             f"The evaluation methods disagree: the candidate is better in {better}, and worse in {worse}."
             f" {most_direct}."

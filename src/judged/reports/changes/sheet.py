@@ -54,12 +54,11 @@ ChangeDecision: TypeAlias = Literal["ship", "do not ship", "undecided"]
 # Answers that decide on a release. All other answers explain, and never block it.
 _DECISIVE = ("Does the gate pass?", "Is the candidate better in the A/B test?", "Should the deployment be rolled back?")
 _INPUT_OPTIONS = {
-    "Is the failure fixed that the change was made for?": "Add traces: `--traces BASELINE CANDIDATE --target-failure"
-    " KIND`.",
+    "Does the change fix the target failure?": "Add traces: `--traces BASELINE CANDIDATE --target-failure KIND`.",
     "Which slices improved or got worse?": "Add query texts or attributes of topics: `--queries FILE` or `--attributes"
     " FILE`.",
-    "Are fewer results wrong in the manual review?": "Add a table with the numbers of wrong and reviewed results:"
-    " `--reviewed FILE`.",
+    "Are fewer results wrong in the manual review?": "Add a table with the number of wrong results and"
+    " the number of reviewed results: `--reviewed FILE`.",
     "Did any cost increase?": "Add a table with a column for each cost: `--costs FILE --cost COLUMN`.",
     "Does the gate pass?": "Create a configuration with `judged gate init`, and add `--gate FILE`.",
     "Do users prefer the candidate in interleaved lists?": "Add a log of interleaved lists: `--interleaved FILE`.",
@@ -130,7 +129,10 @@ class Change(Answer):
         if self.decision == "do not ship":
             return f"Do not ship {self.candidate}. Questions with an unfavorable answer: {' '.join(failed)}{unanswered}"
         if self.decision == "ship":
-            return f"{self.candidate} may ship: no decisive result is unfavorable.{unanswered}"
+            return (
+                f"Ship {self.candidate}: the gate, the A/B test, and 'judged watch' give no unfavorable"
+                f" result.{unanswered}"
+            )
         return f"Undecided: neither the gate, the A/B test, nor 'judged watch' gives a decision.{unanswered}"
 
 

@@ -206,7 +206,7 @@ CONDITIONS: dict[str, Predicate] = {
         "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "rel"), "the scale is not 0 to 3"
     ),
     "level_loses": Predicate(
-        "in some topics, all documents above grade 0 are below the lowest relevant grade",
+        "some topics have documents above grade 0, but no document of the lowest relevant grade or more",
         lambda p: p.below_rel > 0,
         ("rel", "below_rel"),
         "every topic with a document above grade 0 has a relevant document",

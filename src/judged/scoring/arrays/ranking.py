@@ -109,7 +109,8 @@ class RankedBatch:
             )
         if where is not None and not xp.isdtype(where.dtype, "bool"):
             raise InputError(
-                f"the mask must be boolean, got {where.dtype}", fix="pass True and False, such as where > 0"
+                f"the mask must be boolean, got {where.dtype}",
+                fix="pass an array of True and False, such as grades >= 0",
             )
         scores, grades = (
             xp.astype(part, xp.int8) if xp.isdtype(part.dtype, "bool") else part for part in (scores, grades)

@@ -197,9 +197,13 @@ def _output_lines(measures: Iterable[str], level: float) -> list[OutputLine]:
         if root not in supported_measures:
             raise MeasureError(f"unsupported measure {root}. Fix: use one of {', '.join(sorted(supported_measures))}")
         if root in {"set_F", "relstring"} and len(set(parameters)) > 1:
-            raise MeasureError(f"{root} takes one parameter, got {', '.join(parameters)}. Fix: use one per call")
+            raise MeasureError(
+                f"{root} takes one parameter, got {', '.join(parameters)}. Fix: use one parameter per call"
+            )
         if any(len(parameter) > _MAX_LENGTH for parameter in parameters):
-            raise MeasureError(f"{root}.{parameters[0][:9]}... has too many digits. Fix: use at most {_MAX_LENGTH}")
+            raise MeasureError(
+                f"{root}.{parameters[0][:9]}... has too many digits. Fix: use at most {_MAX_LENGTH} digits"
+            )
         distinct = dict.fromkeys(map(int, parameters) if root in _CUTOFF_MEASURES else parameters)
         text = ",".join(parameters if root == "utility" else map(str, distinct))
         specs.append(f"{root}.{text}" if parameters else root)

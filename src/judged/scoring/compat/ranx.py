@@ -195,7 +195,7 @@ def _score(name: str, judged: Judged) -> Floats:
         measure, factor = rbp
         return measure(judged) * factor
     if (measures := parse_ranx_name(name, grades)) is None:
-        raise MeasureError(f"ranx has no metric {name!r}. Fix: use one of its names, such as ndcg@10, map-l2, rbp.95")
+        raise MeasureError(f"ranx has no metric {name!r}. Fix: use a ranx name, such as ndcg@10, map-l2, rbp.95")
     return measures[0](judged)
 
 

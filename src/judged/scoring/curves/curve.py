@@ -269,7 +269,7 @@ def _parse_measure(
             raise
         return rules.measures(f"{measure}@1", grades)[0], ()
     if len({parsed_measure.replace(**{parameter: 1}) for parsed_measure in parsed}) > 1:
-        raise MeasureError(f"{measure} names several measures. Fix: use one of them")
+        raise MeasureError(f"{measure} names several measures. Fix: use one measure")
     values = tuple(vars(parsed_measure)[parameter] for parsed_measure in parsed)
     return parsed[0], () if None in values else values
 

@@ -327,7 +327,10 @@ def select_measures(scores: Scores, measures: Any) -> Scores:
 
 _MAX_DEFAULTS = 3
 _RUNS = "qrels, runs\n    The same values as in `evaluate`."
-_MEASURES = "measures\n    The same values as in `evaluate`. None: nDCG@10 and AP, or the measures of the dialect."
+_MEASURES = (
+    "measures\n    The same values as in `evaluate`. Default: the default measures of the dialect if there are at most"
+    f" {_MAX_DEFAULTS}, otherwise nDCG@10 and AP."
+)
 _POLICIES = "{}\n    Policies, as `evaluate` takes them."
 _PARAMETER = re.compile(r"\n(?=\S)")  # separates parameters, whose descriptions are indented
 _REPLACED = {"scores", "qrels", "runs", "measures", "documents"}  # parameters of a function of scores

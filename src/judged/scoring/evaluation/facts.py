@@ -260,7 +260,7 @@ def check_common_topics(judged: Judged) -> None:
     first_topic = f"the first topic of the run is {judged.extra[0]!r}" if judged.extra else "the run has no topics"
     raise InputError(
         f"the run has no topic in common with the qrels: {first_topic},"
-        f" the first topic of the qrels is {judged.query_ids[0]!r}",
+        f" and the first topic of the qrels is {judged.query_ids[0]!r}",
         fix=_common_topics_fix(judged),
         path=judged.run.where,
     )

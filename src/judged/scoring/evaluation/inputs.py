@@ -292,7 +292,8 @@ def _missing_attribute_notes(conditions: Sequence[str], table: Attributes) -> li
     return [
         Note(
             "topics-without-attribute",
-            f"{missing} of {len(table)} topics have no {name}, so every comparison with it is false for them",
+            f"{missing} of {len(table)} topics have no {name}, so every comparison with {name} is false for these"
+            " topics",
         )
         for name, missing in counts.items()
         if missing

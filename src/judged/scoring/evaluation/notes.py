@@ -125,7 +125,8 @@ def level_notes(measures: Sequence[Measure], rel: float | None) -> tuple[Note, .
     return (
         Note(
             "rel-without-effect",
-            f"{name_measures(without)}: these measures have no level of relevance, so rel={rel:g} has no effect",
+            f"{name_measures(without)}: these measures do not use a lowest relevant grade, so rel={rel:g} has"
+            " no effect",
         ),
     )
 
@@ -209,8 +210,10 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         notes.append(Note(rule, text, judged.run.name, weight, severity))
 
     if missing:
-        effect = "they score 0" if topics == "qrels" else "these topics do not count"
-        effect += f", but do not count for {name_measures(left_out)}" if left_out and topics == "qrels" else ""
+        effect = "they score 0" if topics == "qrels" else "they are excluded from the means"
+        effect += (
+            f", but are excluded from the means of {name_measures(left_out)}" if left_out and topics == "qrels" else ""
+        )
         text = f"no documents returned for {len(missing)} of {len(judged)} topics; {effect}: {first_few(missing)}"
         add("missing-topics", text, len(missing))
     if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:
@@ -233,9 +236,13 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
     if judged.n_self_top * 2 >= np.count_nonzero(judged.present) and judged.n_self_top >= _MIN_SELF_TOPICS:
         text = (
             f"in {counted(judged.n_self_top, 'topic')}, the id of the first document equals the topic id: the query"
-            " may have"
+            " may be a document of the collection"
         )
-        add("self-first", f"{text} returned itself. exclude_self removes such documents", judged.n_self_top)
+        add(
+            "self-first",
+            f"{text}. The option exclude_self removes documents whose id is the topic id",
+            judged.n_self_top,
+        )
     if judged.ranked:
         constant = (judged.tie_first == 1) & (judged.tie_last >= judged.returned[judged.topic]) & (judged.tie_last > 1)
         if topic_count := len(distinct(judged.topic[constant])):

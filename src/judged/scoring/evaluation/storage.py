@@ -208,12 +208,14 @@ def _check_comparable(first: AnyScores, other: AnyScores) -> AnyScores:
             problem = f"{subject} must have the same {policy.name}, got {other_value} and {first_value}"
             raise InputError(problem, fix=_FIX_DIFFERENCE)
     if [ranges.reason for ranges in first.ranges] != [ranges.reason for ranges in other.ranges]:
-        raise InputError(f"{subject} must both have ranges (unjudged), or neither", fix=_FIX_DIFFERENCE)
+        raise InputError(
+            f"{subject} must either all have score ranges (unjudged=True) or all have none", fix=_FIX_DIFFERENCE
+        )
     if set(first.measures) != set(other.measures):
         difference = listed(sorted(set(first.measure_names) ^ set(other.measure_names)))
         raise InputError(f"{subject} must have the same measures, but only one has {difference}", fix=_FIX_DIFFERENCE)
     if first.policies.topics == "qrels" and first.query_ids != other.query_ids:
-        raise InputError(f"{subject} must be over the same topics", fix=_FIX_DIFFERENCE)
+        raise InputError(f"{subject} must have the same topics", fix=_FIX_DIFFERENCE)
     rows = [other.measures.index(measure) for measure in first.measures]
     ranges = tuple(part.select_measures(rows) for part in other.ranges)
     return replace(other, measures=first.measures, values=other.values[:, rows], ranges=ranges)

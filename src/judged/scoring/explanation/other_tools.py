@@ -75,7 +75,7 @@ class ToolComparison(Answer):
     @property
     def title(self) -> str:
         """Measure, topic, and run."""
-        return f"{explanation_title(self.measure, self.query_id, self.run)}, as other tools report it"
+        return f"{explanation_title(self.measure, self.query_id, self.run)}, compared with other tools"
 
     def blocks(self) -> tuple[Block, ...]:
         """Return a table with one row per tool, `judged` first."""
@@ -84,7 +84,7 @@ class ToolComparison(Answer):
         columns = columns_of(
             rows,
             ("tool", TEXT),
-            ("tool_measure", TEXT, "its name"),
+            ("tool_measure", TEXT, "name in the tool"),
             ("measure", TEXT, "name in judged"),
             ("printed", TEXT, "score"),
             *("score", "remark", "caveat"),
@@ -326,5 +326,5 @@ def _reason(tool_score: ToolScore) -> str:
     elif decisive:
         reason = "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive)
     else:
-        reason = f"no difference ({tool_score.remark})" if tool_score.remark else "no difference"
+        reason = f"no difference; {tool_score.remark}" if tool_score.remark else "no difference"
     return f"{reason}; {tool_score.caveat}" if tool_score.caveat else reason

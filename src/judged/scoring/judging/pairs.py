@@ -159,9 +159,9 @@ class Preferences:
         docs = len(np.unique(labels))
         if docs > _MOST_DOCS or pairs > _MOST_PAIRS:
             raise MeasureError(
-                f"{self._describe_user(user)}: a user with several subgroups must have at most {_MOST_DOCS} documents"
-                f" and {_MOST_PAIRS} preferences, got {docs} and {pairs}."
-                " Fix: use one subgroup for the user, or judge fewer documents of a topic"
+                f"{self._describe_user(user)}: a user with several judgment subgroups must have at most"
+                f" {_MOST_DOCS} documents and {_MOST_PAIRS} preferences, got {docs} and {pairs}."
+                " Fix: put all judgments of the user in one subgroup, or judge fewer documents of the topic"
             )
 
     def _transitive_closure(self, user: int, better: Ints, worse: Ints) -> PreferencePairs:
@@ -191,7 +191,7 @@ class Preferences:
         if len(conflicts):
             raise MeasureError(
                 f"{self._describe_user(user)}: {self.ids(conflicts[:1])[0]} has grade 0 in one subgroup and a higher"
-                " grade in another. Fix: use grade 0 (not relevant) in all subgroups of a user or in none"
+                " grade in another subgroup. Fix: use grade 0 (not relevant) in all subgroups of a user or in none"
             )
 
     def to_columns(self, pairs: PreferencePairs) -> dict[str, list[Any]]:

@@ -193,7 +193,7 @@ class Fallout(Measure):
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
     use="You want to see how rare relevant documents are: the expected precision of a random ranking.",
-    misleads="It is a property of the topics and the collection, not of the run.",
+    misleads="The measure is a property of the topics and the collection, not of the run.",
     properties=Properties(needs_ranking=False, higher_is_better=None, additive=True, better_first=True),
 )
 class Generality(Measure):

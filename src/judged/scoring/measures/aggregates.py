@@ -91,7 +91,7 @@ def count_relevant_among(judged: Judged, rel: float, counted: Bools) -> Floats:
     """Count the relevant documents among the selected hits: (H,) to (T,)."""
     is_relevant = judged.column("relevant", judged.relevant(rel), where=counted)
     total = judged.sum(is_relevant & counted)
-    return judged.summed("relevant returned", total, "relevant", "sum of the column relevant")
+    return judged.summed("relevant returned", total, "relevant", "sum of the column 'relevant'")
 
 
 def count_relevant(judged: Judged, rel: float) -> Floats:

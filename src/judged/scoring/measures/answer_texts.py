@@ -101,8 +101,9 @@ class ExactMatch(_ReferenceMeasure):
 @measure(
     category="answers",
     cite="Rajpurkar et al. 2016 (SQuAD); 2018 (SQuAD 2.0) for questions without an answer",
-    use="Short answers in which part of the words is worth something.",
-    misleads="It counts words, not meaning: a missing “not” costs little, and long answers have a low precision.",
+    use="Short answers for which a partial match of words should get partial credit.",
+    misleads="The measure counts words, not meaning: a missing “not” costs little, and long answers have a low"
+    " precision.",
     properties=_OF_TEXTS,
 )
 class TokenF1(_ReferenceMeasure):
@@ -130,7 +131,8 @@ class TokenF1(_ReferenceMeasure):
     category="answers",
     cite="Chen et al. 2017 (DrQA: passages that contain the answer), here as a share of tokens",
     use="Whether the passages that the generator reads contain the reference answer.",
-    misleads="The tokens may be anywhere in the context, and frequent words are in most contexts.",
+    misleads="The tokens can be anywhere in the context. Frequent words occur in most contexts, so a context without"
+    " the answer can also score above 0.",
     properties=_OF_TEXTS,
 )
 class AnswerRecall(_ReferenceMeasure):
@@ -161,8 +163,8 @@ class AnswerRecall(_ReferenceMeasure):
     category="answers",
     cite="judged; Lin 2004 (ROUGE) for recall of words",
     use="A first look for answers that use words from outside their context, if nobody judged their support.",
-    misleads="It compares words only: a negated copy scores 1, and a correct paraphrase scores 0. Use Groundedness for"
-    " support. Languages without spaces have no words.",
+    misleads="The measure compares words only: a negated copy scores 1, and a correct paraphrase scores 0. Use"
+    " Groundedness for support. In languages without spaces between words, words cannot be counted.",
     properties=_OF_TEXTS,
 )
 class LexicalSupport(AnswerMeasure):

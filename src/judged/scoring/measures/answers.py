@@ -27,7 +27,7 @@ OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, depends_on_miss
     category="answers",
     cite="Pradeep et al. 2025 (AutoNuggetizer, TREC RAG 2024)",
     use="You want to know whether answers contain the required facts, if these are listed as nuggets.",
-    misleads="It ignores all other content: wrong and unnecessary sentences have no effect.",
+    misleads="The measure ignores all other content: wrong and unnecessary sentences have no effect.",
     aliases={
         "strict_vital_score": {"vital": True, "partial": 0},
         "strict_all_score": {"partial": 0},
@@ -64,7 +64,9 @@ class NuggetRecall(AnswerMeasure):
     def verify(self) -> None:
         """Raise if `okay` is set although only vital nuggets count."""
         if self.vital and self.okay != 1:
-            raise MeasureError(f"{self}: okay has no effect with vital=true. Fix: omit okay={self.okay:g}")
+            raise MeasureError(
+                f"{self}: the parameter okay has no effect with vital=true. Fix: omit okay={self.okay:g}"
+            )
 
     def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per nugget."""
@@ -76,7 +78,7 @@ class NuggetRecall(AnswerMeasure):
     category="answers",
     cite="Pradeep et al. 2025, for the nuggets",
     use="You want to know whether the answer contains every required fact, so that its readers need no further source.",
-    misleads="One unnecessary vital nugget in the list makes every answer without this nugget incomplete.",
+    misleads="If an unnecessary nugget is labeled vital, every answer without this nugget counts as incomplete.",
     properties=OF_ANSWERS,
 )
 class Completeness(AnswerMeasure):
@@ -110,7 +112,7 @@ class Completeness(AnswerMeasure):
     category="answers",
     cite="Voorhees and Tice 2000 (TREC question answering)",
     use="Each question has one known correct answer.",
-    misleads="It does not show whether the context contained the answer.",
+    misleads="The measure does not show whether the context contained the answer.",
     properties=OF_ANSWERS,
 )
 class Correctness(AnswerMeasure):
@@ -188,7 +190,8 @@ class WrongAbstention(AnswerMeasure):
 @measure(
     category="answers",
     cite="Dubois et al. 2024 (length-controlled AlpacaEval, on the effect of length)",
-    use="Report it with every other measure of answers: longer answers contain more, and judges prefer longer answers.",
+    use="Report the length of answers with every other measure of answers: longer answers contain more, and judges"
+    " prefer longer answers.",
     misleads="Words are separated by spaces, so the number of words is not the number of tokens. Some languages do"
     " not use spaces.",
     properties=replace(OF_ANSWERS, high=None, higher_is_better=None, monotone=False),
@@ -222,7 +225,7 @@ class _DocumentMeasure(AnswerMeasure):
 
 @measure(
     category="answers",
-    cite="Gao et al. 2023 (ALCE, for citation recall), here for judged documents",
+    cite="Gao et al. 2023 (ALCE, for citation recall), adapted to judgments of documents",
     use="You want to know whether an answer cites the relevant documents.",
     misleads="One good document may be enough for an answer. Few answers can cite every relevant document.",
     properties=OF_ANSWERS,
@@ -251,8 +254,8 @@ class CitationRecall(_DocumentMeasure):
     category="answers",
     cite="Trappolini et al. 2025 (UDCG, arXiv 2510.21440), for negative utility",
     use="The context is for a model that reads every passage, and passages that only seem relevant mislead this model.",
-    misleads="The harm of a distractor depends on the model. Unless you measured this harm, the value of"
-    " `distractor` is a guess.",
+    misleads="The harm of a distracting passage depends on the model. Unless you measured the harm of distracting"
+    " passages, the value of the parameter `distractor` is a guess.",
     properties=replace(OF_ANSWERS, low=-0.5),
 )
 class ContextUtility(_DocumentMeasure):
@@ -290,7 +293,8 @@ class ContextUtility(_DocumentMeasure):
     cite="Liu et al. 2024 (Lost in the middle)",
     use="You want to know where the evidence is in a long context, because the model may overlook the middle of the"
     " context.",
-    misleads="A mean of 0.5 can result from evidence in the middle, or from evidence at both ends.",
+    misleads="A mean of 0.5 can result from evidence in the middle of the context, or from evidence at both ends of the"
+    " context.",
     properties=replace(OF_ANSWERS, higher_is_better=None, monotone=False),
 )
 class EvidencePosition(_DocumentMeasure):
@@ -341,8 +345,8 @@ class EvidencePosition(_DocumentMeasure):
     category="answers",
     cite="Clarke et al. 2008 (alpha-nDCG, for novelty by nuggets)",
     use="You want to know the share of the context that repeats earlier evidence.",
-    misleads="It uses only nuggets with listed evidence. Repetition can also be useful, because passages can confirm"
-    " each other.",
+    misleads="The measure uses only nuggets with listed evidence. Repetition can also be useful, because passages can"
+    " confirm each other.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class ContextRedundancy(AnswerMeasure):

@@ -134,7 +134,7 @@ class GMAP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="You would use AP, but the results have no order.",
+    use="Use this measure instead of AP if the results have no order.",
     misleads="The score is precision times recall, so it decreases quickly if precision or recall is low. SetF"
     " decreases less.",
     aliases={"set_map": {}},
@@ -174,8 +174,8 @@ _EPSILON = 0.00001  # trec_eval's smoothing, which avoids 0/0
     category="incomplete judgments",
     cite="Yilmaz and Aslam 2006",
     use="Only a random sample of the pool was judged, and you want to estimate the AP under complete judgments.",
-    misleads="Documents in the pool that were not judged must be in the qrels with a negative grade. Without these"
-    " rows, the score is close to AP and does not estimate the AP under complete judgments.",
+    misleads="Documents in the pool that were not judged must be in the qrels with a negative grade. Without rows"
+    " for these documents, the score is close to AP and does not estimate the AP under complete judgments.",
     properties=Properties(judged_better_first=True, relative_to_ideal=True),
     tools={"trec_eval": "infAP", "ir_measures": "infAP"},
 )
@@ -214,9 +214,14 @@ class InfAP(Measure):
         # the smoothed share of relevant documents among the judged ones above.
         relevant_share = (relevant_above + _EPSILON) / (relevant_above + nonrelevant_above + 2 * _EPSILON)
         expected = 1.0 / judged.rank + above / judged.rank * divide(pooled_above, above) * relevant_share
-        judged.column("r", relevant_above, "relevant documents above", where=is_relevant)
-        judged.column("n", nonrelevant_above, "documents above that are judged not relevant", where=is_relevant)
-        judged.column("p", pooled_above, "r + n + unjudged pooled documents above", where=is_relevant)
+        judged.column("r", relevant_above, "higher-ranked documents that are relevant", where=is_relevant)
+        judged.column("n", nonrelevant_above, "higher-ranked documents that are judged not relevant", where=is_relevant)
+        judged.column(
+            "p",
+            pooled_above,
+            "r + n + higher-ranked documents with a negative grade (pooled, but not judged)",
+            where=is_relevant,
+        )
         share_formula = f"(r + {_EPSILON:.5f}) / (r + n + {2 * _EPSILON:.5f})"
         how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * {share_formula}"
         parts = {"r": relevant_above, "n": nonrelevant_above, "p": pooled_above}
@@ -232,7 +237,11 @@ ROUNDING = Parameter(
     "nearest",
     choice("nearest", "up"),
 )
-POINTS = Parameter("The recall levels to average.", tuple(tenth / 10 for tenth in range(11)), distinct_numbers(0, 1))
+POINTS = Parameter(
+    "The recall levels at which interpolated precision is averaged.",
+    tuple(tenth / 10 for tenth in range(11)),
+    distinct_numbers(0, 1),
+)
 
 
 _ROUNDING_FORMULAS = {"nearest": "recall * R, rounded half up", "up": "the integer part of recall * R + 0.9"}
@@ -273,16 +282,17 @@ class IPrec(RelevanceMeasure):
 
     .. math:: \mathrm{IPrec}@c = \max_{r \ge r_n} \mathrm{P}@r, \quad n = \mathrm{round}(cR)
 
-    :math:`r_n` is the rank of the n-th relevant document. If it was not returned, the score is 0. With n = 0, all
-    ranks count. An empty ranking scores 0. trec_eval prints nan for it if n = 0.
+    The n-th relevant document is at rank :math:`r_n`. If fewer than n relevant documents were returned, the score is 0.
+    With n = 0, all ranks count. An empty ranking scores 0; if also n = 0, trec_eval prints nan.
 
-    cR is a product of doubles, as in trec_eval: 0.7 times 45 is 31.499999999999996, so n is 31, where exact arithmetic
-    rounds 31.5 to 32. For the 11 usual levels and R up to 200, this affects 4 cases, and 14 with ``rounding=up``.
+    cR is computed with floating-point numbers, as in trec_eval: 0.7 times 45 gives 31.499999999999996, so n is 31. In
+    exact arithmetic, cR is 31.5 and n is 32. For the 11 usual recall levels and R up to 200, n differs from exact
+    arithmetic in 4 cases with ``rounding=nearest``, and in 14 cases with ``rounding=up``.
 
     Examples
     --------
-    Four relevant documents, of which three are returned, at ranks 1, 3, and 5. From the second on, precision is at
-    most 2/3.
+    Four relevant documents, of which three are returned, at ranks 1, 3, and 5. From the second relevant document on,
+    precision is at most 2/3.
 
     >>> round(IPrec(recall=0.5).of_list([1, 0, 1, 0, 1], missing=[1]), 4)
     0.6667
@@ -313,7 +323,7 @@ class IPrec(RelevanceMeasure):
     category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
     use="You want to compare with results from before 1994. AP has replaced AP11.",
-    misleads="It gives the first relevant document the same weight as a tenth of all relevant documents.",
+    misleads="The measure gives the first relevant document the same weight as one tenth of all relevant documents.",
     aliases={"11pt_avg": {}},
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "11pt_avg (in version 9 rounding=up)"},
@@ -327,8 +337,9 @@ class AP11(RelevanceMeasure):
 
     Examples
     --------
-    Both relevant documents are returned, at ranks 1 and 4. The precision is 1 while one document is enough (2c rounds
-    to 0 or 1, up to a recall of 0.7), and 2/4 from 0.8 on.
+    Both relevant documents are returned, at ranks 1 and 4. For recall levels c up to 0.7, 2c rounds to 0 or 1, so the
+    first relevant document is enough, and the interpolated precision is 1. From a recall level of 0.8 on, both relevant
+    documents are required, and the precision is 2/4.
 
     >>> round(AP11().of_list([1, 0, 0, 1]), 4)  # (8 + 3 / 2) / 11
     0.8636

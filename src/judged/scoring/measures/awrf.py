@@ -39,7 +39,9 @@ def _parse_group(value: Any) -> str:
 def _parse_target(value: Any) -> Target:
     if isinstance(value, str) and value in {"relevant", "collection"}:
         return value
-    return parse_shares(value, _parse_group, "relevant, collection, or groups with", "{a:0.5,b:0.5}")
+    return parse_shares(
+        value, _parse_group, "the word relevant or collection, or a table of groups with", "{a:0.5,b:0.5}"
+    )
 
 
 CONTINUATION_FORMULA = Parameter(
@@ -59,8 +61,8 @@ TARGET = Parameter(
 
 UNDEFINED_TARGET = Parameter(
     "With target=relevant, the score of a topic without relevant documents: any number, even outside the range of the"
-    " measure, or `skip` to exclude the topic from the mean. Other targets define a score for every topic and do not"
-    " allow this parameter.",
+    " measure, or `skip` to exclude the topic from the mean. With any other target, every topic has a score, and this"
+    " parameter is not allowed.",
     UNDEFINED.default,
     UNDEFINED.accept,
     values=UNDEFINED.values,
@@ -73,8 +75,8 @@ UNDEFINED_TARGET = Parameter(
     " (logarithmic attention, divergence)",
     use="You want to know whether groups of documents, such as authors, regions, or sellers, get their target share"
     " of attention.",
-    misleads="It ignores relevance: a useless ranking can be fair. Means over few topics or short lists are imprecise."
-    " The assignment of groups and the target are decisions that the score does not justify.",
+    misleads="The measure ignores relevance: a useless ranking can be fair. Means over few topics or short lists are"
+    " imprecise. You choose the groups and the target; the score does not show whether these choices are right.",
     properties=Properties(ignores_unjudged_tail=False, monotone=False),
     tools={"TREC Fair Ranking 2022 script": "AWRF (one group per document)"},
 )
@@ -120,7 +122,9 @@ class AWRF(Measure):
         """
         if self.target != "relevant" and self.undefined != UNDEFINED.default:
             target, undefined = format_value(self.target), format_value(self.undefined)
-            raise MeasureError(f"AWRF: undefined has no effect with target={target}. Fix: omit undefined={undefined}")
+            raise MeasureError(
+                f"AWRF: the parameter undefined has no effect with target={target}. Fix: omit undefined={undefined}"
+            )
 
     def score(self, judged: Judged) -> Floats:
         """Return 1 minus the divergence of the attention from the target."""

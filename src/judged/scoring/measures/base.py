@@ -211,10 +211,10 @@ class Measure(metaclass=MeasureType):
         """
 
     def __setattr__(self, name: str, value: object) -> Never:
-        raise AttributeError(f"{self} cannot be changed. Fix: create another with .replace({name}={value!r})")
+        raise AttributeError(f"{self} cannot be changed. Fix: create another measure with .replace({name}={value!r})")
 
     def __delattr__(self, name: str) -> Never:
-        raise AttributeError(f"{self} cannot be changed: {name} cannot be deleted")
+        raise AttributeError(f"{self} cannot be changed, so its attribute {name} cannot be deleted")
 
     @property
     def without_condition(self) -> Self:
@@ -244,7 +244,7 @@ class Measure(metaclass=MeasureType):
 
     def score(self, judged: Judged) -> Floats:
         """Compute the score of each topic: (T,)."""
-        raise MeasureError(f"{type(self).__name__} has no formula for the {len(judged)} topics")
+        raise MeasureError(f"{type(self).__name__} does not define score(), so {len(judged)} topics cannot be scored")
 
     def __call__(self, judged: Judged) -> Floats:
         """Return the score of each topic of a judged list: (T,)."""
@@ -252,7 +252,7 @@ class Measure(metaclass=MeasureType):
         self.require_cutoff()
         if self.where:
             raise MeasureError(
-                f"{self} requires attributes of topics. Fix: use it in evaluate, compare, slices or report"
+                f"{self} requires attributes of topics. Fix: use this measure in evaluate, compare, slices or report"
             )
         if not judged.ranked and (self.properties.needs_ranking or getattr(self, "cutoff", None) is not None):
             raise MeasureError(
@@ -267,7 +267,7 @@ class Measure(metaclass=MeasureType):
         if np.shape(scores) != (len(judged),):
             shape = np.shape(scores)
             raise MeasureError(
-                f"{self}: score returned shape {shape} for {len(judged)} topics. Fix: return one per topic"
+                f"{self}: score returned shape {shape} for {len(judged)} topics. Fix: return one score per topic"
             )
         # Formulas return 0 for a topic without relevant documents, which is the default of `undefined`.
         undefined = getattr(self, "undefined", 0.0)
@@ -363,7 +363,9 @@ class AnswerMeasure(Measure):
 
     def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return the pieces that the score is the mean of."""
-        raise MeasureError(f"{type(self).__name__} has no formula for the {len(answered)} topics")
+        raise MeasureError(
+            f"{type(self).__name__} does not define pieces(), so {len(answered)} topics cannot be scored"
+        )
 
     def __call__(self, judged: Any) -> Floats:
         """Return the score of each topic: (T,). NaN if the topic has no judged piece."""
@@ -373,7 +375,9 @@ class AnswerMeasure(Measure):
                 " in Python judged.pipelines.rag.evaluate(responses, ...)"
             )
         if self.where:
-            raise MeasureError(f"{self} requires attributes of topics. Fix: use it in judged.pipelines.rag.evaluate")
+            raise MeasureError(
+                f"{self} requires attributes of topics. Fix: use this measure in judged.pipelines.rag.evaluate"
+            )
         return judged.mean(self.pieces(judged))
 
     def score_bounds(self, answered: JudgedAnswers) -> tuple[Floats, Floats]:

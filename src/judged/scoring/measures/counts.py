@@ -35,7 +35,7 @@ _OF_JUDGMENTS = Properties(
     category="count",
     cite="trec_eval",
     use="You want to check that the compared runs have the same depth.",
-    misleads="It does not measure quality.",
+    misleads="The number of returned documents does not measure quality.",
     aliases={"num_ret": {}},
     aggregate="sum",
     properties=replace(_COUNT, ignores_unjudged_tail=False, depends_on_missing=False, depends_on_relevance=False),
@@ -59,7 +59,7 @@ class NumRet(Measure):
     category="count",
     cite="trec_eval",
     use="You want to check how many relevant documents the averages are based on.",
-    misleads="It is a property of the qrels, not of the run.",
+    misleads="The measure is a property of the qrels, not of the run.",
     aliases={"num_rel": {}},
     aggregate="sum",
     properties=_COUNT,
@@ -115,8 +115,8 @@ class NumRelRet(Measure):
 @measure(
     category="count",
     cite="trec_eval",
-    use="Report it with NumRelRet, to see how many returned documents have a judgment.",
-    misleads="It increases with the size of the pool as well as with the errors of the run.",
+    use="Report this number with NumRelRet, to see how many returned documents have a judgment.",
+    misleads="The number increases with the size of the pool as well as with the errors of the run.",
     aliases={"num_nonrel_judged_ret": {}},
     aggregate="sum",
     properties=Properties(
@@ -140,7 +140,9 @@ class NumNonrelRet(Measure):
     def score(self, judged: Judged) -> Floats:
         """Count the returned documents with a grade from 0 to below `rel`."""
         counted = judged.column("judged not relevant", (judged.grade >= 0) & ~judged.relevant(self.rel))
-        return judged.summed(self, judged.sum(counted), "judged not relevant", "sum of the column judged not relevant")
+        return judged.summed(
+            self, judged.sum(counted), "judged not relevant", "sum of the column 'judged not relevant'"
+        )
 
 
 @measure(
@@ -171,7 +173,7 @@ class NumQ(Measure):
     name="Judged",
     category="incomplete judgments",
     cite="ir_measures",
-    use="Report it with every other measure, to see how reliable the scores of this run are.",
+    use="Report this share with every other measure, to see how reliable the scores of this run are.",
     misleads="A high share does not mean quality: a run can return judged documents that are all not relevant.",
     properties=replace(_OF_JUDGMENTS, perfect=1.0),
     aliases={"JudgedShare": {}},
@@ -198,7 +200,7 @@ class JudgedShare(Measure):
         counted = judged.within(self.cutoff)
         # Every hit has a judgment: documents without one are not among the hits.
         judged.column("judged", counted, where=counted)
-        judged_count = judged.summed("judged returned", judged.sum(counted), "judged", "sum of the column judged")
+        judged_count = judged.summed("judged returned", judged.sum(counted), "judged", "sum of the column 'judged'")
         returned = count_returned(judged, self.cutoff)
         return explained_ratio(judged, self, judged_returned=judged_count, returned=returned)
 
@@ -208,8 +210,8 @@ class JudgedShare(Measure):
     category="incomplete judgments",
     cite="trec_eval 10 (unj)",
     use="You want to know the share of missing judgments at the ranks that users see.",
-    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged. In these cases, the"
-    " score is not 1 - Judged@k.",
+    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged. For a short list or"
+    " negative grades, the score is not 1 - Judged@k.",
     aliases={"unj": {}, "UnjudgedShare": {}},
     properties=_OF_JUDGMENTS,
     tools={"trec_eval": "unj_10"},
@@ -235,7 +237,7 @@ class UnjudgedShare(Measure):
         within = judged.within(self.cutoff)
         is_judged = judged.column("judged", judged.grade >= 0, where=within)
         judged_count = judged.summed(
-            "judged returned", judged.sum(is_judged & within), "judged", "sum of the column judged"
+            "judged returned", judged.sum(is_judged & within), "judged", "sum of the column 'judged'"
         )
         returned = count_returned(judged, self.cutoff)
         unjudged = judged.step(
@@ -257,13 +259,13 @@ _MAX_SHOWN = 50  # ranks that an explanation shows one by one
     category="incomplete judgments",
     cite="Thakur et al. 2021 (BEIR)",
     use="You want to know how different a run is from the pool: which share of its documents were judged for no topic.",
-    misleads="A document that was judged only for another topic is not a hole, although its relevance to this topic is"
-    " unknown. Unjudged@k counts such a document.",
+    misleads="A document that was judged only for another topic does not count as a hole, although its relevance to the"
+    " current topic is unknown. Unjudged@k counts such a document.",
     properties=replace(_OF_JUDGMENTS, depends_on_missing=True, topics_independent=False),
     tools={"BEIR": "Hole@10"},
 )
 class Hole(Measure):
-    r"""Share of the first k ranks that have a document without a judgment for any topic.
+    r"""Share of the first k ranks with a document that is not judged for any topic of the qrels.
 
     .. math:: \mathrm{Hole}@k = \frac{|\{\text{documents at rank} \le k\ \text{judged for no topic}\}|}{k}
 
@@ -297,10 +299,10 @@ class Hole(Measure):
         top = is_hole[:_MAX_SHOWN]
         judged.by_rank("hole", top, "judged for no topic")
         if len(is_hole) <= _MAX_SHOWN:
-            judged.summed("holes", holes, "hole", "sum of the column hole")
+            judged.summed("holes", holes, "hole", "sum of the column 'hole'")
         else:
-            judged.summed(f"holes to rank {_MAX_SHOWN}", top.sum(keepdims=True), "hole", "sum of the column hole")
-            judged.step("holes", holes, f"the same sum to rank {self.cutoff}")
+            judged.summed(f"holes to rank {_MAX_SHOWN}", top.sum(keepdims=True), "hole", "sum of the column 'hole'")
+            judged.step("holes", holes, f"number of holes at ranks 1 to {self.cutoff}")
 
 
 def relstring(judged: Judged, length: int = 10) -> list[str]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
     use="You want to know the total gain of the page, without a discount.",
-    misleads="It ignores the order, and topics with many good documents dominate the mean.",
+    misleads="The measure ignores the order, and topics with many good documents dominate the mean.",
     properties=Properties(high=None, graded=True, depends_on_missing=False, additive=True, better_first=True),
 )
 class CG(Measure):
@@ -66,8 +66,8 @@ class CG(Measure):
     category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
     use="You want to know the value of a page, in units of gain, for a user who may stop at any rank.",
-    misleads="It has no common scale for all topics. To compare topics, use nDCG. The discount of ranks 1 and 2 differs"
-    " between publications.",
+    misleads="The measure has no common scale for all topics. To compare topics, use nDCG. The discount of ranks 1 and"
+    " 2 differs between publications.",
     aliases={"dcg_burges": {"gain": "exp2"}},
     properties=Properties(high=None, graded=True, depends_on_missing=False, additive=True, better_first=True),
     tools={"trec_eval": "dcg", "ranx": "dcg@10, dcg_burges@10"},
@@ -77,8 +77,8 @@ class DCG(Measure):
 
     .. math:: \mathrm{DCG}@k = \sum_{r \le k} \frac{g_r}{\log_2(r+1)}
 
-    ``discount=original`` is the discount of the first paper: gains above rank b are not discounted. From rank b on,
-    they are divided by :math:`\log_b r`.
+    ``discount=original`` is the discount of Järvelin and Kekäläinen (2002): gains above rank b are not discounted. From
+    rank b on, gains are divided by :math:`\log_b r`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class DCG(Measure):
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
     use="You want to know the highest possible DCG of each topic, which is the divisor of nDCG.",
-    misleads="It is a property of the qrels, not of the run.",
+    misleads="The measure is a property of the qrels, not of the run.",
     aliases={"ideal_dcg": {}},
     properties=Properties(
         high=None, needs_ranking=False, graded=True, higher_is_better=None, additive=True, better_first=True
@@ -216,8 +216,8 @@ def _terms(cutoff: int | None, gain: Gain, discount: Discount, base: float) -> t
     cite="Järvelin and Kekäläinen 2002 (nCG); TREC Deep Learning 2019 and later (NCG@100)",
     use="You have graded judgments, and want to know the share of the highest possible gain that the first stage"
     " passes to the reranker.",
-    misleads="It ignores the order within the first k. If k is below the number of relevant documents, the score is"
-    " not recall: the ideal ranking is cut at k too.",
+    misleads="The measure ignores the order within the first k. If k is below the number of relevant documents, the"
+    " score is not recall: the ideal ranking is cut at k too.",
     properties=Properties(
         graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True
     ),
@@ -258,8 +258,8 @@ def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
     category="graded",
     cite="trec_eval (Buckley 2008)",
     use="A measure like nDCG without a cutoff, but with less influence of the length of the ranking.",
-    misleads="It is rarely reported, and it is not nDCG at a cutoff: it averages nDCG over the ranks of the relevant"
-    " documents.",
+    misleads="The measure is rarely reported, and it is not nDCG at a cutoff: it averages nDCG over the ranks of the"
+    " relevant documents.",
     aliases={"ndcg_rel": {}},
     properties=Properties(graded=True, monotone=False, perfect=1.0),
     tools={"trec_eval": "ndcg_rel"},
@@ -269,8 +269,9 @@ class nDCGrel(GainMeasure):
 
     .. math:: \mathrm{nDCGrel} = \frac{1}{n} \sum_{d,\ g_d > 0} \frac{\mathrm{DCG}@r_d}{\mathrm{IdealDCG}@r_d}
 
-    n is their number in the qrels. For a document that was not returned, the DCG of the entire ranking is divided by
-    the DCG of the entire ideal ranking. If negative gains make the sum negative, the score is 0.
+    n is the number of documents in the qrels with a positive gain. For a document that was not returned, the DCG of
+    the entire ranking is divided by the DCG of the entire ideal ranking. If negative gains make the sum negative, the
+    score is 0.
 
     Examples
     --------
@@ -292,20 +293,25 @@ class nDCGrel(GainMeasure):
         ideal_dcg = ideal.running_sum_at(judged.topic, judged.rank, ideal_so_far)
         ndcg = divide(dcg, ideal_dcg)
         at_returned = judged.total(
-            "nDCG of returned", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
+            "nDCG of returned documents", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
         )
         count = judged.step("n", count_gaining(judged, self.gain), "judged documents with a positive gain")
         missed = count - judged.sum(is_gaining)
         at_missed = divide(missed * total, ideal_total)
         judged.step(
-            "nDCG of missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=total, ideal_DCG=ideal_total
+            "nDCG of missed documents",
+            at_missed,
+            "missed_documents * DCG / ideal_DCG",
+            missed_documents=missed,
+            DCG=total,
+            ideal_DCG=ideal_total,
         )
         return judged.step(
             self,
             divide(np.maximum(at_returned + at_missed, 0.0), count),
-            "max(nDCG_of_returned + nDCG_of_missed, 0) / n",
-            nDCG_of_returned=at_returned,
-            nDCG_of_missed=at_missed,
+            "max(nDCG_of_returned_documents + nDCG_of_missed_documents, 0) / n",
+            nDCG_of_returned_documents=at_returned,
+            nDCG_of_missed_documents=at_missed,
             n=count,
         )
 
@@ -314,8 +320,8 @@ class nDCGrel(GainMeasure):
     category="graded",
     cite="trec_eval (Buckley 2008)",
     use="Mean nDCG at cutoffs that depend on the topic: the ranks where the grades in the ideal ranking decrease.",
-    misleads="It is rarely reported. The number of cutoffs varies: one or two for a topic with one grade, up to five"
-    " for a topic with four grades.",
+    misleads="The measure is rarely reported. The number of cutoffs varies: one or two for a topic with one grade, up"
+    " to five for a topic with four grades.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
 )
@@ -324,15 +330,15 @@ class RnDCG(RelevanceMeasure):
 
     .. math:: \mathrm{RnDCG} = \frac{1}{|K|} \sum_{k \in K} \frac{\mathrm{DCG}@k}{\mathrm{IdealDCG}@k}
 
-    K contains the ranks of the ideal ranking after which the gain is lower, including its end. If more than one
-    document was returned below that end, K also contains the end of the ranking.
+    K contains each rank of the ideal ranking after which the gain decreases, and the last rank of the ideal ranking. If
+    the ranking has at least two documents more than the ideal ranking, K also contains the last rank of the ranking.
 
     A topic without a document of the grade ``rel`` scores 0, as in trec_eval. ``rel`` has no other effect.
 
     Examples
     --------
-    The ideal is 2, 1, 1, so K is 1 and 3: (1/2 + 0.8597 * 2.6309/3.1309) / 2. With two more documents, the end of the
-    ranking counts too.
+    The ideal gains are 2, 1, 1, so K contains ranks 1 and 3: (1/2 + 0.8597 * 2.6309/3.1309) / 2. The second ranking has
+    two documents more than the ideal ranking, so K also contains rank 5.
 
     >>> round(RnDCG().of_list([1, 2], missing=[1]), 4)
     0.6112
@@ -357,14 +363,14 @@ class RnDCG(RelevanceMeasure):
         ndcg_at_end = divide(total, ideal_total)
         ndcg_sum = segment_sum(ndcg, topic, len(judged)) + counts_end * ndcg_at_end
         ranks = np.bincount(topic, minlength=len(judged)) + counts_end
+        end = ", and the end of the ranking" if counts_end.any() else ""
         if judged.calculation is not None:
             inner = {"rank": rank, "DCG": dcg_at_rank, "ideal_DCG": ideal_at_rank, "nDCG": ndcg}
             ends = {"rank": judged.returned, "DCG": total, "ideal_DCG": ideal_total, "nDCG": ndcg_at_end}
-            end = ", and the end of the ranking" if counts_end.any() else ""
             columns = {name: np.append(inner[name], ends[name][counts_end]) for name in inner}
             if len(columns["rank"]):
                 judged.rows(f"ranks where the ideal gain decreases{end}", columns, nDCG="DCG / ideal_DCG")
-        judged.step("ratios", ndcg_sum, "sum of nDCG at these ranks")
+        judged.step("ratios", ndcg_sum, f"sum of nDCG at the ranks where the ideal gain decreases{end}")
         has_relevant = (judged.num_relevant(self.rel) > 0).astype(np.float64)
         how = "ratios / ranks"
         if not has_relevant.all():
@@ -378,7 +384,8 @@ class RnDCG(RelevanceMeasure):
 @measure(
     category="user model",
     cite="Järvelin and Kekäläinen 2002; cwl_eval; ir_measures",
-    use="You would use DCG, but need the same scale for every topic: here, the divisor does not depend on the qrels.",
+    use="Use this measure instead of DCG if you need the same scale for every topic. The divisor does not depend on the"
+    " qrels.",
     misleads="A topic with fewer than k documents of the highest grade cannot reach 1, even with the best ranking.",
     aliases={"SDCG-k": {}, "NDCGCWLMetric": {}},
     properties=FIXED,

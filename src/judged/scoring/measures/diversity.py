@@ -291,8 +291,9 @@ class AlphaDCG(RelevanceMeasure):
     category="diversity",
     cite="Clarke et al. 2008; the ideal as in ndeval, TREC Web 2009 to 2014",
     use="A query has several meanings, and you want to use the standard measure. Every topic has the same weight.",
-    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking may exist, so a score can"
-    " exceed 1. A document that was judged for only one subtopic counts as not relevant to the other subtopics.",
+    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking than this"
+    " approximation may exist, so a score can exceed 1. A document that was judged for only one subtopic counts as not"
+    " relevant to the other subtopics.",
     aliases={"alpha_nDCG": {}},
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "alpha-nDCG@20", "ir_measures": "alpha_nDCG@20"},
@@ -399,7 +400,7 @@ class PIA(RelevanceMeasure):
     category="diversity",
     cite="Zhai, Cohen and Lafferty 2003 (S-recall); as in ndeval",
     use="You want to know whether the page covers every meaning of the query, regardless of how early or how often.",
-    misleads="It ignores the order within the first k and how many documents cover a subtopic.",
+    misleads="The measure ignores the order within the first k and how many documents cover a subtopic.",
     aliases={"strec": {}, "subtopic_recall": {}, "S_recall": {}},
     properties=Properties(uses_all_labels=True),
     tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},

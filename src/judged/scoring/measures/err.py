@@ -68,7 +68,7 @@ class ERR(RelevanceMeasure):
     .. math:: \mathrm{ERR}@k = \sum_{r \le k} \frac{1}{r}\, R_r \prod_{s < r} (1 - R_s), \qquad
         R = \frac{2^g - 1}{2^{\max}}
 
-    R is the probability that a document of grade g satisfies the user. For the highest grade it is 1 - 2^-max, which
+    R is the probability that a document of grade g satisfies the user. For the highest grade, R is 1 - 2^-max, which
     is less than 1. A document without a judgment, or with a negative grade, has R = 0.
 
     Examples
@@ -106,7 +106,7 @@ class ERR(RelevanceMeasure):
         judged.column("R", satisfied, f"gain / 2^{format_value(self.max)}", where=counted, gain=gain)
         # Cascade model: the user reaches a rank if no document above it was satisfying.
         reached = product_above(judged, 1.0 - satisfied, within)
-        judged.column("reached", reached, "product of (1 - R) above", where=counted)
+        judged.column("reached", reached, "product of (1 - R) over the ranks above", where=counted)
         expected = satisfied * reached / judged.rank
         return judged.total(self, expected, "R * reached / rank", where=counted, R=satisfied, reached=reached)
 
@@ -146,10 +146,10 @@ class ERRIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Chapelle et al. 2009; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="You would use ERR-IA, but every topic should have the same weight although the highest possible scores of"
-    " topics differ.",
-    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking may exist, so a score can"
-    " exceed 1.",
+    use="Use this measure instead of ERR-IA if every topic should have the same weight, although topics differ in the"
+    " highest possible score.",
+    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking than this"
+    " approximation may exist, so a score can exceed 1.",
     aliases={"nERR_IA": {}},
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "nERR-IA@20", "ir_measures": "nERR_IA@20"},
@@ -181,7 +181,7 @@ class nERRIA(RelevanceMeasure):
 
 
 _CITE = "Azzopardi, Mackenzie and Moffat 2021; cwl_eval"
-_MISLEADS = "It is not ERR: the grade itself, not 2^grade, determines satisfaction, and the score is the gain per"
+_MISLEADS = "NERR is not ERR: the grade itself, not 2^grade, determines satisfaction. The score is the gain per"
 PERSISTENCE = Parameter("The probability that an unsatisfied user reads on.", 0.9, real(0, 1))
 
 
@@ -195,7 +195,7 @@ PERSISTENCE = Parameter("The probability that an unsatisfied user reads on.", 0.
     tools={"ir_measures": "NERR8(max_rel=3)@10", "cwl_eval": "NERR-EQ8@k=10"},
 )
 class NERR8(CutoffUserModel):
-    r"""NERR of equation 8: the user reads on until a document satisfies, at most to rank k.
+    r"""NERR, equation 8 of Azzopardi et al. (2021): the user reads until a satisfying document, or until rank k.
 
     .. math:: C(i) = 1 - g_i \quad (i < k), \qquad C(i) = 0 \quad (i \ge k)
 
@@ -226,7 +226,7 @@ class NERR8(CutoffUserModel):
     tools={"ir_measures": "NERR9(max_rel=3)@10", "cwl_eval": "NERR-EQ9@k=10"},
 )
 class NERR9(CutoffUserModel):
-    r"""NERR of equation 9: like equation 8, with the discount of ERR, which is 1/i at rank i.
+    r"""NERR, equation 9 of Azzopardi et al. (2021): equation 8 with the discount of ERR, which is 1/i at rank i.
 
     .. math:: C(i) = \frac{i}{i + 1} (1 - g_i) \quad (i < k), \qquad C(i) = 0 \quad (i \ge k)
 
@@ -258,7 +258,7 @@ class NERR9(CutoffUserModel):
     tools={"ir_measures": "NERR10(p=0.9,max_rel=3)", "cwl_eval": "NERR-EQ10@phi=0.9"},
 )
 class NERR10(UserModel):
-    r"""NERR of equation 10: the user model of RBP, in which the user also stops when a document satisfies.
+    r"""NERR, equation 10 of Azzopardi et al. (2021): RBP, but the user also stops after a satisfying document.
 
     .. math:: C(i) = p\,(1 - g_i)
 
@@ -289,7 +289,7 @@ class NERR10(UserModel):
     tools={"ir_measures": "NERR11(T=1.0,max_rel=3)", "cwl_eval": "NERR-EQ11@T=1"},
 )
 class NERR11(UserModel):
-    r"""The user model of INSQ, except that the user also stops after a satisfying document (NERR, equation 11).
+    r"""NERR, equation 11 of Azzopardi et al. (2021): INSQ, but the user also stops after a satisfying document.
 
     .. math:: C(i) = \left(\frac{i + 2T - 1}{i + 2T}\right)^2 (1 - g_i)
 
@@ -348,7 +348,7 @@ class NRBP(RelevanceMeasure):
             If alpha is 0 and beta is 1.
         """
         if self.alpha == 0 and self.beta == 1:
-            raise MeasureError(f"{self.entry.name}: alpha=0 and beta=1 make every score 0. Fix: change one of them")
+            raise MeasureError(f"{self.entry.name}: alpha=0 and beta=1 make every score 0. Fix: change alpha or beta")
 
     def score(self, judged: Judged) -> Floats:
         """Sum the novelty gains, weighted by beta^(rank - 1), and normalize."""
@@ -374,10 +374,10 @@ class NRBP(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; the ideal as in ndeval",
-    use="You would use NRBP, but every topic should have the same weight although the highest possible scores of"
-    " topics differ.",
-    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking may exist, so a score can"
-    " exceed 1.",
+    use="Use this measure instead of NRBP if every topic should have the same weight, although topics differ in the"
+    " highest possible score.",
+    misleads="The ideal ranking is approximated by a greedy algorithm. A better ranking than this"
+    " approximation may exist, so a score can exceed 1.",
     properties=Properties(uses_all_labels=True, high=MOST, monotone=False),
     tools={"ndeval": "nNRBP"},
 )

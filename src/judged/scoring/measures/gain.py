@@ -50,9 +50,9 @@ def _parse_gain(value: Any) -> Gain:
 
 
 GAIN = Parameter(
-    "The gain of a grade. `linear`: the grade itself. `exp2`: 2^grade - 1. A table lists the gain of each grade (a"
-    " grade that is not in the table keeps its linear gain). The gain of a negative grade is 0 unless the table"
-    " lists it. The gain of a document without a judgment is always 0.",
+    "The gain of a grade. `linear`: the grade itself. `exp2`: 2^grade - 1. A table, such as {1:1,2:3}, lists the gain"
+    " of each grade; a grade that is not in the table keeps its linear gain. The gain of a negative grade is 0 unless"
+    " the table lists this grade. The gain of a document without a judgment is always 0.",
     "linear",
     _parse_gain,
     values="linear, exp2, or a table such as {1:1,2:3,3:10}",
@@ -209,7 +209,7 @@ HIGHEST = Parameter(
     values="number above 0",
 )
 LOWEST = Parameter(
-    "The highest grade without gain. Above this grade, the gain rises linearly to 1 at the grade `max`.",
+    "The highest grade without gain. For higher grades, the gain rises linearly, to 1 at the grade `max`.",
     0.0,
     real(0),
     values="number of at least 0 and below max",

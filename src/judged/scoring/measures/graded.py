@@ -36,7 +36,7 @@ def _parse_grade(value: Any) -> float:
 def _parse_thresholds(value: Any) -> Thresholds:
     if value == "equal":
         return value
-    return parse_shares(value, _parse_grade, "equal, or grades above 0 with", "{1:0.4,2:0.6}")
+    return parse_shares(value, _parse_grade, "the word equal, or a table of grades above 0 with", "{1:0.4,2:0.6}")
 
 
 THRESHOLDS = Parameter(
@@ -54,8 +54,8 @@ THRESHOLDS = Parameter(
     use="You have graded judgments, and would use AP if the judgments were binary. Users differ in the lowest grade"
     " that they"
     " accept.",
-    misleads="It is rarely reported, so there are few scores to compare with. Like AP, it shows little about the"
-    " quality of the first page.",
+    misleads="The measure is rarely reported, so there are few scores to compare with. Like AP, it shows little about"
+    " the quality of the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )
@@ -67,8 +67,8 @@ class GAP(RelevanceMeasure):
 
     i is the grade of the document at a rank, 0 without a judgment. g_j is the probability that a user considers j the
     lowest relevant grade, so G(i) is the probability that grade i is relevant. Only the ratios of the probabilities
-    matter: if they are equal, G(i) can be replaced by i for any highest grade. With a single probability of
-    1, it is AP with that grade as ``rel``.
+    matter: if all probabilities are equal, i can be used instead of G(i), whatever the highest grade. If one grade has
+    the probability 1, GAP equals AP with this grade as ``rel``.
 
     Examples
     --------
@@ -156,8 +156,8 @@ def _agreed(judged: Judged, values: Floats) -> Floats:
     use="You want a compromise between AP and nDCG: a relevant document is discounted only for the documents above"
     " it that are"
     " not relevant.",
-    misleads="Unjudged documents count as not relevant. It is rarely reported, so there are few scores to compare"
-    " with.",
+    misleads="Unjudged documents count as not relevant. The measure is rarely reported, so there are few scores to"
+    " compare with.",
     properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "binG"},
 )
@@ -166,7 +166,7 @@ class BinG(RelevanceMeasure):
 
     .. math:: \mathrm{BinG} = \frac{1}{R} \sum_{r,\ \text{relevant}} \frac{1}{\log_2(2 + m_r)}
 
-    :math:`m_r` is the number of documents above rank r that are not relevant.
+    Above rank r, :math:`m_r` documents are not relevant.
 
     Examples
     --------
@@ -193,14 +193,14 @@ class BinG(RelevanceMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="You would use BinG, but the judgments are graded.",
-    misleads="The score is not relative to an ideal ranking: with gains below 1, it cannot reach 1. It is rarely"
-    " reported, so there are few scores to compare with.",
+    use="Use this measure instead of BinG if the judgments are graded.",
+    misleads="The score is not relative to an ideal ranking: with gains below 1, it cannot reach 1. The measure is"
+    " rarely reported, so there are few scores to compare with.",
     properties=Properties(graded=True, monotone=False),
     tools={"trec_eval": "G"},
 )
 class G(GainMeasure):
-    r"""Gain of each document, discounted by how far the cumulative gain is below the ideal at its rank.
+    r"""Gain of each document, discounted by the distance of the cumulative gain from the ideal at the same rank.
 
     .. math:: \mathrm{G} = \frac{1}{\sum_i g^*_i} \sum_r \frac{g_r}{\log_2(2 + C_r - \mathrm{CG}@r)},
         \quad C_r = \sum_{i \le r} \max(g^*_i, 1)
@@ -209,7 +209,8 @@ class G(GainMeasure):
 
     Examples
     --------
-    The ideal is 2, 1. The cumulative gain is 1 below it at rank 1, and equal at rank 2: (1/log2(3) + 2/1) / 3.
+    The ideal gains are 2, 1. The cumulative gain is 1 less than the ideal at rank 1, and equal to the ideal at rank 2:
+    (1/log2(3) + 2/1) / 3.
 
     >>> round(G().of_list([1, 2]), 4)
     0.877
@@ -230,7 +231,9 @@ class G(GainMeasure):
         cost = _add_ranks_beyond_ideal(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
         gain, counted = hit_gains(judged, self.gain)
         so_far = judged.column("CG", judged.sum_so_far(gain), "sum of gain so far", where=counted)
-        judged.column("C", cost, "C of the ideal ranking, plus 1 for each rank below its end", where=counted)
+        judged.column(
+            "C", cost, "C of the ideal ranking, plus 1 for each rank below the end of the ideal ranking", where=counted
+        )
         discount = log2(2.0 + cost - so_far)
         judged.column("discount", discount, "log2(2 + C - CG)", where=counted, C=cost, CG=so_far)
         total = judged.total("gains", gain / discount, "gain / discount", where=counted, gain=gain, discount=discount)
@@ -248,9 +251,8 @@ def _add_ranks_beyond_ideal(values: Floats, counts: Ints) -> Floats:
 
 
 BETA = Parameter(
-    "The weight of the gains in the blended ratio. The number of relevant documents has weight 1. With 0, the"
-    " measure is AP. A large beta"
-    " penalizes deep ranks less.",
+    "The weight of the gains in the blended ratio, relative to the number of relevant documents. With beta=0, the"
+    " measure is AP. A large beta penalizes deep ranks less.",
     1.0,
     real(0),
 )

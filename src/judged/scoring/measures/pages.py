@@ -25,14 +25,15 @@ FAMILIES = {
     "graded": "Documents are relevant to different degrees, and the best should be ranked first.",
     "user model": "A user reads from the top and stops at some rank. The score depends on the gains of"
     " the documents read.",
-    "incomplete judgments": "Not every document is judged. These measures estimate the score or show the uncertainty.",
+    "incomplete judgments": "Not every document is judged. These measures estimate the score under"
+    " complete judgments, or show how uncertain a score is.",
     "diversity": "A query has several meanings, and the page should cover all of them. The qrels must have subtopics.",
     "preferences and assessors": "Users stated which of two documents is better, or several assessors judged the"
     " same topic.",
     "facts about documents": "These measures also use facts about documents, such as their length or their group.",
     "answers": "These measures evaluate answers, citations, and contexts, with a verdict on each nugget, sentence, or"
-    " citation. `judged rag evaluate` computes them. The score excludes missing verdicts, but the score bounds"
-    " include every possible value of the missing verdicts.",
+    " citation. `judged rag evaluate` computes these measures. The score excludes missing verdicts, but the score"
+    " bounds include every possible value of the missing verdicts.",
     "count": "Counts of topics and documents, which show how much data the means are based on.",
 }
 """Description of each family of measures, in the order of the catalog."""

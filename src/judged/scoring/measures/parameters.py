@@ -211,7 +211,7 @@ def parse_undefined(value: Any) -> float:
     try:
         return real()(value)
     except ValueError:
-        raise ValueError("a number, or skip") from None
+        raise ValueError("a number, or the word skip") from None
 
 
 def _number(value: Any) -> float:
@@ -236,7 +236,7 @@ UNDEFINED = Parameter(
     " exclude the topic from the mean.",
     0.0,
     parse_undefined,
-    values="number or skip",
+    values="number, or the word skip",
 )
 
 

@@ -36,7 +36,8 @@ _OF_SETS = Properties(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
     use="You want to know the share of the first page that is relevant, if every rank has the same weight.",
-    misleads="It cannot reach 1 if fewer than k documents are relevant, and ignores the order within the first k.",
+    misleads="The measure cannot reach 1 if fewer than k documents are relevant, and ignores the order within the"
+    " first k.",
     aliases={"Precision": {}, "prec": {}},
     properties=Properties(depends_on_missing=False, additive=True, better_first=True),
     tools={"trec_eval": "P_10", "ir_measures": "P@10", "ranx": "precision@10"},
@@ -69,7 +70,7 @@ class P(RelevanceMeasure):
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
     use="The results have no order: a Boolean search, a filter, or a candidate set.",
-    misleads="It rewards a short result: one relevant document alone scores 1.",
+    misleads="The measure rewards short results: a result with only one relevant document scores 1.",
     aliases={"set_P": {}},
     properties=replace(_OF_SETS, relative_to_ideal=False, depends_on_missing=False),
     tools={"trec_eval": "set_P", "ir_measures": "SetP"},
@@ -113,7 +114,7 @@ class R(RelevanceMeasure):
 
     Examples
     --------
-    Eight results ("cat in a box"). The four relevant documents are at ranks 2, 4, 5, and 7:
+    Eight documents were returned. The four relevant documents are at ranks 2, 4, 5, and 7:
 
     >>> [R(cutoff=k).of_list([0, 1, 0, 1, 1, 0, 1, 0]) for k in range(1, 9)]
     [0.0, 0.25, 0.25, 0.5, 0.75, 0.75, 1.0, 1.0]
@@ -133,7 +134,7 @@ class R(RelevanceMeasure):
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
     use="You want to know whether a candidate set of any size contains the relevant documents.",
-    misleads="It rewards returning everything. Report the number of returned documents too.",
+    misleads="The measure rewards returning everything. Report the number of returned documents too.",
     aliases={"set_recall": {}},
     properties=Properties(needs_ranking=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "set_recall", "ir_measures": "SetR"},
@@ -157,7 +158,7 @@ class SetR(RelevanceMeasure):
         return explained_ratio(judged, self, relevant_returned=relevant_returned, R=relevant)
 
 
-BETA = Parameter("The weight of recall relative to precision. The formula uses its square.", 1.0, real(0))
+BETA = Parameter("The weight of recall relative to precision. The formula uses the square of beta.", 1.0, real(0))
 
 
 def f_measure(precision: Floats, recall: Floats, beta: float) -> Floats:
@@ -185,7 +186,7 @@ def _explained_f(measure: F | SetF, judged: Judged, precision: Floats, recall: F
     category="set at a cutoff",
     cite="van Rijsbergen 1979",
     use="The first page should be precise and complete, and you need a single score.",
-    misleads="It hides whether precision or recall is low. Report P@k and R@k too.",
+    misleads="The score does not show whether precision or recall is low. Report P@k and R@k too.",
     aliases={"F1": {"beta": 1}},
     properties=Properties(relative_to_ideal=True, additive=True, better_first=True),
     tools={"ranx": "f1@10"},
@@ -223,7 +224,7 @@ class F(RelevanceMeasure):
     misleads="The weight in trec_eval's set_F is not squared: set_F.4 of trec_eval is SetF(beta=2).",
     aliases={"set_F": {}},
     properties=_OF_SETS,
-    tools={"trec_eval": "set_F", "ir_measures": "SetF (its beta is not squared)"},
+    tools={"trec_eval": "set_F", "ir_measures": "SetF (beta is not squared)"},
 )
 class SetF(RelevanceMeasure):
     r"""Weighted harmonic mean of the precision and recall of all returned documents.
@@ -324,7 +325,8 @@ class Rprec(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="trec_eval",
-    use="You want to see whether a system favors precision (high at small factors) or recall (high at large factors).",
+    use="You want to see whether a system favors precision (high scores at small multiples of R) or recall (high"
+    " scores at large multiples of R).",
     misleads="The cutoff is rounded to an integer by trec_eval's rule, which is unusual; see the definition.",
     aliases={"Rprec_mult": {}},
     properties=Properties(additive=True, better_first=True),
@@ -336,8 +338,9 @@ class RprecMult(RelevanceMeasure):
 
     .. math:: \mathrm{RprecMult}@c = \mathrm{P}@k, \quad k = \lfloor cR + 0.9 \rfloor
 
-    The divisor is k, even if fewer documents were returned. With c = 1 it is R-precision. cR + 0.9 is computed in
-    doubles, as in trec_eval: 0.7 times 3 plus 0.9 is 2.9999999999999996, so k is 2, where exact arithmetic gives 3.
+    The divisor is k, even if fewer documents were returned. With c = 1, the measure is R-precision. cR + 0.9 is
+    computed with floating-point numbers, as in trec_eval: 0.7 times 3 plus 0.9 gives 2.9999999999999996, so k is 2. In
+    exact arithmetic, k is 3.
 
     Examples
     --------
@@ -399,8 +402,9 @@ class RelP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="The results have no order and differ in size, and small results should also be able to reach 1.",
-    misleads="One relevant document alone scores 1, and so does the entire collection.",
+    use="The results have no order and differ in size, and a small result should also be able to score 1.",
+    misleads="A result with only one relevant document scores 1, and a result with the entire collection also scores"
+    " 1.",
     aliases={"set_relative_P": {}},
     properties=_OF_SETS,
     tools={"trec_eval": "set_relative_P"},

@@ -41,7 +41,7 @@ OF = Parameter(
     choice("satisfied", "possible"),
 )
 MEAN = Parameter(
-    "What has equal weight in the score. `preferences`: each preference. `pairs`: each pair of documents, with the"
+    "The unit with equal weight in the score. `preferences`: each preference. `pairs`: each pair of documents, with the"
     " share of users who agree with the ranking. `users`: each user, with the share of this user's preferences that"
     " the ranking satisfies.",
     "preferences",
@@ -60,7 +60,8 @@ _MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="You want to check how many preferences other scores are based on, and how many are satisfied.",
+    use="You want to check how many preferences the scores of preference measures are based on, and how many of these"
+    " preferences the ranking satisfies.",
     misleads="A topic has many more preferences than documents, so a few large topics dominate the sum.",
     aliases={
         "prefs_num_prefs_ful": {},
@@ -175,13 +176,14 @@ class PrefShare(Measure):
     use="Users judged many documents as not relevant, and preferences over these documents should not dominate the"
     " score.",
     misleads="As in trec_eval, the topic scores 0 if any user has no relevant document, even if other users have"
-    " relevant documents. With over=retrieved, the topic also scores 0 if no document of a user was returned.",
+    " relevant documents. With over=retrieved, the topic also scores 0 if none of the documents that a user"
+    " judged was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
     properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
 )
 class BalancedPrefShare(Measure):
-    r"""Share of each user's preferences that are satisfied, with equally many relevant and nonrelevant documents.
+    r"""Share of satisfied preferences per user, over equal numbers of relevant and nonrelevant documents.
 
     .. math:: \frac{1}{|U|} \sum_{u} \frac{\text{satisfied}_u + r_u \max(0, R_u - N_u)}
         {\text{possible}_u + R_u \max(0, R_u - N_u)}
@@ -358,7 +360,8 @@ def _explain_pairs(judgments: Preferences, first: Ints, second: Ints, users: Int
     category="incomplete judgments",
     cite="Buckley and Voorhees 2004, as corrected in trec_eval 8",
     use="The pool is shallow or old, so unjudged documents should not count as not relevant.",
-    misleads="It uses only judged documents, so a run of mostly unjudged documents can score high. Check Judged@k.",
+    misleads="The measure uses only judged documents, so a run of mostly unjudged documents can score high. Check"
+    " Judged@k.",
     properties=Properties(perfect=1.0, judged_better_first=True),
     tools={"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
 )
@@ -368,7 +371,8 @@ class Bpref(Measure):
     .. math:: \mathrm{Bpref} = \frac{1}{R} \sum_{\text{relevant, returned}}
         \left(1 - \frac{\min(n, R)}{\min(N, R)}\right)
 
-    n is the number of documents judged not relevant above the relevant one, and N their number in the qrels.
+    n is the number of documents above the relevant document that are judged not relevant. N is the number of documents
+    in the qrels that are judged not relevant.
     Documents without a judgment, or with a negative grade, are ignored.
 
     Examples
@@ -388,7 +392,7 @@ class Bpref(Measure):
         judged.step("N", nonrelevant, "documents judged not relevant in the qrels")
         hit_r, hit_n = expand_to_hits(judged, relevant), expand_to_hits(judged, nonrelevant)
         above = judged.count_so_far(is_nonrelevant)
-        judged.column("n", above, "documents above that are judged not relevant", where=is_relevant)
+        judged.column("n", above, "higher-ranked documents that are judged not relevant", where=is_relevant)
         # The divisor min(N, R) is the correction of trec_eval 8; with R alone, a topic with few judged nonrelevant
         # documents could not score 0.
         share = 1.0 - divide(np.minimum(above, hit_r), np.minimum(hit_n, hit_r))
@@ -401,7 +405,7 @@ class Bpref(Measure):
 @measure(
     category="incomplete judgments",
     cite="trec_eval; Robertson 2006 for the mean",
-    use="You would use GMAP, but the judgments are incomplete.",
+    use="Use this measure instead of GMAP if the judgments are incomplete.",
     misleads="A topic with a score of 0 counts as 0.00001, as in trec_eval, and lowers the mean considerably.",
     aliases={"gm_bpref": {}},
     aggregate="geometric mean",

@@ -50,7 +50,7 @@ def _parse_max(value: Any) -> float | str:
     try:
         return real(5e-324)(value)
     except ValueError:
-        raise ValueError("a number above 0, or topic") from None
+        raise ValueError("a number above 0, or the word topic") from None
 
 
 def _parse_persistence(value: Any) -> float:
@@ -76,7 +76,7 @@ P_RESIDUAL = Parameter(
 )
 RBP_GAIN = Parameter(
     "The gain of a document. `binary`: 1 if the document is relevant. `graded`: the grade divided by `max`. A table"
-    " lists the gain of each grade. These gains are also divided by `max`.",
+    " lists the gain of each grade; the gains in the table are divided by `max` too.",
     "binary",
     _parse_gain,
     values="binary, graded, or a table such as {1:1,2:3,3:10}",
@@ -86,7 +86,7 @@ HIGHEST = Parameter(
     " 1. `topic`: the highest gain in each topic's qrels, but at least 1.",
     None,
     _parse_max,
-    values="number above 0, or topic",
+    values="number above 0, or the word topic",
 )
 
 
@@ -103,7 +103,7 @@ def _reached(p: float, ranks: int) -> Floats:
     " differ in how they scale graded gains (four ways).",
     properties=Properties(depends_on_missing=False, relative_to_ideal=True, additive=True, better_first=True),
     tools={
-        "trec_eval": "rbp (gain=graded, its scale of gains undefined; p is 0.9)",
+        "trec_eval": "rbp (gain=graded, with an undefined divisor of the gains; p is 0.9)",
         "ir_measures": "RBP(rel=1) (p is 0.8)",
         "ranx": "rbp.95",
         "cwl_eval": "RBP@0.9",
@@ -114,8 +114,9 @@ class RBP(RelevanceMeasure):
 
     .. math:: \mathrm{RBP} = (1 - p) \sum_r g_r\, p^{r-1}
 
-    ``gain=graded`` requires ``max``, the highest grade of the scale. trec_eval 10 intends to divide by the highest
-    grade of each topic (``max=topic``). Its scores can differ, because it uses an uninitialized variable.
+    ``gain=graded`` requires ``max``, the highest grade of the scale. With ``max=topic``, gains are divided by the
+    highest grade of each topic, which is the intended formula of trec_eval 10. The scores of trec_eval 10 can differ,
+    because trec_eval 10 uses an uninitialized variable.
 
     Examples
     --------
@@ -206,7 +207,7 @@ class RBP(RelevanceMeasure):
 @measure(
     category="incomplete judgments",
     cite="Moffat and Zobel 2008; trec_eval 10",
-    use="Report it with RBP: the RBP under complete judgments is between RBP and RBP plus this residual.",
+    use="Report the residual with RBP: the RBP under complete judgments is between RBP and RBP plus the residual.",
     misleads="As in trec_eval 10, the residual is 0 if all returned documents are judged, although the documents below"
     " the end of the ranking are unknown too.",
     aliases={"rbp_resid": {"p": 0.9}},
@@ -350,7 +351,8 @@ class INST(UserModel):
     category="user model",
     cite="Moffat, Scholer and Thomas 2012; cwl_eval",
     use="Users have a goal of T useful documents, but the discount should not depend on the gain so far.",
-    misleads="Its weights decrease slowly, so much of the score depends on unjudged ranks. Report its residual too.",
+    misleads="The weights decrease slowly with the rank, so much of the score depends on unjudged ranks. Report the"
+    " score with residual=true too.",
     aliases={"INSQCWLMetric": {}},
     properties=FIXED,
     tools={"ir_measures": "INSQ(T=1.0,max_rel=3)", "cwl_eval": "INSQ-T=1"},
@@ -429,8 +431,8 @@ class _WeightedExpectations(UserExpectations):
     category="user model",
     cite="Harman 1992; cwl_eval",
     use="You want to compare AP with other user models, with graded gains and costs of documents.",
-    misleads="It is not a user model: the weights depend on later ranks, do not sum to 1, and can increase with the"
-    " rank, so ETU and ETC can be negative. For AP itself, use AP.",
+    misleads="The measure is not a user model: the weights depend on later ranks, do not sum to 1, and can increase"
+    " with the rank, so ETU and ETC can be negative. For AP itself, use AP.",
     aliases={"TrAPCWLMetric": {}},
     properties=replace(ADAPTIVE, depends_on_missing=True),
     tools={"cwl_eval": "TrAP"},

@@ -39,7 +39,7 @@ class Registry(Mapping[str, Entry]):
         # A module that is imported again, or a notebook cell that is run again, creates a new class of the same name.
         is_other_class = registered and (registered.cls.__module__, registered.cls.__qualname__) != location
         if is_other_class or (own_module and location[0] != own_module):
-            raise MeasureError(f"two measures are called {entry.name}. Fix: rename one of them")
+            raise MeasureError(f"two measures are called {entry.name}. Fix: rename one of the measures")
         self._entries[entry.name] = entry
         self.added += 1
 

@@ -30,7 +30,7 @@ WHICH = Parameter(
     use="Users want one answer and stop at this answer: navigational queries, known-item search, question answering.",
     misleads="Only the first relevant document counts; all other relevant documents have no effect. RR decreases"
     " from 1 to 0.5 if this document moves from rank 1 to rank 2. RR also decreases by 0.5, from 0.5 to 0, if the"
-    " only returned relevant document is at rank 2 and is then no longer returned.",
+    " only returned relevant document is removed from rank 2.",
     aliases={"MRR": {}, "recip_rank": {}},
     properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},
@@ -40,9 +40,10 @@ class RR(RelevanceMeasure):
 
     .. math:: \mathrm{RR}@k = 1 / \min\{r \le k : \text{document at rank } r \text{ is relevant}\}
 
-    Its mean over topics is called MRR. ``which=last`` uses the last relevant document that was returned, with the
-    maximum instead of the minimum. It shows how far down users must read to see every relevant document in the list.
-    Documents that were not returned do not count, so an additional relevant document at a deep rank lowers the score.
+    The mean of RR over topics is called MRR. With ``which=last``, RR is 1 divided by the rank of the last relevant
+    document that was returned: the score shows how far down users must read to see every relevant document in the list.
+    Documents that were not returned do not count, so with ``which=last``, returning an additional relevant document at
+    a deep rank lowers the score.
 
     Examples
     --------
@@ -86,10 +87,10 @@ class RR(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Robertson 2012 (On smoothing average precision)",
-    use="You would use AP, but easy topics should not dominate the mean. This measure converts AP to the unbounded"
-    " scale of log odds.",
-    misleads="It is not a share: an empty ranking scores -ln(1 + R), which decreases with the number of relevant"
-    " documents, and a score of 0 corresponds to an AP of one half.",
+    use="Use this measure instead of AP if easy topics should not dominate the mean. This measure converts AP to the"
+    " unbounded scale of log odds.",
+    misleads="The score is not a share. An empty ranking scores -ln(1 + R), which decreases with the number R of"
+    " relevant documents. A score of 0 corresponds to an AP of one half.",
     properties=Properties(low=None, high=None, better_first=True),
     tools={"trec_eval": "yaap"},
 )
@@ -135,8 +136,8 @@ N = Parameter("Number of documents in the collection. Needed only if d is not 0.
     cite="Lewis 1995 (TREC-4 filtering); trec_eval",
     use="The system is a filter: the user sees everything that is returned, and every document has a benefit or a"
     " cost.",
-    misleads="It has no common scale: topics with many relevant documents, or with many returned documents, dominate"
-    " the mean.",
+    misleads="The measure has no common scale: topics with many relevant documents, or with many returned documents,"
+    " dominate the mean.",
     properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False, additive=True),
     tools={"trec_eval": "utility"},
 )

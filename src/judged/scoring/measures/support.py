@@ -96,7 +96,7 @@ class SupportR(AnswerMeasure):
     properties=OF_ANSWERS,
 )
 class SentencePrecision(AnswerMeasure):
-    r"""Sentence precision: the share of the citing sentences that all of their citations support.
+    r"""Sentence precision: the share of sentences with citations for which every citation supports the sentence.
 
     .. math:: \mathrm{SentencePrecision} = \frac{1}{|S_c|} \sum_{s \in S_c} \min_{d\ \mathrm{cited\ by}\ s} v_{sd}
 
@@ -125,7 +125,8 @@ class SentencePrecision(AnswerMeasure):
     category="answers",
     cite="Walden et al. 2025 (Auto-ARGUE, arXiv 2509.26184)",
     use="Reports should contain the important facts and cite evidence for these facts, and you need a single score.",
-    misleads="It hides whether facts or evidence are missing. Report SentencePrecision and NuggetRecall too.",
+    misleads="The score does not show whether facts or evidence are missing. Report SentencePrecision and NuggetRecall"
+    " too.",
     properties=OF_ANSWERS,
     aliases={"ArgueF1": {}},
 )
@@ -193,8 +194,8 @@ class Groundedness(AnswerMeasure):
     category="answers",
     cite="Thakur et al. 2025, for the verdicts",
     use="You want to know whether citations or the context contradict the answer, which is the worst kind of error.",
-    misleads="A low score does not show that sentences are supported: the score is also low if no sentence is"
-    " supported. Report Groundedness too.",
+    misleads="A low score does not show that the sentences are supported: a sentence without any support is not a"
+    " contradiction. Report Groundedness too.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class ContradictionRate(AnswerMeasure):

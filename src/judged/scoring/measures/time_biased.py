@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 HALFLIFE = Parameter("Seconds after which half of the users have stopped.", 224.0, real(1e-6), values="number above 0")
 CLICK = Parameter("The probability that the summary of a relevant document is clicked.", 0.64, real(0, 1))
-CLICK_OTHER = Parameter("The probability that the summary of any other document is clicked.", 0.39, real(0, 1))
+CLICK_OTHER = Parameter(
+    "The probability that the summary of a document that is not relevant is clicked.", 0.39, real(0, 1)
+)
 SAVE = Parameter("The probability that a relevant document, once read, is recognized as relevant.", 0.77, real(0, 1))
 SUMMARY = Parameter("Seconds to read a summary.", 4.4, real(0))
 WORD = Parameter("Seconds to read one word, the unit of length.", 0.018, real(0))
@@ -42,7 +44,7 @@ DOCUMENT = Parameter("Seconds to read a document, in addition to the seconds for
     cite="Smucker and Clarke 2012",
     use="The effort of users matters, and documents differ in length. Ranks are converted to seconds, with times"
     " from a user study.",
-    misleads="Its constants come from one study of newspaper search in 2012, and length must be counted in words, as in"
+    misleads="The constants come from one study of newspaper search in 2012, and length must be counted in words, as in"
     " that study. In the paper, documents that were read before take no time; here every document is new.",
     properties=Properties(high=None, monotone=False, depends_on_missing=False),
     tools={"cwl_eval": "TBG-H@224 (a different score: see CwlTBG)"},
@@ -122,7 +124,7 @@ MAX_LENGTH = Parameter(
     tools={"cwl_eval": "U-L@1000 (a different score: see CwlU)"},
 )
 class UMeasure(Measure):
-    r"""U-measure: the sum of the gains, each discounted by the amount of text read at the end of its document.
+    r"""U-measure: the sum of the gains, each discounted by the length of the text up to the end of the document.
 
     .. math:: \mathrm{U} = \sum_r g_r \max\left(0,\; 1 - \frac{\mathrm{pos}(r)}{L}\right), \qquad
         \mathrm{pos}(r) = \sum_{m \le r} l_m

@@ -27,10 +27,14 @@ BUDGET = Parameter(
     required=True,
 )
 BENEFIT_STEP = Parameter(
-    "How much a good document raises, and a bad document lowers, the gain at which the user stops.", 1.0, real(0)
+    "The amount by which a good document raises, or a bad document lowers, the gain at which the user stops.",
+    1.0,
+    real(0),
 )
 COST_STEP = Parameter(
-    "How much a good document raises, and a bad document lowers, the cost at which the user stops.", 1.0, real(0)
+    "The amount by which a good document raises, or a bad document lowers, the cost at which the user stops.",
+    1.0,
+    real(0),
 )
 MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, real(0, 1))
 
@@ -39,13 +43,14 @@ MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, 
     category="user model",
     cite=_BPM_CITE,
     use="Users want a certain gain and accept a certain cost, and stop when they reach this gain or this cost.",
-    misleads="It is a step function: a small change of the gain can change the rank at which the user stops.",
+    misleads="The probability of reading on is a step function: a small change of the gain can change the rank at"
+    " which the user stops.",
     aliases={"BPM-Static": {}, "BPMCWLMetric": {}},
     properties=ADAPTIVE,
     tools={"ir_measures": "BPM(T=1.0,max_rel=3)@10", "cwl_eval": "BPM-Static-T=1-K=10"},
 )
 class BPM(UserModel):
-    r"""Bejeweled player model, static: the gain per document read until T is gained or k is spent.
+    r"""Bejeweled player model, static: the gain per document of a user who stops at a total gain T or a total cost k.
 
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T \ \text{and}\ \sum_{j \le i} c_j < k
 
@@ -78,9 +83,9 @@ class BPM(UserModel):
 @measure(
     category="user model",
     cite=_BPM_CITE,
-    use="You would use BPM, but users want more gain, and accept more cost, if results are good.",
-    misleads="It has five parameters, each of which changes the score, and a good document near the top can lower the"
-    " score.",
+    use="Use this measure instead of BPM if users want more gain, and accept more cost, when results are good.",
+    misleads="The measure has five parameters, each of which changes the score, and a good document near the top can"
+    " lower the score.",
     aliases={"BPM-Dynamic": {"hc": 0}, "BPMDCWLMetric": {"hc": 0}},
     properties=ADAPTIVE,
     tools={"cwl_eval": "BPM-Dynamic-T=1-K=10-hb=1-hc=1 (here BPMD(hc=0)@10)"},
@@ -154,10 +159,10 @@ MAX_READ = Parameter(
 @measure(
     category="user model",
     cite="Smucker and Clarke 2012, in the form of cwl_eval",
-    use="You want to compare the users of time-biased gain with other user models: use each document's time as its"
-    " cost.",
-    misleads="It is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without costs=column"
-    " it is RBP with p = 2^(-1/h).",
+    use="You want to compare the user model of time-biased gain with other user models. Use the reading time of a"
+    " document as its cost.",
+    misleads="The measure is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without"
+    " costs=column, the measure is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
     properties=FIXED,
     tools={"cwl_eval": "TBG-H@224"},
@@ -192,9 +197,10 @@ class CwlTBG(UserModel):
 @measure(
     category="user model",
     cite="Sakai and Dou 2013, in the form of cwl_eval",
-    use="You want to compare the readers of U-measure with other user models: use each document's length as its cost.",
-    misleads="It is not U-measure: the weight of a document depends on the position where it starts, not where it ends,"
-    " and the weights are normalized to sum to 1.",
+    use="You want to compare the user model of U-measure with other user models. Use the length of a document as its"
+    " cost.",
+    misleads="The measure is not U-measure: the weight of a document depends on the position where it starts, not"
+    " where it ends, and the weights are normalized to sum to 1.",
     aliases={"UMeasureCWLMetric": {}},
     properties=FIXED,
     tools={"cwl_eval": "U-L@1000"},
@@ -219,14 +225,16 @@ class CwlU(UserModel):
         weights = np.ones_like(matrices.spent)
         weights[:, 1:] = np.maximum(0.0, 1.0 - matrices.spent[:, :-1] / self.L)
         weights[:, -1] = 0.0
-        above = "(rank - 1)" if matrices.spent_word == "rank" else "spent of the rank above"
+        above = "(rank - 1)" if matrices.spent_word == "rank" else "spent at the previous rank"
         how = f"max(0, 1 - {above} / {format_value(self.L)}), 0 at the last rank"
         matrices.note("weight", weights, how, spent=matrices.spent)
         return matrices.note("C", weights_to_continuation(weights), "weight of the next rank / weight", weight=weights)
 
 
 _IFT_CITE = "Azzopardi, Thomas and Craswell 2018; cwl_eval"
-_MISLEADS = "Its parameters are fitted to a population of users. Without a fit to your users, they are a guess, and"
+_MISLEADS = (
+    "The parameters describe a population of users. Without a fit to your users, the parameter values are a guess, and"
+)
 _MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
 GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)

@@ -245,11 +245,11 @@ def _suggest_by_judged_name(spec: str, names: Mapping[str, str]) -> str:
         return ""
     tool_names = [name for name, judged_measure in names.items() if judged_measure == judged_name]
     if match is None or not tool_names:
-        return f"'judged evaluate -m \"{spec}\"' computes it; trec_eval does not"
+        return f"use 'judged evaluate -m \"{spec}\"'; trec_eval does not compute {spec}"
     with_cutoff = [name for name in tool_names if name in _CUTOFF_MEASURES]
     without_cutoff = [name for name in tool_names if name not in _CUTOFF_MEASURES]
     if match[2]:
-        unsupported = f"'judged evaluate -m {spec}' computes it; trec_eval does not"
+        unsupported = f"use 'judged evaluate -m {spec}'; trec_eval does not compute {spec}"
         return f"write {with_cutoff[0]}.{match[2]}" if with_cutoff else unsupported
     return f"did you mean {(without_cutoff or with_cutoff)[0]}?"
 

@@ -75,7 +75,7 @@ class Tool:
 
 _TREC_EVAL = {
     "nDCG@k": Alias(
-        "ndcg_cut.{k}", note="nDCG with a cutoff does not accept gains, and the option -l does not change nDCG"
+        "ndcg_cut.{k}", note="ndcg_cut does not accept a table of gains, and the option -l has no effect on ndcg_cut"
     ),
     "nDCG": Alias("ndcg", note="the ideal contains all judged documents, without a cutoff"),
     "AP": Alias("map"),
@@ -115,8 +115,8 @@ _TREC_EVAL_10 = {
     "RBP": Alias(
         "rbp",
         "RBP(p=0.9,gain=graded,max=topic)",
-        "the default persistence is 0.9, and gains are divided by the highest gain of the topic (the intention of"
-        " the code, which uses an uninitialized variable)",
+        "the default persistence is 0.9. trec_eval 10 should divide gains by the highest gain of the topic, but uses"
+        " an uninitialized variable, so the scores of trec_eval 10 can differ",
     ),
     "Judged@k": Alias("unj.{k}", note="the share of the first k ranks without a judged document"),
     "Unjudged@k": Alias("unj.{k}"),
@@ -200,11 +200,11 @@ TOOLS: dict[str, Tool] = {
                 "RR": Alias("mrr"),
                 "RR@k": Alias("mrr@{k}"),
                 "Rprec": Alias("r-precision"),
-                "Bpref": Alias("bpref", note="undefined (0/0) if no document is judged not relevant"),
+                "Bpref": Alias("bpref", note="the score is undefined (0/0) if no document is judged not relevant"),
                 "Success@k": Alias("hit_rate@{k}"),
                 "SetP": Alias("precision"),
                 "SetR": Alias("recall"),
-                "SetF": Alias("f1", note="F1 of all returned documents"),
+                "SetF": Alias("f1", note="the measure is F1 of all returned documents"),
                 "F@k": Alias("f1@{k}"),
                 "RBP": Alias("rbp.80", note="the persistence is required (here: 0.8), and grades are not scaled"),
             },
@@ -229,7 +229,11 @@ TOOLS: dict[str, Tool] = {
                 "ERR@k": Alias(
                     "ERR@{k}", "ERR(max=4,undefined=skip)@{k}", "as in gdeval: the highest grade of the scale is 4"
                 ),
-                "SetF": Alias("SetF", "SetF", "F1; its parameter is not squared in the formula"),
+                "SetF": Alias(
+                    "SetF",
+                    "SetF",
+                    "F1; for other values of beta, the formula of ir_measures uses beta instead of beta^2",
+                ),
                 "Judged@k": Alias("Judged@{k}", "Judged@{k}", "divided by min(k, number of returned documents)"),
                 "Accuracy": Alias("Accuracy", "PairAccuracy", "the share of document pairs in the right order"),
             },
@@ -269,14 +273,14 @@ TOOLS: dict[str, Tool] = {
                 "nDCG@k": Alias(
                     "retrieval_normalized_dcg(top_k={k})",
                     "nDCG@{k}",
-                    "the ideal contains only the returned documents; negative grades reduce the gain, which is not"
-                    " reproduced here",
+                    "the ideal contains only the returned documents. In torchmetrics, negative grades reduce the gain;"
+                    " the formula of judged does not reproduce this reduction",
                 ),
                 "nDCG": Alias(
                     "retrieval_normalized_dcg",
                     "nDCG",
-                    "the ideal contains only the returned documents; negative grades reduce the gain, which is not"
-                    " reproduced here",
+                    "the ideal contains only the returned documents. In torchmetrics, negative grades reduce the gain;"
+                    " the formula of judged does not reproduce this reduction",
                 ),
                 "AP": Alias(
                     "retrieval_average_precision",

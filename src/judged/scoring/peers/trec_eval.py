@@ -221,7 +221,9 @@ def _parse_pairs(row: _Row, parameters: str, example: str = "1=3,2=9") -> dict[s
         pair = f"p={parameters}" if example.startswith("p") and _NUMBER.fullmatch(parameters) else example
         fix = f"write {row.name}.{pair}"
         fix += f", or {row.name}_cut.{parameters} for a cutoff" if row.name == "ndcg" and parameters.isdecimal() else ""
-        raise TrecEvalError(f"{row.name}.{parameters}: the parameters must be pairs. Fix: {fix}", INPUT)
+        raise TrecEvalError(
+            f"{row.name}.{parameters}: the parameters must be pairs of the form NAME=VALUE. Fix: {fix}", INPUT
+        )
     pairs = [pair.split("=") for pair in parameters.split(",")]
     return {name: atof(value) for name, value in reversed(pairs)}  # trec_eval uses the first of two equal names
 

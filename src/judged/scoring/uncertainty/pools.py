@@ -14,7 +14,7 @@ from judged.data.run import Run, find_run_name
 from judged.errors import InputError, MeasureError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Table, columns_of
 from judged.results.blocks import Note, first_few
-from judged.results.decimals import percent
+from judged.results.decimals import counted, percent
 from judged.results.spelling import with_parameter_hints
 from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import remove_judgments
@@ -253,15 +253,15 @@ def _rank(values: Mapping[str, float], run: str, measure: Measure) -> int | None
 def _notes(rows: Sequence[LeaveOneOutRow], outside: int, judgments: int, share: float, depth: int) -> Iterator[Note]:
     if unchanged := list(dict.fromkeys(row.run for row in rows if not row.lost)):
         text = (
-            f"{len(unchanged)} runs contributed no judged document alone, so their scores cannot change:"
-            f" {first_few(unchanged)}"
+            f"{counted(len(unchanged), 'run')} without a unique contribution: another run also contributed each judged"
+            f" document, so the scores of these runs cannot change: {first_few(unchanged)}"
         )
         yield Note("no-unique-judgments", text)
     if outside:
         yield Note(
             "judgments-outside-pool",
-            f"{outside} of {judgments} judgments are for documents that no run has in its top {depth}. These judgments"
-            " are kept, so a new run may lose more than this result shows",
+            f"{outside} of {judgments} judgments are for documents that no run has in its top {depth}. Leaving"
+            " out a run does not remove these judgments, so a new run may lose more than this result shows",
         )
     if share < _MIN_JUDGED_SHARE:
         yield Note(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
 _KIND_TEXTS = {
     "exact": "both limits are possible scores",
-    "outer": "no possible score is outside these limits, but a limit may not be a possible score",
+    "outer": "every possible score is between these limits; the true range may be narrower",
     "sampled": "estimated by search: the true range may be wider",
 }
 

@@ -90,7 +90,9 @@ def unjudged_range(
     ([0.595], [1.0], ['exact'])
     """
     if max_orders < 0:
-        raise InputError(f"`max_orders` must be 0 or more, got {max_orders}", fix="use max_orders=0 for no search")
+        raise InputError(
+            f"`max_orders` must be 0 or more, got {max_orders}", fix="use max_orders=0 to skip the search over grades"
+        )
     measure = parse(measure)
     levels = grade_levels(judged, measure, highest)
     judged, scores = _with_stored_docs(judged, measure)

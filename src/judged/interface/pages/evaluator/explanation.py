@@ -60,7 +60,9 @@ def explain_measure(workspace: Workspace, query: MeasureQuery) -> MeasureExplana
     # A series such as P@1..1000 is not parsed, because it may be long.
     measure = by_name.get(name if name in by_name or ".." in name else str(parse(name)))
     if measure is None:
-        raise MeasureError(f"the evaluator has no measure {name[:80]}. Fix: use a measure from its list")
+        raise MeasureError(
+            f"the evaluator has no measure {name[:80]}. Fix: use a measure from the list of the evaluator"
+        )
     try:
         with np.errstate(all="ignore"):
             rankings = [ranking for ranking in lists_of_state(state) if ranking.name != BEFORE]

@@ -114,7 +114,9 @@ def replace_list(workspace: Workspace, query: PasteQuery, text: str) -> dict[str
         grades = grades_of(workspace.topic_data(topic, ())[0])
         documents = tuple(replace(document, grade=grades.get(document.doc)) for document in documents)
         n_judged = sum(document.grade is not None for document in documents)
-        sentence += f" {n_judged} of the documents are judged for topic {topic[:60]}, and have its grades."
+        sentence += (
+            f" {n_judged} of the documents are judged for topic {topic[:60]}, and get the grades of these judgments."
+        )
     update: dict[str, Any] = {"other_run": None}
     if query.into == "other":
         first, grade_by_doc = state.documents, {document.doc: document.grade for document in state.documents}

@@ -129,13 +129,18 @@ def evaluator(workspace: CurrentWorkspace, query: EvaluationParameters) -> JSONR
     return JSONResponse(evaluation(workspace, query).to_dict())  # faster than `Json`: values are plain already
 
 
-@router.get(f"{_API}/measure", summary="Explain one measure of a list", responses=PROBLEMS)
+@router.get(f"{_API}/measure", summary="Explain the score of a list by one measure", responses=PROBLEMS)
 def evaluator_measure(workspace: CurrentWorkspace, query: MeasureParameters) -> dict[str, Any]:
     """Return step by step how a score is computed, and the contribution of each document."""
     return explain_measure(workspace, query).to_dict()
 
 
-@router.get(f"{_API}/export", summary="Write a list to a file", responses=PROBLEMS | _FILE, response_class=Response)
+@router.get(
+    f"{_API}/export",
+    summary="Save a ranked list of documents as a file",
+    responses=PROBLEMS | _FILE,
+    response_class=Response,
+)
 def evaluator_export(workspace: CurrentWorkspace, query: Annotated[ExportQuery, Query()]) -> Response:
     """Return the list as TREC qrels or run, or with its scores as Markdown."""
     if query.format == "markdown":

@@ -231,15 +231,15 @@ def _notes(query: EvaluationQuery, state: State, measures: Table) -> Iterator[No
     n_unjudged = sum(document.grade is None for document in state.documents)
     notes: dict[str, str | Literal[False]] = {
         "first-documents": query.topic is not None
-        and f"The evaluator reads at most {RUN_DEPTH} documents of a run. Other documents count as not returned, so"
-        " measures without a cutoff can differ from those of the whole run.",
+        and f"The evaluator reads at most {RUN_DEPTH} documents of a run. All other documents of the run count as"
+        " not returned, so measures without a cutoff can differ from the measures of the whole run.",
         "nothing-relevant": not state.relevant
-        and f"No document is relevant (grade {rel:g} or higher). Measures that divide by the number of relevant"
-        " documents are 0 by convention.",
+        and f"No document is relevant (grade {rel:g} or higher). Therefore, measures that divide by the number of"
+        " relevant documents are 0 by convention.",
         "filled-up": n_unnamed > 0
         and f"{counted(n_unnamed, 'relevant document')} without a name: counted as not returned, with grade {rel:g}.",
         "unjudged": n_unjudged > 0
-        and f"{n_unjudged} of {returned} have no judgment. Most measures count them as not relevant.",
+        and f"{n_unjudged} of {returned} have no judgment. Most measures count unjudged documents as not relevant.",
         "short-list": 0 < len(state.documents) < cutoff
         and f"The list has {returned}, fewer than the cutoff of {cutoff}. Measures that divide by the cutoff treat the"
         " empty ranks like documents that are not relevant.",

@@ -63,8 +63,7 @@ class EvaluationQuery(Parameters):
     other: _ListText = Field(
         None,
         description="Second list, in the same format. A row without a document name is matched with a document of the"
-        " first list"
-        " that has the same grade. A row without a match is a new document.",
+        " first list that has the same grade. If the first list has no such document, the row is a new document.",
     )
     before: _ListText = Field(None, description="List before the last change, to show how each score changed.")
     missing: _ListText = Field(
@@ -77,13 +76,13 @@ class EvaluationQuery(Parameters):
         None,
         ge=0,
         le=10_000,
-        description="Number of relevant documents in the collection. Default: the number in the lists and in"
-        " `missing`.",
+        description="Number of relevant documents in the collection. Default: the number of relevant documents in"
+        " the lists and in `missing`.",
     )
     cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
     gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")
     discount: str = Field("log2", max_length=20, description="Discount: log2, ln, or original.")
-    base: float = Field(2.0, description="Base of the logarithm of the original discount.")
+    base: float = Field(2.0, description="Base of the logarithm if `discount` is original.")
     rel: float = Field(1.0, ge=0, le=1e9, description="Lowest relevant grade.")
     max: float | None = Field(
         None,
@@ -101,7 +100,7 @@ class EvaluationQuery(Parameters):
     pin: str = Field(
         "P,R,F,AP,nDCG,RR",
         max_length=2000,
-        description="Keys of the pinned measures. AP.1 is the second variant of AP.",
+        description="Keys of the pinned measures. AP is the first variant of AP, and AP.1 is the second.",
     )
     focus: str = Field("nDCG", max_length=100, description="Key of the measure that the page explains.")
     only: str | None = Field(
@@ -109,9 +108,11 @@ class EvaluationQuery(Parameters):
         max_length=2000,
         description="Families of measures to score, such as nDCG,AP. Default: all.",
     )
-    run: str | None = Field(None, max_length=500, description="Open run to read the list from.")
+    run: str | None = Field(None, max_length=500, description="Name of the open run from which the list is read.")
     topic: str | None = Field(None, max_length=500, description="Topic whose ranking is read from the run.")
-    other_run: str | None = Field(None, max_length=500, description="Open run to read the second list from.")
+    other_run: str | None = Field(
+        None, max_length=500, description="Name of the open run from which the second list is read."
+    )
 
 
 class MeasureQuery(EvaluationQuery):
@@ -138,8 +139,9 @@ class Pasted(BaseModel):
 
     text: str = Field(
         max_length=1_000_000,
-        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. If the topic"
-        " of a run is in the open data, its documents get their judgments from the open data.",
+        description="List in one of these formats: grades; the letters R (relevant) and N (not relevant); documents"
+        " with grades; lines of a run or of qrels; JSON. If the open data contain the topic of a run, the documents of"
+        " the run get the judgments of the open data.",
     )
 
 

@@ -109,7 +109,7 @@ def example_of(entry: Entry) -> Example | None:
         relevant = bool(text.strip("0, "))
         rows.append({"rank": rank, "doc": f"d{rank}", "grade": text, "facts": fact_texts, "relevant": relevant})
     explanation = explain_list(judge_list(grades, facts=facts or None), measure)
-    return Example(explanation, rows, fixed=fixed or "requires more data than grades")
+    return Example(explanation, rows, fixed=fixed or "also requires data other than grades")
 
 
 def typed_example(measure: Measure, typed: str, missing: str = "", *, fixed: str = "") -> Example:

@@ -24,7 +24,7 @@ from judged.scoring.measures.grammar import find_entry
 router = APIRouter(tags=["learning"])
 AdviceParameters = Annotated[chooser.AdviceQuery, Query()]
 
-_NONE = {**PROBLEMS, 404: {**PROBLEMS[400], "description": "There is no object with this name."}}
+_NONE = {**PROBLEMS, 404: {**PROBLEMS[400], "description": "There is no measure or lesson with this name."}}
 
 
 def _measure_by_name(

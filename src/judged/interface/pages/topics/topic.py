@@ -366,10 +366,10 @@ def _notes(workspace: Workspace, lists: Sequence[Judged]) -> list[Note]:
         run = judged.run.name
         if not judged.present[0]:
             notes.append(
-                Note("nothing-returned", f"{run} returned nothing for this topic. It is scored as an empty list.")
+                Note("nothing-returned", f"{run} returned nothing for this topic, and is scored as an empty list.")
             )
         if not judged.ranked:
-            notes.append(Note("no-scores", f"{run} has no scores. Its documents are an unranked set."))
+            notes.append(Note("no-scores", f"{run} has no scores, so the documents of this run are an unranked set."))
     if lists and workspace.texts is None:
         text = "No document texts are open, so only IDs are shown. Open a collection to show texts."
         notes.append(Note("no-texts", text))

@@ -44,7 +44,8 @@ class TopicOrderQuery(ScoredQuery):
     runs: list[str] = Field(
         [],
         max_length=200,
-        description="Runs whose scores are shown. Mean and spread are over these runs. Default: the best 12.",
+        description="Runs whose scores are shown. The mean and the spread of each topic are computed over these"
+        " runs. Default: the best 12.",
     )
 
     @property
@@ -69,8 +70,8 @@ class TopicQuery(TopicOrderQuery):
     second: str | None = Field(
         None,
         max_length=LONGEST,
-        description="Run on the right. If empty, only the run on the left is shown. Default: the best other run,"
-        " unless `first` is set.",
+        description="Run on the right. If empty, only the run on the left is shown. Default: none if"
+        " `first` is set, otherwise the best run except the run on the left.",
     )
     cutoff: int = Field(10, ge=1, le=100, description="Number of documents of each list to show.")
     explain: str = Field("", max_length=300, description="Measure to explain. Default: `measure`.")

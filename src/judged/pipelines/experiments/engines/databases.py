@@ -81,13 +81,13 @@ class PostgreSql(Engine):
         "stemmer": Setting(
             "english",
             ("none", "english"),
-            "text search configuration of PostgreSQL: `simple` for none, `english` for english",
+            "text search configuration of PostgreSQL: none selects `simple`, english selects `english`",
         ),
         "rank": Setting(
             "frequency",
             tuple(_RANKS),
-            "ranking function of PostgreSQL: ts_rank for frequency; ts_rank_cd, which uses"
-            " the proximity of words, for cover",
+            "ranking function of PostgreSQL: frequency selects ts_rank; cover selects"
+            " ts_rank_cd, which also uses the proximity of words",
         ),
         "normalization": Setting(
             2,

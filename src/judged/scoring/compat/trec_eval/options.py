@@ -173,7 +173,7 @@ def _find_version(pairs: Sequence[tuple[str, str]]) -> Version:
 
 _OPTIONS_HELP = """\
 Evaluate the ranking in RUN against the judgments in QRELS, and print the same lines as trec_eval.
-RUN may be - for standard input; both may be compressed.
+RUN may be - for standard input. RUN and QRELS may be compressed.
 
   -h, --help                           show this text; with -m, also the pages of these measures
   -v, --version                        show the version
@@ -253,7 +253,7 @@ def _format_page(lines: list[OutputLine]) -> str:
     first = lines[0]
     parts = [_wrap(f"{first.root}: printed as", [line.name for line in lines], ", ")]
     syntax = describe_parameters(first.root)
-    parts.append(f"Its parameters are {syntax}" if syntax else "It takes no parameters.")
+    parts.append(f"Parameters of {first.root}: {syntax}" if syntax else f"{first.root} takes no parameters.")
     if first.kind == "text":
         return "\n\n".join([parts[0], _TEXT_LINES_HELP[first.root], parts[1]])
     parts.insert(1, _wrap("In judged:", [str(line.measure) for line in lines], ", "))

@@ -60,7 +60,7 @@ def select_topics(qrels: Qrels, run: Run, options: CommandOptions, *, needs_rank
     if options.dialect == "trec_eval-9":
         codes = codes[judged.present[codes]]
     elif not options.complete:
-        fix = "Fix: use -c to score it 0, or --dialect trec_eval-9 to omit it"
+        fix = "Fix: use -c to score missing topics as 0, or --dialect trec_eval-9 to omit missing topics"
         for code in codes[~judged.present[codes]].tolist():
             problems[code] = f"topic {judged.query_ids[code]} of {qrels.where} is not in {run.where}. {fix}"
     if not len(codes):
@@ -152,8 +152,8 @@ def _find_contradictions(qrels: Qrels, options: CommandOptions) -> dict[int, str
     for (topic, user, doc), user_levels in levels.items():
         has_one_group = len(subgroups[topic, user]) == 1
         if len(user_levels) > 1 and (has_one_group or (0 in user_levels and max(user_levels) > 0)):
-            text = "two levels" if has_one_group else "level 0 in one group and a higher level in another group"
-            problem = f"{qrels.where}: user {user} has {text} for document {doc} of topic {topic}"
+            text = "two grades" if has_one_group else "grade 0 in one subgroup and a higher grade in another subgroup"
+            problem = f"{qrels.where}: user {user} assigned {text} to document {doc} of topic {topic}"
             problems.setdefault(qrels.index.codes[topic], problem)
     return problems
 

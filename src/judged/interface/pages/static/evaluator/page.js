@@ -187,7 +187,7 @@ const ON_CLICK = {
   },
   swap: () => session.apply(swapped(session.state, views.other.names), { message: "A and B were swapped." }),
   "separate-grades": () => session.apply(withoutNames(session.state), {
-    message: "B is now graded separately. Each document of B is matched with a document of A that has the same grade. A document of B without a match is a new document.",
+    message: "B is now graded separately. Each document of B is matched with a document of A that has the same grade. If A has no such document, the document of B is a new document.",
   }),
 };
 
