@@ -211,6 +211,81 @@ def review_command(
         raise SystemExit(1)
 
 
+@change.command("rollback", short_help="Decide whether to roll back a deployed change.")
+@click.argument("qrels", required=False)
+@click.argument("baseline", required=False)
+@click.argument("candidate", required=False)
+@click.option(
+    "--gate",
+    "config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Configuration file of 'judged gate'. It requires QRELS BASELINE CANDIDATE.",
+)
+@click.option(
+    "--log", multiple=True, metavar="FILE", help="Log of an A/B test, in a format that 'judged online abtest' reads."
+)
+@click.option(
+    "--arm",
+    metavar="NAME",
+    help="Arm of the A/B test that has the change.  [default: the only arm besides the control]",
+)
+@click.option(
+    "--guardrail",
+    "guardrails",
+    multiple=True,
+    metavar="NAME",
+    help="Guardrail metric of the A/B test. Repeat for more metrics.",
+)
+@click.option(
+    "--watch",
+    "watched",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Configuration file of 'judged watch' that contains the deployment.",
+)
+@answer_options()
+def rollback_command(
+    qrels: str | None,
+    baseline: str | None,
+    candidate: str | None,
+    output: OutputOptions,
+    *,
+    config: Path | None,
+    log: tuple[str, ...],
+    arm: str | None,
+    guardrails: tuple[str, ...],
+    watched: Path | None,
+) -> None:
+    """Decide whether to roll back a deployed change: roll back, keep, or wait.
+
+    The decision combines the gate (QRELS BASELINE CANDIDATE with --gate), an A/B test (--log), and the watch (--watch).
+    Exit code 1: roll back; 0: keep or wait; 2: invalid input.
+    """
+    from judged.reports.changes import decide_rollback
+
+    output.keep(*filter(None, (qrels, baseline, candidate)), *log)
+    if (config is None) != (candidate is None):
+        raise InputError("--gate requires QRELS BASELINE CANDIDATE", fix="add --gate FILE and all three files, or none")
+    sources: dict[str, Any] = {}
+    if config is not None:
+        from judged.diagnosis.gates import gate
+
+        sources["gate"] = gate(qrels, baseline, candidate, config)
+    if log:
+        from judged.online import abtest, read_log
+
+        sources["test"] = abtest(read_log(log), guardrails=guardrails)
+    if watched is not None:
+        from judged.online.watch import watch
+
+        sources["watch"] = watch(watched)
+    decision = decide_rollback(**sources, arm=arm)
+    output(decision)
+    if decision.exit_code:
+        raise SystemExit(decision.exit_code)
+
+
 def _read_traces(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, Any]:
     from judged.pipelines.traces import read_traces
 

@@ -53,28 +53,32 @@ class Rollback:
     decision: Decision
     guards: tuple[Guard, ...]
     margin: float
+    since: date | None = None  # first day of the uninterrupted period until now with the decision to roll back
 
-    def __str__(self) -> str:
+    @property
+    def reason(self) -> str:
+        """Reason of the decision."""
         harmed = [display_name(guard) for guard in self.guards if guard.state == "harmed"]
         undecided = [guard for guard in self.guards if guard.state == "inconclusive"]
-        prefix = f"Deployment {self.event.description} on {self.event.date}: {self.decision}"
         if harmed:
-            return f"{prefix}. {listed(harmed)} got worse by more than {100 * self.margin:g}%."
+            return f"{listed(harmed)} got worse by more than {100 * self.margin:g}%."
         if self.decision == "no data":
             before = (
                 f"{MIN_POINTS} points in the {_BEFORE} days before the deployment, and a point after the deployment"
             )
-            return f"{prefix}. No series with a preferred direction has a baseline of {MIN_POINTS} points, {before}."
+            return f"No series with a preferred direction has a baseline of {MIN_POINTS} points, {before}."
         if not undecided:
-            return (
-                f"{prefix}. For all series, the confidence interval excludes a loss of {100 * self.margin:g}% or more."
-            )
+            return f"For all series, the confidence interval excludes a loss of {100 * self.margin:g}% or more."
         costs = [
             f"{guard.loss_per_day:,.0f} of {display_name(guard)}" for guard in undecided if guard.loss_per_day >= 1
         ]
         cost_text = f" Estimated loss per day: {listed(costs)}." if costs else ""
         names = listed(list(map(display_name, undecided)))
-        return f"{prefix}. {names} may be worse by more than {100 * self.margin:g}%.{cost_text}"
+        return f"{names} may be worse by more than {100 * self.margin:g}%.{cost_text}"
+
+    def __str__(self) -> str:
+        since = f" since {self.since}" if self.since else ""
+        return f"Deployment {self.event.description} on {self.event.date}: {self.decision}{since}. {self.reason}"
 
 
 def rollbacks(series: Sequence[WatchedSeries], config: WatchConfig) -> Iterator[Rollback]:
@@ -94,7 +98,23 @@ def rollbacks(series: Sequence[WatchedSeries], config: WatchConfig) -> Iterator[
             decision = "roll back"
         else:
             decision = "keep" if states == {"ok"} else "keep watching"
-        yield Rollback(event, decision, guards, config.margin_relative)
+        since = min(
+            (_harmed_since(row, event, next_date, config.margin_relative, alpha) for row, guard in
+             zip(directed, candidates, strict=True) if guard and guard.state == "harmed"), default=None,
+        )  # fmt: skip
+        yield Rollback(event, decision, guards, config.margin_relative, since)
+
+
+def _harmed_since(series: WatchedSeries, event: Event, next_date: date | None, margin: float, alpha: float) -> date:
+    """Return the first day of the uninterrupted period, up to the last day, in which a series is seen as harmed."""
+    ends = [date.fromordinal(point.start.toordinal() + series.days - 1) for point in series.points]
+    since = ends[-1]
+    for count, day in reversed(list(enumerate(ends, 1))):
+        guard = _guard(replace(series, points=series.points[:count]), event, next_date, margin, alpha)
+        if guard is None or guard.state != "harmed":
+            break
+        since = day
+    return since
 
 
 def _guard(series: WatchedSeries, event: Event, next_date: date | None, margin: float, alpha: float) -> Guard | None:

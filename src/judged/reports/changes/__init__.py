@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from judged.reports.changes.rollback import RollbackDecision, decide_rollback
 from judged.reports.changes.sheet import Change, review
 
-__all__ = ["Change", "review"]
+__all__ = ["Change", "RollbackDecision", "decide_rollback", "review"]
