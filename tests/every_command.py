@@ -108,6 +108,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "labels import": ("labels.db", "second.txt", "--judge", "bob"),
     "labels qrels": ("labels.db", "-o", "made.txt"),
     "labels export": ("labels.db", "-o", "made.csv"),
+    "change rollback": ("qrels.txt", "old.run", "new.run", "--gate", "gate.toml"),
     "change review": ("qrels.txt", "old.run", "new.run", "--costs", "costs.csv", "--cost", "milliseconds"),
     "watch": ("watch.toml", "--no-keep"),
     "study links": ("study.toml", "--store", "study.db"),

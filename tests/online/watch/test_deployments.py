@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -119,6 +120,23 @@ def test_each_deployment_is_decided_by_series_with_a_direction() -> None:
     (undecided,) = rollbacks([seen([100.0] * 20 + [90.0], sigma=3.0)], config("", EVENT))
     assert (undecided.decision, undecided.guards[0].state) == ("keep watching", "inconclusive")
     assert undecided.guards[0].loss_per_day == pytest.approx(500)
+
+
+def test_the_first_day_of_harm() -> None:
+    values = [100.0] * 20 + [99.0, 98.0, 75.0, 70.0, 70.0, 71.0, 69.0]
+    series = seen(values, sigma=2.0)
+    (decision,) = rollbacks([series], config("", EVENT))
+    assert decision.decision == "roll back"
+    decisions = [
+        rollbacks([replace(series, points=series.points[:count])], config("", EVENT))
+        for count in range(21, len(values) + 1)
+    ]
+    harmful = [next(iter(found)).decision == "roll back" for found in decisions]
+    first = len(harmful) - harmful[::-1].index(False) if False in harmful else 0
+    assert decision.since == day(20 + first)
+    assert first > 1  # the first points after the deployment do not show harm
+    (recovered,) = rollbacks([seen([*values, *[100.0] * 12], sigma=2.0)], config("", EVENT))
+    assert (recovered.decision, recovered.since) == ("keep watching", None)
 
 
 def at_turns(
