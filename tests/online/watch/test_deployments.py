@@ -136,7 +136,7 @@ def test_the_first_day_of_harm() -> None:
     assert decision.since == day(20 + first)
     assert first > 1  # the first points after the deployment do not show harm
     (recovered,) = rollbacks([seen([*values, *[100.0] * 12], sigma=2.0)], config("", EVENT))
-    assert (recovered.decision, recovered.since) == ("keep watching", None)
+    assert (recovered.decision, recovered.since) == ("keep", None)
 
 
 def at_turns(

@@ -23,7 +23,7 @@ RollbackAction: TypeAlias = Literal["roll back", "keep", "wait"]
 EvidenceState: TypeAlias = Literal["harm", "no harm", "inconclusive"]
 
 
-class Evidence(NamedTuple):
+class RollbackEvidence(NamedTuple):
     """What one source shows about a deployed change."""
 
     source: str  # ``gate``, ``A/B test``, or ``watch``
@@ -40,14 +40,14 @@ class RollbackDecision(Answer):
     ----------
     action : str
         ``roll back`` if a source shows harm, ``keep`` if all sources show that there is no harm, otherwise ``wait``.
-    evidence : tuple of Evidence
+    evidence : tuple of RollbackEvidence
         By source.
     """
 
     kind: ClassVar[str] = "rollback"
     main: ClassVar[str] = "evidence"
 
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[RollbackEvidence, ...]
 
     @property
     def action(self) -> RollbackAction:
@@ -138,10 +138,10 @@ def decide_rollback(
     >>> decision.action, decision.exit_code
     ('roll back', 1)
     """
-    evidence: list[Evidence] = []
+    evidence: list[RollbackEvidence] = []
     if gate is not None:
         states: Mapping[str, EvidenceState] = {"pass": "no harm", "fail": "harm"}
-        evidence.append(Evidence("gate", states.get(gate.status, "inconclusive"), gate.verdict, None))
+        evidence.append(RollbackEvidence("gate", states.get(gate.status, "inconclusive"), gate.verdict, None))
     if test is not None:
         evidence.append(_test_evidence(test, arm))
     if watch is not None:
@@ -153,7 +153,7 @@ def decide_rollback(
     return RollbackDecision(tuple(evidence))
 
 
-def _test_evidence(test: ABTest, arm: str | None) -> Evidence:
+def _test_evidence(test: ABTest, arm: str | None) -> RollbackEvidence:
     arms = [verdict.arm for verdict in test.verdicts]
     if arm is None and len(arms) > 1:
         raise InputError(f"the test has the arms {listed(arms)}", fix="name the arm with the change (--arm)")
@@ -166,12 +166,12 @@ def _test_evidence(test: ABTest, arm: str | None) -> Evidence:
         state = "harm"
     elif verdict.decision in {"ship", "do not ship"} and losses == {"safe"}:
         state = "no harm"
-    return Evidence("A/B test", state, " ".join(verdict.reasons), None)
+    return RollbackEvidence("A/B test", state, " ".join(verdict.reasons), None)
 
 
-def _watch_evidence(watch: Watch) -> Evidence:
+def _watch_evidence(watch: Watch) -> RollbackEvidence:
     if not watch.rollbacks:
         raise InputError("the watch has no deployment", fix="add [[event]] with `deploy = true` to its file")
     last = watch.rollbacks[-1]
     states: Mapping[str, EvidenceState] = {"roll back": "harm", "keep": "no harm"}
-    return Evidence("watch", states.get(last.decision, "inconclusive"), last.reason, last.since)
+    return RollbackEvidence("watch", states.get(last.decision, "inconclusive"), last.reason, last.since)
