@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ from judged.labels import LabelStore, status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from command_line import Ended
 
@@ -167,3 +167,15 @@ def test_an_invalid_grade_is_part_of_the_message(folder: Path, run: Callable[...
     assert ended.code == 2
     assert "labels.csv:2" in ended.err
     assert "grade 'x'" in ended.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_new_store_gets_the_top_documents_of_a_run_as_tasks(run: Callable[..., Ended]) -> None:
+    Path("run.txt").write_text("".join(f"{topic} Q0 d{i} {i} {9 - i} x\n" for topic in (1, 2) for i in (1, 2, 3)))
+    new = ("labels", "new", "l.db", "--topics", "topics.csv", "--tasks", "run.txt")
+    assert "--depth" in run(*new).err
+    assert run(*new, "--depth", "2").code == 0
+    with LabelStore.open("l.db") as store:
+        assert {(t.query_id, t.doc_id, t.judge) for t in store.all_tasks()} == {
+            (topic, doc, "") for topic in "12" for doc in ("d1", "d2")
+        }
