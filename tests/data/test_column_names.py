@@ -102,3 +102,15 @@ def test_columns_name_fields_in_nested_json(tmp_path: Path) -> None:
     with pytest.warns(JudgedWarning, match="read as the fields"), use_columns({"qrels.doc_id": "docs.nr"}):
         qrels = Qrels.read(tmp_path / "judged.json")
     assert qrels.table.to_pylist() == [{"query_id": "q", "doc_id": "a", "relevance": 2.0}]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "options"),
+    [
+        (["query", "document", "opinion"], ["q", "d", "gut"], "relevance=opinion"),
+        (["opinion", "query", "document"], ["7", "q", "d"], "relevance=opinion"),
+        (["query", "part", "opinion"], ["q", "d", "7"], "doc_id=part,relevance=opinion"),
+    ],
+)
+def test_the_only_column_that_is_left_is_named(columns: list[str], row: list[str], options: str) -> None:
+    assert missing_columns_error(columns, "qrels", "a.csv", [row]).fix == f"use --columns {options}"

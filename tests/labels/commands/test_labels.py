@@ -179,3 +179,26 @@ def test_a_new_store_gets_the_top_documents_of_a_run_as_tasks(run: Callable[...,
         assert {(t.query_id, t.doc_id, t.judge) for t in store.all_tasks()} == {
             (topic, doc, "") for topic in "12" for doc in ("d1", "d2")
         }
+
+
+@pytest.mark.filterwarnings("ignore::judged.errors.JudgedWarning")
+@pytest.mark.parametrize(
+    ("rows", "commands"),
+    [
+        ("judge,query,document,grade\nann,q,d,1\nbob,q,e,0\n", ["qrels"]),
+        ("judge,query,document,grade\nann,q,d,1\nbob,q,d,0\n", ["quality", "qrels"]),
+        (
+            "query;document;ann;bob\nred shoes;d;relevant;not relevant\nred shoes;e;relevant;relevant\n",
+            ["quality", "qrels"],
+        ),
+    ],
+)
+def test_check_proposes_commands_that_work(
+    tmp_path: Path, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, rows: str, commands: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("labels.csv").write_text(rows)
+    lines = run("check", "labels.csv").out.partition("Next")[2].splitlines()
+    proposed = [line.split()[1:] for line in lines if line.startswith("judged ")]
+    assert [words[1] for words in proposed] == commands
+    assert [run(*words).code for words in proposed] == [0] * len(commands)
