@@ -188,9 +188,25 @@ def test_steps_with_the_largest_number_of_lost_items_are_named() -> None:
         "citations": [{"query_id": "q", "sentence": 1, "doc_id": "a"}],
     }
     texts = [waterfall(tables, {"q": dict.fromkeys(docs, 1)}).sentences for docs in ("abcd", "abc", "a")]
-    assert "“in the context” loses the most relevant documents: 2 of the 3 lost" in texts[0][1]
-    assert "“in the context” and “cited” each lose the most relevant documents: 1 of the 2 lost" in texts[1][1]
+    assert "“in the context” loses the most: 2 of the 3 lost" in texts[0][0]
+    assert "“in the context” and “cited” each lose the most: 1 of the 2 lost" in texts[1][0]
     assert texts[2] == ("No step loses relevant documents.",)
+    assert [len(text) for text in texts] == [1, 1, 1]
+
+
+def test_the_step_that_loses_most_need_not_have_the_lowest_share() -> None:
+    """Of 9 documents, the context has 5, of which 2 are cited: 4 and 3 are lost."""
+    topics = [f"q{i}" for i in range(12)]
+    tables: dict[str, Any] = {
+        "answers": [{"query_id": topic, "text": "x"} for topic in topics],
+        "context": [{"query_id": topic, "doc_id": doc} for topic in topics for doc in "abcde"],
+        "citations": [{"query_id": topic, "sentence": 1, "doc_id": doc} for topic in topics for doc in "ab"],
+    }
+    result = waterfall(tables, {topic: dict.fromkeys("abcdefghi", 1) for topic in topics})
+    shares = {step.step: step.share.value for step in result.steps if step.unit == "document"}
+    assert shares == {"context": 5 / 9, "cited": 2 / 5}
+    (weakest,) = result.weakest.values()
+    assert (weakest.step.step, weakest.step.lost.value, weakest.second) == ("context", 4 / 9, "cited")
 
 
 def test_a_terminal_shows_the_first_lost_items() -> None:
