@@ -274,7 +274,8 @@ class Waterfall(Answer):
             *self._step_columns([row.step for row in rows], "lost at"),
             Column("unjudged", ["no verdict" if row.is_unjudged else "" for row in rows], TEXT, ""),
         )
-        return Table("lost", columns, "Lost items", labels=3 + self.several, folded=True, terminal_rows=20)
+        note, labels = "one answer: judged rag explain RESPONSES --topic ID", 3 + self.several
+        return Table("lost", columns, "Lost items", note, labels, folded=True, terminal_rows=20)
 
 
 def _n_lost(step: ChainStep) -> int:
