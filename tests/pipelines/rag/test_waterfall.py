@@ -213,7 +213,9 @@ def test_a_terminal_shows_the_first_lost_items() -> None:
     tables = {"answers": [{"query_id": "q", "text": "x"}], "context": [{"query_id": "q", "doc_id": "a"}]}
     result = waterfall(tables, {"q": {f"d{i}": 1 for i in range(31)}})
     assert len(result.to_dict()["lost"]) == len(result.lost) == 32
-    shown, *_ = result.text(unfold=["lost"]).split("== Lost items ==")[1].split("\n\n12 more rows; all 32 rows: --format csv")
+    shown, *_ = (
+        result.text(unfold=["lost"]).split("== Lost items ==")[1].split("\n\n12 more rows; all 32 rows: --format csv")
+    )
     assert [f"d{i}" in shown.split() for i in (18, 19)] == [True, False]  # the answer, then 19 documents
 
 

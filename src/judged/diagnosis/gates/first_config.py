@@ -254,8 +254,8 @@ def _error_rates(check: _CheckPlan, margin: float, family: int) -> str:
     passes = round(100 * pass_probability(margin, check.sd, check.n))
     fails = round(100 * fail_probability(margin, check.sd, check.n, family))
     return (
-        f"With {topics_text(check.n)}, a candidate that loses {loss} fails with probability {POWER:.0%}, and a candidate"
-        f" as good as the baseline passes with probability {passes}%, fails with probability {fails}%, and is"
+        f"With {topics_text(check.n)}, a candidate that loses {loss} fails with probability {POWER:.0%}, and a"
+        f" candidate as good as the baseline passes with probability {passes}%, fails with probability {fails}%, and is"
         f" inconclusive with probability {100 - passes - fails}% (exit code 0, or 1 with strict = true)."
     )
 
