@@ -324,7 +324,8 @@ def test_the_demo_is_the_sample(tmp_path: Path, run: Callable[..., Ended]) -> No
     done = run("demo")
     assert done.code == 0
     assert any(line.startswith("bm25 ") for line in done.lines)
-    assert run("demo", "--to", str(tmp_path / "sample")).code == 0
+    copied = run("demo", "--to", str(tmp_path / "sample"))
+    assert all(name in copied.out for name in ("qrels.txt", "runs/", "responses/", "simulated_log.ndjson.gz"))
     assert (tmp_path / "sample" / "qrels.txt").is_file()
     again = run("demo", "--to", str(tmp_path / "sample"))
     assert again.code == 2

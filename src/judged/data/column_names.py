@@ -301,15 +301,17 @@ def missing_columns_error(
     guesses: dict[str, str] = {}
     for name in sorted(missing, key=lambda name: name != "relevance"):
         candidates = [position for position in free if (position in numeric) == (name == "relevance") or not rows]
-        if best := max(candidates, key=lambda position: _likeness(columns[position], name), default=None):
+        if candidates:
+            best = max(candidates, key=lambda position: _likeness(columns[position], name))
             guesses[name] = columns[best]
             free.remove(best)
-        elif candidates:
-            guesses[name] = columns[candidates[0]]
-            free.remove(candidates[0])
+    rest = [name for name in missing if name not in guesses]
+    if len(rest) == len(free) == 1:  # whatever the values of the only other column are
+        guesses[rest[0]] = columns[free[0]]
     options = [f"{name}={guesses.get(name, 'COLUMN')}" for name in missing]
     is_wide = missing == ["relevance"] and len(numeric) > 1
-    others = "; if each of these columns has the grades of a judge, use 'judged labels import'" if is_wide else ""
+    commands = [f"judged convert {where} --columns relevance={name} -o {name}.txt" for name in guesses.values()]
+    others = f"; if each judge has a column, use {commands[0]} for each, and 'judged agree'" if is_wide else ""
     quote = '"' if any(" " in option for option in options) else ""
     return InputError(
         f"no column is known as {' or '.join(missing)}: the columns are {', '.join(columns)}",

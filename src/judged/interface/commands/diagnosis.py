@@ -296,6 +296,11 @@ def needs_command(
     help="Show the N topics with the largest gains and the N topics with the largest losses, by the first measure."
     " Ignored with --topic.",
 )
+@click.option(
+    "--only",
+    type=Choice("judged.diagnosis.diff.answer:Only"),
+    help="Show only topics on which RUN_B is worse, or better. Ignored with --topic.",
+)
 @shared("texts", *TOPIC_OPTIONS, "order", "rel")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use only ASCII characters.")
 @answer_options()
