@@ -64,7 +64,7 @@ def test_one_and_two_runs_are_named_each() -> None:
     with pytest.warns(JudgedWarning) as caught:
         scores = evaluate(QRELS, runs(2), "AP")
     assert [str(one.message) for one in caught] == [
-        f"run0{at}: no documents returned for 1 of 12 topics; they score 0: q00" for at in range(2)
+        f"run0{at}: no documents returned for 1 of 12 topics (score 0): q00" for at in range(2)
     ]
     assert {str(note) for note in scores.notes if note.subject} <= set(scores.warnings)
 
@@ -90,7 +90,7 @@ def test_means_of_samples_are_said_once() -> None:
 def test_what_is_said_of_each_run_stands_under_the_run(tmp_path: Path) -> None:
     scores = evaluate(QRELS, runs(59), "AP")
     made = scores.to_dict()
-    assert made["runs"]["run07"]["warnings"][0] == "no documents returned for 1 of 12 topics; they score 0: q00"
+    assert made["runs"]["run07"]["warnings"][0] == "no documents returned for 1 of 12 topics (score 0): q00"
     assert [note["text"] for note in made["notes"]] == [note.text for note in scores.notes]
     scores.save(tmp_path / "scores.parquet")
     loaded = Scores.load(tmp_path / "scores.parquet")
