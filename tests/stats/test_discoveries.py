@@ -65,7 +65,7 @@ def test_few_losses_can_never_be_declared(rate: float, fewest: int) -> None:
     few = losers([-1.0] * (fewest - 1), rate)
     assert few.count == 0
     assert f"requires at least {fewest} worse topics" in few.sentence
-    assert "no topic has a loss" in losers([0.0, 1.0], rate).sentence
+    assert "no topic is worse" in losers([0.0, 1.0], rate).sentence
     assert losers([], rate).n == 0
 
 

@@ -143,7 +143,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 
 def test_missing_topics_are_warned_of_aloud() -> None:
-    with pytest.warns(JudgedWarning, match="run: no documents returned for 1 of 4 topics (score 0): q3") as caught:
+    with pytest.warns(JudgedWarning, match=r"run: no documents returned for 1 of 4 topics \(score 0\): q3") as caught:
         scores = evaluate(QRELS, RUN, "AP")
     assert caught[0].filename == __file__
     assert "run: no documents returned for 1 of 4 topics (score 0): q3" in scores.warnings
@@ -153,7 +153,7 @@ def test_missing_topics_are_warned_of_aloud() -> None:
 
 
 def test_a_topic_with_an_empty_ranking_is_missing_too() -> None:
-    with pytest.warns(JudgedWarning, match="no documents returned for 1 of 2 topics (score 0): q2"):
+    with pytest.warns(JudgedWarning, match=r"no documents returned for 1 of 2 topics \(score 0\): q2"):
         scores = evaluate({"q1": {"d": 1}, "q2": {"d": 1}}, {"q1": {"d": 1.0}, "q2": {}}, "AP")
     assert scores.value("AP") == 0.5
     assert (scores.runs[0].missing_topics, scores.runs[0].returned_topics) == (("q2",), 1)

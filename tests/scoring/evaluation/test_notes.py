@@ -47,7 +47,7 @@ def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:
     grouped = [text for text in scores.warnings if text.startswith("59 runs, ")]
     assert len(grouped) == 3
     assert grouped[0].startswith(
-        "59 runs, worst run40, run10, run30; for run40: no documents returned for 7 of 12 topics;"
+        "59 runs, worst run40, run10, run30; for run40: no documents returned for 7 of 12 topics (score 0):"
     )
     assert grouped[1].startswith("59 runs, such as run00, run01, run02: no judgments for 1 topic of the run")
     assert len(scores.warnings) < 3 + 4  # and of the runs together
