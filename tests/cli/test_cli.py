@@ -61,7 +61,7 @@ def test_the_table(run: Callable[..., Ended]) -> None:
     assert done.lines[2].split()[-1] == "3"
     assert "Over the 3 topics of the qrels" in done.out
     assert "95% CI: t interval adjusted for" in done.out
-    assert "warning: worse: no documents returned for 1 of 3 topics; they score 0: q3" in done.err
+    assert "warning: worse: no documents returned for 1 of 3 topics (score 0): q3" in done.err
     assert "\x1b" not in done.out + done.err
 
 

@@ -109,7 +109,7 @@ def test_a_topic_that_a_run_lacks() -> None:
     (topic,) = result.topics
     assert topic.returned == (2, 0)
     assert [row.movement for row in topic.rows] == ["gone", "gone"]
-    assert "second: no documents returned for 2 of 3 topics; they score 0: q2, q3" in result.warnings
+    assert "second: no documents returned for 2 of 3 topics (score 0): q2, q3" in result.warnings
     (nothing,) = diff(QRELS, {"q1": A["q1"]}, {"q1": B["q1"]}, "q3").topics
     assert nothing.rows == ()
     assert nothing.sentence == "Neither run returned a document."

@@ -291,7 +291,7 @@ def missing_columns_error(
     """Return the error for a table without a required column, with the columns that are the most probable guess.
 
     >>> print(missing_columns_error(["qid", "part", "releveance"], "qrels", "a.csv", [["7", "A-1", "2"]]))
-    a.csv: no column is known as doc_id or relevance: the columns are qid, part, releveance.
+    a.csv: no column was recognized as doc_id or relevance: the columns are qid, part, releveance.
     Fix: use --columns doc_id=part,relevance=releveance.
     """
     names = canonical_names(columns, kind)
@@ -314,7 +314,7 @@ def missing_columns_error(
     others = f"; if each judge has a column, use {commands[0]} for each, and 'judged agree'" if is_wide else ""
     quote = '"' if any(" " in option for option in options) else ""
     return InputError(
-        f"no column is known as {' or '.join(missing)}: the columns are {', '.join(columns)}",
+        f"no column was recognized as {' or '.join(missing)}: the columns are {', '.join(columns)}",
         fix=f"use --columns {quote}{','.join(options)}{quote}{others}",
         path=where,
         line=line,
@@ -342,7 +342,7 @@ def check_no_numbers(columns: Sequence[str], rows: Sequence[Sequence[str]], used
     number = next((position for position in unused if _is_numeric(rows, position)), None)
     if number is not None:
         raise InputError(
-            f"no column is known as score or rank: the columns are {', '.join(columns)}",
+            f"no column was recognized as score or rank: the columns are {', '.join(columns)}",
             fix=f'use --columns "score={columns[number]}"',
             path=where,
             line=1,

@@ -198,8 +198,8 @@ def disagree_command(
 ) -> None:
     """Show where two measures prefer different systems, on which topics, and why.
 
-    On the topics that contribute most to the disagreement, the judged documents are compared, to show which ranks
-    affect one measure but not the other.
+    For the topics that contribute most to the disagreement, the judged documents of the two systems are compared. The
+    comparison shows which documents and ranks affect one measure but not the other.
     """
     from judged.data.run import find_run
     from judged.diagnosis.disagreement.disagree import disagree

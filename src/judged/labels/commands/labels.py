@@ -364,8 +364,8 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
     default="labels",
     show_default=True,
     help="`labels`: all labels as CSV, JSON Lines or Parquet; `quepid`: ratings as CSV; `search-relevance`: a judgment"
-    " list for OpenSearch. In the formats `quepid` and `search-relevance`, the labels of each pair are aggregated"
-    " to one grade (--by).",
+    " list for OpenSearch. In the formats `quepid` and `search-relevance`, all labels of a topic and document are"
+    " combined into one grade. The option --by selects the rule.",
 )
 @click.option("--notes", is_flag=True, help="Include the notes of judges.")
 @consensus_options
