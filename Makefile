@@ -9,7 +9,7 @@ N ?= 100000
 # Tests start Python hundreds of times, and compiling our sources costs each half a second: write bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test quick fuzz faults check lowest wheel release fix bench mutants docs site spark clean
+.PHONY: demo test full quick fuzz faults check lowest wheel release fix bench mutants docs site spark clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
@@ -17,7 +17,10 @@ demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 # One worker more than there are processors: some tests wait for browsers and programs. Each file has one worker.
 PYTEST = $(BIN)/python -m pytest -n $$(( $$(nproc 2>/dev/null || echo 2) + 1 )) --dist loadfile
 
-test: $(VENV)/.tested  ## Run every test and doctest
+test: $(VENV)/.tested  ## Run the tests and doctests, without the files that take longest
+	$(PYTEST) -m "not page and not long"
+
+full: $(VENV)/.tested spark  ## Run every test: simulations, Spark, the website, all pages in a browser, damaged files
 	$(PYTEST) -m "not page"
 
 quick: $(VENV)/.tested  ## Run the quick tests and all doctests, in less than a minute

@@ -1,4 +1,4 @@
-"""Which tests are marked `slow`, `browser` or `oracle`: those that `make quick` leaves out."""
+"""Which tests are marked `slow`, `browser`, or `oracle`, which `make quick` leaves out, and which are `long`."""
 
 from __future__ import annotations
 
@@ -50,6 +50,19 @@ SLOW = (
     "interface/pages/test_guard", "interface/pages/test_home", "web/test_links", "pipelines/pages/test_traces_in",
     "online/pages/test_users_in",
 )  # fmt: skip
+# Files that take a minute or more on a busy machine: `make test` leaves them out, and `make full` runs them.
+LONG = (
+    "online/test_spark", "docs/test_site", "docs/test_fresh", "studies/test_study_in_browser", "fuzz/test_fuzz",
+    "isolation/test_components", "diagnosis/test_planted_losses", "online/interleaving_analysis/test_credit",
+    "online/clicks/test_comparison", "online/clicks/test_off_policy", "online/clicks/test_uncertain",
+    "online/slicing/test_condition", "online/readers/test_hostile", "online/preparation/test_what_can",
+    "online/statistics/test_changes", "online/pages/test_users_in", "online/pages/test_clicks_in",
+    "scoring/explanation/test_other_tools", "scoring/measures/test_graded_averages", "oracle/", "stats/test_agreement",
+    "pipelines/traces/test_damaged", "pipelines/traces/test_funnel", "pipelines/rag/test_waterfall",
+    "web/test_page_work_in", "labels/pages/test_judging_in", "interface/pages/test_learn_in",
+    "interface/pages/test_home_in", "interface/pages/test_topic_in", "interface/pages/test_matrix_in",
+    "reports/changes/test_review", "layouts/test_convert", "faults/",
+)  # fmt: skip
 ORACLE = (
     "oracle/", "scoring/compat/test_ir_measures", "scoring/compat/test_pytrec_eval", "scoring/measures/test_assessors",
     "scoring/measures/test_preferences", "scoring/measures/test_pytrec_eval",
@@ -66,6 +79,7 @@ def is_left_out(path: str, expression: str) -> bool:
     parts = [part.strip() for part in expression.split(" and ")]
     left_out = (
         ("not slow", path.startswith(SLOW)),
+        ("not long", path.startswith(LONG)),
         ("not oracle", path.startswith(ORACLE)),
         ("not page", is_page(path)),
     )
@@ -77,6 +91,8 @@ def marks_of(item: pytest.Item) -> Iterator[str]:
     path = item.nodeid.removeprefix("tests/")
     if path.startswith(SLOW) or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         yield "slow"
+    if path.startswith(LONG):
+        yield "long"
     if path.startswith(ORACLE):
         yield "oracle"
     if is_page(path):

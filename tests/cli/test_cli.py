@@ -61,7 +61,7 @@ def test_the_table(run: Callable[..., Ended]) -> None:
     assert done.lines[2].split()[-1] == "3"
     assert "Over the 3 topics of the qrels" in done.out
     assert "95% CI: t interval adjusted for" in done.out
-    assert "warning: worse: no documents returned for 1 of 3 topics; they score 0: q3" in done.err
+    assert "warning: worse: no documents returned for 1 of 3 topics (score 0): q3" in done.err
     assert "\x1b" not in done.out + done.err
 
 
@@ -324,7 +324,8 @@ def test_the_demo_is_the_sample(tmp_path: Path, run: Callable[..., Ended]) -> No
     done = run("demo")
     assert done.code == 0
     assert any(line.startswith("bm25 ") for line in done.lines)
-    assert run("demo", "--to", str(tmp_path / "sample")).code == 0
+    copied = run("demo", "--to", str(tmp_path / "sample"))
+    assert all(name in copied.out for name in ("qrels.txt", "runs/", "responses/", "simulated_log.ndjson.gz"))
     assert (tmp_path / "sample" / "qrels.txt").is_file()
     again = run("demo", "--to", str(tmp_path / "sample"))
     assert again.code == 2

@@ -59,24 +59,24 @@ a_b    50%|x     +0.2417 [0.021, 0.500] *       0.016  +1.05          7-3-0     
 a_b    old       +0.5554 [0.308, 0.789] *      0.0059  +2.36         10-0-0       0.290
 50%|x  old       +0.3138 [0.188, 0.483] *      0.0059  +1.95         10-0-0       0.243
 
-RR: significant differences are marked *; 98.3% CIs: in 95% of samples, all 3 CIs contain the true
-difference; detectable: true difference that is detected with at least 80% power at the corrected
-alpha = 0.05 / 3, if differences on new topics vary as on these topics (less power if rare topics
-cause the difference)
+RR: significant differences are marked *; 98.3% CIs: in at least 95% of samples, all 3 CIs contain
+the true differences; detectable: true difference that is detected with at least 80% power at the
+corrected alpha = 0.05 / 3, if differences on new topics vary as on these topics (less power if rare
+topics cause the difference)
 
 a_b is better than 50%|x in RR: a_b - 50%|x = +0.2417 (98.3% CI [0.021, 0.500]) over 10 topics, p =
 0.016 after Holm correction. Effect size dz = +1.05; a_b is higher on 7 topics, equal on 3, lower on
-0. Up to 25.9% of all topics may belong to a kind that is missing from these 10 topics: a mean
-difference below -0.69 on such topics would reverse the result. Largest differences in favor of a_b:
-q00 0.500, q01 0.500, q05 0.500.
+0. Up to 25.9% of all topics (95% upper bound) may be of a kind that is missing from these 10
+topics. A mean difference below -0.69 on the missing topics would reverse the result. Largest
+differences in favor of a_b: q00 0.500, q01 0.500, q05 0.500.
 a_b is better than old in RR: a_b - old = +0.5554 (98.3% CI [0.308, 0.789]) over 10 topics, p =
 0.0059 after Holm correction. Effect size dz = +2.36; a_b is higher on 10 topics, equal on 0, lower
 on 0. Largest differences in favor of a_b: q08 0.857, q05 0.800, q00 0.750.
 50%|x is better than old in RR: 50%|x - old = +0.3138 (98.3% CI [0.188, 0.483]) over 10 topics, p =
 0.0059 after Holm correction. Effect size dz = +1.95; 50%|x is higher on 10 topics, equal on 0,
-lower on 0. Up to 25.9% of all topics may belong to a kind that is missing from these 10 topics: a
-mean difference below -0.90 on such topics would reverse the result. Largest differences in favor of
-50%|x: q06 0.667, q09 0.500, q08 0.357.
+lower on 0. Up to 25.9% of all topics (95% upper bound) may be of a kind that is missing from these
+10 topics. A mean difference below -0.90 on the missing topics would reverse the result. Largest
+differences in favor of 50%|x: q06 0.667, q09 0.500, q08 0.357.
 
 Over the 10 topics of the qrels; ties by descending document id"""
     )

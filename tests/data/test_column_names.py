@@ -87,3 +87,30 @@ def test_two_columns_with_one_role_are_refused(tmp_path: Path) -> None:
     path.write_text("Suchbegriff;Artikelnummer;bm25_score;dense_score\nq;a;1,5;0,5\n", encoding="utf-8")
     with pytest.raises(InputError, match="'bm25_score' and 'dense_score' both contain the score"):
         open_source(path, "run")
+
+
+def test_columns_name_fields_in_nested_json(tmp_path: Path) -> None:
+    document = {"took": 3, "out": [{"frage": "q", "liste": [{"nr": "a", "s": 2.5}, {"nr": "b", "s": 1.5}]}]}
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    (tmp_path / "judged.json").write_text(json.dumps([{"qid": "q", "docs": [{"nr": "a", "grade": 2}]}]))
+    with pytest.raises(InputError, match="--columns"):
+        Run.read(tmp_path / "run.json")
+    columns = {"query_id": "out.frage", "doc_id": "out.liste.nr", "score": "out.liste.s"}
+    with pytest.warns(JudgedWarning, match="read as the fields"), use_columns(columns):
+        rows = Run.read(tmp_path / "run.json").table.to_pylist()
+    assert sorted((row["query_id"], row["doc_id"], row["score"]) for row in rows) == [("q", "a", 2.5), ("q", "b", 1.5)]
+    with pytest.warns(JudgedWarning, match="read as the fields"), use_columns({"qrels.doc_id": "docs.nr"}):
+        qrels = Qrels.read(tmp_path / "judged.json")
+    assert qrels.table.to_pylist() == [{"query_id": "q", "doc_id": "a", "relevance": 2.0}]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "options"),
+    [
+        (["query", "document", "opinion"], ["q", "d", "gut"], "relevance=opinion"),
+        (["opinion", "query", "document"], ["7", "q", "d"], "relevance=opinion"),
+        (["query", "part", "opinion"], ["q", "d", "7"], "doc_id=part,relevance=opinion"),
+    ],
+)
+def test_the_only_column_that_is_left_is_named(columns: list[str], row: list[str], options: str) -> None:
+    assert missing_columns_error(columns, "qrels", "a.csv", [row]).fix == f"use --columns {options}"

@@ -109,7 +109,7 @@ def test_a_topic_that_a_run_lacks() -> None:
     (topic,) = result.topics
     assert topic.returned == (2, 0)
     assert [row.movement for row in topic.rows] == ["gone", "gone"]
-    assert "second: no documents returned for 2 of 3 topics; they score 0: q2, q3" in result.warnings
+    assert "second: no documents returned for 2 of 3 topics (score 0): q2, q3" in result.warnings
     (nothing,) = diff(QRELS, {"q1": A["q1"]}, {"q1": B["q1"]}, "q3").topics
     assert nothing.rows == ()
     assert nothing.sentence == "Neither run returned a document."
@@ -284,3 +284,18 @@ def test_a_file_without_texts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("docid,length\na,3\n")
     with pytest.raises(InputError, match="no text among the columns"):
         diff({"q": {"a": 1}}, {"q": ["a"]}, {"q": ["b", "a"]}, texts=tmp_path / "d.csv")
+
+
+def test_only_the_topics_of_one_direction() -> None:
+    """RR of the relevant document: 1/2 to 1 on a, 1 to 1/2 on b, 1 to 1/3 on c, and 1 to 1 on d."""
+    qrels = {topic: {"r": 1} for topic in "abcd"}
+    first = {"a": ["x", "r"], "b": ["r"], "c": ["r"], "d": ["r"]}
+    second = {"a": ["r"], "b": ["x", "r"], "c": ["x", "y", "r"], "d": ["r"]}
+    expected = {None: "acb", "worse": "cb", "better": "a"}
+    for only, topics in expected.items():
+        result = diff(qrels, first, second, measure="RR", only=only)
+        assert [topic.query_id for topic in result.topics] == list(topics)
+    result = diff(qrels, first, second, measure="RR", only="worse", limit=1)
+    assert "Not shown: 1 other topic on which second is worse. Use --limit 2 to show all." in result.sentences
+    with pytest.raises(InputError):
+        diff(qrels, first, second, only="lost")

@@ -234,7 +234,7 @@ def test_rates_by_slice() -> None:
     assert rates[""].false_positive_rate == 1 / 4
     assert {item.slices for item in result.items if item.query_id == "q1"} == {("kind=law",)}
     assert "kind=law (few topics)" in result.table("rates").text()
-    assert "run: no documents returned for 1 of 3 topics; they score 0: q3" in result.warnings
+    assert "run: no documents returned for 1 of 3 topics (score 0): q3" in result.warnings
 
 
 def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:

@@ -149,7 +149,7 @@ def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
         "run: returned documents that are not in the top 3 of run: 1, on 1 topic; 0 of these documents are relevant"
     )
     assert no_relevant == "nDCG@10: 1 of 4 topics have no relevant document: d"
-    assert missing == "run: no documents returned for 1 of 4 topics; they score 0: c"
+    assert missing == "run: no documents returned for 1 of 4 topics (score 0): c"
     assert result.trace.candidates == "run"
 
 
@@ -338,9 +338,9 @@ def test_two_systems_and_slices() -> None:
     assert "run scores 1.0000 lower than run (other)" in text
     assert "side=even by candidates -1.0000" in text
     assert "side=odd by ranking -1.0000" in text
-    assert "40 of 40 topics have a loss of 1 or more, and 0 topics a gain of 1 or more" in text
+    assert "40 of 40 topics are worse by 1 or more, and 0 are better by 1 or more" in text
     assert ". Cause of the loss: candidates on 20 topics, ranking on 20 topics." in text
-    assert "run by the change due to the candidates only: 20 of 40 topics have a loss of 1 or more" in text
+    assert "by the change due to the candidates only: 20 of 40 topics are worse by 1 or more" in text
     assert 0.9 < result.parts[1].losses[0].low < result.parts[1].losses[0].value == result.parts[1].losses[0].high == 1
 
 

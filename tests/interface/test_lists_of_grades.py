@@ -67,7 +67,7 @@ def test_every_word_has_a_grade() -> None:
 
 
 @pytest.mark.parametrize(
-    "grades", ["blue", "1 blue", "a b", "101", "2010", "[1", 3, None, {"q": [1]}, ["a", "b"], b"1"]
+    "grades", ["blue", "1 blue", "3 x 1", "a b", "101", "2010", "[1", 3, None, {"q": [1]}, ["a", "b"], b"1"]
 )
 def test_other_values_are_an_input_error(grades: Any, run: Callable[..., Ended]) -> None:
     calls: tuple[Callable[[Any], object], ...] = (

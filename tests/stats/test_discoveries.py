@@ -39,7 +39,7 @@ def test_by_hand() -> None:
     assert (result.count, math.isnan(result.threshold)) == (0, True)
     result = losers([-0.5] * 12 + [0.5] + [-0.2] * 8 + [0.2, 0.1], 0.15)
     assert (result.count, result.threshold, result.estimate) == (20, 0.2, 0.15)
-    assert result.sentence.startswith("20 of 23 topics have a loss of 0.2 or more, and 2 topics a gain of 0.2 or more.")
+    assert result.sentence.startswith("20 of 23 topics are worse by 0.2 or more, and 2 are better by 0.2 or more.")
 
 
 def test_the_least_size_counts_and_not_the_first_that_fits() -> None:
@@ -64,8 +64,8 @@ def test_few_losses_can_never_be_declared(rate: float, fewest: int) -> None:
     assert losers([-1.0] * fewest, rate).count == fewest
     few = losers([-1.0] * (fewest - 1), rate)
     assert few.count == 0
-    assert f"requires losses on at least {fewest} topics" in few.sentence
-    assert "no topic has a loss" in losers([0.0, 1.0], rate).sentence
+    assert f"requires at least {fewest} worse topics" in few.sentence
+    assert "no topic is worse" in losers([0.0, 1.0], rate).sentence
     assert losers([], rate).n == 0
 
 
@@ -73,13 +73,14 @@ def test_six_losses_are_required_at_any_rate() -> None:
     assert losers([-1.0] * 6, 0.5).count == 6
     few = losers([-1.0] * 5, 0.5)
     assert few.count == 0
-    assert "losses on at least 6 topics" in few.sentence
+    assert "at least 6 worse topics" in few.sentence
 
 
 def test_gains_too_frequent() -> None:
     text = losers([-0.1, 0.1] * 30).sentence
     assert (
-        "30 of 60 topics have a loss, and 30 have a gain. For every size of loss, too many topics have a gain" in text
+        "30 of 60 topics are worse, and 30 are better. For every size of the difference, too many topics are better"
+        in text
     )
 
 

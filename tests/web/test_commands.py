@@ -107,11 +107,12 @@ def test_the_sample_is_open_without_files_and_ctrl_c_ends_it_quietly():
         assert stderr.strip() == ""
 
 
-def test_labels_are_open_beside_the_sample(tmp_path):
+def test_labels_are_open_without_the_sample(tmp_path):
     store = store_of(tmp_path / "labels.db")
     with serving("--labels", store.where, "--port", "0") as server:
         assert f"label store {store.where}: 1 topic, 0 labels" in server.output
-        assert "48 topics, 8 runs\n" in server.output
+        assert re.search(r"http://127\.0\.0\.1:\d+/judging\n", server.output)
+        assert '"judgments":0' in server.get("/api/v1/open")[1]
         assert server.get("/judging")[0] == 200
         assert '"assigned":6' in server.get("/api/v1/judging?judge=ann")[1]
 

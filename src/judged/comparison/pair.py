@@ -455,8 +455,8 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
         return f"{levels_text} CIs: {nominal} of the CIs that exclude 0 are expected to contain the true difference"
     narrower = f"; later steps of the {correction_name(choices.correction)} procedure use lower CI levels"
     simultaneous = (
-        f"{levels_text} CIs: in {nominal} of samples, {'both' if family == 2 else f'all {family}'} CIs contain the"
-        f" true difference"
+        f"{levels_text} CIs: in at least {nominal} of samples, {'both' if family == 2 else f'all {family}'} CIs"
+        f" contain the true differences"
     )
     return simultaneous + (narrower if levels[1:] else "")
 

@@ -408,5 +408,6 @@ def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterato
             f" {len(top_topics)} of these topics, such documents are in the top {_TOP_RANKS}, where the order of"
             " these documents changes the scores"
         )
-        fix, first_row = "use judged evaluate --ties bounds to see the effect", int(groups.order[is_mixed].min())
+        fix = "give tied documents different scores, or use 'judged evaluate --ties bounds' to show the effect of ties"
+        first_row = int(groups.order[is_mixed].min())
         yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

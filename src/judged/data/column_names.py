@@ -291,7 +291,7 @@ def missing_columns_error(
     """Return the error for a table without a required column, with the columns that are the most probable guess.
 
     >>> print(missing_columns_error(["qid", "part", "releveance"], "qrels", "a.csv", [["7", "A-1", "2"]]))
-    a.csv: no column is known as doc_id or relevance: the columns are qid, part, releveance.
+    a.csv: no column was recognized as doc_id or relevance: the columns are qid, part, releveance.
     Fix: use --columns doc_id=part,relevance=releveance.
     """
     names = canonical_names(columns, kind)
@@ -301,18 +301,20 @@ def missing_columns_error(
     guesses: dict[str, str] = {}
     for name in sorted(missing, key=lambda name: name != "relevance"):
         candidates = [position for position in free if (position in numeric) == (name == "relevance") or not rows]
-        if best := max(candidates, key=lambda position: _likeness(columns[position], name), default=None):
+        if candidates:
+            best = max(candidates, key=lambda position: _likeness(columns[position], name))
             guesses[name] = columns[best]
             free.remove(best)
-        elif candidates:
-            guesses[name] = columns[candidates[0]]
-            free.remove(candidates[0])
+    rest = [name for name in missing if name not in guesses]
+    if len(rest) == len(free) == 1:  # whatever the values of the only other column are
+        guesses[rest[0]] = columns[free[0]]
     options = [f"{name}={guesses.get(name, 'COLUMN')}" for name in missing]
     is_wide = missing == ["relevance"] and len(numeric) > 1
-    others = "; if each of these columns has the grades of a judge, use 'judged labels import'" if is_wide else ""
+    commands = [f"judged convert {where} --columns relevance={name} -o {name}.txt" for name in guesses.values()]
+    others = f"; if each judge has a column, use {commands[0]} for each, and 'judged agree'" if is_wide else ""
     quote = '"' if any(" " in option for option in options) else ""
     return InputError(
-        f"no column is known as {' or '.join(missing)}: the columns are {', '.join(columns)}",
+        f"no column was recognized as {' or '.join(missing)}: the columns are {', '.join(columns)}",
         fix=f"use --columns {quote}{','.join(options)}{quote}{others}",
         path=where,
         line=line,
@@ -340,7 +342,7 @@ def check_no_numbers(columns: Sequence[str], rows: Sequence[Sequence[str]], used
     number = next((position for position in unused if _is_numeric(rows, position)), None)
     if number is not None:
         raise InputError(
-            f"no column is known as score or rank: the columns are {', '.join(columns)}",
+            f"no column was recognized as score or rank: the columns are {', '.join(columns)}",
             fix=f'use --columns "score={columns[number]}"',
             path=where,
             line=1,

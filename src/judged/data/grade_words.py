@@ -24,7 +24,7 @@ NOT_RELEVANT = frozenset([
 ])  # fmt: skip
 """Words for a document that is not relevant, in lower case."""
 
-UNJUDGED = frozenset({"-", "–", "?", "x", "null", "none", "unjudged"})
+UNJUDGED = frozenset({"-", "–", "?", "null", "none", "unjudged"})
 """Words for a document without a judgment, in lower case."""
 
 WORDS: dict[str, float | None] = {

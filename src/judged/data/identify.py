@@ -14,7 +14,7 @@ from judged.data.compute import pc
 from judged.data.layout import Layout
 from judged.data.qrels import Qrels
 from judged.data.run import Run, split_runs
-from judged.data.sniff import sniff
+from judged.data.sniff import fits_sample, sniff
 from judged.data.topics import Topics
 from judged.errors import NO_CONTENT, InputError, JudgedWarning
 from judged.results.decimals import counted
@@ -109,7 +109,7 @@ def _has_plain_lines(path: Path) -> bool:
         layout = sniff(path, str(path), "qrels")
     except InputError as error:
         return error.rule == "looks-like-run"
-    return isinstance(layout, Layout) and not layout.header
+    return isinstance(layout, Layout) and not layout.header and fits_sample(path, layout)
 
 
 def recognize_qrels(path: str) -> FileContent | None:

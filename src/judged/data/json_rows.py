@@ -241,6 +241,9 @@ def _parse_constant(name: str) -> float:
     return float(name)
 
 
+_NESTED = " with their lists: --columns query_id=results.query,doc_id=results.hits.id"
+
+
 def _dict_table(data: dict[str, Any], kind: Kind, where: str) -> Table:
     columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], VALUE_COLUMNS[kind]: []}
     location = _RecordLocation(where)
@@ -248,7 +251,7 @@ def _dict_table(data: dict[str, Any], kind: Kind, where: str) -> Table:
         if not isinstance(docs, dict):
             raise location.error(
                 f"the value of topic {query!r} must be a dict, got {json.dumps(docs)[:40]}",
-                f'write {{"query": {{"doc": {VALUE_COLUMNS[kind]}}}}}',
+                f'write {{"query": {{"doc": {VALUE_COLUMNS[kind]}}}}}, or name the fields,{_NESTED}',
             )
         for doc, value in cast("dict[str, Any]", docs).items():
             if not query or not doc:
@@ -301,6 +304,7 @@ def _find_columns(
     key_by_name = {name: key for key, name in zip(keys, names, strict=True) if name}
     fix = f"write the fields query_id, doc_id, {VALUE_COLUMNS[kind]} in all records"
     if missing := missing_columns(key_by_name, kind):
+        fix += f", or name other fields,{_NESTED}"
         raise location.error(f"no {' or '.join(sorted(missing))} among the fields {', '.join(keys)[:80]}", fix)
     if previous and set(key_by_name) != set(previous):
         differences = ", ".join(sorted(set(key_by_name) ^ set(previous)))

@@ -201,7 +201,7 @@ def looks_like_qrels(rows: Sequence[Sequence[str]]) -> str:
         if _has_repeated_pairs(rows) and all(row[3] in _GRADES for row in rows):
             return "4 fields, the last of them a small whole number"
     if width == 3 and all(row[2] in _GRADES for row in rows) and not ranks_count_up(rows) and _has_ties(rows):
-        return "the last field is a small whole number with many ties"
+        return "the last field has small whole numbers that repeat often, as grades do"
     if width == 5 and all(row[2] in _GRADES and _is_probability(row[4]) for row in rows) and _has_ties(rows):
         return "5 fields: a grade, a method and a probability"
     return ""

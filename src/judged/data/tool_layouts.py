@@ -8,8 +8,9 @@ from functools import cache
 from operator import contains
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from judged.data.column_names import reading_options
 from judged.data.nested_rows import nested_rows, parse_path, row_keys
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
@@ -87,8 +88,42 @@ def find_layout(data: Any, kind: str) -> tuple[ToolLayout, list[dict[str, Any]]]
     >>> layout.name, rows[1]
     ('lists of ids by query', {'query_id': 'q1', 'doc_id': 'd3', 'rank': 2})
     """
-    for layout in tool_layouts():
+    for layout in (*_named_layout(data, kind), *tool_layouts()):
         kinds = {layout.kind, "qrels"} if layout.kind == "labels" else {layout.kind}
         if kind in kinds and (rows := layout.rows(data) or layout.rows([data])):
             return layout, rows
     return None
+
+
+_VALUE_PATHS = {"run": "score|similarity|sim|_score|relevance_score", "qrels": "relevance|grade|rel|label|rating|score"}
+
+
+def _named_layout(data: Any, kind: str) -> list[ToolLayout]:
+    """Return the layout in which the user names nested fields: ``{"doc_id": "docs.sku"}``; empty if there is none."""
+    roles = {name.removeprefix(f"{kind}."): column for name, column in reading_options().columns.items()}
+    paths = {role: _path_of(data, column) for role, column in roles.items() if "." in column or role == "query_id"}
+    if "." not in roles.get("doc_id", "") or kind not in _VALUE_PATHS:
+        return []
+    reading_options().found.update(roles.values())
+    element = paths["doc_id"].rpartition("[]")[0] + "[]"
+    record = element[:-2].rpartition("[]")
+    paths.setdefault("query_id", f"{record[0]}{record[1]}.query_id|qid|topic_id|topic|query|question|q|id")
+    value = "score" if kind == "run" else "relevance"
+    paths.setdefault(value, f"{element}.{_VALUE_PATHS[kind]}")
+    paths |= {"rank": f"{element}#"} if kind == "run" else {}
+    return [ToolLayout("the fields of --columns", "own scripts", kind, paths, optional=["score"], by_score=True)]
+
+
+def _path_of(data: Any, column: str) -> str:
+    """Return the path of a nested field, with the lists in the first record.
+
+    >>> _path_of([{"q": "red", "docs": [{"sku": 7}]}], "docs.sku")
+    '[].docs[].sku'
+    """
+    path, value = "", data
+    for name in ("", *column.split(".")):
+        path += f".{name}" * bool(name)
+        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) and name else value
+        if isinstance(value, list):
+            path, value = f"{path}[]", next(iter(cast("list[Any]", value)), None)
+    return path.removeprefix(".")

@@ -137,8 +137,8 @@ def estimate(
 ) -> Estimates:
     """Estimate scores from judgments of the sample in `pool`.
 
-    Estimates of sums over documents (P@k, DCG@k, RBP, NumRel, NumRelRet and others) are unbiased (Horvitz and Thompson
-    1952): a document has weight 1 / (its inclusion probability). They can lie outside the range of the measure.
+    Estimates of measures that add up contributions of documents (P@k, DCG@k, RBP, NumRelRet) are unbiased (Horvitz and
+    Thompson 1952): a document has weight 1 / (its inclusion probability). They can be outside the measure's range.
     Recall and AP are ratios of such estimates, with the bias correction of Tin (1965). The numerator of AP is the sum
     over pairs of relevant documents, each with weight 1 / (their joint inclusion probability), as in statAP (Aslam and
     Pavlu 2007).

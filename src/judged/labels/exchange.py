@@ -23,6 +23,7 @@ from judged.data.records import read_records
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedWarning, add_path_to_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, format_utc
+from judged.labels.pooling import pool
 from judged.results.decimals import counted, read_number
 from judged.results.escaping import csv_lines
 from judged.results.files import atomic_write
@@ -261,10 +262,13 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+def read_pairs(
+    path: str | Path, topics: Mapping[str, str] | None = None, depth: int | None = None
+) -> list[tuple[str, str]]:
     """Read pairs of topic and document from a table with both columns, a list of `judged review`, or qrels.
 
-    A query that is the text of one of `topics`, ``{id: text}``, is replaced by its ID.
+    With `depth`, the file is a run, and the pairs are its top documents. A query that is the text of one of `topics`,
+    ``{id: text}``, is replaced by its ID.
 
     Raises
     ------
@@ -272,7 +276,8 @@ def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> lis
         If there are no pairs, for example in a list of queries without documents.
     """
     where, ids, pairs = str(path), _ids_by_text(Topics.of(topics)) if topics else {}, list[tuple[str, str]]()
-    for line, row in _rows_with_columns(path, {"query_id", "doc_id"}):
+    top = None if depth is None else pool([path], depth=depth).pairs.to_pylist()
+    for line, row in _rows_with_columns(path, {"query_id", "doc_id"}) if top is None else ((None, row) for row in top):
         query = id_text(row["query_id"], "query id", path=where, line=line)
         query_id = query if not topics or query in topics else ids.get(_normalize(query)) or query
         pairs.append((query_id, id_text(row["doc_id"], "document id", path=where, line=line)))
@@ -316,7 +321,7 @@ def _rows_with_columns(path: str | Path, required: set[str]) -> Iterator[Row]:
     elif head.startswith((b"PAR1", b"ARROW1", b"{")) or {"query_id", "doc_id"} & set(names):
         records = read_records(path)
     else:
-        records = _qrels_rows(path)
+        records = _judged_rows(path)
     for line, record in records:
         if not isinstance(record, dict):
             problem = f"rows must be objects, got {format_value(record)}"
@@ -326,6 +331,15 @@ def _rows_with_columns(path: str | Path, required: set[str]) -> Iterator[Row]:
             fix = f"add {min(missing)}, or use a file of 'judged pool', which selects documents to judge"
             raise InputError(f"the column {min(missing)} is missing", fix=fix, path=where, line=line)
         yield line, row
+
+
+def _judged_rows(path: str | Path) -> Iterator[Row]:
+    try:
+        yield from _qrels_rows(path)
+    except InputError as error:
+        if error.rule != "looks-like-run":
+            raise
+        raise InputError(error.problem, fix="use --depth 10 for its top 10 documents", path=str(path)) from None
 
 
 def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> None:

@@ -11,6 +11,8 @@ def recognize(path: str) -> FileContent | None:
     counts = describe_labels(path)
     if counts is None or counts["judges"] < 2:
         return None
-    commands = (f"judged labels quality {path}", f"judged labels qrels {path} -o qrels.jsonl", f"judged agree {path}")
+    # Agreement requires pairs with grades from two judges.
+    quality = [f"judged labels quality {path}"] if counts["judged_by_both"] else []
+    commands = (*quality, f"judged labels qrels {path} -o qrels.jsonl")
     nouns = {noun: counts.pop(f"{noun}s") for noun in ("topic", "pair", "judge", "judgment")}
     return FileContent(path, "labels", nouns, commands, details=counts)

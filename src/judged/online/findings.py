@@ -355,7 +355,13 @@ def describe_method(scores: OnlineScores) -> str:
         for name, value in relevant_policies(scores.policies, scores.findings)
         if not (name in _POLICY_NEEDS and needs.isdisjoint(_POLICY_NEEDS[name]))
     )
-    return "; ".join([f"{percent(scores.level)} confidence intervals over {scores.over}s ({method})", *policies])
+    limits = (
+        f"{metric} counts at most {metric.parameters['t']:g} s of a visit"
+        for metric in scores.metrics
+        if metric.kind == "survival mean" and metric.parameters.get("q") is None
+    )
+    intervals = f"{percent(scores.level)} confidence intervals over {scores.over}s ({method})"
+    return "; ".join([intervals, *policies, *limits])
 
 
 def describe_missing(scores: OnlineScores) -> tuple[str, ...]:

@@ -280,7 +280,7 @@ def _link_topics_by_loss(workspace: Workspace, _: FunnelQuery, answer: TraceFunn
 @_traces_page("/traces", "Loss by stage", "Loss by stage", _link_topics_by_loss)
 @cached_in_workspace
 def loss_by_stage(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> TraceFunnel:
-    """Split the loss of each topic by the stages of the pipeline; the parts add up to the loss."""
+    """Show how much each stage of the pipeline contributes to the loss of a topic (best possible score minus score)."""
     return _analyze_losses(workspace, params, funnel)
 
 

@@ -126,7 +126,7 @@ def change() -> None:
     "watched",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Configuration file of 'judged watch' that contains the deployment.",
+    help="Configuration file of 'judged watch' that contains the deployment of CANDIDATE.",
 )
 @shared("seed", type=click.IntRange(0))
 @answer_options()

@@ -414,7 +414,8 @@ class Table:
         """Render for a terminal."""
         if 0 < self.terminal_rows < len(self):
             text = replace(self.take(range(self.terminal_rows)), terminal_rows=0).text(width, color=color)
-            return f"{text}\n\n{len(self) - self.terminal_rows:,} more rows; use --format json for all."
+            rest, all_rows = len(self) - self.terminal_rows, f"all {len(self):,} rows: --format csv, or -o FILE.csv"
+            return f"{text}\n\n{rest:,} more rows; {all_rows}"
         if any(column.only == "terminal" for column in self.columns):
             columns = (
                 replace(column, only="people" if column.only == "terminal" else column.only) for column in self.columns

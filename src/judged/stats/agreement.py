@@ -197,6 +197,7 @@ def _agreement(
         raise InputError(f"`level` must be between 0 and 1, got {level}", fix="use 0.95, for example")
     units, judges = matrix.shape
     group_codes, n_groups = _encode_groups(groups, units, is_included)
+    noun = "unit" if groups is None else "topic"
     included = matrix[is_included]
     note, observed, expected = "", math.nan, math.nan
     value, interval = math.nan, None
@@ -210,24 +211,24 @@ def _agreement(
         if math.isnan(value):
             note = "all grades are the same, so the disagreement expected by chance is 0"
         elif shortage := insufficiency(n_groups, weights=(units_per_group := np.bincount(group_codes))):
-            note = f"{shortage.sentence('group').removesuffix('.')}, so there is no confidence interval"
+            note = f"{shortage.sentence(noun).removesuffix('.')}, so there is no confidence interval"
         elif (n_varied := _varied_groups(included, group_codes)) < MIN_UNITS["verdict"]:
             note = (
-                f"only {n_varied} groups have a grade other than the most frequent grade, so there is no confidence"
-                f" interval: with fewer than {MIN_UNITS['verdict']} such groups, the coverage of the interval would be"
+                f"only {n_varied} {noun}s have a grade other than the most frequent grade, so there is no confidence"
+                f" interval: with fewer than {MIN_UNITS['verdict']} such {noun}s, the coverage of the interval would be"
                 " too low"
             )
         else:
             leave_one_out = leave_one_group_out(counts, n_groups, model)
             warning = (
-                f"with only {n_groups} groups, the true coverage of the interval can differ from its confidence"
+                f"with only {n_groups} {noun}s, the true coverage of the interval can differ from its confidence"
                 " level (see docs/calibration.md)"
             )
             note = "" if n_groups >= MIN_GROUPS else warning
             if np.isnan(leave_one_out).any():
-                note = "without one of the groups, all grades are the same, so there is no confidence interval"
+                note = f"without one of the {noun}s, all grades are the same, so there is no confidence interval"
             elif np.ptp(leave_one_out) <= _SAME:
-                note = "removing any single group does not change the value, so there is no confidence interval"
+                note = f"removing any single {noun} does not change the value, so there is no confidence interval"
             else:
                 pseudo_values = value + (n_groups - 1) * (leave_one_out.mean() - leave_one_out)
                 low, high = adjusted(pseudo_values[None], (-1, 1), level)[0] - value

@@ -272,29 +272,29 @@ class Discoveries(ReadOnly):
         if self.count:
             as_large = round(self.estimate * self.count) - 1
             return (
-                f"{self.count} of {topics_text(self.n)} have a loss of {self.threshold:.3g} or more, and"
-                f" {topics_text(as_large)} a gain of {self.threshold:.3g} or more. The expected share of false"
-                f" discoveries among the topics with such a loss is at most {self.fdr:.0%}, if noise raises and lowers"
-                " scores equally often and equally strongly. If noise is skewed (many small losses, few large gains),"
-                " the share of false discoveries is higher."
+                f"{self.count} of {topics_text(self.n)} are worse by {self.threshold:.3g} or more, and"
+                f" {as_large} are better by {self.threshold:.3g} or more. The expected share of false discoveries among"
+                f" these {self.count} worse topics is at most {self.fdr:.0%}, if noise raises and lowers"
+                " scores equally often and equally strongly. If noise is skewed (many small decreases, few large"
+                " increases), the share of false discoveries is higher."
             )
         if self.losses < self.fewest:
             losses = (
-                "no topic has a loss" if not self.losses else f"only {self.losses} of {topics_text(self.n)} have a loss"
+                "no topic is worse" if not self.losses else f"only {self.losses} of {topics_text(self.n)} are worse"
             )
             return (
-                f"No topic has a significant loss: {losses}. A false discovery rate of {self.fdr:.0%} requires"
-                f" losses on at least {self.fewest} topics."
+                f"No topic is significantly worse: {losses}. A false discovery rate of {self.fdr:.0%} requires"
+                f" at least {self.fewest} worse topics."
             )
         if shortage := insufficiency(self.losses, "verdict"):
             return (
-                f"No topic has a significant loss: only {self.losses} of {topics_text(self.n)} have a loss."
-                f" The test requires losses on at least {shortage.required:g} topics."
+                f"No topic is significantly worse: only {self.losses} of {topics_text(self.n)} are worse."
+                f" The test requires at least {shortage.required:g} worse topics."
             )
         return (
-            f"No topic has a significant loss at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
-            f" {topics_text(self.n)} have a loss, and {self.gains} have a gain. For every size of loss, too many topics"
-            " have a gain of the same size or more."
+            f"No topic is significantly worse at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
+            f" {topics_text(self.n)} are worse, and {self.gains} are better. For every size of the difference, too many"
+            " topics are better by this size or more."
         )
 
 
@@ -331,8 +331,8 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     >>> losses.count, losses.threshold, round(losses.estimate, 3)
     (10, 0.4, 0.1)
     >>> print(losers([-0.5] * 9).sentence)
-    No topic has a significant loss: only 9 of 9 topics have a loss. A false discovery rate of 10% requires losses on
-    at least 10 topics.
+    No topic is significantly worse: only 9 of 9 topics are worse. A false discovery rate of 10% requires at least 10
+    worse topics.
     """
     check_share("false discovery rate", fdr)
     changes = np.asarray(differences, dtype=np.float64)

@@ -94,30 +94,31 @@ def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
     """Return the sentence on the few topics that a verdict is sensitive to, given the names of `few_topics`.
 
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
-    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:75]
-    'Sensitive to a few topics (t48): the result may not hold, because the share'
+    >>> sensitive_sentence(sensitivity(old, new), ["t48"])[:78]
+    'Sensitive to a few topics (t48): the result may not hold, because it is uncert'
     """
     names = ", ".join([*topics[:_MAX_NAMES], *["..."] * (len(topics) > _MAX_NAMES)])
     bounded_text = ""
     if not math.isnan(result.bounded_p):
         bounded_text = f" The bounded test does not confirm the result (p {p_text(result.bounded_p, None)})."
     return (
-        f"Sensitive to a few topics ({names}): the result may not hold, because the share of such topics among all"
-        f" topics is uncertain. Some shares within the 95% CI change the result.{bounded_text}"
+        f"Sensitive to a few topics ({names}): the result may not hold, because it is uncertain how common such"
+        " topics are among all topics. Some shares of such topics within the 95% CI change the result."
+        f"{bounded_text}"
     )
 
 
 def missing_topics_sentence(result: Sensitivity) -> str:
     """Return the sentence on the topics that a sample may have missed, and that could reverse a verdict.
 
-    >>> missing_topics_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-70:]
-    'a mean difference below -0.65 on such topics would reverse the result.'
+    >>> missing_topics_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-77:]
+    'A mean difference below -0.65 on the missing topics would reverse the result.'
     """
     size = decimal(result.reversing_difference, 2, "+")
     return (
-        f"Up to {result.missed_share:.1%} of all topics may belong to a kind that is missing from these {result.n}"
-        f" topics: a mean difference {'below' if result.reversing_difference < 0 else 'above'} {size} on such topics"
-        " would reverse the result."
+        f"Up to {result.missed_share:.1%} of all topics (95% upper bound) may be of a kind that is missing from these"
+        f" {result.n} topics. A mean difference {'below' if result.reversing_difference < 0 else 'above'} {size} on the"
+        " missing topics would reverse the result."
     )
 
 

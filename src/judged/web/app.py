@@ -124,7 +124,7 @@ def _example_address(path: str, parameters: list[dict[str, Any]], workspace: Wor
     """Return an address that works with the open data."""
     documents = workspace.qrels.index.doc_names if workspace.texts is None else workspace.texts.documents
     examples = {
-        "topic": workspace.query_ids[0],
+        "topic": next(iter(workspace.query_ids), ""),
         "run": next(iter(workspace.run_names), ""),
         "doc_id": next(iter(documents), ""),
         "measure": "AP",

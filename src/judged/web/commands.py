@@ -47,8 +47,8 @@ def serve_command(
     """Explore QRELS and RUNs in the browser. Without files, the sample collection of judged is opened.
 
     QRELS and RUN are files that 'judged evaluate' can read. NAME=FILE names a run. --experiment opens the judgments and
-    the runs of a plan, whose engines can be queried. --labels opens a store of labels for judging, also without QRELS.
-    All data stay on this machine. Press Ctrl-C to stop.
+    the runs of a plan, whose engines can be queried. --labels opens a store of labels for judging; without QRELS,
+    nothing else is opened. All data stay on this machine. Press Ctrl-C to stop.
     """
     arguments.need_web()
     from judged.interface.pages.serving import open_listener
@@ -83,8 +83,10 @@ def _open_workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str,
     if qrels is None:
         if flags := [f"--{name}" for name in ("queries", "texts", "attributes") if options[name]]:
             raise click.UsageError(f"{flags[0]} requires QRELS")
+        if (store := keywords.get("labels")) is not None:  # the runs of the sample have nothing to do with these labels
+            return open_workspace(None, None, parts=parts, title=store.where, labels=store)
         sample = open_sample()
-        return replace(sample, parts={**sample.parts, **parts}, labels=keywords.get("labels"))
+        return replace(sample, parts={**sample.parts, **parts})
     input_runs = arguments.runs_at(runs, options["run_format"])
     with arguments.progress_bar(input_runs) as progress:
         judgments = Qrels.read(qrels, format=options["qrels_format"])
@@ -99,11 +101,14 @@ def _print_summary(workspace: Workspace, address: str) -> None:
     if (store := workspace.labels) is not None:
         sizes = f"{counted(len(store.topics()), 'topic')}, {counted(len(store), 'label')}"
         click.echo(f"label store {store.where}: {sizes}")
-    also = "" if store is None else "also open: "
-    click.echo(f"{also}{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
+    if workspace.query_ids:
+        also = "" if store is None else "also open: "
+        sizes = f"{counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}"
+        click.echo(f"{also}{workspace.title}: {sizes}")
     if names:
         click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")
     if workspace.labels is not None:
-        click.echo("Judges open /judging. On other machines, judges open /judging?as=TOKEN with their own judge token.")
+        click.echo(f"Judges open {address.partition('?')[0]}judging")
+        click.echo("On other machines, judges open /judging?as=TOKEN with their own judge token.")
     click.echo("Press Ctrl-C to stop.")

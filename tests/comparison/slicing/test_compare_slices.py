@@ -111,7 +111,7 @@ def test_the_difference_varies_between_slices() -> None:
     assert between.significant
     (varies,) = [text for text in result.sentences if "varies" in text]
     assert "on `group=law`" in varies
-    assert varies.startswith("The difference between new and old in nDCG@10 varies between slices (p = 0.0001): from ")
+    assert varies.startswith("The difference new - old in nDCG@10 varies between slices (p = 0.0001): from ")
 
 
 def test_between_slices_is_corrected_for_pairs_and_measures() -> None:
@@ -251,7 +251,7 @@ def test_sentences_of_two_runs() -> None:
     assert law is not None
     assert news is not None
     assert result.sentences[0] == (
-        f"new is better than old in nDCG@10 on `group=law` (+{law.result.difference:.3f}, 15 topics, p ="
+        f"new is better than old in nDCG@10 on `group=law` (new - old = +{law.result.difference:.3f}, 15 topics, p ="
         f" {law.result.adjusted:.2g}) and `group=news` (+{news.result.difference:.3f}, 20 topics, p ="
         f" {news.result.adjusted:.2g}), after Holm correction for 3 comparisons."
     )

@@ -328,8 +328,8 @@ def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
     assert result.unsampled_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
     assert (
-        "unless a kind of topics that is not in the sample (at most 6.1% of all topics) loses 0.3306 or more"
-        in result.sentence
+        "unless a kind of topics that is not in the sample (at most 6.1% of all topics, 95% upper bound) loses 0.3306"
+        " or more" in result.sentence
     )
     (result,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7
     assert math.isnan(result.unsampled_loss)

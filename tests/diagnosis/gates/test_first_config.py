@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diagnosis.gates.check_scores import decided, pair
-from judged.diagnosis.gates.first_config import pass_probability
+from judged.diagnosis.gates.first_config import fail_probability, pass_probability
 
 SD, TOPICS = 0.133, 48
 
@@ -27,8 +27,10 @@ def test_gates_pass_with_the_computed_probability() -> None:
     """2000 trials: 4 standard errors are 0.028 and 0.034."""
     rng = np.random.default_rng(5)
     for margin in (0.0085, 0.05):
-        passed = 0
+        passed = failed = 0
         for _ in range(2000):
             (result,) = decided(pair(rng.normal(0, SD, TOPICS), margin=margin), test="t")
             passed += result.status == "pass"
+            failed += result.status == "fail"
         assert passed / 2000 == pytest.approx(pass_probability(margin, SD, TOPICS), abs=0.035)
+        assert failed / 2000 == pytest.approx(fail_probability(margin, SD, TOPICS), abs=0.02)

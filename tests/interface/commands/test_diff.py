@@ -80,4 +80,4 @@ def test_refused(run: Callable[..., Ended]) -> None:
 def test_a_run_that_lacks_topics_is_remarked_on(run: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "short.run").write_text("q1 Q0 a 1 3 t\n")
     done = run("diff", "qrels.txt", "old.run", "short.run")
-    assert "warning: short: no documents returned for 1 of 2 topics; they score 0: q2\n" in done.err
+    assert "warning: short: no documents returned for 1 of 2 topics (score 0): q2\n" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ from judged.labels import LabelStore, status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from command_line import Ended
 
@@ -167,3 +167,38 @@ def test_an_invalid_grade_is_part_of_the_message(folder: Path, run: Callable[...
     assert ended.code == 2
     assert "labels.csv:2" in ended.err
     assert "grade 'x'" in ended.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_new_store_gets_the_top_documents_of_a_run_as_tasks(run: Callable[..., Ended]) -> None:
+    Path("run.txt").write_text("".join(f"{topic} Q0 d{i} {i} {9 - i} x\n" for topic in (1, 2) for i in (1, 2, 3)))
+    new = ("labels", "new", "l.db", "--topics", "topics.csv", "--tasks", "run.txt")
+    assert "--depth" in run(*new).err
+    assert run(*new, "--depth", "2").code == 0
+    with LabelStore.open("l.db") as store:
+        assert {(t.query_id, t.doc_id, t.judge) for t in store.all_tasks()} == {
+            (topic, doc, "") for topic in "12" for doc in ("d1", "d2")
+        }
+
+
+@pytest.mark.filterwarnings("ignore::judged.errors.JudgedWarning")
+@pytest.mark.parametrize(
+    ("rows", "commands"),
+    [
+        ("judge,query,document,grade\nann,q,d,1\nbob,q,e,0\n", ["qrels"]),
+        ("judge,query,document,grade\nann,q,d,1\nbob,q,d,0\n", ["quality", "qrels"]),
+        (
+            "query;document;ann;bob\nred shoes;d;relevant;not relevant\nred shoes;e;relevant;relevant\n",
+            ["quality", "qrels"],
+        ),
+    ],
+)
+def test_check_proposes_commands_that_work(
+    tmp_path: Path, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, rows: str, commands: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("labels.csv").write_text(rows)
+    lines = run("check", "labels.csv").out.partition("Next")[2].splitlines()
+    proposed = [line.split()[1:] for line in lines if line.startswith("judged ")]
+    assert [words[1] for words in proposed] == commands
+    assert [run(*words).code for words in proposed] == [0] * len(commands)

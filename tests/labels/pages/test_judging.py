@@ -16,6 +16,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from judged.interface.pages.filters import split_at_matches
 from judged.interface.pages.guard import Rules
+from judged.interface.pages.workspace import open_workspace
 from judged.labels.labels import Labels
 from judged.labels.store import LabelStore, NewTask
 from judged.web.app import make_app
@@ -307,3 +308,23 @@ def test_the_api_conforms_to_its_schema(store: LabelStore, path: str, mode: Any)
 
     call_api()
     assert len(store.tasks("ann")) == 6
+
+
+def test_a_store_alone_leads_from_judging_to_qrels(store: LabelStore) -> None:
+    """Without qrels, neither the sample nor its runs are open."""
+    workspace = open_workspace(None, None, labels=store, title="labels")
+    client = TestClient(make_app(workspace))
+    assert client.get("/").url.path == "/judging"
+    for judge, grade in (("ann", 2), ("bob", 2)):
+        for task in get_tasks(client, judge):
+            assert post_label(client, judge, task["task"], grade).json() == {"saved": 1}
+    quality = client.get("/api/v1/labels/quality").json()
+    assert {row["judge"] for row in quality["judges"]} == {"ann", "bob"}
+    assert "systems" not in quality or quality["systems"] == []
+    rows = [line.split() for line in client.get("/judging/qrels.txt").text.splitlines()]
+    assert len(rows) == 6
+    assert {row[3] for row in rows} == {"2"}
+    assert [client.get(path).status_code for path in ("/leaderboard", "/topics", "/api", "/open")] == [200] * 4
+    remote = TestClient(make_app(workspace, Rules(token=SECRET)))
+    judge = {"Authorization": f"Bearer {store.add_judge('cy')}"}
+    assert remote.get("/judging/qrels.txt", headers=judge).status_code == 400

@@ -191,6 +191,12 @@ def test_policies_are_shown_where_they_matter() -> None:
         assert [text.partition(":")[0] for text in shown_policies] == expected
 
 
+def test_the_limit_of_dwell_times_is_shown() -> None:
+    metrics = online_metrics_named(["DwellTime", "DwellTime(t=60)", "DwellTime(q=0.5)"])
+    text = log_findings.describe_method(scores(estimates=tuple(estimate(metric, 1, 2, 0.1) for metric in metrics)))
+    assert re.findall(r"at most (\d+) s", text) == ["300", "60"]
+
+
 def test_long_lists_of_metrics_and_reasons_are_truncated() -> None:
     names = [f"PageCTR@{k}" for k in range(1, 12)]
     refused = tuple((metric, "the log has no clicks") for metric in online_metrics_named(names))

@@ -340,3 +340,25 @@ dwell = { path = "dwell", at = "@index" }
     (tmp_path / "log.toml").write_text("rank_base = 1" + mapping + 'position = "@index"\n')
     with pytest.raises(InputError, match=r"@index\" counts from 0.*rank_base = 0"):
         read_log(tmp_path / "log.jsonl", mapping=tmp_path / "log.toml")
+
+
+@pytest.mark.parametrize(
+    ("results", "clicks", "columns"),
+    [("|", "|", {}), ("|", ";", {}), (" ", "|", {}), (" ", ";", {"clicks": "opened", "dwell": "secs"})],
+)
+def test_few_searches_with_several_clicks_and_their_seconds(
+    tmp_path: Path, results: str, clicks: str, columns: dict[str, str]
+) -> None:
+    pages = [(["d1", "d3"], [12, 40]), (["d5"], [7]), ([], []), (["d7"], [33]), (["d2"], [2])]
+    shown = results.join(f"d{n}" for n in range(1, 9))
+    lines = ["ts,uid,query,shown,opened,secs,device"]
+    for number, (ids, seconds) in enumerate(pages):
+        cells = [clicks.join(ids), clicks.join(map(str, seconds)), ("phone", "desktop")[number % 2]]
+        lines.append(f"2026-01-05T10:0{number}:00Z,u{number % 2},red {number},{shown},{','.join(cells)}")
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    with warnings.catch_warnings(), use_columns(columns):
+        warnings.simplefilter("ignore")
+        log = read_log(tmp_path / "log.csv")
+    events = log.event.to_arrow("object_id", "dwell_ms").to_pylist()
+    expected = {doc: 1000 * time for ids, times in pages for doc, time in zip(ids, times, strict=True)}
+    assert {event["object_id"]: event["dwell_ms"] for event in events} == expected

@@ -188,16 +188,34 @@ def test_steps_with_the_largest_number_of_lost_items_are_named() -> None:
         "citations": [{"query_id": "q", "sentence": 1, "doc_id": "a"}],
     }
     texts = [waterfall(tables, {"q": dict.fromkeys(docs, 1)}).sentences for docs in ("abcd", "abc", "a")]
-    assert "“in the context” loses the most relevant documents: 2 of the 3 lost" in texts[0][1]
-    assert "“in the context” and “cited” each lose the most relevant documents: 1 of the 2 lost" in texts[1][1]
+    assert "“in the context” loses the most: 2 of the 3 lost" in texts[0][0]
+    assert "“in the context” and “cited” each lose the most: 1 of the 2 lost" in texts[1][0]
     assert texts[2] == ("No step loses relevant documents.",)
+    assert [len(text) for text in texts] == [1, 1, 1]
+
+
+def test_the_step_that_loses_most_need_not_have_the_lowest_share() -> None:
+    """Of 9 documents, the context has 5, of which 2 are cited: 4 and 3 are lost."""
+    topics = [f"q{i}" for i in range(12)]
+    tables: dict[str, Any] = {
+        "answers": [{"query_id": topic, "text": "x"} for topic in topics],
+        "context": [{"query_id": topic, "doc_id": doc} for topic in topics for doc in "abcde"],
+        "citations": [{"query_id": topic, "sentence": 1, "doc_id": doc} for topic in topics for doc in "ab"],
+    }
+    result = waterfall(tables, {topic: dict.fromkeys("abcdefghi", 1) for topic in topics})
+    shares = {step.step: step.share.value for step in result.steps if step.unit == "document"}
+    assert shares == {"context": 5 / 9, "cited": 2 / 5}
+    (weakest,) = result.weakest.values()
+    assert (weakest.step.step, weakest.step.lost.value, weakest.second) == ("context", 4 / 9, "cited")
 
 
 def test_a_terminal_shows_the_first_lost_items() -> None:
     tables = {"answers": [{"query_id": "q", "text": "x"}], "context": [{"query_id": "q", "doc_id": "a"}]}
     result = waterfall(tables, {"q": {f"d{i}": 1 for i in range(31)}})
     assert len(result.to_dict()["lost"]) == len(result.lost) == 32
-    shown, *_ = result.text(unfold=["lost"]).split("== Lost items ==")[1].split("\n\n12 more rows; use --format json")
+    shown, *_ = (
+        result.text(unfold=["lost"]).split("== Lost items ==")[1].split("\n\n12 more rows; all 32 rows: --format csv")
+    )
     assert [f"d{i}" in shown.split() for i in (18, 19)] == [True, False]  # the answer, then 19 documents
 
 
@@ -275,8 +293,12 @@ def test_only_the_step_with_a_true_difference_differs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("extra_loss", [0.0, 0.2])
 def test_false_positives_of_equal_systems_stay_at_the_significance_level(extra_loss: float) -> None:
-    """40 pairs of equal systems: no step is weakest if all steps, or two of them, lose equally; none differs."""
-    losses = {step: 0.05 + extra_loss * (step in {"context", "cited"}) for step in CHAIN[3:]}
+    """40 pairs of equal systems: no step is weakest if all steps, or two, lose equally many items; none differs."""
+    losses, remaining = dict[str, float](), 1.0
+    for step in CHAIN[3:]:
+        lost = 0.05 + extra_loss * (step in {"context", "cited"})
+        losses[step] = lost / remaining  # a share of the items that reach the step
+        remaining -= lost
     n_weakest = n_different = 0
     for seed in range(40):
         data = planted({"a": losses, "b": losses}, topics=40, seed=seed)

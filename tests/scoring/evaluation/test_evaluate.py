@@ -143,17 +143,17 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 
 def test_missing_topics_are_warned_of_aloud() -> None:
-    with pytest.warns(JudgedWarning, match="run: no documents returned for 1 of 4 topics; they score 0: q3") as caught:
+    with pytest.warns(JudgedWarning, match=r"run: no documents returned for 1 of 4 topics \(score 0\): q3") as caught:
         scores = evaluate(QRELS, RUN, "AP")
     assert caught[0].filename == __file__
-    assert "run: no documents returned for 1 of 4 topics; they score 0: q3" in scores.warnings
+    assert "run: no documents returned for 1 of 4 topics (score 0): q3" in scores.warnings
     assert scores.runs[0].missing_topics == ("q3",)
     assert scores.runs[0].returned_topics == 4
     assert scores.runs[0].extra_topics == 1
 
 
 def test_a_topic_with_an_empty_ranking_is_missing_too() -> None:
-    with pytest.warns(JudgedWarning, match="no documents returned for 1 of 2 topics; they score 0: q2"):
+    with pytest.warns(JudgedWarning, match=r"no documents returned for 1 of 2 topics \(score 0\): q2"):
         scores = evaluate({"q1": {"d": 1}, "q2": {"d": 1}}, {"q1": {"d": 1.0}, "q2": {}}, "AP")
     assert scores.value("AP") == 0.5
     assert (scores.runs[0].missing_topics, scores.runs[0].returned_topics) == (("q2",), 1)
@@ -164,7 +164,7 @@ def test_many_missing_topics_are_counted_and_some_named() -> None:
     with pytest.warns(JudgedWarning):
         scores = evaluate(qrels, {"q0": {"d": 1.0}}, "AP")
     some = "q1, q2, q3, q4, q5, ... (8 in all)"
-    assert f"run: no documents returned for 8 of 9 topics; they score 0: {some}" in scores.warnings
+    assert f"run: no documents returned for 8 of 9 topics (score 0): {some}" in scores.warnings
 
 
 def test_no_missing_topics_no_warning() -> None:
@@ -176,9 +176,9 @@ def test_no_missing_topics_no_warning() -> None:
 
 def test_notes_say_what_the_topic_policy_does() -> None:
     both, run = notes(QRELS, RUN, "AP", topics="both"), notes(QRELS, RUN, "AP", topics="run")
-    assert "run: no documents returned for 1 of 4 topics; they are excluded from the means: q3" in both
-    assert "run: no judgments for 1 topic of the run; they are excluded: x" in both
-    assert "run: no judgments for 1 topic of the run; they score 0: x" in run
+    assert "run: no documents returned for 1 of 4 topics (excluded from the means): q3" in both
+    assert "run: no judgments for 1 topic of the run (excluded): x" in both
+    assert "run: no judgments for 1 topic of the run (score 0): x" in run
 
 
 TWO = {"q1": {"d1": 1, "d2": 2, "d3": 0}}
@@ -209,21 +209,21 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
             ["AP: 2 of 3 topics have no relevant document: q2, q3", few_topics_note(3)],
             id="topics without relevant documents"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}, "z": {"d": 1.0}}, ["AP"],
-            ["run: no judgments for 1 topic of the run; they are excluded: z"], id="extra topics"),
+            ["run: no judgments for 1 topic of the run (excluded): z"], id="extra topics"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"D1": 1.0}}, ["AP"],
             [("run: no score: none of the returned documents is judged. Check that the run uses the document"
               " ids of the qrels ('judged check')")], id="nothing judged"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["AP"],
             [("ties among the judged documents, ordered by descending document id;"
-              " share of tied documents: run 50%; depending on the"
+              " share of judged documents with a tie: run 50%; depending on the"
              " order of tied documents, AP of run is between 0.500 and 1.000 (--ties bounds)")], id="ties"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["P@2"],
             [("ties among the judged documents, ordered by descending document id;"
-              " share of tied documents: run 50%; no order of tied documents"
+              " share of judged documents with a tie: run 50%; no order of tied documents"
              " changes a score by 0.001 or more")], id="ties that do not matter"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 1.0}}, ["AP"],
             [("ties among the judged documents, ordered by descending document id;"
-              " share of tied documents: run 100%; depending on the"
+              " share of judged documents with a tie: run 100%; depending on the"
               " order of tied documents, AP of run is between 0.500 and 1.000 (--ties bounds)"),
              "run: in 1 topic, all documents have the same score, so they are ordered by id"],
             id="constant scores"),

@@ -25,8 +25,8 @@ def test_the_mean_over_all_orders() -> None:
     assert scores.policies.ties == "expected"
     assert (
         scores.notes[-1].text
-        == "ties among the judged documents, with scores averaged over all orders of tied documents; share of tied"
-        " documents: run 50%"
+        == "ties among the judged documents, with scores averaged over all orders of tied documents; share of judged"
+        " documents with a tie: run 50%"
     )
     assert scores.ranges == ()
 

@@ -47,7 +47,7 @@ def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:
     grouped = [text for text in scores.warnings if text.startswith("59 runs, ")]
     assert len(grouped) == 3
     assert grouped[0].startswith(
-        "59 runs, worst run40, run10, run30; for run40: no documents returned for 7 of 12 topics;"
+        "59 runs, worst run40, run10, run30; for run40: no documents returned for 7 of 12 topics (score 0):"
     )
     assert grouped[1].startswith("59 runs, such as run00, run01, run02: no judgments for 1 topic of the run")
     assert len(scores.warnings) < 3 + 4  # and of the runs together
@@ -64,7 +64,7 @@ def test_one_and_two_runs_are_named_each() -> None:
     with pytest.warns(JudgedWarning) as caught:
         scores = evaluate(QRELS, runs(2), "AP")
     assert [str(one.message) for one in caught] == [
-        f"run0{at}: no documents returned for 1 of 12 topics; they score 0: q00" for at in range(2)
+        f"run0{at}: no documents returned for 1 of 12 topics (score 0): q00" for at in range(2)
     ]
     assert {str(note) for note in scores.notes if note.subject} <= set(scores.warnings)
 
@@ -90,7 +90,7 @@ def test_means_of_samples_are_said_once() -> None:
 def test_what_is_said_of_each_run_stands_under_the_run(tmp_path: Path) -> None:
     scores = evaluate(QRELS, runs(59), "AP")
     made = scores.to_dict()
-    assert made["runs"]["run07"]["warnings"][0] == "no documents returned for 1 of 12 topics; they score 0: q00"
+    assert made["runs"]["run07"]["warnings"][0] == "no documents returned for 1 of 12 topics (score 0): q00"
     assert [note["text"] for note in made["notes"]] == [note.text for note in scores.notes]
     scores.save(tmp_path / "scores.parquet")
     loaded = Scores.load(tmp_path / "scores.parquet")

@@ -151,7 +151,7 @@ def test_the_document_by_hand() -> None:
     bm25 = made["runs"]["bm25"]
     assert bm25["missing_topics"] == ["q4"]
     assert (bm25["returned_topics"], bm25["extra_topics"], bm25["path"]) == (4, 1, "<dict>")
-    assert "no documents returned for 1 of 4 topics; they score 0: q4" in bm25["warnings"]
+    assert "no documents returned for 1 of 4 topics (score 0): q4" in bm25["warnings"]
     assert made["policies"]["ci"] == {"name": "t", "level": 0.9, "resamples": 2000, "seed": 0}
     first = made["results"][0]
     values = np.array([1, 0.5, 0, 0])
@@ -262,7 +262,7 @@ def test_the_text() -> None:
     assert re.match(r"bm25 +0\.3750 \[0\.\d{3}, \d\.\d{3}\] +0\.5000 \[", lines[1])
     assert lines[1].split()[-2:] == ["5", "4"]
     assert lines[2].startswith("<b>new</b>  0.6250 [")
-    assert "warning: bm25: no documents returned for 1 of 4 topics; they score 0: q4" in lines
+    assert "warning: bm25: no documents returned for 1 of 4 topics (score 0): q4" in lines
     assert str(table()) == text
 
 
@@ -273,7 +273,7 @@ def test_the_html_is_escaped() -> None:
     assert html.count("<tr>") == html.count("</tr>") == 3
     assert html.count("<td") == 2 * len(MEASURES)  # and a head for each row
     assert "0.3750 <span" in html
-    assert "<li>bm25: no documents returned for 1 of 4 topics; they score 0: q4</li>" in html
+    assert "<li>bm25: no documents returned for 1 of 4 topics (score 0): q4</li>" in html
     assert html.count("<table>") == html.count("</table>") == 1
 
 

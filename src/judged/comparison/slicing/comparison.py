@@ -382,7 +382,10 @@ class SliceComparison(Answer):
         for winner, loser in ((second, first), (first, second)):
             if wins := [row for row in rows if row.better == winner]:
                 claim = describe_winner(test, winner, loser, measure) + ("" if is_test_of_means(test) else ",")
-                slices = join_names([_format_win(row.slice, row.pair) for row in wins if row.pair])
+                # Only the first difference has a label, to keep the list of slices short.
+                slices = join_names(
+                    [_format_win(row.slice, row.pair, label=row is wins[0]) for row in wins if row.pair]
+                )
                 yield f"{claim} on {slices}{correction_text}."
                 yield from _sensitivity_sentences(wins)
         significant = [row for row in rows if row.pair and row.pair.significant]
@@ -397,7 +400,7 @@ class SliceComparison(Answer):
                 slices = dict(zip(test.result.means, test.slices, strict=True))  # by mean difference
                 low, high = (f"{decimal(mean, 3, '+')} on `{slices[mean]}`" for mean in (min(slices), max(slices)))
                 yield (
-                    f"The difference between {test.second} and {test.first} in {measure} varies between slices"
+                    f"The difference {test.second} - {test.first} in {measure} varies between slices"
                     f" (p {p_text(test.adjusted, test.alpha)}): from {low} to {high}."
                 )
         p_values = [test.adjusted for test in tests if not test.significant and not math.isnan(test.adjusted)]
@@ -433,9 +436,12 @@ def _no_difference_sentences(rows_by_pair: Sequence[Sequence[SlicePair]]) -> Ite
         yield f"{claim}. This does not mean that the systems are equal on these slices."
 
 
-def _format_win(name: str, pair: Pair) -> str:
+def _format_win(name: str, pair: Pair, *, label: bool) -> str:
     result, posterior = pair.result, pair.result.posterior
     difference = f"{TIMES}{decimal(pair.shown_difference, 3)}" if pair.is_ratio else decimal(result.difference, 3, "+")
+    if label:
+        sign = "/" if pair.is_ratio else "-"
+        difference = f"{pair.second} {sign} {pair.first} = {difference.removeprefix(TIMES)}"
     evidence = f"p {p_text(result.decisive_p, pair.alpha)}"
     if posterior is not None:
         evidence = f"probability {decimal(max(posterior.higher, posterior.lower), 3)}"

@@ -313,7 +313,7 @@ def read_topic_attributes(
     [2.0, 0.0]
     """
     topics = None if queries is None else Topics.of(queries)
-    result = Attributes.of({query: {} for query in sorted(qrels.topics)})
+    result = Attributes(pa.table({"query_id": pa.array(sorted(qrels.topics), "string")}))
     for extra in (attributes, topics):
         if extra is not None:
             table = Attributes.of(extra)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
+Only: TypeAlias = Literal["worse", "better"]
 Moved: TypeAlias = Literal["up", "down", "same", "new", "gone"]
 
 _MAX_CAUSES, _MAX_OPPOSITE = 3, 2  # documents in a sentence: with, and against, the sign of the difference
@@ -215,6 +217,8 @@ class Diff(Answer):
         Depth to which both lists are shown.
     selected_topics : bool
         Whether the caller selected the topics.
+    only : str or None
+        Whether only topics are shown on which the second run is ``worse`` or ``better``.
     rel, highest : float
         Relevance threshold of the first measure, and the highest grade of the qrels.
     provenance : Provenance
@@ -235,6 +239,7 @@ class Diff(Answer):
     rel: float
     highest: float
     provenance: Provenance
+    only: Only | None = None
     notes: tuple[Note, ...] = ()
 
     @property
@@ -246,7 +251,7 @@ class Diff(Answer):
         """Return the runs, the measures, the cutoff, and whether topics were selected."""
         first, second = self.runs
         facts = {"first": first, "second": second, "measures": self.measures, "cutoff": self.cutoff}
-        return facts | {"selected_topics": self.selected_topics}
+        return facts | {"selected_topics": self.selected_topics, "only": self.only}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return sentences, tables of topics, scores and documents, and both lists of each topic."""
@@ -312,20 +317,31 @@ class Diff(Answer):
         ]
         texts[-1] += " Use 'judged compare' for a significance test."
         won, lost = (sum(topic.outcome == outcome for topic in self.topics) for outcome in ("won", "lost"))
-        if not self.topics:
-            texts.append(f"No topic has a difference in {self.measures[0]}.")
-        elif not self.selected_topics and len(self.topics) == 1:
-            texts.append(f"The only topic with a difference in {self.measures[0]} is shown.")
-        elif not self.selected_topics:
-            texts.append(
-                f"The topics with the largest differences in {self.measures[0]} are shown: {second} is better on"
-                f" {won} of these topics and worse on {lost}. The topics shown do not represent all topics."
-            )
-            better, worse = self.means[0].better, self.means[0].worse
-            if won < better or lost < worse:
-                counts = ((better - won, "better"), (worse - lost, "worse"))
-                omitted = [f"{counted(n, 'other topic')} on which {second} is {text}" for n, text in counts if n > 0]
-                texts.append(f"Not shown: {' and '.join(omitted)}. Use --limit {max(better, worse)} to show all.")
-            if not any(topic.query for topic in self.topics):
-                texts.append("Use --queries FILE to show the query texts.")
+        texts += self._selection(won, lost)
+        if not (self.selected_topics or len(self.topics) < 2 or any(topic.query for topic in self.topics)):
+            texts.append("Use --queries FILE to show the query texts.")
         return tuple(texts)
+
+    def _selection(self, won: int, lost: int) -> Iterator[str]:
+        """Say which topics are shown, and which are not."""
+        second, measure = self.runs[1], self.measures[0]
+        which = f"on which {second} is {self.only} in {measure}" if self.only else f"with a difference in {measure}"
+        counts = {"better": self.means[0].better - won, "worse": self.means[0].worse - lost}
+        omitted = {word: n for word, n in counts.items() if n > 0 and self.only in {None, word}}
+        if not self.topics:
+            yield f"There is no topic {which}." if self.only else f"No topic has a difference in {measure}."
+        elif self.selected_topics:
+            return
+        elif len(self.topics) == 1 and not omitted:
+            yield f"The only topic {which} is shown."
+        elif self.only:
+            yield f"Topics {which} are shown, the largest difference first. These topics are not typical."
+        else:
+            yield (
+                f"The topics with the largest differences in {measure} are shown: {second} is better on {won} of these"
+                f" topics and worse on {lost}. These topics are not typical."
+            )
+        if omitted:
+            others = [f"{counted(n, 'other topic')} on which {second} is {word}" for word, n in omitted.items()]
+            limit = max(getattr(self.means[0], word) for word in omitted)
+            yield f"Not shown: {' and '.join(others)}. Use --limit {limit} to show all."

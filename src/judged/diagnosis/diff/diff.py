@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.data.topics import Topics
-from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
+from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, Only, ScorePair, TopicDiff
 from judged.errors import InputError
-from judged.results.spelling import with_parameter_hints
+from judged.results.spelling import one_of, with_parameter_hints
 from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
 from judged.scoring.evaluation.inputs import filter_topics, measures_of, run_pair
 from judged.scoring.judging import judge
@@ -44,6 +44,7 @@ def diff(
     measure: Any = "nDCG@10",
     cutoff: int = 10,
     limit: int = 5,
+    only: Only | None = None,
     texts: Any = None,
     queries: Any = None,
     attributes: Any = None,
@@ -65,6 +66,8 @@ def diff(
         Depth to which both lists are shown.
     limit
         Number of topics in each direction if `topic` is None.
+    only
+        If `topic` is None, show only topics on which the second run is ``worse``, or ``better``. None: both.
     texts
         Titles or texts of documents: `Texts`, a path (JSONL, CSV, TSV, Parquet), or ``{doc_id: text}``.
     queries
@@ -96,6 +99,7 @@ def diff(
     """
     check_count("cutoff", cutoff)
     check_count("limit", limit)
+    only = None if only is None else cast("Only", one_of("only", only, get_args(Only)))
     judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     runs = _two_runs(first, second)
     measures = measures_of(measure)
@@ -106,7 +110,7 @@ def diff(
     values = np.array([[measure(judged) for measure in measures] for judged in rankings])
     query_ids = rankings[0].query_ids
     if topic is None:
-        topic_indices = _largest_differences(query_ids, _gains(values[:, 0], measures[0]), limit)
+        topic_indices = _largest_differences(query_ids, _gains(values[:, 0], measures[0]), limit, only)
     else:
         topic_ids = [topic] if isinstance(topic, str) else [str(name) for name in topic]
         topic_indices = [query_ids.index(rankings[0].only(name).query_ids[0]) for name in dict.fromkeys(topic_ids)]
@@ -128,6 +132,7 @@ def diff(
         topics=tuple(topics),
         cutoff=cutoff,
         selected_topics=topic is not None,
+        only=only,
         rel=float(getattr(measures[0], "rel", 0) or math.ulp(0.0)),
         highest=float(judgments.grades.max()),
         provenance=provenance,
@@ -150,11 +155,11 @@ def _gains(values: Floats, measure: Measure) -> Floats:
     return gains * (-1.0 if measure.properties.higher_is_better is False else 1.0)
 
 
-def _largest_differences(query_ids: Sequence[str], gains: Floats, limit: int) -> list[int]:
+def _largest_differences(query_ids: Sequence[str], gains: Floats, limit: int, only: Only | None) -> list[int]:
     """Return the indices of the topics with the largest gains of the second run, then the largest losses."""
     order = sorted(np.flatnonzero(np.abs(gains) > 0).tolist(), key=lambda i: (-abs(gains[i]), query_ids[i]))
     won, lost = ([i for i in order if sign * gains[i] > 0][:limit] for sign in (1, -1))
-    return won + lost
+    return won * (only != "worse") + lost * (only != "better")
 
 
 def _mean_pair(measure: Measure, values: Floats) -> MeanPair:

@@ -173,9 +173,9 @@ def _sensitivity_note(check: CheckResult) -> str:
     if not math.isnan(check.unsampled_gain):
         share, direction = share_bound(0, check.n, 1 - check.alpha), "below" if check.lower_is_better else "above"
         text += (
-            f" Up to {share:.1%} of all topics may be of a kind that is not in the sample. If the mean difference on"
-            f" topics of this kind is {direction} {decimal(check.unsampled_gain, 2, '+')}, the overall loss is"
-            " within the margin."
+            f" Up to {share:.1%} of all topics ({100 * (1 - check.alpha):g}% upper bound) may be of a kind that is not"
+            " in the sample. If the mean difference on the topics that are not in the sample is"
+            f" {direction} {decimal(check.unsampled_gain, 2, '+')}, the mean loss on all topics is within the margin."
         )
     return text
 
@@ -235,7 +235,8 @@ def _unseen_loss_note(check: CheckResult) -> str:
         return ""
     share, loss = share_bound(0, check.n, 1 - check.alpha), format_loss(check.unsampled_loss)
     return (
-        f", unless a kind of topics that is not in the sample (at most {share:.1%} of all topics) loses {loss} or more"
+        f", unless a kind of topics that is not in the sample (at most {share:.1%} of all topics,"
+        f" {100 * (1 - check.alpha):g}% upper bound) loses {loss} or more"
     )
 
 

@@ -250,19 +250,21 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
 
 
 def _error_rates(check: _CheckPlan, margin: float, family: int) -> str:
-    """Describe the probabilities of failing and passing at a margin."""
+    """Describe the probabilities of the outcomes at a margin."""
     loss = format_loss(margin + minimum_detectable(check.sd, check.n, 2 * ALPHA / family, POWER))
+    passes = round(100 * pass_probability(margin, check.sd, check.n))
+    fails = round(100 * fail_probability(margin, check.sd, check.n, family))
     return (
-        f"With {topics_text(check.n)}, a candidate that loses {loss} fails with probability"
-        f" {POWER:.0%}, and a candidate"
-        f" as good as the baseline passes with probability {pass_probability(margin, check.sd, check.n):.0%}."
+        f"With {topics_text(check.n)}, a candidate that loses {loss} fails with probability {POWER:.0%}, and a"
+        f" candidate as good as the baseline passes with probability {passes}%, fails with probability {fails}%, and is"
+        f" inconclusive with probability {100 - passes - fails}% (exit code 0, or 1 with strict = true)."
     )
 
 
 def first_error_rates(config: str) -> str:
     """Return the first sentence on error rates in the comments of a configuration; empty if there is none."""
     comments = " ".join(line.removeprefix("# ") for line in config.splitlines() if line.startswith("# "))
-    sentence = re.search(r"With [\d,]+ topics?, a candidate that loses .*? passes with probability \d+%\.", comments)
+    sentence = re.search(r"With [\d,]+ topics?, a candidate that loses .*? strict = true\)\.", comments)
     return sentence[0] if sentence else ""
 
 
@@ -280,10 +282,15 @@ def pass_probability(margin: float, sd: float, n: int) -> float:
     """Return the probability that a candidate without a true difference passes: the power of a one-sided test."""
     # `power` is that of a two-sided test at 2 alpha, which also counts results on the side where a candidate fails.
     # With a small margin that part is not negligible, so it is subtracted.
+    return power(margin, sd, n, 2 * ALPHA) - fail_probability(margin, sd, n)
+
+
+def fail_probability(margin: float, sd: float, n: int, family: int = 1) -> float:
+    """Return the probability that a candidate without a true difference fails a test, corrected for `family` tests."""
     from scipy.special import nctdtr
 
-    p_fail = float(nctdtr(n - 1, math.sqrt(n) * margin / sd, -student_quantile(1 - ALPHA, n - 1)))
-    return power(margin, sd, n, 2 * ALPHA) - (0.0 if math.isnan(p_fail) else p_fail)
+    p = float(nctdtr(n - 1, math.sqrt(n) * margin / sd, -student_quantile(1 - ALPHA / family, n - 1)))
+    return 0.0 if math.isnan(p) else p
 
 
 def _judged_guardrail(share: float) -> str:

@@ -419,4 +419,4 @@ class Matrix(AnswerOfScores):
             yield f"{run} {sentence}"
         for axis, discoveries in self.lost[run].items():
             if discoveries.count or len(self.scores.runs) <= _MAX_FULL_RUNS:
-                yield f"{run} by {axis}: {describe_losers(discoveries, self.scores.query_ids)}."
+                yield f"{run} against {self.baseline} by {axis}: {describe_losers(discoveries, self.scores.query_ids)}."

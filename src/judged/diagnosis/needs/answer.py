@@ -295,6 +295,10 @@ class Needs(ReadOnly, AnswerOfScores):
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
             between = f"{percent(share)}{ci} of the variance of the scores is between needs"
             parts.append(f"{between}, and the rest is between wordings of the same need.")
+            if limits is None:
+                parts.append("This share has no confidence interval.")
+            elif (percent(limits[0]), percent(limits[1])) == (percent(0.0), percent(1.0)):
+                parts.append("The data do not determine this share.")
         if not math.isnan(row.overlap):
             shared = (
                 f"On average, two wordings of an information need share {percent(row.overlap)} of the top"

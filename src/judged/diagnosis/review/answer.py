@@ -178,7 +178,7 @@ _RATE_COLUMNS = (
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
     "The list contains only labels that may lower the score of at least one of the runs in this review. If only the"
-    " listed labels are judged again, the scores of the runs in this review rise compared with all other runs."
+    " listed labels are judged again, the scores of the runs in this review may rise compared with all other runs."
     " Judge the list without knowing runs and ranks (the TSV form hides runs and ranks), and score all runs with"
     " the new judgments."
 )
@@ -415,10 +415,10 @@ class ReviewList(Answer):
             part = max(slices, key=lambda part: (getattr(part, count) > 0, getattr(part, rate)))
             if getattr(part, count):
                 counts = f"{getattr(part, count)} of {getattr(part, total)}, {counted(part.n, 'topic')}"
-                highest.append(f"of {description.format(self.cutoff)} is in {part.slice} ({counts})")
+                highest.append(f"the highest share of {description.format(self.cutoff)} is in {part.slice} ({counts})")
         if highest:  # not tested, so no claim about these slices
             yield (
-                f"{row.run}, slices with enough topics: the highest share {', '.join(highest)}. Differences"
+                f"{row.run}: among slices with enough topics, {'; '.join(highest)}. Differences"
                 " between slices were not tested for significance."
             )
 

@@ -460,7 +460,8 @@ class Stages(Answer):
             causes = ", ".join(f"{kind} on {counted(count, 'topic')}" for kind, count in kinds)
             kind_counts = f". Cause of the loss: {causes}" if causes and name == SCORE else ""
             subject = str(self.measure) if name == SCORE else f"the change due to the {name} only"
-            yield f"{self.trace.name} by {subject}: {describe_losers(losses, self.query_ids)}{kind_counts}."
+            against = f"{self.trace.name} against {self.baseline.name}"
+            yield f"{against} by {subject}: {describe_losers(losses, self.query_ids)}{kind_counts}."
 
     def _overall_change_sentence(self, score: TestedChange, parts: list[TestedChange]) -> str:
         first, second = (trace.name for trace in self.traces)

@@ -298,8 +298,8 @@ def power_command(
 @click.option(
     "--own",
     is_flag=True,
-    help="Score runs with all judgments of each judge. By default, two judges are compared by scores over the"
-    " documents that both judges judged.",
+    help="Score runs with all judgments of each judge. By default, the scores that two judges give to a system are"
+    " computed with only the documents that both judges judged.",
 )
 @shared("per_topic", "depth", "order", "confidence")
 @answer_options()

@@ -198,8 +198,8 @@ def disagree_command(
 ) -> None:
     """Show where two measures prefer different systems, on which topics, and why.
 
-    On the topics that contribute most to the disagreement, the judged documents are compared, to show which ranks
-    affect one measure but not the other.
+    For the topics that contribute most to the disagreement, the judged documents of the two systems are compared. The
+    comparison shows which documents and ranks affect one measure but not the other.
     """
     from judged.data.run import find_run
     from judged.diagnosis.disagreement.disagree import disagree
@@ -295,6 +295,11 @@ def needs_command(
     metavar="N",
     help="Show the N topics with the largest gains and the N topics with the largest losses, by the first measure."
     " Ignored with --topic.",
+)
+@click.option(
+    "--only",
+    type=Choice("judged.diagnosis.diff.answer:Only"),
+    help="Show only topics on which RUN_B is worse, or better. Ignored with --topic.",
 )
 @shared("texts", *TOPIC_OPTIONS, "order", "rel")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use only ASCII characters.")

@@ -106,10 +106,7 @@ def demo_command(to: Path | None) -> None:
         with sample.copied(to) as folder:
             for name, place in component_files.items():
                 load(place)(folder / name)
-        files = ", ".join(["qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml", *component_files])
-        click.echo(
-            f"wrote the sample to {to}: {files}, simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz, README.md"
-        )
+        click.echo(f"wrote the sample to {to}: {', '.join(sorted(p.name + '/' * p.is_dir() for p in to.iterdir()))}")
         return
     import warnings
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse, Response
 from pydantic import Field
 
 from judged.errors import JudgedError
@@ -181,9 +181,11 @@ def _low_recall(workspace: Workspace) -> Iterator[tuple[str, str]]:
         yield (text, link("/matrix", {}, run=best, x=x, cuts=f"{MIN_RECALL},{MIN_RECALL}"))
 
 
-@router.get("/", include_in_schema=False)
-def home(request: Request, workspace: CurrentWorkspace, query: Annotated[HomeQuery, Query()]) -> HTMLResponse:
-    """Show the home page."""
+@router.get("/", include_in_schema=False, response_model=None)
+def home(request: Request, workspace: CurrentWorkspace, query: Annotated[HomeQuery, Query()]) -> Response:
+    """Show the home page; with labels only, the page to judge."""
+    if not workspace.query_ids:
+        return RedirectResponse("/judging")
     answer = open_data_overview(workspace)
     runs, name = answer.table("runs"), query.sort.removeprefix("-")
     keys = {column.name: column.name for column in runs.shown}

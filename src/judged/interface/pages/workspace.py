@@ -18,6 +18,7 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from fastapi import Depends, Request
 from pydantic import BaseModel
 
@@ -121,6 +122,18 @@ LEVEL = 0.95
 COVERS_ALL_TOPICS = (
     "the notes below on judgments and runs are about all topics, including topics that were filtered out"
 )
+
+
+_NO_ROWS = pa.table(
+    {"query_id": pa.array([], "string"), "doc_id": pa.array([], "string"), "relevance": pa.array([], "float64")}
+)
+
+
+class _NoJudgments(Qrels):
+    """Empty judgments, for a workspace with labels only."""
+
+    def __post_init__(self) -> None:
+        """Accept a table without rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +296,7 @@ def open_workspace(
     ----------
     qrels, runs, queries, attributes, texts
         Files, or any input of `Qrels.of` and its counterparts. Only texts of documents that are judged, returned by
-        a run, or listed by a part are read.
+        a run, or listed by a part are read. Without qrels, there are no judgments.
     parts
         Objects that components opened, by name. A part may have `doc_ids` and `close`.
     control
@@ -295,7 +308,7 @@ def open_workspace(
     progress
         Called with the name of a run and the number of bytes read.
     """
-    judgments = Qrels.of(qrels)
+    judgments = Qrels.of(qrels) if qrels is not None else _NoJudgments(_NO_ROWS)
     lists: dict[str, Judged] = {}
     for run in runs_of(runs) if runs else []:
         report_bytes = None if progress is None else lambda count, name=run.name: progress(name, count)

@@ -37,6 +37,11 @@ def labels() -> None:
     """
 
 
+_depth_option = shared(
+    "depth", help="The files with pairs are runs: use the top N documents of each run and topic.", default=None
+)
+
+
 @labels.command("new", short_help="Create a store, or add topics and documents to a store.")
 @click.argument("store")
 @click.option(
@@ -50,10 +55,28 @@ def labels() -> None:
 )
 @click.option("--synthetic", is_flag=True, help="Record that the topics were generated from documents.")
 @click.option("--documents", "texts", metavar="FILE", help="File or folder with titles and texts of documents.")
-def new_command(store: str, scale: str | None, queries: str | None, synthetic: bool, texts: str | None) -> None:
-    """Create a store of labels, or add topics and documents to an existing store.
+@click.option(
+    "--tasks",
+    "paths",
+    metavar="FILE",
+    multiple=True,
+    help="Pairs of topic and document that every judge grades, as for 'judged labels tasks'. Repeat for more files.",
+)
+@_depth_option
+@click.pass_context
+def new_command(
+    context: click.Context,
+    store: str,
+    scale: str | None,
+    queries: str | None,
+    synthetic: bool,
+    texts: str | None,
+    paths: tuple[str, ...],
+    depth: int | None,
+) -> None:
+    """Create a store of labels, or add topics, documents, and tasks to an existing store.
 
-    Existing topics and documents do not change.
+    Existing topics, documents, and tasks do not change.
     """
     from judged.data.texts import Texts
     from judged.data.topics import Topics
@@ -70,6 +93,8 @@ def new_command(store: str, scale: str | None, queries: str | None, synthetic: b
         scale_text = ", ".join(f"{grade.grade:g} {grade.word}" for grade in opened.scale)
         counts = f"{counted(len(opened.topics()), 'topic')}, {counted(opened.document_count(), 'document')}"
     click.echo(f"{opened.where}: {counts}; grades {scale_text}")
+    if paths:
+        context.invoke(tasks_command, store=store, paths=paths, depth=depth)
 
 
 def _read_scale(path: str) -> list[tuple[float, str, str]]:
@@ -175,6 +200,7 @@ _SHARE = click.FloatRange(0, 1)
     help="Create tasks only for these topics: output of 'judged online queries', or a table with the column"
     " `query_id`.",
 )
+@_depth_option
 @shared("seed")
 def tasks_command(
     store: str,
@@ -185,12 +211,13 @@ def tasks_command(
     repeats: float,
     gold: str | None,
     queries: str | None,
+    depth: int | None,
     seed: int,
 ) -> None:
     """Create tasks from pairs of topic and document, and assign them evenly to judges.
 
-    Each FILE is a pool ('judged pool'), output of 'judged review' as CSV, TSV or JSON, a run, qrels, or any table with
-    the columns query_id and doc_id. Existing tasks do not change.
+    Each FILE is a pool ('judged pool'), output of 'judged review' as CSV, TSV or JSON, qrels, or any table with
+    the columns query_id and doc_id; with --depth, a run. Existing tasks do not change.
     """
     from judged.data.qrels import Qrels
     from judged.labels.assignment import assign_tasks
@@ -202,7 +229,7 @@ def tasks_command(
     grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in gold_rows}
     with LabelStore.open(store, new=False) as opened:
         topics = {row["query_id"]: row["text"] for row in opened.topics()}
-        pairs = [pair for path in paths for pair in read_pairs(path, topics)]
+        pairs = [pair for path in paths for pair in read_pairs(path, topics, depth)]
         if queries:
             allowed_topics = read_topics(queries, topics)
             pairs = [pair for pair in pairs if pair[0] in allowed_topics]
@@ -337,8 +364,8 @@ _EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_lis
     default="labels",
     show_default=True,
     help="`labels`: all labels as CSV, JSON Lines or Parquet; `quepid`: ratings as CSV; `search-relevance`: a judgment"
-    " list for OpenSearch. In the formats `quepid` and `search-relevance`, the labels of each pair are aggregated"
-    " to one grade (--by).",
+    " list for OpenSearch. In the formats `quepid` and `search-relevance`, all labels of a topic and document are"
+    " combined into one grade. The option --by selects the rule.",
 )
 @click.option("--notes", is_flag=True, help="Include the notes of judges.")
 @consensus_options

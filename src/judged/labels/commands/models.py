@@ -269,8 +269,9 @@ def estimate_command(
 ) -> None:
     """Estimate the scores that RUNs would have if the whole pool were judged, from judgments of a sample.
 
-    QRELS has the judgments. POOL is the sample, a CSV file of 'judged pool --sample'. Estimates of sums over documents,
-    such as P@10, are unbiased. Estimates of R and AP are biased in small samples.
+    QRELS has the judgments. POOL is the sample, a CSV file of 'judged pool --sample'. Estimates of measures
+    that add up the contributions of single documents, such as P@10 and DCG@10, are unbiased. Estimates of recall (R@k)
+    and AP are biased in small samples.
     """
     from judged.labels import Pool, estimate
 

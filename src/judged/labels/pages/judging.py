@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from io import StringIO
 from statistics import pvariance
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
+from judged.data.write import write_trec
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.answers import PageAnswer, page
@@ -22,6 +24,7 @@ from judged.interface.pages.pagination import Paging
 from judged.interface.pages.problems import PROBLEMS, Parameters, Text
 from judged.interface.pages.workspace import JUDGE, CurrentWorkspace, LockedFolder, workspace_holder
 from judged.labels.calibration import Calibration, calibrate
+from judged.labels.consensus import qrels_of
 from judged.labels.labels import ADJUDICATOR
 from judged.labels.pages.tasks import NewLabel, NewLabels, next_tasks, save_labels, scale_data, trial_store, undo_label
 from judged.labels.trust import LabelQuality, quality
@@ -237,6 +240,14 @@ def settle_by_form(request: Request, workspace: CurrentWorkspace, form: Annotate
     """Store the final grade of a pair, and show the other disagreements."""
     settle_by_program(request, workspace, form)
     return RedirectResponse("/judging/disagreements", _SEE_OTHER)
+
+
+@router.get("/judging/qrels.txt", include_in_schema=False)
+def download_qrels(request: Request, workspace: CurrentWorkspace) -> Response:
+    """Send qrels of the most frequent grades, as `judged labels qrels` writes them."""
+    file = StringIO()
+    write_trec(qrels_of(_store_of_adjudicator(request, workspace)).table, "qrels", file, "qrels.txt")
+    return Response(file.getvalue(), media_type="text/plain; charset=utf-8")
 
 
 @router.post("/judging/label", include_in_schema=False)

@@ -497,13 +497,14 @@ def _roles(
             continue
         if reason := refused.get(metric):
             problem = f"{metric} cannot be the primary metric or a guardrail: {reason}"
-            raise InputError(problem, fix="declare another metric", path=log.name)
+            raise InputError(problem, fix="use another metric", path=log.name)
         if not metric.better:
             problem = (
                 "a primary metric or guardrail must have a direction (higher or lower is better), but"
                 f" {metric} has none"
             )
-            fix = f"pass better={{'{metric}': 'more'}} (--better {metric}=more), or declare another metric"
+            example = f"better={{'{metric}': 'more'}} (--better {metric}=more)"
+            fix = f"declare whether more or less {metric} is better, for example {example}, or use another metric"
             raise InputError(problem, fix=fix, path=log.name)
     return {metric: roles[metric] for metric in supported}, refused
 

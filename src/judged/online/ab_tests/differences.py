@@ -19,6 +19,7 @@ from judged.online.metrics import OnlineMetric
 from judged.online.statistics.allocation import critical_value, e_value, prior_size
 from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, Arm, RelativeDifference, adjusted_difference
 from judged.results import P_VALUE, listed
+from judged.results.decimals import counted
 from judged.stats.correction import adjust
 from judged.stats.ratio import RatioDifference, correlation, student_quantiles
 from judged.stats.sufficiency import insufficiency
@@ -377,9 +378,9 @@ def verdict(
     if too_few := insufficiency(smaller_arm, "verdict", min_units=min_users):
         missing, per_day = len(assignment.arms) * (min_users - smaller_arm), assignment.users_per_day
         days_left = missing / per_day if per_day else math.nan
-        return Verdict(
-            arm, "keep running", (f"{too_few.sentence(assignment.unit)[:-1]} in the smaller arm.",), days_left
-        )
+        users = counted(smaller_arm, assignment.unit)
+        reason = f"Not enough data: the smaller arm has {users}, at least {int(too_few.required):,} are required."
+        return Verdict(arm, "keep running", (reason,), days_left)
     if not primary:
         return Verdict(arm, "keep running", ("The log does not support any metric that can be the primary metric.",))
     for row in declared:

@@ -149,7 +149,9 @@ class ModelComparison(LogAnswer):
             *columns_of(self.rows, ("model", TEXT), ("parameters", UNITS), ("loglik", four, "log-likelihood")),
             Column("difference", values, number(4, "+"), "difference from best", limits),
             *columns_of(self.rows, ("perplexity", four), ("conditional", four, "conditional perplexity")),
-            *columns_of(self.rows, ("impossible", UNITS, "impossible pages"), ("iterations", COUNT, "EM steps")),
+            *columns_of(
+                self.rows, ("impossible", UNITS, "pages with probability 0"), ("iterations", COUNT, "EM steps")
+            ),
             *columns_of(self.rows, "converged", "selected"),
         )
         table = Table(

@@ -182,8 +182,9 @@ def interleaving_command(
 ) -> None:
     """Estimate which of two rankers users prefer, from a LOG of interleaved lists.
 
-    Create the lists and their log attributes with judged.online.mixed_lists. Exit code 0: users significantly prefer
-    the other ranker to the baseline; 1: no significant preference for the other ranker; 2: invalid input.
+    Use judged.online.mixed_lists to create the interleaved lists, and the attributes that you log for each list. Exit
+    code 0: users significantly prefer the other ranker to the baseline; 1: no significant preference for the other
+    ranker; 2: invalid input.
     """
     from judged.online.interleaving_analysis.analysis import interleaving
     from judged.online.interleaving_analysis.planning import plan_interleaving

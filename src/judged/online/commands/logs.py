@@ -58,7 +58,8 @@ tables = click.option(
 
 columns = shared(
     "columns",
-    help="Columns of a log without a mapping, such as time=when,query=search_text,clicks=clicked.",
+    help="For a log without a mapping file: the column that contains each field, such as"
+    " time=when,query=search_text,clicks=clicked.",
 )
 """Option that names the columns of a log."""
 
@@ -232,8 +233,9 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
 
     Exit code 0: the log is fit for metrics. 1: metrics would be wrong, because more than 5% of the queries or events
     are excluded or lost, a rule repairs more than 5% of the rows it applies to, or less than 95% of the events with a
-    query_id belong to a valid page. 2: the log cannot be read, or is empty. Records excluded by the rules current-query
-    and withheld-clicks do not count, because the log format intends these records to have no results or no clicks.
+    query_id belong to a valid page. 2: the log cannot be read, or is empty. Records that are excluded by the rules
+    current-query and withheld-clicks do not count toward the limit of 5%. In some log formats, such records have no
+    results or no clicks on purpose.
     """
     from judged.online.check import check_log
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -156,7 +156,7 @@ query       検索語|検索クエリ|クエリ|查询|搜索词|запрос
 object_id   ((clicked|click|selected|opened|target)_?)?({_NOUN}|target)(_?(ID|url|uri))?|docno|pid|iid
 propensity  (.*_)?(propensity|pscore|prob|probability)(_score)?
 dwell       (.*_)?(dwell|reading){_SECONDS}|read_?(time|secs|seconds|ms)|time_(spent|on_(page|doc|result)){_SECONDS}
-dwell       (secs?|seconds|sekunden)(_on_(page|doc|result))?
+dwell       (secs?|seconds|sekunden)(_(on_(page|doc|result)|read|spent|per_click))?
 dwell       (verweil|lese)_?(dauer|zeit){_SECONDS}|zeit_auf_(der_)?seite{_SECONDS}|tiempo_en_pagina|temps_(de_)?lecture
 latency     (.*_)?(latency|took|response_?time|elapsed)(_?(s|ms|sec|seconds))?
 n_total     (n_?|num_?|nb_?|total_?)(results|hits|found|total|resultats|resultados)|total
@@ -235,18 +235,9 @@ def assign_roles(
         assigned["hit_ids"] = max(lists, key=lambda profile: len(profile.texts))
         unassigned.remove(assigned["hit_ids"])
         doubts.append(f"hit_ids is recognized from the values of {assigned['hit_ids'].path}, not from its name")
-    if "clicks" in roles and "clicks" not in assigned and (results := assigned.get("hit_ids")):
-        # In a row with results and without an action, the id of a result is a click.
-        objects = [assigned["object_id"]] if "object_id" in assigned and "action" not in assigned else []
-        for profile in (*objects, *unassigned):
-            # As most pages have at most one click, few clicks show the separator.
-            clicks = as_list(profile, results.separator)
-            if _are_clicks(clicks, results):
-                assigned = {role: column for role, column in assigned.items() if column is not profile} | {
-                    "clicks": clicks
-                }
-                unassigned = [column for column in unassigned if column is not profile]
-                break
+    assigned = _assign_clicks(assigned, unassigned, roles)
+    used_paths = {profile.path for profile in assigned.values()}
+    unassigned = [profile for profile in unassigned if profile.path not in used_paths]
     # Only columns without a known name are left: times and queries can be recognized by their values.
     for role, candidates in (
         ("time", [profile for profile in unassigned if profile.times]),
@@ -259,13 +250,41 @@ def assign_roles(
     return assigned, doubts
 
 
+_SEPARATORS = "|;, "  # of lists in a text, by priority
+
+
 def as_list(profile: ColumnProfile, separator: str = "") -> ColumnProfile:
     """Return a column with lists: texts are split at the separator, by default the first that occurs."""
     if profile.is_list:
         return profile
-    separator = separator or next((mark for mark in "|;," if any(mark in text for text in profile.texts)), "")
+    separator = separator or next((mark for mark in _SEPARATORS if any(mark in text for text in profile.texts)), "")
     values = {row: str(value).split(separator or None) for row, value in profile.values_by_row.items()}
     return ColumnProfile(profile.path, values, separator)
+
+
+def _assign_clicks(
+    assigned: dict[str, ColumnProfile], unassigned: list[ColumnProfile], roles: Iterable[str]
+) -> dict[str, ColumnProfile]:
+    """Assign lists of clicks and of their times. As most pages have at most one click, few texts have a separator."""
+    if "clicks" in roles and "clicks" not in assigned and (results := assigned.get("hit_ids")):
+        # In a row with results and without an action, the id of a result is a click.
+        objects = [assigned["object_id"]] if "object_id" in assigned and "action" not in assigned else []
+        if clicks := _find_lists((*objects, *unassigned), results.separator, lambda lists: _are_clicks(lists, results)):
+            assigned = {role: column for role, column in assigned.items() if column.path != clicks.path}
+            assigned["clicks"] = clicks
+    clicks = assigned.get("clicks")
+    if clicks and "dwell" in roles and "dwell" not in assigned:
+        dwell = _find_lists(unassigned, clicks.separator, lambda lists: _fits("dwell", lists))
+        assigned |= {"dwell": dwell} if dwell else {}
+    return assigned
+
+
+def _find_lists(
+    profiles: Iterable[ColumnProfile], separator: str, is_match: Callable[[ColumnProfile], bool]
+) -> ColumnProfile | None:
+    """Split columns at one separator after the other, until the lists match."""
+    lists = (as_list(profile, mark) for profile in profiles for mark in (separator, *_SEPARATORS))
+    return next(filter(is_match, lists), None)
 
 
 def _are_clicks(clicks: ColumnProfile, results: ColumnProfile) -> bool:

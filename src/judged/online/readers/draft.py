@@ -180,7 +180,8 @@ def _named_columns(
         profile = by_path[path]
         if role in {"click", "clicks"}:
             role = "click" if profile.is_flag and not profile.is_list else "clicks"
-        named[role] = as_list(profile) if role in {"hit_ids", "clicks", "ranks"} else profile
+        is_list = role in {"hit_ids", "clicks", "ranks"} or (role == "dwell" and not profile.numbers)
+        named[role] = as_list(profile) if is_list else profile
     return named
 
 

@@ -43,7 +43,7 @@ def rag() -> None:
 
     RESPONSES are folders or files with answers, sentences, citations, context, nuggets, and verdicts (docs/rag.md).
     Several files are combined; several folders are separate systems. If PATH has several systems, NAME=PATH
-    selects the system NAME; if it has one system, NAME=PATH renames this system.
+    selects the system NAME. If PATH has one system, NAME=PATH renames this system to NAME.
     """
 
 
@@ -55,8 +55,8 @@ QRELS = click.option(
 )
 MEASURES = shared(
     "measures",
-    help="Measure of answers, such as NuggetRecall or SupportP, or measure of rankings, such as R@10. A measure of"
-    " rankings scores the ranked context documents of each answer. Repeat for more measures.  [default: all"
+    help="Measure of answers, such as NuggetRecall or SupportP, or ranking measure, such as R@10. A ranking measure is"
+    " computed on the ranked context documents of each answer. Repeat for more measures.  [default: all"
     " measures for which the tables have data]",
 )
 _RUN_HELP = (
@@ -334,7 +334,7 @@ def explain_command(
 ) -> None:
     """Show how the score of one answer results from its nuggets, sentences, or citations.
 
-    Without a measure, the command shows the answer with its support, context, and nuggets. If there are several
+    Without a measure, the command shows the answer with its support, context, and nuggets. If PATH has several
     systems, NAME=PATH selects the system NAME.
     """
     from judged.pipelines.rag import explain
@@ -366,9 +366,9 @@ def gate_command(
 ) -> None:
     """Decide whether the answers of CANDIDATE may replace the answers of BASELINE.
 
-    CANDIDATE and BASELINE are folders or files with the answers of one system; NAME=PATH selects the system NAME. The
-    checks can use measures of answers (SupportP) and of their context (R@100). The exit codes are the same
-    as for 'judged gate'.
+    CANDIDATE and BASELINE are folders or files with the answers of one system. If PATH has several systems, NAME=PATH
+    selects the system NAME. The checks can use measures of answers (SupportP) and ranking measures of the context
+    documents (R@100). The exit codes are the same as for 'judged gate'.
     """
     from judged.pipelines.rag import evaluate
 

@@ -122,7 +122,7 @@ def check(source: _TraceSource, output: OutputOptions) -> None:
     output(check_traces(_read_source(source, output)))
 
 
-@traces.command("funnel", short_help="Split the loss of a measure by stage.")
+@traces.command("funnel", short_help="Show how much each pipeline stage contributes to the loss of score.")
 @click.argument("qrels")
 @_trace_arguments
 @_loss_options("Measure whose loss, the best possible score minus the score, is split by stage.")
@@ -140,7 +140,10 @@ def funnel(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Split the loss of a measure by the stages of the pipeline. For each topic, the parts add up to the loss."""
+    """Show how much each stage of the pipeline contributes to the loss: the best possible score minus the score.
+
+    For each topic, the contributions add up to the loss.
+    """
     from judged.pipelines.traces import funnel as compute_funnel
 
     _show_unfolded(
@@ -219,8 +222,8 @@ def failures(
 )
 @shared(
     "documents",
-    help="Table with the entities of each document, in the column `entity`. With --by NAME, this column of the"
-    " table must be called NAME.",
+    help="Table with the entities of each document, in the column `entity`. If you use --by"
+    " NAME, the column of entities must be called NAME.",
 )
 @shared("fdr", default=0.05, help="False discovery rate at which the tests of entities are significant.")
 @shared("confidence", "seed")
@@ -321,8 +324,8 @@ def explain(
 def runs(source: _TraceSource, folder: Path) -> None:
     """Write the documents of each stage of TRACES to FOLDER as a run for other commands.
 
-    A run keeps the recorded scores if all documents have a score, and sorting by score gives the recorded order.
-    Otherwise, the scores of the run are the negative ranks. The command prints which scores each file has.
+    A run keeps the recorded scores only if every document has a score and sorting by these scores gives the recorded
+    order. Otherwise, the scores of the run are the negative ranks. The command prints which scores each file has.
     """
     from judged.data.write import write_run
 

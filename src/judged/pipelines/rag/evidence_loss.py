@@ -229,11 +229,10 @@ def _notes(
 ) -> Iterator[Note]:
     for run in responses.run_names:
         if missing := [STEPS[step] for step in unrecorded_steps[run]]:
-            yield Note(
-                "steps-not-recorded",
-                f"steps that are left out, because the tables do not record these steps: {listed(missing)}",
-                run,
-            )
+            text = f"steps that are left out, because the tables do not record these steps: {listed(missing)}"
+            if "retrieved" in unrecorded_steps[run]:
+                text += "; for “retrieved” and “ranked”, name the runs of the first and the last stage: --run RUN"
+            yield Note("steps-not-recorded", text, run)
         answered = set(responses.of_run(run)["answers"]["query_id"].to_pylist())
         docs_of = relevant or dict.fromkeys(answered, "")
         unanswered = sorted(topic for topic in docs_of if topic not in answered)

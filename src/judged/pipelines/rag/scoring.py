@@ -379,16 +379,16 @@ def evaluate(
 
 
 _DEFAULTS = (  # default measures, the pieces or table that they need, and the input that has these
-    (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets", "the tables nuggets and assignments"),
-    (("SupportP", "SupportR"), "citations", "the tables citations and support"),
-    (("Groundedness",), "grounded", "the table support, with rows that have no document id"),
-    (("Correctness",), "correctness", "the table correctness"),
-    (("RightAbstention", "WrongAbstention"), "answerable", "the table references, with the column answerable"),
-    (("ExactMatch", "TokenF1"), "reference_texts", "reference answers: a field such as reference or ground_truth"),
+    (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets", "the tables `nuggets` and `assignments`"),
+    (("SupportP", "SupportR"), "citations", "the tables `citations` and `support`"),
+    (("Groundedness",), "grounded", "the table `support`, with rows that have no document id"),
+    (("Correctness",), "correctness", "the table `correctness`"),
+    (("RightAbstention", "WrongAbstention"), "answerable", "the table `references`, with the column `answerable`"),
+    (("ExactMatch", "TokenF1"), "reference_texts", "reference answers: a field such as `reference` or `ground_truth`"),
     (("AnswerRecall",), "reference_passages", "reference answers, and contexts with texts"),
-    (("LexicalSupport",), "passages", "contexts with texts: a field such as contexts or retrieved_contexts"),
+    (("LexicalSupport",), "passages", "contexts with texts: a field such as `contexts` or `retrieved_contexts`"),
     (("SetP", "SetR", "nDCG@10"), "context", "ids of contexts, and --qrels or ids of reference contexts"),
-    (("CitationRecall",), "cited", "the table citations, and --qrels or ids of reference contexts"),
+    (("CitationRecall",), "cited", "the table `citations`, and --qrels or ids of reference contexts"),
     (("AnswerLength",), "answers", "answers"),
 )
 _OF_TEXTS = {"reference_texts", "reference_passages", "passages"}  # proxies, if there are no verdicts

@@ -94,6 +94,7 @@ class ChainStep:
     unjudged: int  # of these, items without a verdict
     reappeared: int  # items that are present although an earlier step lost them
     share: Share = field(repr=False)  # n / (n_reached - unjudged)
+    lost: Share = field(repr=False)  # of all items at the start: n_reached - unjudged - n
     overall: Share = field(repr=False)  # of all items at the start: the product of the shares up to this step
     lowest: float  # bounds of `overall`, whatever the missing verdicts are
     highest: float
@@ -104,7 +105,7 @@ class ChainStep:
 
 @dataclass(frozen=True)
 class Weakest:
-    """Step of a chain with the lowest share, and the evidence that it is the lowest."""
+    """Step of a chain that loses the most items, and the evidence that every other step loses fewer."""
 
     step: ChainStep
     final: float  # share of all items that pass all steps
@@ -178,6 +179,7 @@ class ChainCounts:
                     unjudged=int(unjudged[i].sum()),
                     reappeared=int(reappeared[i]),
                     share=Share(remaining_by_unit[i + 1], judged_by_unit[i], level),
+                    lost=Share(judged_by_unit[i] - remaining_by_unit[i + 1], remaining_by_unit[0], level),
                     overall=_product(remaining_by_unit, judged_by_unit, range(i + 1), level, bounds),
                     lowest=bounds[0],
                     highest=bounds[1],
@@ -211,19 +213,19 @@ def _product(n: Floats, d: Floats, steps: Iterable[int], level: float, bounds: t
 
 
 def weakest(steps: Sequence[ChainStep]) -> Weakest | None:
-    """Find the step with the lowest share, and test it against all others; None if all steps lose no items.
+    """Find the step that loses the most items, and test it against all others; None if no step loses an item.
 
-    It is significantly the lowest if all of these tests are significant. The error rate of that decision is at most
+    It loses significantly more if all of these tests are significant. The error rate of that decision is at most
     that of one test, although the step was selected from the data (Gutmann and Maymin, Annals of Statistics 1987).
     """
     judged_steps = [step for step in steps if not math.isnan(step.share.value)]
-    worst = min(judged_steps, key=lambda step: step.share.value, default=None)
+    worst = max(judged_steps, key=lambda step: step.lost.value, default=None)
     if worst is None or worst.share.value == 1:
         return None
     other_steps = [step for step in judged_steps if step is not worst]
-    if reason := next(filter(None, (step.share.insufficiency("verdict") for step in judged_steps)), None):
+    if reason := next(filter(None, (step.lost.insufficiency("verdict") for step in judged_steps)), None):
         return Weakest(worst, steps[-1].overall.value, "", math.nan, reason if other_steps else None)
-    tests = [(worst.share.minus(step.share).p, step.step) for step in other_steps]
+    tests = [(worst.lost.minus(step.lost).p, step.step) for step in other_steps]
     p, second = max(((1.0 if math.isnan(p) else p, name) for p, name in tests), default=(math.nan, ""))
     return Weakest(worst, steps[-1].overall.value, second, p)
 

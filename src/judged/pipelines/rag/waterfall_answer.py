@@ -37,7 +37,7 @@ class Waterfall(Answer):
     by_slice : tuple of ChainStep
         Steps of the main chain in each slice; ``small_slices`` lists slices with too few topics.
     weakest : dict of Weakest
-        Step of the main chain with the lowest share, by system; systems that lose nothing are missing.
+        Step of the main chain that loses the most items, by system; systems that lose nothing are missing.
     differences : tuple of StepDifference
         Differences between the other systems and the first one.
     lost : tuple of LostItem
@@ -87,9 +87,8 @@ class Waterfall(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The step to improve for each system, and the steps at which systems differ."""
-        per_run = (text for run in self.responses.run_names for text in (self._sentence(run), self._loss_count(run)))
-        return (*filter(None, per_run), *self._comparison())
+        """The step that loses the most, for each system, and the steps at which systems differ."""
+        return (*map(self._sentence, self.responses.run_names), *self._comparison())
 
     def _sentence(self, run: str) -> str:
         prefix, unit = f"{run}: " if self.several else "", UNITS[self.main_unit][0]
@@ -98,37 +97,28 @@ class Waterfall(Answer):
             return f"{prefix}No step loses {unit}." if has_steps else f"{prefix}No step is recorded for {unit}."
         worst = self.weakest[run]
         step, name = worst.step, f"“{self.step_title(worst.step.step)}”"
-        passing = f"{step.n} of {step.n_reached - step.unjudged} {unit} pass ({_share_with_ci(step.share)})"
+        passing = f"{step.n} of {step.n_reached - step.unjudged} pass ({_share_with_ci(step.share)})"
+        if math.isnan(worst.p) and worst.insufficiency is None:
+            return f"{prefix}{name} is the only recorded step of {unit}: {passing}."
+        main_steps = [step for step in self.steps if (step.run, step.unit) == (run, self.main_unit)]
+        lost = f"{_n_lost(step)} of the {sum(map(_n_lost, main_steps))} lost {unit}, while {passing}"
+        names = [f"“{self.step_title(row.step)}”" for row in main_steps if _n_lost(row) == _n_lost(step)]
+        most = f"{listed(names)} {'loses' if len(names) == 1 else 'each lose'} the most"
+        if worst.insufficiency is not None:
+            reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
+            return f"{prefix}{most}: {lost}. It was not tested whether another step loses more. {reason}"
         effect = "the effect of a perfect step is unknown, because no judged item reached a later step"
         if not math.isnan(step.if_perfect.value):
             change = (
                 f"{percent(step.if_perfect.value)} of {unit} would pass all steps instead of {percent(worst.final)}"
             )
-            effect = f"if {name} had no loss and the shares of later steps stayed the same, {change}"
-        if worst.insufficiency is not None:
-            reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
-            return (
-                f"{prefix}{name} has the lowest share: {passing}. It was not tested whether this step loses most."
-                f" {reason}"
-            )
-        if math.isnan(worst.p):
-            return f"{prefix}{name} is the only recorded step: {passing}."
-        p, text = p_text(worst.p, 1 - self.level), f"{prefix}Work on {name} first: {passing}"
+            effect = f"if {name} lost nothing and the shares of later steps stayed the same, {change}"
+        p = p_text(worst.p, 1 - self.level)
         if worst.p <= 1 - self.level:
-            return f"{text}. Every other step loses significantly less (p {p}); {effect}."
-        text = f"{prefix}No step loses significantly more than all other steps. {name} has the lowest share: {passing}"
-        return f"{text}; no significant difference from “{self.step_title(worst.second)}” (p {p}); {effect}."
-
-    def _loss_count(self, run: str) -> str:
-        """Name the steps that lose the largest number of items; empty for a single step or without a loss."""
-        steps = [step for step in self.steps if (step.run, step.unit) == (run, self.main_unit)]
-        lost = [step.n_reached - step.unjudged - step.n for step in steps]
-        if len(steps) < 2 or not any(lost):
-            return ""
-        names = [f"“{self.step_title(step.step)}”" for step, n in zip(steps, lost, strict=True) if n == max(lost)]
-        prefix, verb = f"{run}: " if self.several else "", "loses" if len(names) == 1 else "each lose"
-        counts = f"{max(lost)} of the {sum(lost)} lost {UNITS[self.main_unit][0]} (not tested for significance)"
-        return f"{prefix}{listed(names)} {verb} the most {UNITS[self.main_unit][0]}: {counts}."
+            text = f"{prefix}Work on {name} first: it loses {lost}. Every other step loses significantly less"
+        else:
+            text = f"{prefix}{most}: {lost}. No significant difference from “{self.step_title(worst.second)}”"
+        return f"{text} (p {p}); {effect}."
 
     def _comparison(self) -> Iterator[str]:
         significant = [
@@ -223,7 +213,7 @@ class Waterfall(Answer):
         keys = dict.fromkeys((step.run, step.unit) for step in self.steps)
         chains = [[step for step in self.steps if (step.run, step.unit) == key] for key in keys]
         last_steps = [chain[-1] for chain in chains]
-        lowest = [min(steps, key=lambda step: (math.isnan(step.share.value), step.share.value)) for steps in chains]
+        most = [max(steps, key=_n_lost) for steps in chains]
         unjudged = [sum(step.unjudged for step in chain) for chain in chains]
         columns = (
             Column("run", [step.run for step in last_steps], TEXT, "system", only="" if self.several else "data"),
@@ -234,8 +224,9 @@ class Waterfall(Answer):
             *columns_of(last_steps, ("n", COUNT, "passed")),
             _share_column("overall", [step.overall for step in last_steps], "overall"),
             Column("last", [self.step_title(step.step) for step in last_steps], TEXT, "last step", only="people"),
-            *self._step_columns([step.step for step in lowest], "step with the lowest share"),
-            _share_column("share", [step.share for step in lowest], "share"),
+            *self._step_columns([step.step for step in most], "step that loses the most"),
+            Column("lost", list(map(_n_lost, most)), COUNT),
+            _share_column("share", [step.share for step in most], "share"),
         )
         return Table("chains", columns, "Loss by kind of item", labels=1 + self.several, one_piece=True)
 
@@ -283,7 +274,12 @@ class Waterfall(Answer):
             *self._step_columns([row.step for row in rows], "lost at"),
             Column("unjudged", ["no verdict" if row.is_unjudged else "" for row in rows], TEXT, ""),
         )
-        return Table("lost", columns, "Lost items", labels=3 + self.several, folded=True, terminal_rows=20)
+        note, labels = "one answer: judged rag explain RESPONSES --topic ID", 3 + self.several
+        return Table("lost", columns, "Lost items", note, labels, folded=True, terminal_rows=20)
+
+
+def _n_lost(step: ChainStep) -> int:
+    return step.n_reached - step.unjudged - step.n
 
 
 def _share_column(name: str, shares: Sequence[Share], title: str, few_topics_marks: Sequence[str] = ()) -> Column:

@@ -63,7 +63,8 @@ _INPUT_OPTIONS = {
     "Does the gate pass?": "Create a configuration with `judged gate init`, and add `--gate FILE`.",
     "Do users prefer the candidate in interleaved lists?": "Add a log of interleaved lists: `--interleaved FILE`.",
     "Is the candidate better in the A/B test?": "Add the log of an A/B test: `--log FILE --arm NAME`.",
-    "Should the deployment be rolled back?": "Add a 'judged watch' configuration with the deployment: `--watch FILE`.",
+    "Should the deployment be rolled back?": "Add the configuration file of 'judged watch' that contains"
+    " the deployment of the candidate: `--watch FILE`.",
 }
 
 

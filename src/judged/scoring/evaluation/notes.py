@@ -210,15 +210,15 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         notes.append(Note(rule, text, judged.run.name, weight, severity))
 
     if missing:
-        effect = "they score 0" if topics == "qrels" else "they are excluded from the means"
+        effect = "score 0" if topics == "qrels" else "excluded from the means"
         effect += (
-            f", but are excluded from the means of {name_measures(left_out)}" if left_out and topics == "qrels" else ""
+            f", but excluded from the means of {name_measures(left_out)}" if left_out and topics == "qrels" else ""
         )
-        text = f"no documents returned for {len(missing)} of {len(judged)} topics; {effect}: {first_few(missing)}"
+        text = f"no documents returned for {len(missing)} of {len(judged)} topics ({effect}): {first_few(missing)}"
         add("missing-topics", text, len(missing))
     if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:
-        effect = "they score 0" if topics == "run" else "they are excluded"
-        text = f"no judgments for {counted(len(extra), 'topic')} of the run; {effect}: {first_few(extra)}"
+        effect = "score 0" if topics == "run" else "excluded"
+        text = f"no judgments for {counted(len(extra), 'topic')} of the run ({effect}): {first_few(extra)}"
         add("extra-topics", text, len(extra))
     if not len(judged.topic):
         docs, judged_docs = normalize_ids(returned_docs(judged)), normalize_ids(judged.qrels.table["doc_id"])
@@ -326,7 +326,8 @@ def _tie_note(lists: Sequence[Judged], policies: Policies, measures: Sequence[Me
     names = first_few([f"{name} {percent(shares[name])}" for name in tied])
     most_tied = [judged.over(policies.topics) for judged in lists if judged.run.name in tied[:_MAX_TIE_CHECKS]]
     effect = "" if policies.ties in {"expected", "bounds"} else _tie_effect(most_tied, measures)
-    return f"ties among the judged documents{_TIE_ORDER_TEXTS[policies.ties]}; share of tied documents: {names}{effect}"
+    order = _TIE_ORDER_TEXTS[policies.ties]
+    return f"ties among the judged documents{order}; share of judged documents with a tie: {names}{effect}"
 
 
 def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:

@@ -326,5 +326,7 @@ def _reason(tool_score: ToolScore) -> str:
     elif decisive:
         reason = "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive)
     else:
-        reason = f"no difference; {tool_score.remark}" if tool_score.remark else "no difference"
+        reason = "no difference in this score" + (
+            f"; note on the tool: {tool_score.remark}" if tool_score.remark else ""
+        )
     return f"{reason}; {tool_score.caveat}" if tool_score.caveat else reason

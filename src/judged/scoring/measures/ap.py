@@ -134,7 +134,7 @@ class GMAP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="Use this measure instead of AP if the results have no order.",
+    use="Use this measure instead of AP if the results are sets without order.",
     misleads="The score is precision times recall, so it decreases quickly if precision or recall is low. SetF"
     " decreases less.",
     aliases={"set_map": {}},

@@ -115,7 +115,8 @@ class NumRelRet(Measure):
 @measure(
     category="count",
     cite="trec_eval",
-    use="Report this number with NumRelRet, to see how many returned documents have a judgment.",
+    use="You want to know how many returned documents have a judgment: NumNonrelRet plus NumRelRet, if no grade is"
+    " negative.",
     misleads="The number increases with the size of the pool as well as with the errors of the run.",
     aliases={"num_nonrel_judged_ret": {}},
     aggregate="sum",
@@ -173,7 +174,7 @@ class NumQ(Measure):
     name="Judged",
     category="incomplete judgments",
     cite="ir_measures",
-    use="Report this share with every other measure, to see how reliable the scores of this run are.",
+    use="Report the share of judged documents with every other measure, to see how reliable the scores of a run are.",
     misleads="A high share does not mean quality: a run can return judged documents that are all not relevant.",
     properties=replace(_OF_JUDGMENTS, perfect=1.0),
     aliases={"JudgedShare": {}},

@@ -251,7 +251,7 @@ def _add_ranks_beyond_ideal(values: Floats, counts: Ints) -> Floats:
 
 
 BETA = Parameter(
-    "The weight of the gains in the blended ratio, relative to the number of relevant documents. With beta=0, the"
+    "The weight of the cumulative gain in the ratio, relative to the number of relevant documents. With beta=0, the"
     " measure is AP. A large beta penalizes deep ranks less.",
     1.0,
     real(0),
@@ -271,7 +271,7 @@ BETA = Parameter(
     tools={"NTCIREVAL": "Q-measure, Q@0010"},
 )
 class Q(GainMeasure):
-    r"""Q-measure: the blended ratio of hits and gains, averaged over the relevant documents.
+    r"""Q-measure: (hits + cumulative gain) / (rank + ideal cumulative gain), averaged over the relevant documents.
 
     .. math:: \mathrm{Q}@k = \frac{1}{\min(R, k)} \sum_{r \le k,\ \text{relevant}}
         \frac{C(r) + \beta\, \mathrm{CG}@r}{r + \beta\, \mathrm{CG}@r\ \text{of the ideal}}

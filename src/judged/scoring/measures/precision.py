@@ -69,8 +69,8 @@ class P(RelevanceMeasure):
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="The results have no order: a Boolean search, a filter, or a candidate set.",
-    misleads="The measure rewards short results: a result with only one relevant document scores 1.",
+    use="The results are sets without order: a Boolean search, a filter, or a candidate set.",
+    misleads="The measure rewards small sets: a set with only one relevant document scores 1.",
     aliases={"set_P": {}},
     properties=replace(_OF_SETS, relative_to_ideal=False, depends_on_missing=False),
     tools={"trec_eval": "set_P", "ir_measures": "SetP"},
@@ -402,9 +402,9 @@ class RelP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="The results have no order and differ in size, and a small result should also be able to score 1.",
-    misleads="A result with only one relevant document scores 1, and a result with the entire collection also scores"
-    " 1.",
+    use="The results are sets without order and of different sizes, and a small set should also be able to score 1.",
+    misleads="A set with only one relevant document scores 1, and the set of all documents in the collection also"
+    " scores 1.",
     aliases={"set_relative_P": {}},
     properties=_OF_SETS,
     tools={"trec_eval": "set_relative_P"},

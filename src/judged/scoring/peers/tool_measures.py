@@ -74,9 +74,7 @@ class Tool:
 
 
 _TREC_EVAL = {
-    "nDCG@k": Alias(
-        "ndcg_cut.{k}", note="ndcg_cut does not accept a table of gains, and the option -l has no effect on ndcg_cut"
-    ),
+    "nDCG@k": Alias("ndcg_cut.{k}", note="ndcg_cut does not accept a table of gains, and ignores the option -l"),
     "nDCG": Alias("ndcg", note="the ideal contains all judged documents, without a cutoff"),
     "AP": Alias("map"),
     "AP@k": Alias("map_cut.{k}", note="divided by the number of all relevant documents, not by k"),
