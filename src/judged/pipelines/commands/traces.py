@@ -217,7 +217,9 @@ def failures(
 )
 @shared(
     "documents",
-    help="Table with the entities of each document, in the column `entity`. With --by NAME, the column must be NAME.",
+    help="Table of documents with their entities in the column `entity`, or NAME of --by; or with titles, which are"
+    " searched for the names of --entities; or with the entities and their `doc_ids`. Shows the kind of gap of each"
+    " entity.",
 )
 @shared("fdr", default=0.05, help="False discovery rate at which the tests of entities are significant.")
 @shared("confidence", "seed")
