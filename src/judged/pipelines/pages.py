@@ -343,10 +343,13 @@ def _link_gaps(workspace: Workspace, _: GapsQuery, answer: Gaps | None) -> dict[
         return first_rows(with_links(table, "query_id", url))
 
     traced = set(workspace.parts["traces"].query_ids) if "traces" in workspace.parts else set[str]()
+
+    def show_queries(table: Table) -> Table:
+        return shorten(table.changed("queries", only=""))
+
     blocks = answer.blocks() if answer else ()
-    return {
-        "blocks": replace_tables(blocks, content_gaps=show_queries, entities=first_rows, missing_content=link_topics)
-    }
+    tables = {"content_gaps": show_queries, "entities": shorten, "missing_content": link_topics}
+    return {"blocks": replace_tables(blocks, **tables)}
 
 
 @_traces_page("/traces/gaps", "Content gaps", "Content gaps", _link_gaps)

@@ -18,19 +18,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _FIX = "use the column `entity` and, optionally, `alias` and `parent`"
-_ID_NAMES = (
-    "doc_ids",
-    "doc_id",
-    "docid",
-    "docno",
-    "document_id",
-    "passage_id",
-    "item_id",
-    "product_id",
-    "sku",
-    "_id",
-    "id",
-)
+_ID_NAMES = ("doc_id", "docid", "docno", "document_id", "passage_id", "item_id", "product_id", "sku", "_id", "id")
 _TITLE_NAMES = ("title", "headline", "name")
 _ID_SEPARATOR = re.compile(r"[\s,;]+")  # in a cell of the column `doc_ids`
 
@@ -184,6 +172,8 @@ def entities_of_documents(
     for line, row in records_of(documents, where, "documents", fix):
         cells = {str(name).strip().lower(): value for name, value in row.items()}
         ids = next((cells[name] for name in _ID_NAMES if cells.get(name) not in (None, "")), None)
+        if "doc_ids" in cells:  # can be empty: the entity has no document
+            ids = _ID_SEPARATOR.split(cells["doc_ids"]) if isinstance(cells["doc_ids"], str) else cells["doc_ids"] or ()
         title = next((cells[name] for name in _TITLE_NAMES if cells.get(name) is not None), None)
         if column.lower() in cells:
             names = [catalog.resolved(name) if catalog else name for name in _several(cells[column.lower()])]
@@ -193,8 +183,6 @@ def entities_of_documents(
             ids, names = None, []
         if ids is None:
             raise InputError(f"a row must have doc_id and {column}", fix=fix, path=where, line=line)
-        if "doc_ids" in cells and isinstance(ids, str):
-            ids = _ID_SEPARATOR.split(ids.strip())
         for doc in filter(lambda doc: corpus is None or doc in corpus, _several(ids)):
             entities.setdefault(doc, {}).update(dict.fromkeys(catalog.rolled_up(names) if catalog else names))
     return {doc: tuple(names) for doc, names in entities.items()}
