@@ -120,6 +120,17 @@ def test_a_list_that_is_not_recorded_loses_no_search_and_an_empty_list_does() ->
     }
 
 
+@pytest.mark.parametrize(("traffic", "kind"), [(2, NOT_RELEVANT), (3, NOT_FOUND), (4, NOT_FOUND)])
+def test_the_kind_is_that_of_most_lost_searches(traffic: int, kind: str) -> None:
+    counts = {"q1": traffic, "q2": 3, "q3": 0, "q4": 9}
+    about = {query: {"about": "tar" if query == "q3" else "zip", "traffic": n} for query, n in counts.items()}
+    run = {"q1": ["x"], "q2": ["a", "x"], "q3": ["x"], "q4": ["a"]}
+    result = gaps({"q2": {"a": 0}, "q4": {"a": 1}}, traces_of_runs({"bm25": run}), "RR", by="about",
+                  attributes=about, documents={"a": ["zip"]})  # fmt: skip
+    (row,) = result.content or ()  # tar has no traffic
+    assert (row.gap, row.losses, row.traffic) == (kind, {NOT_FOUND: traffic, NOT_RELEVANT: 3}, traffic + 12)
+
+
 def test_with_runs_a_query_without_results_is_a_lost_search() -> None:
     result = gaps({"q1": {"a": 1}}, traces_of_runs({"bm25": {"q1": ["a"]}}), "RR", entities=[{"entity": "zip"}],
                   queries={"q1": "zip", "q2": "a zip"}, documents={"a": ["ZIP"]})  # fmt: skip
@@ -134,6 +145,10 @@ def test_other_names_in_the_documents_give_no_verdict() -> None:
                   documents=[{"doc_id": "a", "about": "Zip files"}])  # fmt: skip
     assert result.content is None
     assert "disjoint-entities" in {note.rule for note in result.notes}
+    # Here the documents have an entity of the catalog, so zip has no document.
+    result = gaps({"q1": {"a": 1}}, traces_of_runs({"bm25": {"q1": ["b"]}}), "RR", queries={"q1": "zip"},
+                  entities=[{"entity": "zip"}, {"entity": "tar"}], documents={"a": ["tar"]})  # fmt: skip
+    assert [row.gap for row in result.content or ()] == [NO_DOCUMENT]
 
 
 def test_documents_outside_the_corpus_and_parents() -> None:

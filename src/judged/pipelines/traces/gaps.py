@@ -353,7 +353,7 @@ def gaps(
         notes.append(Note("disjoint-entities", f"{text} an entity of queries, such as {first_few(known)}"))
     elif supply is not None:
         lists = _first_documents(traces, text_of, last.name, cutoff)
-        content = find_content_gaps(entities_of, traffic, lists, _relevance(judged, rel, cutoff), supply, text_of)
+        content = find_content_gaps(entities_of, traffic, lists, _relevance(judged, rel), supply, text_of)
     return Gaps(
         traces.name, parsed, tuple(rows), tuple(missing), total, size, fdr, level, (*traces.notes, *notes), content
     )
@@ -370,11 +370,10 @@ def _first_documents(
     }
 
 
-def _relevance(judged: Judged, rel: float, cutoff: int | None) -> dict[tuple[str, str], bool]:
-    """Return whether each judged document among the first ones is relevant, by topic and document."""
-    pairs = zip(judged.topic.tolist(), judged.doc, judged.rank.tolist(), judged.relevant(rel).tolist(), strict=True)
-    depth = cutoff or math.inf
-    return {(judged.query_ids[topic], doc): relevant for topic, doc, rank, relevant in pairs if rank <= depth}
+def _relevance(judged: Judged, rel: float) -> dict[tuple[str, str], bool]:
+    """Return whether each judged document that the run returned is relevant, by topic and document."""
+    pairs = zip(judged.topic.tolist(), judged.doc, judged.relevant(rel).tolist(), strict=True)
+    return {(judged.query_ids[topic], doc): is_relevant for topic, doc, is_relevant in pairs}
 
 
 def _topics_outside(qrels: Qrels, corpus: set[str], rel: float) -> set[str]:
