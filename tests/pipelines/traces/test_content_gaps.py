@@ -50,7 +50,7 @@ def planted() -> dict[str, Any]:
 def test_planted_gaps_of_30_entities(tmp_path: Path) -> None:
     data = planted()
     traces = traces_of_runs({"bm25": data["run"]})
-    inputs = {name: data[name] for name in ("entities", "queries", "attributes", "documents")}
+    inputs: dict[str, Any] = {name: data[name] for name in ("entities", "queries", "attributes", "documents")}
     result = gaps(data["qrels"], traces, f"nDCG@{K}", **inputs)
     rows = {row.entity: row for row in result.content or ()}
     assert {name: row.gap for name, row in rows.items()} == data["state"]
@@ -77,7 +77,8 @@ def test_planted_gaps_of_30_entities(tmp_path: Path) -> None:
     pairs.write_text("\n".join(map(json.dumps, rows_of_pairs)))
     for documents in (ids, pairs):
         # An entity without documents has an empty cell, which is no document.
-        again = gaps(data["qrels"], traces, f"nDCG@{K}", **{**inputs, "documents": documents})
+        inputs["documents"] = documents
+        again = gaps(data["qrels"], traces, f"nDCG@{K}", **inputs)
         assert again.content == result.content
     about = {query: {**data["attributes"][query], "entity": query[:8]} for query in data["queries"]}
     other = gaps(data["qrels"], traces, f"nDCG@{K}", by="entity", attributes=about, documents=ids,
@@ -90,8 +91,10 @@ def test_against_another_computation(cutoff: int | None) -> None:
     rng = np.random.default_rng(7)
     docs, names = [f"d{i}" for i in range(40)], [f"e{i}" for i in range(6)]
     supply = {doc: list(rng.choice(names[:5], rng.integers(0, 3), replace=False)) for doc in docs}
-    about = {f"q{i}": {"about": list(rng.choice(names, 2, replace=False)), "traffic": int(rng.integers(0, 5))}
-             for i in range(60)}  # fmt: skip
+    about: dict[str, Any] = {
+        f"q{i}": {"about": list(rng.choice(names, 2, replace=False)), "traffic": int(rng.integers(0, 5))}
+        for i in range(60)
+    }
     run = {query: list(rng.choice(docs, 8, replace=False)) for query in about}
     qrels = {query: {str(doc): int(rng.integers(-1, 2) * (rng.random() < 0.2)) for doc in rng.choice(docs, 12)}
              for query in about}  # fmt: skip
@@ -127,14 +130,14 @@ def test_the_kind_is_that_of_most_lost_searches(traffic: int, kind: str) -> None
     run = {"q1": ["x"], "q2": ["a", "x"], "q3": ["x"], "q4": ["a"]}
     result = gaps({"q2": {"a": 0}, "q4": {"a": 1}}, traces_of_runs({"bm25": run}), "RR", by="about",
                   attributes=about, documents={"a": ["zip"]})  # fmt: skip
-    (row,) = result.content or ()  # tar has no traffic
+    (row,) = list(result.content or ())  # tar has no traffic
     assert (row.gap, row.losses, row.traffic) == (kind, {NOT_FOUND: traffic, NOT_RELEVANT: 3}, traffic + 12)
 
 
 def test_with_runs_a_query_without_results_is_a_lost_search() -> None:
     result = gaps({"q1": {"a": 1}}, traces_of_runs({"bm25": {"q1": ["a"]}}), "RR", entities=[{"entity": "zip"}],
                   queries={"q1": "zip", "q2": "a zip"}, documents={"a": ["ZIP"]})  # fmt: skip
-    (row,) = result.content or ()
+    (row,) = list(result.content or ())
     assert (row.n, row.lost, row.gap, row.indexed) == (2, 1, NOT_FOUND, 1)
     assert [(topic, reason) for topic, *_, reason in result.missing_content] == [("q2", "no results")]
 

@@ -77,7 +77,7 @@ def find_content_gaps(
     >>> entities = {"q1": ["zip"], "q2": ["tar"], "q3": ["zip"]}
     >>> gaps = find_content_gaps(entities, {"q1": 5, "q2": 2, "q3": 1}, lists, {("q1", "a"): True}, {"c": ["zip"]}, {})
     >>> [(row.entity, row.gap, row.lost, row.traffic) for row in gaps]
-    [('tar', 'no document', 2, 2), ('zip', 'not judged', 1, 6)]
+    [('tar', 'no document', 2.0, 2), ('zip', 'not judged', 1.0, 6)]
     """
     queries_of: dict[str, list[str]] = {}
     for query in sorted(entities_of, key=lambda query: -traffic[query]):
@@ -87,7 +87,7 @@ def find_content_gaps(
     gaps: list[ContentGap] = []
     for name, queries in queries_of.items():
         found, judged, relevant = set[str](), set[str](), set[str]()
-        losses, lost_queries, unrecorded = Counter[str](), list[str](), 0.0
+        losses, lost_queries, unrecorded = dict[str, float](), list[str](), 0.0
         for query in queries:
             documents = lists[query]
             if documents is None:
@@ -102,7 +102,8 @@ def find_content_gaps(
                 continue
             # An unjudged document could be relevant, so only a completely judged list is "judged not relevant".
             found_kind = NOT_FOUND if not about else NOT_JUDGED if judged_here < about else NOT_RELEVANT
-            losses[found_kind if n_indexed[name] else NO_DOCUMENT] += traffic[query]
+            kind = found_kind if n_indexed[name] else NO_DOCUMENT
+            losses[kind] = losses.get(kind, 0.0) + traffic[query]
             lost_queries.append(text_of.get(query) or query)
         total = sum(traffic[query] for query in queries)
         counts = (n_indexed[name], len(found), len(judged), len(relevant))
