@@ -349,7 +349,8 @@ def document_paths() -> Answer:
 def gaps() -> Answer:
     run_traces = traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]})
     topics = {topic: {"about": ["law", "tax"][: i % 3]} for i, topic in enumerate(QRELS)}
-    return traces.gaps(QRELS, run_traces, "nDCG@5", by="about", attributes=topics)
+    documents = {doc: ["law"] for grades in QRELS.values() for doc in grades}
+    return traces.gaps(QRELS, run_traces, "nDCG@5", by="about", attributes=topics, documents=documents)
 
 
 def conclusions() -> Answer:

@@ -27,7 +27,18 @@ from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspa
 from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import explain, waterfall
-from judged.pipelines.traces import DocumentPaths, Failures, TraceFunnel, Traces, explain_document, failures, funnel
+from judged.pipelines.traces import (
+    DocumentPaths,
+    Failures,
+    Gaps,
+    TraceFunnel,
+    Traces,
+    explain_document,
+    failures,
+    funnel,
+    gaps,
+    traces_of_runs,
+)
 from judged.results import TEXT, Answer, Column, RankedLists, Table
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
@@ -236,7 +247,12 @@ def _responses(workspace: Workspace) -> Responses:
 
 
 traces_router = APIRouter(tags=["traces"])
-_TRACES_TABS = {"/traces": "Stages", "/traces/failures": "Kinds of failure", "/traces/topic": "One topic"}
+_TRACES_TABS = {
+    "/traces": "Stages",
+    "/traces/failures": "Kinds of failure",
+    "/traces/gaps": "Content gaps",
+    "/traces/topic": "One topic",
+}
 _traces_page = partial(
     answer_page,
     traces_router,
@@ -255,6 +271,22 @@ class FunnelQuery(SlicedQuery, ScoredQuery):
         DEFAULT_MEASURE,
         max_length=200,
         description="Measure whose loss (best possible score minus score) is split by pipeline stage.",
+    )
+
+
+class GapsQuery(ScoredQuery):
+    """Measure, and the source of the entities of topics."""
+
+    measure: str = Field(
+        DEFAULT_MEASURE, max_length=200, description="Measure. Searches need a relevant document above its cutoff."
+    )
+    by: str = Field(
+        "",
+        max_length=200,
+        description="Topic attribute with entities. Default: the entities that the workbench opened.",
+    )
+    run: str = Field(
+        "", max_length=LONGEST, description="Run with the lists, if no traces are open. Default: the first run."
     )
 
 
@@ -299,6 +331,55 @@ def _link_failures(workspace: Workspace, _: FunnelQuery, answer: Failures | None
 def kinds_of_failure(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> Failures:
     """Classify missed relevant documents by kind of failure, and recommend a first action."""
     return _analyze_losses(workspace, params, failures)
+
+
+def _link_gaps(workspace: Workspace, _: GapsQuery, answer: Gaps | None) -> dict[str, Any]:
+    """Show the queries of lost searches, and link the topics with missing content."""
+
+    def shorten(table: Table) -> Table:
+        first = first_rows(table)
+        return replace(first, note=". ".join(filter(None, (first.note, table.note))))
+
+    def link_topics(table: Table) -> Table:
+        def url(row: Mapping[str, Any]) -> str:
+            return _topic_url(topic=row["query_id"]) if row["query_id"] in traced else ""
+
+        return first_rows(with_links(table, "query_id", url))
+
+    traced = set(workspace.parts["traces"].query_ids) if "traces" in workspace.parts else set[str]()
+
+    def show_queries(table: Table) -> Table:
+        return shorten(table.changed("queries", only=""))
+
+    blocks = answer.blocks() if answer else ()
+    tables = {"content_gaps": show_queries, "entities": shorten, "missing_content": link_topics}
+    return {"blocks": replace_tables(blocks, **tables)}
+
+
+@_traces_page("/traces/gaps", "Content gaps", "Content gaps", _link_gaps)
+@cached_in_workspace
+def content_gaps(workspace: CurrentWorkspace, params: Annotated[GapsQuery, Query()]) -> Gaps:
+    """Count searches, documents, and lost searches of each entity, and classify its gap."""
+    if "traces" not in workspace.parts and workspace.lists:
+        run = params.run or workspace.run_names[0]
+        traces = traces_of_runs({run: workspace.judged(run).run})
+    else:
+        traces = _open_traces(workspace)
+    by, measure = params.by.strip() or None, params.read(params.measure)
+    if by is None and "entities" not in workspace.parts:
+        hint = "Name the things that users search for, and the documents about them:"
+        command = "judged serve QRELS RUN --queries FILE --entities FILE --documents FILE"
+        raise NotOpenError("no entities are open", command, hint)
+    return gaps(
+        workspace.qrels,
+        traces,
+        measure,
+        entities=None if by else workspace.parts["entities"],
+        by=by,
+        queries=workspace.topics,
+        attributes=workspace.topic_attributes((by,)) if by else workspace.attributes,
+        documents=workspace.parts.get("documents"),
+    )
 
 
 def _link_documents(workspace: Workspace, params: DocumentPathQuery, answer: DocumentPaths | None) -> dict[str, Any]:

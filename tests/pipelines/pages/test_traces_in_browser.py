@@ -13,7 +13,8 @@ from playwright.sync_api import expect
 from judged.data import sample
 from judged.data.topics import Topics
 from judged.interface.pages.workspace import open_workspace
-from judged.pipelines.traces import Document, Span, Traces, explain_document, failures, funnel, read_traces
+from judged.pipelines.commands.serve import workspace_arguments
+from judged.pipelines.traces import Document, Span, Traces, explain_document, failures, funnel, gaps, read_traces
 from judged.pipelines.traces.recorder import sample_traces
 from judged.web.app import make_app
 
@@ -59,6 +60,7 @@ def test_wrong_measures_and_topics_say_what_to_do(serve: Any, tab: Any, sample: 
     for path in (
         "/traces?measure=bpref",
         "/traces/failures?measure=nDGC",
+        "/traces/gaps?by=nothing",
         "/traces/topic?topic=t99",
         "/traces?where=x==",
     ):
@@ -78,6 +80,9 @@ def test_twins_are_the_answers_of_python() -> None:
     )
     sorted_out = client.get("/api/v1/traces/failures").json()
     assert len(sorted_out["documents"]) == len(failures(opened.qrels, traces).documents)
+    entities, documents = (opened.parts[name] for name in ("entities", "documents"))
+    answer = gaps(opened.qrels, traces, "P@5", entities=entities, queries=opened.topics, documents=documents)
+    assert client.get("/api/v1/traces/gaps?measure=P@5").json()["content_gaps"] == answer.to_dict()["content_gaps"]
     way = client.get("/api/v1/traces/topic?topic=t34&doc=gzip.compress&doc=bz2.compress").json()
     assert way["sentences"] == list(
         explain_document(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences
@@ -107,10 +112,29 @@ def test_without_traces_pages_say_what_to_do_and_names_stay_text(serve: Any, tab
     assert client.get("/api/v1/traces").status_code == 400
     span = Span("t", HOSTILE, HOSTILE, "candidates", (), (Document("x", 1), Document(HOSTILE, 2)))
     opened = open_workspace(qrels, runs, parts={"traces": Traces((span,))})
-    for path in ("/traces", "/traces/failures?measure=nDCG@1", "/traces/topic"):
+    for path in ("/traces", "/traces/failures?measure=nDCG@1", "/traces/gaps", "/traces/topic"):
         shown = tab(serve(opened) + path)
         expect(shown.page.locator("main img")).to_have_count(0)
         shown.clean()
+
+
+def test_content_gaps_of_a_run_without_traces(serve: Any, tab: Any, tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text(f"entity,alias\n{HOSTILE},zip\ntar,\n")
+    (tmp_path / "documents.csv").write_text("sku,title\na,Zip it\n")
+    options = dict.fromkeys(("experiment", "results", "traces", "queries", "rag"))
+    files = {"entities": str(tmp_path / "names.csv"), "documents": str(tmp_path / "documents.csv")}
+    parts = workspace_arguments(options | files | {"qrels": "qrels.txt"})["parts"]
+    queries, run = {"q1": "a zip", "q2": "a tar"}, {"mine": {"q1": {"a": 1.0}, "q2": {"a": 1.0}}}
+    opened = open_workspace({"q1": {"b": 1}, "q2": {"a": 0}}, run, queries=queries, parts=parts)
+    shown = tab(serve(opened) + "/traces/gaps")
+    expect(shown.page.get_by_role("row", name="tar no document")).to_contain_text("a tar")
+    expect(shown.page.get_by_role("row", name=f"{HOSTILE} not judged")).to_contain_text("a zip")
+    shown.accessible()
+    shown.fits()
+    shown.clean()
+    closed = TestClient(make_app(open_workspace({"q1": {"b": 1}}, run)), base_url="http://127.0.0.1")
+    assert "--entities" in closed.get("/traces/gaps").text
+    assert closed.get("/api/v1/traces/gaps").status_code == 400
 
 
 def test_the_sample_s_stages_are_what_they_say() -> None:

@@ -92,7 +92,7 @@ def test_by_hand() -> None:
     traces = traces_of_runs({"bm25": RUN})
     traces = Traces((*traces.spans, Span("q3", "q3", "bm25", "candidates", (), ())))
     result = gaps(QRELS | {"q6": {"b": 1}}, traces, "R@1", entities=ROWS, queries=QUERIES,
-                 attributes=attributes, documents=documents)  # fmt: skip
+                 attributes=attributes, documents=documents, corpus="axy")  # fmt: skip
     rows = {row.entity: row for row in result.rows}
     # q1: R@1 is 1 of 2; q2: 0 of 1; q4 has no judgments; q5 has no trace
     counts = {

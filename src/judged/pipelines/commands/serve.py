@@ -18,6 +18,16 @@ OPTIONS = (
         metavar="FILE",
         help="File of traces that 'judged traces' can read. Repeat for more files.",
     ),
+    click.option(
+        "--entities",
+        metavar="FILE",
+        help="Entities for the page of content gaps: a file that 'judged traces gaps' can read. Use it with --documents.",
+    ),
+    click.option(
+        "--documents",
+        metavar="FILE",
+        help="Documents with their entities or titles: a file that 'judged traces gaps' can read.",
+    ),
     click.option("--rag", metavar="RESPONSES", help="Generated answers: a folder or file that 'judged rag' can read."),
     click.option(
         "--experiment",
@@ -38,7 +48,8 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of `open_workspace` from the options of traces, answers, and experiments."""
     from judged.data.topics import Topics
     from judged.pipelines.rag import Responses
-    from judged.pipelines.traces import read_traces
+    from judged.pipelines.traces import Entities, read_traces
+    from judged.pipelines.traces.entities import entities_of_documents
 
     if options["experiment"]:
         refused = [f"--{name}" for name in ("queries", "texts", "traces") if options[name]]
@@ -54,6 +65,10 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["traces"]:
         topics = None if options["queries"] is None else Topics.of(options["queries"])
         parts["traces"] = read_traces(options["traces"], topics=topics)
+    if options["entities"]:
+        parts["entities"] = Entities.of(options["entities"])
+    if options["documents"]:
+        parts["documents"] = entities_of_documents(options["documents"], catalog=parts.get("entities"))
     if options["rag"]:
         parts["responses"] = Responses.of(options["rag"])
     if not options["experiment"]:
@@ -99,15 +114,21 @@ def plan_arguments(plan: Any, results: Results | None = None) -> dict[str, Any]:
 
 
 def sample_parts() -> dict[str, Any]:
-    """Return traces, trial engines, and answers of the sample data."""
+    """Return traces, entities, trial engines, and answers of the sample data."""
     from judged.data import sample
     from judged.pipelines.experiments import Plan
     from judged.pipelines.experiments.trial import TrialEngines
     from judged.pipelines.rag import Responses
+    from judged.pipelines.traces import Entities
+    from judged.pipelines.traces.entities import entities_of_documents
     from judged.pipelines.traces.recorder import sample_traces
 
+    names = {"file": ["files"], "list": [], "password": ["getpass"], "shell": [], "thread": ["threads", "threading"]}
+    entities = Entities.of([{"entity": name, "alias": aliases} for name, aliases in names.items()])
     parts: dict[str, Any] = {
         "traces": sample_traces(),
+        "entities": entities,
+        "documents": entities_of_documents(sample.FOLDER / "docs.jsonl.gz", catalog=entities),
         "trials": TrialEngines(Plan.read(sample.FOLDER / "experiment.toml")),
     }
     answers = sample.FOLDER / "responses"

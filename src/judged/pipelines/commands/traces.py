@@ -222,8 +222,9 @@ def failures(
 )
 @shared(
     "documents",
-    help="Table with the entities of each document, in the column `entity`. If you use --by"
-    " NAME, the column of entities must be called NAME.",
+    help="Table of documents that assigns entities to documents in one of three ways: a column `entity` (with --by NAME:"
+    " the column NAME); titles, which are searched for the names of --entities; or rows of `entity` and `doc_ids`. Shows"
+    " the kind of content gap of each entity.",
 )
 @shared("fdr", default=0.05, help="False discovery rate at which the tests of entities are significant.")
 @shared("confidence", "seed")

@@ -1,12 +1,12 @@
-"""Entities that queries mention, by name and alias, with parents."""
+"""Entities that queries and documents are about, by name and alias, with parents."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from judged.data.query_text import normalize_query
 from judged.data.records import records_of
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _FIX = "use the column `entity` and, optionally, `alias` and `parent`"
+_ID_NAMES = ("doc_id", "docid", "docno", "document_id", "passage_id", "item_id", "product_id", "sku", "_id", "id")
+_TITLE_NAMES = ("title", "headline", "name")
+_ID_SEPARATOR = re.compile(r"[\s,;]+")  # in a cell of the column `doc_ids`
 
 Words = tuple[str, ...]
 
@@ -116,6 +119,11 @@ class Entities(ReadOnly):
             start += 1
         return Mentions(tuple(entities), tuple(ambiguous))
 
+    def resolved(self, name: str) -> str:
+        """Return the entity with this name or alias; the name itself if there is none, or several."""
+        matches = () if name in self.parents else self.aliases.get(words_of(name), ())
+        return matches[0] if len(matches) == 1 else name
+
     def above(self, entity: str) -> tuple[str, ...]:
         """Return an entity and all its ancestors."""
         return tuple(_ancestors(self.parents, entity))
@@ -123,6 +131,61 @@ class Entities(ReadOnly):
     def rolled_up(self, entities: Iterable[str]) -> tuple[str, ...]:
         """Return entities and all their ancestors, without repetition."""
         return tuple(dict.fromkeys(name for entity in entities for name in self.above(entity)))
+
+
+def entities_of_documents(
+    documents: Any, column: str = "entity", catalog: Entities | None = None, corpus: Collection[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Read the entities of each document, with their ancestors.
+
+    Parameters
+    ----------
+    documents
+        ``{doc_id: [entity]}``, or a table: a file, a data frame, or dicts. A row has an id, or a list of ids, and a
+        value in `column`. Several rows can have the same id. Without `column`, the title is searched for names of
+        `catalog`.
+    column
+        Column with an entity or a list of entities.
+    catalog
+        Names and parents of the entities.
+    corpus
+        Ids of all documents: other documents are ignored.
+
+    Raises
+    ------
+    InputError
+        If a row has no id, or neither the column nor a title that can be searched.
+
+    Examples
+    --------
+    >>> catalog = Entities.of([{"entity": "zip file", "alias": "zip", "parent": "archive"}])
+    >>> entities_of_documents([{"id": "a", "title": "Read a zip"}, {"id": "b", "title": "Tar"}], catalog=catalog)
+    {'a': ('zip file', 'archive'), 'b': ()}
+    >>> entities_of_documents([{"entity": "zip", "doc_ids": "a, b"}, {"entity": "tar", "doc_ids": ["b"]}])
+    {'a': ('zip',), 'b': ('zip', 'tar')}
+    """
+    if isinstance(documents, Mapping):
+        documents = [{"doc_id": doc, column: names} for doc, names in cast("Mapping[str, Any]", documents).items()]
+    where = str(documents) if isinstance(documents, (str, Path)) else "<documents>"
+    fix = f"add the columns doc_id and {column}, or doc_id and title with a table of entities"
+    entities: dict[str, dict[str, None]] = {}
+    for line, row in records_of(documents, where, "documents", fix):
+        cells = {str(name).strip().lower(): value for name, value in row.items()}
+        ids = next((cells[name] for name in _ID_NAMES if cells.get(name) not in (None, "")), None)
+        if "doc_ids" in cells:  # can be empty: the entity has no document
+            ids = _ID_SEPARATOR.split(cells["doc_ids"]) if isinstance(cells["doc_ids"], str) else cells["doc_ids"] or ()
+        title = next((cells[name] for name in _TITLE_NAMES if cells.get(name) is not None), None)
+        if column.lower() in cells:
+            names = [catalog.resolved(name) if catalog else name for name in _several(cells[column.lower()])]
+        elif catalog is not None and title is not None:
+            names = catalog.mentioned(str(title)).entities
+        else:
+            ids, names = None, []
+        if ids is None:
+            raise InputError(f"a row must have doc_id and {column}", fix=fix, path=where, line=line)
+        for doc in filter(lambda doc: corpus is None or doc in corpus, _several(ids)):
+            entities.setdefault(doc, {}).update(dict.fromkeys(catalog.rolled_up(names) if catalog else names))
+    return {doc: tuple(names) for doc, names in entities.items()}
 
 
 def words_of(text: str) -> Words:

@@ -6,19 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
-from judged.data.records import records_of
 from judged.data.topics import Topics
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.trace import POSITIVE, single_measure
 from judged.errors import InputError
-from judged.pipelines.traces.entities import Entities
+from judged.pipelines.traces.content_gaps import KINDS, NO_GAP, ContentGap, find_content_gaps
+from judged.pipelines.traces.entities import Entities, entities_of_documents
 from judged.pipelines.traces.steps import compare_with_rest, sufficient_intervals
 from judged.results import Answer, Column, Sentences, Table, counted
 from judged.results.blocks import Note, first_few
@@ -30,6 +29,7 @@ from judged.stats.interval import IntervalMethod
 if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Traces
     from judged.results import Block
+    from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
     from judged.stats.slice_differences import AgainstRest
 
@@ -37,7 +37,6 @@ NO_RESULTS, NO_RELEVANT = "no results", "no known relevant document"
 NOT_IN_CORPUS = "some relevant documents are not in the corpus"
 """Reasons why the content for a query is missing."""
 _MIN_TOPICS = 10  # judged topics for a test
-_ID_COLUMNS = ("doc_id", "docid", "docno", "_id", "id")
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,11 @@ class Gaps(Answer):
     traffic : float
         Traffic of all queries.
     documents : int or None
-        Number of documents in the corpus.
+        Number of documents in the corpus, or else in the table of documents.
     fdr, level : float
         False discovery rate of the tests, and confidence level of the intervals.
+    content : tuple of ContentGap or None
+        Entities with traffic, sorted by lost searches. None if no documents were given, or none with a known entity.
     """
 
     kind: ClassVar[str] = "gaps"
@@ -132,6 +133,7 @@ class Gaps(Answer):
     fdr: float
     level: float
     notes: tuple[Note, ...] = field(default=())
+    content: tuple[ContentGap, ...] | None = None
 
     @property
     def title(self) -> str:
@@ -159,14 +161,19 @@ class Gaps(Answer):
                 f" least {_MIN_TOPICS} other judged topics."
             )
         queries = counted(len(self.missing_content), "query", "queries")
-        return (text, *([f"Missing content for {queries}: {reasons}."] if reasons else []))
+        kinds = Counter(row.gap for row in self.content or () if row.gap not in (None, NO_GAP))
+        gap_counts = ", ".join(f"{kind} ({kinds[kind]})" for kind in KINDS if kinds[kind]) or "none"
+        of = f" of {counted(len(self.content or ()), 'entity', 'entities')} with traffic"
+        gaps_text = f"Content gaps{of}: {gap_counts}."
+        missing_text = f"Missing content for {queries}: {reasons}."
+        return (*([gaps_text] if self.content else []), text, *([missing_text] if reasons else []))
 
     def facts(self) -> Mapping[str, Any]:
         """Return measure, traffic, number of documents, and false discovery rate."""
         return {"measure": self.measure, "traffic": self.traffic, "corpus": self.documents, "fdr": self.fdr}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the sentences, the entities, and the missing content."""
+        """Return the sentences, the content gaps, the entities, and the missing content."""
         rows, has_supply = self.rows, self.documents is not None
         bounds_only = "" if any(row.unrecorded for row in rows) else "data"
         demand = [row.traffic / self.traffic if self.traffic else math.nan for row in rows]
@@ -198,7 +205,28 @@ class Gaps(Answer):
         records = [dict(zip(names, row, strict=True)) for row in self.missing_content]
         columns, only = columns_of(records, ("query_id", TEXT, "topic"), *fields), "" if records else "data"
         missing = Table("missing_content", columns, "Missing content", labels=2, only=only)
-        return (Sentences(self.sentences), entities, missing)
+        gaps_table = [] if self.content is None else [self._content_table(self.content)]
+        return (Sentences(self.sentences), *gaps_table, entities, missing)
+
+    def _content_table(self, rows: tuple[ContentGap, ...]) -> Table:
+        """Return the table of content gaps, which is also the CSV for editors."""
+        cutoff = getattr(self.measure, "cutoff", None)
+        unrecorded_only = "" if any(row.unrecorded for row in rows) else "data"
+        columns = (
+            *columns_of(rows, ("entity", TEXT), ("gap", TEXT), ("traffic", number(0), "asked"), ("lost", number(0))),
+            Column("unrecorded", [row.unrecorded for row in rows], number(0), "not recorded", only=unrecorded_only),
+            *columns_of(rows, *((name, COUNT) for name in ("indexed", "found", "judged", "relevant"))),
+            *columns_of(rows, "n"),
+            Column("losses", [dict(row.losses) for row in rows], only="json"),
+            Column("queries", ["; ".join(row.queries[:3]) for row in rows], TEXT, "lost queries", only="data"),
+        )
+        depth = "the list" if cutoff is None else f"the first {cutoff} documents"
+        note = (
+            f"asked: searches; lost: searches without a known relevant document in {depth}; gap: most frequent reason;"
+            f" indexed: documents about the entity; found: of these, in {depth} of a query for the entity; judged,"
+            " relevant: of these, for such a query"
+        )
+        return Table("content_gaps", columns, "Content gaps", note=note, labels=2)
 
 
 def gaps(
@@ -228,13 +256,14 @@ def gaps(
     by
         Instead of `entities`: attribute with the entities of a topic, one or a list.
     queries
-        Texts of topics. Default: traced texts.
+        Texts of topics. Default: traced texts. If `traces` are runs, these topics also count as demand.
     attributes
         Attributes of topics; the number ``traffic`` is the frequency of each query. Default: number of traces.
     documents
-        Supply: a table of documents with a column ``entity``, or named as `by`.
+        Supply, as for `judged.pipelines.traces.entities.entities_of_documents`: the column with entities is ``entity``,
+        or named as `by`.
     corpus
-        Ids of all documents. Default: those of `documents`.
+        Ids of all documents. Other documents of `documents` are ignored.
     fdr
         False discovery rate of the entities with lower scores (Benjamini-Hochberg).
     level, seed
@@ -259,16 +288,18 @@ def gaps(
     last = traces.stage(final) if final else traces.final
     judged = judge(judgments, traces.run_or_empty(last.name))
     texts = None if queries is None else Topics.of(queries)
-    text_of = {topic: _text(traces, texts, topic) for topic in dict.fromkeys((*traces.query_ids, *judgments.topics))}
+    others = texts.table["query_id"].to_pylist() if texts and traces.is_complete else ()
+    topics = dict.fromkeys((*traces.query_ids, *judgments.topics, *others))
+    text_of = {topic: _text(traces, texts, topic) for topic in topics}
     catalog = Entities.of(entities) if entities is not None else None
     entities_of, notes = _entities_of_topics(text_of, catalog, by, facts)
-    empty = {topic for topic in text_of if traces.spans_of(topic) and traces.state(topic, last.name) == "empty"}
+    empty = {topic for topic in text_of if traces.state(topic, last.name) == "empty"}
     unrecorded = {topic for topic in text_of if traces.state(topic, last.name) == "unrecorded"}
     counts = facts.numbers("traffic") if facts is not None and "traffic" in facts.names else traces.times
     traffic = {topic: float(counts.get(topic, 0.0 if counts else 1.0)) for topic in text_of}
-    supply = None if documents is None else _supply(documents, by or "entity", catalog)
-    corpus_ids = set(corpus) if corpus is not None else None if supply is None else set(supply)
-    rel = float(getattr(parsed, "rel", POSITIVE))
+    corpus_ids = set(corpus) if corpus is not None else None
+    supply = None if documents is None else entities_of_documents(documents, by or "entity", catalog, corpus_ids)
+    rel, cutoff = float(getattr(parsed, "rel", POSITIVE)), getattr(parsed, "cutoff", None)
     is_recorded = np.array([topic not in unrecorded for topic in judged.query_ids], dtype=np.bool_)
     lowest = parsed(judged)
     highest, values = np.where(is_recorded, lowest, parsed(judged.ideal)), np.where(is_recorded, lowest, np.nan)
@@ -315,8 +346,34 @@ def gaps(
     texts_of = {topic: (text_of[topic], ", ".join(entities_of[topic])) for topic in reasons}
     missing = [(topic, *texts_of[topic], traffic[topic], reason) for topic, reason in reasons.items()]
     missing.sort(key=lambda row: (-row[3], row[0]))
-    total, size = sum(traffic.values()), None if supply is None else len(supply)
-    return Gaps(traces.name, parsed, tuple(rows), tuple(missing), total, size, fdr, level, (*traces.notes, *notes))
+    total, size = sum(traffic.values()), None if supply is None else len(supply if corpus_ids is None else corpus_ids)
+    content: tuple[ContentGap, ...] | None = None
+    if n_documents and n_documents.keys().isdisjoint(known := catalog.names if catalog else names):
+        text = f"no kinds of content gaps: documents have {first_few(list(n_documents))}; none of these is"
+        notes.append(Note("disjoint-entities", f"{text} an entity of queries, such as {first_few(known)}"))
+    elif supply is not None:
+        lists = _first_documents(traces, text_of, last.name, cutoff)
+        content = find_content_gaps(entities_of, traffic, lists, _relevance(judged, rel), supply, text_of)
+    return Gaps(
+        traces.name, parsed, tuple(rows), tuple(missing), total, size, fdr, level, (*traces.notes, *notes), content
+    )
+
+
+def _first_documents(
+    traces: Traces, topics: Iterable[str], stage: str, cutoff: int | None
+) -> dict[str, list[str] | None]:
+    """Return the first documents of each topic; None if they are not recorded."""
+    documents_of = {topic: traces.documents(topic, stage) for topic in topics}
+    return {
+        topic: None if documents is None else [document.doc_id for document in documents[:cutoff]]
+        for topic, documents in documents_of.items()
+    }
+
+
+def _relevance(judged: Judged, rel: float) -> dict[tuple[str, str], bool]:
+    """Return whether each judged document that the run returned is relevant, by topic and document."""
+    pairs = zip(judged.topic.tolist(), judged.doc, judged.relevant(rel).tolist(), strict=True)
+    return {(judged.query_ids[topic], doc): is_relevant for topic, doc, is_relevant in pairs}
 
 
 def _topics_outside(qrels: Qrels, corpus: set[str], rel: float) -> set[str]:
@@ -363,17 +420,3 @@ def _entities_of_topics(
 
 def _names(cell: Any) -> tuple[str, ...]:
     return tuple(map(str, cell)) if isinstance(cell, (list, tuple)) else () if cell is None else (str(cell),)
-
-
-def _supply(documents: Any, column: str, catalog: Entities | None) -> dict[str, tuple[str, ...]]:
-    """Read the entities of each document, with their ancestors."""
-    where = str(documents) if isinstance(documents, (str, Path)) else "<documents>"
-    fix = f"add the columns doc_id and {column}"
-    supply: dict[str, tuple[str, ...]] = {}
-    for line, row in records_of(documents, where, "documents", fix):
-        doc = next((str(row[name]) for name in _ID_COLUMNS if row.get(name) is not None), None)
-        if doc is None or column not in row:
-            raise InputError(f"a row must have doc_id and {column}", fix=fix, path=where, line=line)
-        names = tuple(name for name in _names(row[column]) if name)
-        supply[doc] = catalog.rolled_up(names) if catalog else names
-    return supply
