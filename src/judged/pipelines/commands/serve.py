@@ -21,7 +21,8 @@ OPTIONS = (
     click.option(
         "--entities",
         metavar="FILE",
-        help="Entities for the page of content gaps: a file that 'judged traces gaps' can read. Use it with --documents.",
+        help="Entities for the page of content gaps: a file that 'judged traces gaps' can read. Use --entities with"
+        " --documents.",
     ),
     click.option(
         "--documents",

@@ -222,9 +222,9 @@ def failures(
 )
 @shared(
     "documents",
-    help="Table of documents that assigns entities to documents in one of three ways: a column `entity` (with --by NAME:"
-    " the column NAME); titles, which are searched for the names of --entities; or rows of `entity` and `doc_ids`. Shows"
-    " the kind of content gap of each entity.",
+    help="Table that assigns entities to documents in one of three ways: a column `entity` (with --by NAME: the column"
+    " NAME); titles, which are searched for the names of --entities; or rows of `entity` and `doc_ids`. Shows the kind"
+    " of content gap of each entity.",
 )
 @shared("fdr", default=0.05, help="False discovery rate at which the tests of entities are significant.")
 @shared("confidence", "seed")
