@@ -325,7 +325,7 @@ def test_no_single_order_of_documents(make: Callable[..., Report]) -> None:
 def test_measures_that_cannot_be_split_are_named(make: Callable[..., Report]) -> None:
     report = make(measures=["SetF"], baseline="old")
     assert "stages" not in names(report)
-    assert any(text.startswith("losses by stage: SetF") for text in notes(report, "Omitted sections"))
+    assert any(text.startswith("losses by stage: ") and "SetF" in text for text in notes(report, "Omitted sections"))
     assert [chart.name for chart in report.charts().values() if chart.name.startswith("cutoffs")] == [
         "cutoffs1",
         "cutoffs2",
@@ -376,7 +376,7 @@ def test_ties_are_warned_of_once_and_unjudged_documents_too(
     also = {q: {"bad": 1.0, "fair": 1.0} for q in report_input["qrels"]}
     report = make(runs={"old": report_input["runs"]["old"], "tied": tied, "also": also}, baseline="old")
     assert len([warning for warning in report.warnings if warning.startswith("ties among the judged documents")]) == 1
-    assert any(warning.startswith("old: 61% of its top 10 documents are judged") for warning in report.warnings)
+    assert any(warning.startswith("old: ") and "61% of" in warning for warning in report.warnings)
 
 
 def test_errors(make: Callable[..., Report]) -> None:

@@ -50,7 +50,7 @@ def sentence_of(result: str, change: str = "+1.00", p: str = "0.02", topics: int
         else ("participants", "9 participants")
     )
     numbers = f"{change}, 95% CI [+0.20, +1.80], p = {p}, n = {units}."
-    return f"{result}, for other {population}: b minus a is {numbers}"
+    return f"{result}, generalized to other {population}: b minus a is {numbers}"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_sentences_of_an_effect(row_effect: SystemEffect, sentence: str) -> None
     ("changed", "warnings"),
     [
         ({"effects": (effect(),)}, []),
-        ({"effects": (effect(adjusted=0.2),)}, ["No significant difference does not"]),
+        ({"effects": (effect(adjusted=0.2),)}, ["The lack of a significant difference"]),
         ({"effects": (effect(reason="Few."),)}, ["A difference without a verdict"]),
         ({"effects": (effect(),), "n": 5}, ["With 5 topics"]),
         ({"effects": (effect(),), "people": 5}, ["With 5 participants"]),

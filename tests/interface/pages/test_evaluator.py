@@ -604,7 +604,7 @@ def test_an_exported_topic_keeps_its_name(client, sample):
     ("text", "expected", "said"),
     [
         ("3 0 2", [("d1", 3), ("d2", 0), ("d3", 2)], "grades"),
-        ("3,0,\n-,x ? null", [("d1", 3), ("d2", 0), ("d3", None), ("d4", None), ("d5", None), ("d6", None)], "grades"),
+        ("3,0,\n-,– ? null", [("d1", 3), ("d2", 0), ("d3", None), ("d4", None), ("d5", None), ("d6", None)], "grades"),
         ("grade\n3\n0", [("d1", 3), ("d2", 0)], "grades"),
         ("0.5;-1;1e1", [("d1", 0.5), ("d2", -1), ("d3", 10)], "grades"),
         ("a 3\nb -\n", [("a", 3), ("b", None)], "document and grade"),
