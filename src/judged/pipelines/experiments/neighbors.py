@@ -258,12 +258,12 @@ def _sentences(rows: Sequence[NeighborRow], scores: Scores, margin: float, level
             )
             continue
         shown = [row for row in group if row.is_equivalent]
-        difference = f"a difference of less than {margin:g} {measure} from exact search ({first.exact})"
+        difference = f"the mean {measure} differs from exact search ({first.exact}) by less than {margin:g}"
         if shown:
-            at = "" if shown[-1].ef_query is None else f" at {_EF} >= {shown[-1].ef_query}"
-            yield f"{name}: {difference} is shown{at}."
+            at = "" if shown[-1].ef_query is None else f"at {_EF} >= {shown[-1].ef_query}, "
+            yield f"{name}: {at}{difference}."
         else:
-            yield f"{name}: {difference} is not shown. This does not show a loss."
+            yield f"{name}: it is not shown that {difference}. This does not show a loss."
     score_range = scores.measures[0].properties.score_range
     if n_tested and math.isfinite(score_range):
         least = score_range * share_bound(0, n, 1 - (1 - level) / n_tested)
