@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns
+from judged.data.column_names import canonical_names, check_name_clash, missing_columns
 from judged.data.compute import pc
 from judged.data.index import array_of_values, format_value, id_array, id_text
 from judged.data.layout import NUMERIC_COLUMNS
@@ -65,8 +65,7 @@ def canonical_table(table: Table, kind: Kind, where: str) -> Table:
             path=where,
             rule="unknown-header",
         )
-    if problem := find_name_clash(names, table.column_names, kind):
-        raise InputError(problem, fix=DUPLICATE_FIX, path=where, rule="same-columns")
+    check_name_clash(names, table.column_names, kind, where)
     check_score_column(names, tuple(table.column_names), kind, where)
     used = [position for position, name in enumerate(names) if name]
     try:

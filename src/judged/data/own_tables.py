@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.column_names import (
-    DUPLICATE_FIX,
     canonical_names,
+    check_name_clash,
     check_no_numbers,
-    find_name_clash,
     is_query_text,
     missing_columns,
     missing_columns_error,
@@ -159,8 +158,7 @@ def _named_rows(records: Iterable[tuple[int | None, list[str], list[Any]]], wher
         if columns != previous or not rows:
             previous, names = columns, canonical_names(columns, "labels")
             unused |= dict.fromkeys(unused_columns(names, columns, "labels"))
-            if problem := find_name_clash(names, columns, "labels"):
-                raise InputError(problem, fix=DUPLICATE_FIX, path=where, line=line, rule="same-columns")
+            check_name_clash(names, columns, "labels", where, line)
             if missing := missing_columns(names, "labels"):
                 if not rows and missing != {"relevance"}:
                     return None
@@ -295,8 +293,7 @@ def _add_missing_column(
 def _cells_by_role(table: DelimitedTable, kind: Kind, where: str) -> tuple[dict[str, list[Any]], set[int]]:
     """Return the cells of each known column, and the positions of these columns."""
     names = list(canonical_names(table.columns, kind))
-    if problem := find_name_clash(names, table.columns, kind):
-        raise InputError(problem, fix=DUPLICATE_FIX, path=where, rule="same-columns")
+    check_name_clash(names, table.columns, kind, where)
     used = {position for position, name in enumerate(names) if name}
     cells = {names[position]: [row[position] for row in table.rows] for position in used}
     if kind == "run" and "query_id" in cells and ("doc_id" not in cells or not {"score", "rank"} & set(cells)):

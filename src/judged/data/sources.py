@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from glob import escape, glob, has_magic
 from pathlib import Path
@@ -21,7 +21,7 @@ from judged.data.arrow_files import (
     parquet_shape,
     parquet_table,
 )
-from judged.data.column_names import canonical_names, reading_options, unused_columns, warn_unused
+from judged.data.column_names import canonical_names, reading_options, unused_columns, use_columns, warn_unused
 from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database
 from judged.data.index import normalize_ids
 from judged.data.json_rows import saved_result_error
@@ -35,7 +35,7 @@ from judged.data.text_rows import TextRows, map_in_order
 from judged.errors import NO_CONTENT, InputError, JudgedWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from judged.data.column_names import Kind
     from judged.data.sniff import Format
@@ -81,10 +81,13 @@ class Source:
         return pa.Table.from_batches(batches), file_hash.hexdigest
 
 
-def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:
-    """Open FILE or NAME=FILE, or standard input for ``-``, as rows of qrels or of a run."""
+def open_source(
+    path: str | Path, kind: Kind, format: str | None = None, columns: Mapping[str, str] | None = None
+) -> Source:
+    """Open FILE or NAME=FILE, or standard input for ``-``, as rows of qrels or of a run; see `use_columns`."""
     name, file = split_name(path)
-    source = _open_path(file, kind, format)
+    with use_columns(columns) if columns else nullcontext():
+        source = _open_path(file, kind, format)
     return replace(source, name=name) if name else source
 
 

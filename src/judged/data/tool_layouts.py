@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from operator import contains
-from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from judged.data.files import packaged_toml
 from judged.data.nested_rows import nested_rows, parse_path, row_keys
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
@@ -76,8 +75,7 @@ def _is_row(row: Mapping[str, Any], required: set[str]) -> bool:
 @cache
 def tool_layouts() -> tuple[ToolLayout, ...]:
     """Return all layouts, in the order in which they are tried."""
-    content = tomllib.loads((Path(__file__).parent / "tool_layouts.toml").read_text(encoding="utf-8"))
-    return tuple(ToolLayout(**layout) for layout in content["layout"])
+    return tuple(ToolLayout(**layout) for layout in packaged_toml("data/tool_layouts.toml")["layout"])
 
 
 def find_layout(data: Any, kind: str) -> tuple[ToolLayout, list[dict[str, Any]]] | None:
