@@ -7,11 +7,12 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path, PurePath
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.data import files
 from judged.errors import InputError
@@ -208,6 +209,16 @@ def split_json(log_file: LogFile, engine: Database) -> LogFile:
     copy = engine.folder / f"unpacked-{sum(1 for _ in engine.folder.glob('unpacked-*'))}"
     copy.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
     return replace(log_file, path=copy, member="")
+
+
+def json_objects(log_file: LogFile, limit: int) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the first lines of a file, of search results their ``_source``; skip other lines."""
+    with opened(log_file) as file:
+        for line in islice(file, limit):
+            with suppress(ValueError, RecursionError):  # RecursionError: thousands of nested objects
+                record = json.loads(line[max(line.find(b"{"), 0) :])
+                if isinstance(record, dict):
+                    yield record.get("_source", record)
 
 
 class UnknownLayoutError(InputError):
