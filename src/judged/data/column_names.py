@@ -209,13 +209,7 @@ def is_query_text(column: str) -> bool:
 def check_name_clash(
     names: Iterable[str], columns: Iterable[str], kind: Kind, where: str, line: int | None = None
 ) -> None:
-    """Raise InputError if two columns have the same role.
-
-    >>> check_name_clash(["doc_id", "doc_id"], ["d", "d"], "qrels", "a")
-    Traceback (most recent call last):
-    ...
-    judged.errors.InputError: a: two columns are called 'd'. Fix: remove or rename one of these columns, or use --columns.
-    """
+    """Raise InputError if two columns have the same role."""
     first: dict[str, str] = {}
     for name, column in zip(names, columns, strict=True):
         if name in first:
