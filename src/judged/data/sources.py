@@ -143,9 +143,6 @@ def _detected_rows(file: Path, where: str, kind: Kind) -> Rows:
                 return _own_rows(file, where, *own)
     if isinstance(layout, Layout):
         warn_unused(layout.unused, where)
-    elif layout in {"parquet", "arrow"}:
-        columns = arrow_schema(file, where, layout).names
-        warn_unused(unused_columns(canonical_names(columns, kind), columns, kind), where)
     return rows
 
 
@@ -274,8 +271,12 @@ def _find_qrels(folder: Path, kind: Kind) -> Path:
 def _parquet(path: Path, kind: Kind, where: str, max_rows: int | None = None) -> Table:
     """Read a Parquet file, or its first rows."""
 
+    unused: list[str] = []
+
     def select_known(names: list[str]) -> list[str]:
-        return [name for name, role in zip(names, canonical_names(names, kind), strict=True) if role]
+        roles = canonical_names(names, kind)
+        unused.extend(unused_columns(roles, names, kind))
+        return [name for name, role in zip(names, roles, strict=True) if role]
 
     if max_rows is None:
         table = parquet_table(path, where, select_known)
@@ -283,7 +284,9 @@ def _parquet(path: Path, kind: Kind, where: str, max_rows: int | None = None) ->
         table = pa.Table.from_batches([next(parquet_batches(path, where, select_known, max_rows))])
     if b"judged" in (table.schema.metadata or {}):
         raise saved_result_error(where)
-    return canonical_table(table, kind, where)
+    canonical = canonical_table(table, kind, where)
+    warn_unused(unused, where)
+    return canonical
 
 
 def _arrow(path: Path, kind: Kind, where: str) -> Table:
