@@ -43,6 +43,10 @@ class DelimitedTable:
     lines: list[int]
     notes: tuple[str, ...]
 
+    def column(self, position: int) -> list[str]:
+        """Return the cells of a column."""
+        return [row[position] for row in self.rows]
+
 
 def read_delimited(path: Path, where: str, kind: Kind) -> DelimitedTable | None:
     """Read a table with a header line; None if the file has no such table."""

@@ -270,7 +270,6 @@ def _find_qrels(folder: Path, kind: Kind) -> Path:
 
 def _parquet(path: Path, kind: Kind, where: str, max_rows: int | None = None) -> Table:
     """Read a Parquet file, or its first rows."""
-
     unused: list[str] = []
 
     def select_known(names: list[str]) -> list[str]:
