@@ -193,41 +193,37 @@ def assign_roles(
     'searchTerm'
     """
     assigned, doubts = dict(columns or {}), list[str]()
-    used_paths = {profile.path for profile in assigned.values()}
-    unassigned = [profile for profile in profiles if profile.values_by_row and profile.path not in used_paths]
+    profiles = [profile for profile in profiles if profile.values_by_row]
+
+    def unassigned() -> list[ColumnProfile]:
+        used_paths = {profile.path for profile in assigned.values()}
+        return [profile for profile in profiles if profile.path not in used_paths]
+
+    def assign_by_values(role: str, candidates: Sequence[ColumnProfile]) -> None:
+        if role in roles and role not in assigned and candidates:
+            assigned[role] = candidates[0]
+            doubts.append(f"{role} is recognized from the values of {candidates[0].path}, not from its name")
+
     for role in filterfalse(assigned.__contains__, roles):
-        candidates = [profile for profile in unassigned if _fits(role, profile)]
+        candidates = [profile for profile in unassigned() if _fits(role, profile)]
         if candidates:
             assigned[role] = candidates[0]
-            unassigned.remove(candidates[0])
-            if candidates[1:]:
-                doubts.append(f"{role} could also be {', '.join(profile.path for profile in candidates[1:4])}")
-    lists = [profile for profile in unassigned if profile.is_list and profile.distinct > 1 and not profile.is_flag]
-    if "hit_ids" in roles and "hit_ids" not in assigned and lists:
-        assigned["hit_ids"] = max(lists, key=lambda profile: len(profile.texts))
-        unassigned.remove(assigned["hit_ids"])
-        doubts.append(f"hit_ids is recognized from the values of {assigned['hit_ids'].path}, not from its name")
+        if candidates[1:]:
+            doubts.append(f"{role} could also be {', '.join(profile.path for profile in candidates[1:4])}")
+    lists = [profile for profile in unassigned() if profile.is_list and profile.distinct > 1 and not profile.is_flag]
+    assign_by_values("hit_ids", sorted(lists, key=lambda profile: -len(profile.texts)))
     if "clicks" in roles and "clicks" not in assigned and (results := assigned.get("hit_ids")):
         # In a row with results and without an action, the id of a result is a click.
         objects = [assigned["object_id"]] if "object_id" in assigned and "action" not in assigned else []
-        for profile in (*objects, *unassigned):
-            # As most pages have at most one click, few clicks show the separator.
-            clicks = as_list(profile, results.separator)
-            if _are_clicks(clicks, results):
-                assigned = {role: column for role, column in assigned.items() if column is not profile} | {
-                    "clicks": clicks
-                }
-                unassigned = [column for column in unassigned if column is not profile]
-                break
+        # As most pages have at most one click, few clicks show the separator.
+        columns_as_lists = ((profile, as_list(profile, results.separator)) for profile in (*objects, *unassigned()))
+        profile, clicks = next((pair for pair in columns_as_lists if _are_clicks(pair[1], results)), (None, None))
+        if clicks:
+            assigned = {role: column for role, column in assigned.items() if column is not profile}
+            assigned["clicks"] = clicks
     # Only columns without a known name are left: times and queries can be recognized by their values.
-    for role, candidates in (
-        ("time", [profile for profile in unassigned if profile.times]),
-        ("query", [profile for profile in unassigned if profile.has_phrases]),
-    ):
-        if role in roles and role not in assigned and candidates:
-            assigned[role] = candidates[0]
-            unassigned.remove(candidates[0])
-            doubts.append(f"{role} is recognized from the values of {candidates[0].path}, not from its name")
+    assign_by_values("time", [profile for profile in unassigned() if profile.times])
+    assign_by_values("query", [profile for profile in unassigned() if profile.has_phrases])
     return assigned, doubts
 
 
