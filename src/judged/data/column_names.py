@@ -129,6 +129,12 @@ def _roles(kind: Kind) -> dict[str, tuple[str, int]]:
     return roles | {"docid": ("doc_id", 1)}  # equal to `doc_id`, which is stronger
 
 
+def known_names(table: str) -> dict[str, tuple[str, ...]]:
+    """Return the known names of each column in other tables: attributes, topics, and documents; best first."""
+    columns: dict[str, str] = packaged_toml("data/column_names.toml")[table]
+    return {column: tuple(text.split()) for column, text in columns.items()}
+
+
 def _used_columns(kind: Kind) -> set[str]:
     labels: dict[str, str] = packaged_toml("data/column_names.toml")["labels"]
     return _USED_COLUMNS.get(kind) or {"query_id", "doc_id", "relevance", *labels}
@@ -265,12 +271,10 @@ def missing_columns_error(
     guesses: dict[str, str] = {}
     for name in sorted(missing, key=lambda name: name != "relevance"):
         candidates = [position for position in free if (position in numeric) == (name == "relevance") or not rows]
-        if best := max(candidates, key=lambda position: _likeness(columns[position], name), default=None):
+        if candidates:
+            best = max(candidates, key=lambda position: _likeness(columns[position], name))
             guesses[name] = columns[best]
             free.remove(best)
-        elif candidates:
-            guesses[name] = columns[candidates[0]]
-            free.remove(candidates[0])
     options = [f"{name}={guesses.get(name, 'COLUMN')}" for name in missing]
     is_wide = missing == ["relevance"] and len(numeric) > 1
     others = "; if each of these columns has the grades of a judge, use 'judged labels import'" if is_wide else ""

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import known_names
 from judged.data.index import id_text
 from judged.data.json_rows import json_kind, json_lines, load_json
 from judged.errors import InputError
@@ -239,8 +240,7 @@ _READERS: dict[str, Callable[[str, str, TopicRecords], None]] = {
 }
 
 
-_ID_NAMES = ("query_id", "qid", "_id", "id", "number", "num", "topic", "topic_id", "query_number")
-_TEXT_NAMES = ("text", "query", "title", "query_text", "querytext", "question", "utterance", "description", "desc")
+_ID_NAMES, _TEXT_NAMES = known_names("topics").values()
 _MAX_COLUMNS = 500  # time and memory are quadratic if each record has other fields
 
 
