@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import judged
-from judged.data.column_names import canonical_names, missing_columns_error, use_columns
+from judged.data.column_names import canonical_names, missing_columns_error, reading_options, use_columns
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.sources import ParquetRows, open_source
@@ -87,3 +87,26 @@ def test_two_columns_with_one_role_are_refused(tmp_path: Path) -> None:
     path.write_text("Suchbegriff;Artikelnummer;bm25_score;dense_score\nq;a;1,5;0,5\n", encoding="utf-8")
     with pytest.raises(InputError, match="'bm25_score' and 'dense_score' both contain the score"):
         open_source(path, "run")
+
+
+def test_columns_of_click_judgments_are_known_and_others_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.csv"
+    path.write_text("query_id,doc_id,grade,value,se,shown,who\nq1,a,1,0.5,0.1,12,kim\n")
+    with pytest.warns(JudgedWarning, match="columns that are not used: who$"):
+        Qrels.read(path)
+
+
+@pytest.mark.parametrize("form", ["frame", "dicts"])
+def test_unused_columns_of_objects_are_reported(form: str) -> None:
+    rows = [{"query_id": "q1", "doc_id": "a", "score": 2.0, "comment": "x"}]
+    with pytest.warns(JudgedWarning, match="columns that are not used: comment"):
+        run = Run.of(pa.Table.from_pylist(rows) if form == "frame" else rows)
+    assert run.table.column_names == ["query_id", "doc_id", "score"]
+
+
+def test_options_of_one_call_do_not_change_those_of_others() -> None:
+    with use_columns({"doc_id": "sku"}):
+        canonical_names(["query_id", "sku", "score"], "run")
+        assert reading_options().present == {"", "sku"}
+    canonical_names(["query_id", "sku", "score"], "run")
+    assert reading_options().present == set()

@@ -15,6 +15,7 @@ from judged.data.column_names import (
     check_name_clash,
     check_no_numbers,
     is_query_text,
+    known_names,
     missing_columns,
     missing_columns_error,
     misspelled_column,
@@ -43,10 +44,7 @@ if TYPE_CHECKING:
 
 _JUDGMENT = ["query_id", "doc_id", "relevance"]
 _LETOR = re.compile(r"([0-9]+) qid:(\S+) ")
-_LISTS = frozenset([
-    "prediction", "predictions", "predicted", "results", "result", "retrieved", "ranking", "docs", "documents", "items",
-    "recommendations", "recommended", "docids", "retrievedids", "retrieveddocids", "itemids", "trefferliste",
-])  # fmt: skip
+_LISTS = known_names("lists")["results"]
 """Names of columns with all results of a query, in rank order."""
 
 

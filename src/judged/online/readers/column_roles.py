@@ -15,12 +15,7 @@ from unicodedata import normalize
 from judged.data.files import packaged_toml
 from judged.results.types import cached_property
 
-# US formats precede others. If both fit all values, the draft names the other as a doubt.
-_TIME_FORMATS = (
-    "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d%H%M%S", "%Y%m%d %H:%M:%S",
-    "%d/%b/%Y:%H:%M:%S %z", "%b %d, %Y %H:%M:%S",
-)  # fmt: skip
+_TABLES = packaged_toml("online/readers/column_roles.toml")
 _ISO = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d([.,]\d+)?)? ?(Z|UTC|[+-]\d\d(:?\d\d)?)?)?", re.IGNORECASE)
 _UNITS = {"seconds": 1e8, "milliseconds": 1e11, "microseconds": 1e14, "nanoseconds": 1e17}
 _FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "0.0", "1.0"})
@@ -110,7 +105,9 @@ class ColumnProfile:
                 for number in (min(self.numbers), max(self.numbers))
             )
             return tuple(smallest) if smallest == largest else ("auto",)
-        return tuple(pattern for pattern in _TIME_FORMATS if all(_is_time(text, pattern) for text in self.texts))
+        return tuple(
+            pattern for pattern in _TABLES["time_formats"] if all(_is_time(text, pattern) for text in self.texts)
+        )
 
     @property
     def has_phrases(self) -> bool:
@@ -124,9 +121,6 @@ def _is_time(text: str, pattern: str) -> bool:
         return bool(datetime.strptime(text, pattern))  # noqa: DTZ007 -- only the format matters here
     except ValueError:
         return False
-
-
-_TABLES = packaged_toml("online/readers/column_roles.toml")
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
