@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 _TABLES = packaged_toml("data/grade_words.toml")
 _GROUPS: dict[str, list[str]] = _TABLES["groups"]
 
+RELEVANT, NOT_RELEVANT, UNJUDGED = (frozenset(_GROUPS[name]) for name in ("relevant", "not_relevant", "unjudged"))
+"""Words for a document that is relevant, not relevant, or without a judgment, in lower case."""
+
 WORDS: dict[str, float | None] = {
     word: grade
-    for name, grade in (("relevant", 1.0), ("not_relevant", 0.0), ("unjudged", None))
-    for word in _GROUPS[name]
+    for words, grade in ((RELEVANT, 1.0), (NOT_RELEVANT, 0.0), (UNJUDGED, None))
+    for word in words
     if not word.isdecimal()
 }
 """Grade of each word that is not a number; None for a document without a judgment."""
