@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import judged
-from judged.data.column_names import canonical_names, missing_columns_error, use_columns
+from judged.data.column_names import canonical_names, missing_columns_error, reading_options, use_columns
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.sources import ParquetRows, open_source
@@ -114,3 +114,26 @@ def test_columns_name_fields_in_nested_json(tmp_path: Path) -> None:
 )
 def test_the_only_column_that_is_left_is_named(columns: list[str], row: list[str], options: str) -> None:
     assert missing_columns_error(columns, "qrels", "a.csv", [row]).fix == f"use --columns {options}"
+
+
+def test_columns_of_click_judgments_are_known_and_others_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.csv"
+    path.write_text("query_id,doc_id,grade,value,se,shown,who\nq1,a,1,0.5,0.1,12,kim\n")
+    with pytest.warns(JudgedWarning, match="columns that are not used: who$"):
+        Qrels.read(path)
+
+
+@pytest.mark.parametrize("form", ["frame", "dicts"])
+def test_unused_columns_of_objects_are_reported(form: str) -> None:
+    rows = [{"query_id": "q1", "doc_id": "a", "score": 2.0, "comment": "x"}]
+    with pytest.warns(JudgedWarning, match="columns that are not used: comment"):
+        run = Run.of(pa.Table.from_pylist(rows) if form == "frame" else rows)
+    assert run.table.column_names == ["query_id", "doc_id", "score"]
+
+
+def test_options_of_one_call_do_not_change_those_of_others() -> None:
+    with use_columns({"doc_id": "sku"}):
+        canonical_names(["query_id", "sku", "score"], "run")
+        assert reading_options().present == {"", "sku"}
+    canonical_names(["query_id", "sku", "score"], "run")
+    assert reading_options().present == set()

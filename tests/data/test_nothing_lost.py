@@ -12,6 +12,7 @@ import pytest
 
 from judged import InputError, Qrels, Run, evaluate
 from judged.data.check_files import check_run
+from judged.errors import JudgedWarning
 from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def test_a_later_key_of_a_record_counts() -> None:
     with pytest.raises(InputError, match="row 0 has no score"):
         Run.of(records)
     records[0]["score"] = 1.0
-    assert evaluate(QRELS, [{"comment": "x", **records[0]}, records[1]], "RR").value("RR") == 0.5
+    with pytest.warns(JudgedWarning, match="columns that are not used: comment"):
+        assert evaluate(QRELS, [{"comment": "x", **records[0]}, records[1]], "RR").value("RR") == 0.5
 
 
 @pytest.mark.parametrize(
@@ -143,8 +145,10 @@ def test_frames_of_pyterrier_have_the_text_of_the_query_and_numbers_of_documents
         "qid": ["q", "q"], "docid": [7, 8], "docno": ["a", "b"], "rank": [0, 1], "score": [2.0, 1.0],
         "query": ["x", "x"],
     })  # fmt: skip
-    assert Run.of(frame).table["doc_id"].to_pylist() == ["a", "b"]
-    assert evaluate(QRELS, frame, "RR").value("RR") == 1.0
+    with pytest.warns(JudgedWarning, match="columns that are not used: docid, query"):
+        assert Run.of(frame).table["doc_id"].to_pylist() == ["a", "b"]
+    with pytest.warns(JudgedWarning, match="columns that are not used: docid, query"):
+        assert evaluate(QRELS, frame, "RR").value("RR") == 1.0
 
 
 def test_what_is_read_as_a_number() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.column_names import ReadingOptions, canonical_names, reading_options, use_columns
+from judged.data.column_names import ReadingOptions, canonical_names, reading_options, use_options
 from judged.data.compute import pc
 from judged.data.index import id_column
 from judged.data.objects import canonical_table
@@ -159,7 +159,7 @@ class ParquetRows(UnnumberedRows):
 
     def _to_canonical(self, batch: Batch, first_row: int, columns: tuple[str, ...]) -> Batch:
         try:
-            with use_columns(self.options.columns):
+            with use_options(self.options):
                 table = canonical_table(pa.Table.from_batches([batch]), "run", self.where)
         except InputError as error:
             problem = f"in the block that starts at row {first_row:,}: {error.problem}" if first_row else error.problem
@@ -175,7 +175,7 @@ class ParquetRows(UnnumberedRows):
         """Return a function that selects the columns with these canonical names."""
 
         def select(columns: list[str]) -> list[str]:
-            with use_columns(self.options.columns):
+            with use_options(self.options):
                 roles = canonical_names(columns, "run")
             return [column for column, role in zip(columns, roles, strict=True) if role in selected]
 

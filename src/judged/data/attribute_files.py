@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
-from judged.data.column_names import check_unique_names
+from judged.data.column_names import check_unique_names, known_names
 from judged.data.compute import pc, unescape_csv
 from judged.data.index import decode_dictionary, id_column, id_text
 from judged.data.json_rows import json_kind, json_lines, load_json
@@ -30,16 +30,7 @@ if TYPE_CHECKING:
     from judged.results.types import Table
 
 _NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_IDS = {
-    "query_id": (
-        "query_id", "qid", "_id", "id", "topic_id", "query_number", "query_no", "q_id", "num", "number", "topic",
-        "query",
-    ),
-    "doc_id": (
-        "doc_id", "docid", "docno", "_id", "id", "did", "pid", "corpus_id", "document_id", "passage_id", "item_id",
-        "doc_number", "document", "doc",
-    ),
-}  # fmt: skip
+_IDS = known_names("attributes")
 ENTITIES = {"query_id": "topic", "doc_id": "document"}
 """Noun for the rows of a table, by the name of its id column."""
 

@@ -6,7 +6,6 @@ Names are compared without case, accents, blanks, and punctuation: ``Doc ID``, `
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 import warnings
 from collections import Counter
@@ -14,9 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from judged.data.files import packaged_toml
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import first_few
 from judged.results.decimals import is_number
@@ -26,58 +25,17 @@ if TYPE_CHECKING:
 
 Kind = Literal["qrels", "run", "answers", "labels"]
 
-DUPLICATE_FIX = "remove or rename one of these columns, or use --columns"
-
-# For each column: names of which only one may occur, and after the bar, names that are used only if no better name
-# occurs, best first. PyTerrier writes `docno` and `docid`, and ESCI `query_id` and `query`.
-_NAMES = {
-    "query_id": "qid topic topic_id query_number query_no"
-    " | query query_text search_term search_query search_phrase keyword keywords question user_input q search term"
-    " user_id user customer_id customer session_id suchbegriff suchanfrage anfrage frage benutzer requete question_id"
-    " consulta busqueda pregunta ricerca domanda pesquisa запрос 検索語 検索クエリ クエリ 質問 查询 搜索词 问题",
-    "doc_id": "docno doc did pid corpus_id passage_id item_id doc_number"
-    " | docid document_id document passage product_id item product sku asin article_id article movie_id movie track_id"
-    " video_id listing_id node_id chunk_id business_id isbn pmid object_id url page_url link uri page_id page file id"
-    " dokument artikelnummer artikel produkt id_document produit id_documento documento producto articulo prodotto"
-    " articolo produto artigo документ 文書id 文書 商品コード 商品id 商品番号 文档 文档id 商品编号 商品",
-    "relevance": "rel label grade judgment judgement relevance_grade"
-    " | relevance_label rating gain esci_label gold gold_label human_grade stars score_label is_relevant relevant"
-    " purchases relevanz bewertung note urteil pertinence jugement relevancia valoracion calificacion rilevanza voto"
-    " valutazione nota оценка 関連度 評価 適合度 相关性 相关度 评分",
-    "score": "sim similarity rsv retrieval_score"
-    " | relevance_score model_score predicted_score predicted_rating prediction probability confidence match_score"
-    " match punktzahl punktwert wertung puntuacion puntaje punteggio pontuacao スコア 得点 得分 分数",
-    "rank": "position rank_of_doc | doc_position result_position pos place rang posicion posizione posicao 順位 排名",
-    "run_id": "run system system_id system_number run_name tag"
-    " | model model_name configuration engine snapshot_name systeme sistema modell modele modelo",
-    "time": "timestamp unix_time rated_at date ts",
-    "iteration": "iter subtopic subtopic_id assessor q0",
-}
 _VALUE_NAMES = frozenset({"text", "value", "content", "string"})
-# In tables of labels, these names come first.
-_LABEL_NAMES = {
-    "judge": "annotator rater worker assessor judged_by rated_by labeled_by labelled_by annotated_by"
-    " | judge_id annotator_id rater_id worker_id assessor_id judge_name rater_name completed_by created_by reviewer"
-    " evaluator coder user_email email username user_name bewerter gutachter prufer annotateur juge evaluateur juez"
-    " evaluador anotador giudice valutatore annotatore avaliador juiz оценщик 評価者 判定者 标注者 标注员 评审",
-    "time": "| updated_at created_at rated_at judged_at labeled_at annotated_at timestamp date zeit zeitpunkt datum"
-    " fecha heure data дата 日時 时间",
-    "note": "| notes comment comments explanation reason rationale remark kommentar bemerkung begrundung commentaire"
-    " remarque comentario commento комментарий コメント 理由 备注",
-    "seconds": "| lead_time duration time_spent",
-    "kind": "| judge_kind judge_type",
-    **dict.fromkeys(("repeat", "valid", "text", "prompt", "model", "seed", "logprobs"), ""),
-}
 _SUFFIXES = {"score": ("score",), "relevance": ("relevance", "label", "rating", "grade"), "rank": ("rank", "position")}
 _TYPE = re.compile(r":(token|float)(_seq)?$")  # of a column of RecBole
 _DISTANCES = frozenset({"distance", "dist", "cosinedistance", "l2distance"})
 _USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
-    "labels": {"query_id", "doc_id", "relevance", *_LABEL_NAMES},
 }
+# Columns that `judged clicks judge` writes beside the grades.
+_CLICK_COLUMNS = frozenset({"sd", "weight", "value", "low", "high", "se", "shown", "clicks", "rank", "judge", "kind"})
 _MIN_LIKENESS = 0.85  # of a misspelled name, from 0 to 1
-_CLICK_COLUMNS = frozenset({"value", "se"})  # that `judged clicks judge` writes beside the grades, with others
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 
 
@@ -87,15 +45,16 @@ class ReadingOptions:
 
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     normalize_ids: bool = False
-    found: set[str] = field(default_factory=set[str], compare=False)  # columns that a table has, and "" for any table
+    # Columns of `columns` that a table has, and "" for any table. It is only changed if there are `columns`.
+    present: set[str] = field(default_factory=set[str], compare=False)
 
 
-_options: ContextVar[ReadingOptions] = ContextVar("options", default=ReadingOptions())  # noqa: B039  immutable
+_options: ContextVar[ReadingOptions | None] = ContextVar("options", default=None)
 
 
 def reading_options() -> ReadingOptions:
     """Return the options with which tables are read now."""
-    return _options.get()
+    return _options.get() or ReadingOptions()
 
 
 def options_as_words() -> list[str]:
@@ -106,21 +65,27 @@ def options_as_words() -> list[str]:
 
 
 @contextmanager
+def use_options(options: ReadingOptions) -> Generator[None]:
+    """Read all tables with these options."""
+    # A context variable, since these are options of every command and function that reads a table.
+    token = _options.set(options)
+    try:
+        yield
+    finally:
+        _options.reset(token)
+
+
+@contextmanager
 def use_columns(columns: Mapping[str, str] | None = None, *, normalize_ids: bool = False) -> Generator[None]:
     """Read all tables with these names of columns: ``{"doc_id": "sku"}`` reads ``doc_id`` from the column ``sku``.
 
     A name may begin with the kind of table: ``run.doc_id``, ``qrels.doc_id``. With `normalize_ids`, ids are read as
     `judged.data.index.normalize_ids` returns them.
     """
-    # A context variable, since these are options of every command and function that reads a table.
     options = ReadingOptions(columns or {}, normalize_ids)
-    token = _options.set(options)
-    try:
+    with use_options(options):
         yield
-    finally:
-        _options.reset(token)
-    reading_options().found.update(options.found)
-    if options.found and (missing := sorted(set(options.columns.values()) - options.found)):
+    if options.present and (missing := sorted(set(options.columns.values()) - options.present)):
         names = "column" if len(missing) == 1 else "columns"
         warnings.warn(f"no table has the {names} {', '.join(missing)} of `columns`", JudgedWarning, stacklevel=3)
 
@@ -153,17 +118,26 @@ def name_key(name: str) -> str:
 
 
 @cache
-def _roles(kind: Kind = "run") -> dict[str, tuple[str, int]]:
+def _roles(kind: Kind) -> dict[str, tuple[str, int]]:
     """Return the column and the strength of each known name; 0 is strongest."""
     roles: dict[str, tuple[str, int]] = {}
-    if kind == "answers":
-        names = tomllib.loads((Path(__file__).parent / "answer_names.toml").read_text(encoding="utf-8"))
-        return {name_key(name): (role, i) for role in names for i, name in enumerate(names[role])}
-    for column, text in [*(_LABEL_NAMES.items() if kind == "labels" else ()), *_NAMES.items()]:
-        strong, _, weak = text.partition("| ")
-        for strength, name in [*((0, name) for name in (column, *strong.split())), *enumerate(weak.split(), 1)]:
-            roles.setdefault(name_key(name), (column, strength))
-    return roles | {"docid": ("doc_id", 1)}
+    for table in {"labels": ("labels", "tables"), "answers": ("answers",)}.get(kind, ("tables",)):
+        for column, text in packaged_toml("data/column_names.toml")[table].items():
+            strong, _, weak = text.partition("|")
+            for strength, name in [*((0, name) for name in (column, *strong.split())), *enumerate(weak.split(), 1)]:
+                roles.setdefault(name_key(name), (column, strength))
+    return roles | {"docid": ("doc_id", 1)}  # equal to `doc_id`, which is stronger
+
+
+def known_names(table: str) -> dict[str, tuple[str, ...]]:
+    """Return the known names of each column in other tables: attributes, topics, and documents; best first."""
+    columns: dict[str, str] = packaged_toml("data/column_names.toml")[table]
+    return {column: tuple(text.split()) for column, text in columns.items()}
+
+
+def _used_columns(kind: Kind) -> set[str]:
+    labels: dict[str, str] = packaged_toml("data/column_names.toml")["labels"]
+    return _USED_COLUMNS.get(kind) or {"query_id", "doc_id", "relevance", *labels}
 
 
 def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
@@ -184,27 +158,24 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     ('query_id', 'doc_id', '', 'relevance')
     """
     names = list(names)
-    reading_options().found.add("")
+    options = reading_options()
     columns = {
         _role(name.rpartition(".")[2], kind)[0] or name.rpartition(".")[2]: column
-        for name, column in reading_options().columns.items()
+        for name, column in options.columns.items()
         if name.rpartition(".")[0] in {"", kind}
     }
     if columns and not set(columns.values()) <= set(names):  # a role in place of a column, as in doc_id=query_id
-        with use_columns():
-            by_role = dict(zip(canonical_names(names, kind), names, strict=True))
-        reading_options().found.update(set(columns.values()) & set(by_role))
+        by_role = dict(zip(_assign_roles(names, kind, {}), names, strict=True))
+        options.present.update(set(columns.values()) & set(by_role))
         columns = {name: by_role.get(column, column) for name, column in columns.items()}
-    wanted = {column: name for name, column in columns.items() if column in names}
-    reading_options().found.update(wanted)
-    roles = [
-        (wanted[name], -1)
-        if name in wanted
-        else ("doc_id", 0)
-        if name.strip().lower() == "doc_id"
-        else _role(name, kind)
-        for name in names
-    ]
+    if options.columns:
+        options.present.update({"", *columns.values()} & {"", *names})
+    return _assign_roles(names, kind, {column: name for name, column in columns.items()})
+
+
+def _assign_roles(names: list[str], kind: Kind, assigned: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the role of each column; `assigned` are the roles of some columns."""
+    roles = [(assigned[name], -1) if name in assigned else _role(name, kind) for name in names]
     if kind != "run" and "relevance" not in {role for role, _ in roles}:
         # In the qrels of BEIR the relevance is named `score`; in German and French, a `note` is a grade.
         roles = [("relevance", n) if role == "score" or (role, n) == ("note", 0) else (role, n) for role, n in roles]
@@ -216,6 +187,8 @@ def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
 
 def _role(name: str, kind: Kind) -> tuple[str, int]:
     key, roles = name_key(name), _roles(kind)
+    if name.strip().lower() == "doc_id":
+        return "doc_id", 0
     if key in roles:
         return roles[key]
     if kind == "answers":  # an object in a record, as in `outputs.answer`, `reference.answer`, and `inputs.context`
@@ -225,7 +198,7 @@ def _role(name: str, kind: Kind) -> tuple[str, int]:
         return inner if "context" in inner[0] else (outer if is_value else "", strength)
     if kind == "run" and key in _DISTANCES:
         return "distance", 0
-    suffixes = {role: ends for role, ends in _SUFFIXES.items() if role in _USED_COLUMNS[kind]}
+    suffixes = {role: ends for role, ends in _SUFFIXES.items() if role in _used_columns(kind)}
     return next(((role, _WEAKEST) for role, ends in suffixes.items() if key.endswith(ends)), ("", 0))
 
 
@@ -239,21 +212,19 @@ def is_query_text(column: str) -> bool:
     return role == "query_id" and strength > 0 and not name_key(column).endswith("id")
 
 
-def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) -> str:
-    """Describe the first two columns with the same role, or return ``""``.
-
-    >>> find_name_clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
-    "the columns 'relevance' and 'label' both contain the relevance"
-    """
+def check_name_clash(
+    names: Iterable[str], columns: Iterable[str], kind: Kind, where: str, line: int | None = None
+) -> None:
+    """Raise InputError if two columns have the same role."""
     first: dict[str, str] = {}
     for name, column in zip(names, columns, strict=True):
         if name in first:
-            if first[name] == column:
-                return f"two columns are called {column!r}"
-            return f"the columns {first[name]!r} and {column!r} both contain the {name}"
-        if name in _USED_COLUMNS[kind]:
+            problem = f"the columns {first[name]!r} and {column!r} both contain the {name}"
+            problem = f"two columns are called {column!r}" if first[name] == column else problem
+            fix = "remove or rename one of these columns, or use --columns"
+            raise InputError(problem, fix=fix, path=where, line=line, rule="same-columns")
+        if name in _used_columns(kind):
             first[name] = column
-    return ""
 
 
 def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
@@ -263,17 +234,16 @@ def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
 
 def unused_columns(names: Iterable[str], columns: Iterable[str], kind: Kind) -> list[str]:
     """Return the columns that are not read as part of qrels or of a run."""
-    used = _USED_COLUMNS[kind] | {"distance", "time"}
     columns = [*columns]
-    if set(columns) >= _CLICK_COLUMNS:
-        return []
-    pairs = zip(names, columns, strict=True)
+    known = _CLICK_COLUMNS if {"value", "se"} <= set(columns) else ()
+    used = _used_columns(kind) | {"distance", "time"}
+    pairs = [(name, column) for name, column in zip(names, columns, strict=True) if column not in known]
     return [column for name, column in pairs if name not in used and column.strip() and not column.startswith("__")]
 
 
-def warn_unused(columns: Sequence[str], where: str) -> None:
+def warn_unused(columns: Iterable[str], where: str) -> None:
     """Warn of columns that are not read."""
-    if columns:
+    if columns := list(columns):
         warnings.warn(f"{where}: columns that are not used: {first_few(columns)}", JudgedWarning, stacklevel=2)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,12 +11,12 @@ import pyarrow as pa
 
 from judged.data.column_names import Kind
 from judged.data.compute import pc
-from judged.data.identify import recognize_qrels, recognize_run
+from judged.data.identify import is_run
 from judged.data.qrels import QRELS_COLUMNS, Qrels
 from judged.data.run import Run
 from judged.data.sources import open_source
 from judged.data.write import write_qrels, write_run, write_table
-from judged.errors import InputError, JudgedWarning
+from judged.errors import InputError
 from judged.results.decimals import read_number
 from judged.results.files import atomic_write
 
@@ -72,7 +70,7 @@ def convert(
     ...     Path(folder, "test.tsv").read_text()
     'query-id\tcorpus-id\tscore\nq1\td1\t2\n'
     """
-    if kind == "run" or (kind is None and _is_run(path)):
+    if kind == "run" or (kind is None and is_run(path)):
         if min_grade is not None or since is not None:
             raise InputError(
                 "`min_grade` and `since` select judgments, got a run",
@@ -93,16 +91,6 @@ def convert(
     else:
         write_qrels(qrels, out, to)
     return qrels
-
-
-def _is_run(path: str | Path) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JudgedWarning)  # repeated when the file is read
-        for recognize in (recognize_qrels, recognize_run):
-            with suppress(InputError):
-                if content := recognize(str(path)):
-                    return content.kind == "run"
-    return False
 
 
 def _select(path: str | Path, min_grade: float | None, since: str | None) -> Table:

@@ -43,6 +43,10 @@ class DelimitedTable:
     lines: list[int]
     notes: tuple[str, ...]
 
+    def column(self, position: int) -> list[str]:
+        """Return the cells of a column."""
+        return [row[position] for row in self.rows]
+
 
 def read_delimited(path: Path, where: str, kind: Kind) -> DelimitedTable | None:
     """Read a table with a header line; None if the file has no such table."""
@@ -68,8 +72,8 @@ def read_delimited(path: Path, where: str, kind: Kind) -> DelimitedTable | None:
             raise InputError(problem, fix="quote fields that contain the delimiter", path=where, line=line)
     if line_of_header > 1:
         notes.append(f"the header is on line {line_of_header}; the lines above it were not read")
-    complete = [(line, [*cells, *[""] * (width - len(cells))][:width]) for line, cells in rows]
-    return DelimitedTable(tuple(header), [cells for _, cells in complete], [line for line, _ in complete], tuple(notes))
+    complete = [[*cells, *[""] * (width - len(cells))][:width] for _, cells in rows]
+    return DelimitedTable(tuple(header), complete, [line for line, _ in rows], tuple(notes))
 
 
 def decode(data: bytes) -> tuple[str, str]:
@@ -182,7 +186,6 @@ def numbered_columns(columns: Sequence[str]) -> list[int]:
         if match := _NUMBERED.fullmatch(column.strip()):
             groups.setdefault(match[1].lower(), []).append((int(match[2]), position))
     ranked = max((sorted(group) for group in groups.values()), key=len, default=[])
-    is_ranking = len(ranked) > 1 and [rank for rank, _ in ranked] in (
-        list(range(1, len(ranked) + 1)), list(range(len(ranked))),
-    )  # fmt: skip
+    ranks = [rank for rank, _ in ranked]
+    is_ranking = len(ranks) > 1 and ranks[0] in (0, 1) and ranks == list(range(ranks[0], ranks[0] + len(ranks)))
     return [position for _, position in ranked] if is_ranking else []

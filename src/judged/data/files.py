@@ -10,10 +10,11 @@ import io
 import lzma
 import os
 import sys
+import tomllib
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,6 +32,12 @@ LONGEST = 1 << 26
 STDIN = "<stdin>"
 BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ": "xz"}
+
+
+@cache
+def packaged_toml(name: str) -> dict[str, Any]:
+    """Parse a TOML file of judged, such as ``data/tool_layouts.toml``."""
+    return tomllib.loads((Path(__file__).parents[1] / name).read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -6,26 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from judged.data.files import packaged_toml
 from judged.errors import InputError
 from judged.results.decimals import is_number, read_grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-RELEVANT = frozenset([
-    "r", "rel", "relevant", "yes", "y", "true", "1", "positive", "good", "ja", "oui", "si", "sí", "sim", "はい", "是",
-    "相关", "👍", "✅", "✔", "✓",
-])  # fmt: skip
-"""Words for a relevant document, in lower case."""
+_TABLES = packaged_toml("data/grade_words.toml")
+_GROUPS: dict[str, list[str]] = _TABLES["groups"]
 
-NOT_RELEVANT = frozenset([
-    "n", "nr", "nonrel", "nonrelevant", "non-relevant", "non relevant", "not relevant", "notrelevant", "irrelevant",
-    "no", "false", "0", "negative", "bad", "nein", "non", "não", "いいえ", "否", "不相关", "👎", "❌", "✘", "✗",
-])  # fmt: skip
-"""Words for a document that is not relevant, in lower case."""
-
-UNJUDGED = frozenset({"-", "–", "?", "null", "none", "unjudged"})
-"""Words for a document without a judgment, in lower case."""
+RELEVANT, NOT_RELEVANT, UNJUDGED = (frozenset(_GROUPS[name]) for name in ("relevant", "not_relevant", "unjudged"))
+"""Words for a document that is relevant, not relevant, or without a judgment, in lower case."""
 
 WORDS: dict[str, float | None] = {
     word: grade
@@ -38,19 +30,11 @@ WORDS: dict[str, float | None] = {
 _MODIFIERS = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")  # color and style of emoji
 _SYMBOLS = "".join(word for word in WORDS if len(word) == 1 and not word.isascii())
 _COMPACT = re.compile(rf"(?=.*[RN{_SYMBOLS}])[RN{_SYMBOLS}?-]{{2,}}")  # RNR
-_NO = dict.fromkeys(NOT_RELEVANT, 0.0)
-_PARTLY = dict.fromkeys(("partially relevant", "partly relevant", "somewhat relevant", "marginally relevant"), 1.0)
-_SCALES: tuple[dict[str, float], ...] = (
-    _NO | dict.fromkeys(RELEVANT, 1.0),
-    _NO | _PARTLY | {"relevant": 2.0, "fully relevant": 2.0},
-    _NO | {"relevant": 1.0, "highly relevant": 2.0},
-    _NO | _PARTLY | {"highly relevant": 2.0},
-    _NO | _PARTLY | {"relevant": 2.0, "highly relevant": 3.0},
-    {"irrelevant": 0.0, "related": 1.0, "highly relevant": 2.0, "perfectly relevant": 3.0, "perfect": 3.0},  # TREC DL
-    {"perfect": 4.0, "excellent": 3.0, "good": 2.0, "fair": 1.0, "bad": 0.0},
-    {"e": 1.0, "s": 0.1, "c": 0.01, "i": 0.0},  # gains of the authors of ESCI
-    {"exact": 1.0, "substitute": 0.1, "complement": 0.01, "irrelevant": 0.0},
-)  # fmt: skip
+_SCALES: list[dict[str, float]] = [
+    {word: float(grade) for name, grade in scale.get("groups", {}).items() for word in _GROUPS[name]}
+    | {word: float(grade) for word, grade in scale.get("words", {}).items()}
+    for scale in _TABLES["scales"]
+]
 
 
 def grades_of_words(texts: Iterable[str]) -> dict[str, float] | None:

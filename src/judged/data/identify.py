@@ -15,12 +15,13 @@ from judged.data.layout import Layout
 from judged.data.qrels import Qrels
 from judged.data.run import Run, split_runs
 from judged.data.sniff import fits_sample, sniff
+from judged.data.text_rows import map_in_order
 from judged.data.topics import Topics
 from judged.errors import NO_CONTENT, InputError, JudgedWarning
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,23 @@ def identify(path: str | Path) -> FileContent:
     InputError
         If the file cannot be read, or its content is unknown.
     """
-    recognizers: list[Callable[[str], FileContent | None]] = []
-    if not _has_plain_lines(Path(path)):
-        # From the most specific kind to the most general: traces and answers, logs, labels.
-        places = [p for component in reversed([*all_components()]) for p in component.recognizers.values()]
-        recognizers += map(load, places)
+    # From the most specific kind to the most general: traces and answers, logs, labels.
+    places = [place for component in reversed([*all_components()]) for place in component.recognizers.values()]
+    recognizers = [] if _has_plain_lines(Path(path)) else map(load, places)
+    return _first_content(path, (*recognizers, _recognize_qrels, _recognize_run, _recognize_topics))
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a file is a run; if it is neither a run nor qrels, reading it as qrels reports the error."""
+    try:
+        return _first_content(path, (_recognize_qrels, _recognize_run)).kind == "run"
+    except InputError:
+        return False
+
+
+def _first_content(path: str | Path, recognizers: Iterable[Callable[[str], FileContent | None]]) -> FileContent:
     first_error: InputError | None = None
-    for recognize in (*recognizers, recognize_qrels, recognize_run, _topics):
+    for recognize in recognizers:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", JudgedWarning)
             try:
@@ -112,7 +123,7 @@ def _has_plain_lines(path: Path) -> bool:
     return isinstance(layout, Layout) and not layout.header and fits_sample(path, layout)
 
 
-def recognize_qrels(path: str) -> FileContent | None:
+def _recognize_qrels(path: str) -> FileContent | None:
     """Return the content of judgments; None if most grades are fractions, as scores are."""
     qrels = Qrels.read(path)
     if 2 * np.count_nonzero(qrels.grades % 1) > len(qrels):  # scores
@@ -122,18 +133,22 @@ def recognize_qrels(path: str) -> FileContent | None:
     return FileContent(path, "qrels", counts, commands)
 
 
-def recognize_run(path: str) -> FileContent:
-    """Return the content of a run."""
+def _recognize_run(path: str) -> FileContent:
     run = Run.scan(path)
-    table = run.table
-    counts = {"result": table.num_rows, "topic": len(pc.unique(table["query_id"]))}
+    n_results, topics = 0, set[str]()
+    # A run may be larger than memory. Its numbers are parsed, as a file with texts in place of scores is no run.
+    parts = run.rows.parts(("query_id", "score", "rank"))
+    for count, ids in map_in_order(parts, lambda batch: (batch.num_rows, pc.unique(batch["query_id"]).to_pylist())):
+        n_results += count
+        topics.update(ids)
+    counts = {"result": n_results, "topic": len(topics)}
     if (n_runs := len(split_runs(run.rows, run.name))) > 1:
         counts["run"] = n_runs
     commands = (f"judged evaluate QRELS {path}", f"judged check QRELS {path}", f"judged compare QRELS {path} OTHER_RUN")
     return FileContent(path, "run", counts, commands)
 
 
-def _topics(path: str) -> FileContent:
+def _recognize_topics(path: str) -> FileContent:
     topics = Topics.read(path)
     commands = (
         f"judged evaluate QRELS RUN --per-topic --queries {path}",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, warn_unused
+from judged.data.column_names import canonical_names, check_name_clash, missing_columns, warn_unused
 from judged.data.index import format_value, id_text
 from judged.data.layout import MAX_EXACT_INTEGER
 from judged.data.objects import VALUE_COLUMNS, with_scores
@@ -279,7 +279,7 @@ def _records_table(records: Iterable[tuple[_RecordLocation, Any]], kind: Kind, w
             unused |= dict.fromkeys(key for key in keys if key not in names.values())
         for name, key in names.items():
             columns.setdefault(name, []).append(_parse_field(name, record[key], location))
-    warn_unused(list(unused), where)
+    warn_unused(unused, where)
     table = _column_table(columns, where)
     return with_scores(table, kind, where) if columns else table
 
@@ -299,8 +299,7 @@ def _find_columns(
 ) -> dict[str, str]:
     """Return the key of each canonical column, which must be the columns of the previous records."""
     names = canonical_names(keys, kind)
-    if problem := find_name_clash(names, keys, kind):
-        raise location.error(problem, DUPLICATE_FIX, "same-columns")
+    check_name_clash(names, keys, kind, location.where, location.line)
     key_by_name = {name: key for key, name in zip(keys, names, strict=True) if name}
     fix = f"write the fields query_id, doc_id, {VALUE_COLUMNS[kind]} in all records"
     if missing := missing_columns(key_by_name, kind):

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns
+from judged.data.column_names import (
+    canonical_names,
+    check_name_clash,
+    missing_columns,
+    unused_columns,
+    warn_unused,
+)
 from judged.data.compute import pc
 from judged.data.index import array_of_values, format_value, id_array, id_text
 from judged.data.layout import NUMERIC_COLUMNS
@@ -65,8 +71,7 @@ def canonical_table(table: Table, kind: Kind, where: str) -> Table:
             path=where,
             rule="unknown-header",
         )
-    if problem := find_name_clash(names, table.column_names, kind):
-        raise InputError(problem, fix=DUPLICATE_FIX, path=where, rule="same-columns")
+    check_name_clash(names, table.column_names, kind, where)
     check_score_column(names, tuple(table.column_names), kind, where)
     used = [position for position, name in enumerate(names) if name]
     try:
@@ -77,7 +82,9 @@ def canonical_table(table: Table, kind: Kind, where: str) -> Table:
         ) from None
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=error.path or where, rule=error.rule) from None
-    return with_scores(typed, kind, where)
+    scored = with_scores(typed, kind, where)
+    warn_unused(unused_columns(names, table.column_names, kind), where)
+    return scored
 
 
 def check_score_column(names: tuple[str, ...], columns: tuple[str, ...], kind: Kind, where: str) -> None:

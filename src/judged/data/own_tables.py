@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.column_names import (
-    DUPLICATE_FIX,
     canonical_names,
+    check_name_clash,
     check_no_numbers,
-    find_name_clash,
     is_query_text,
+    known_names,
     missing_columns,
     missing_columns_error,
     misspelled_column,
@@ -43,21 +43,18 @@ if TYPE_CHECKING:
     Row = tuple[int | None, dict[str, Any]]
 
 _JUDGMENT = ["query_id", "doc_id", "relevance"]
-_LETOR = re.compile(rb"(\d+) qid:(\S+) ")
-_LISTS = frozenset([
-    "prediction", "predictions", "predicted", "results", "result", "retrieved", "ranking", "docs", "documents", "items",
-    "recommendations", "recommended", "docids", "retrievedids", "retrieveddocids", "itemids", "trefferliste",
-])  # fmt: skip
+_LETOR = re.compile(r"([0-9]+) qid:(\S+) ")
+_LISTS = known_names("lists")["results"]
 """Names of columns with all results of a query, in rank order."""
 
 
 def read_own_table(path: Path, kind: Kind, where: str) -> tuple[Table, list[str]] | None:
     """Read a file as qrels or a run, with notes on how it was read; None if its layout is unknown."""
-    head = files.head(path).lstrip()
-    if head.startswith((b"PAR1", b"ARROW1")):
+    head = files.head(path).decode(errors="replace").lstrip()
+    if head.startswith(("PAR1", "ARROW1")):
         return None
-    if head[:1] in (b"{", b"["):
-        return _read_json(path, kind, where, json_kind(head.decode(errors="replace"), where))
+    if head.startswith(("{", "[")):
+        return _read_json(path, kind, where, json_kind(head, where))
     if kind == "qrels" and _LETOR.match(head):
         return _read_letor(path, where)
     return _read_delimited(path, kind, where)
@@ -65,22 +62,25 @@ def read_own_table(path: Path, kind: Kind, where: str) -> tuple[Table, list[str]
 
 def _read_letor(path: Path, where: str) -> tuple[Table, list[str]]:
     """Read judgments of LETOR and SVMlight: the document is named by its position in the query, from 0."""
-    columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], "relevance": []}
+    rows: list[tuple[str, str, str]] = []
     counts = Counter[str]()
     for number, line in enumerate(files.text(path, where).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        match = _LETOR.match(line.encode())
+        match = _LETOR.match(line)
         if not match:
             raise InputError("expected GRADE qid:QUERY FEATURES", fix="correct the line", path=where, line=number)
-        query = match[2].decode()
-        for name, value in (("query_id", query), ("doc_id", str(counts[query])), ("relevance", match[1].decode())):
-            columns[name].append(value)
+        grade, query = match.groups()
+        rows.append((query, str(counts[query]), grade))
         counts[query] += 1
     notes = [
         "read as LETOR (SVMlight): a document id is the document's position in the query, from 0, as in score files"
     ]
-    return _typed(columns, "qrels", where, notes), notes
+    return _typed(_columns(_JUDGMENT, rows), "qrels", where, notes), notes
+
+
+def _columns(names: Iterable[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))  # empty without rows
 
 
 def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, list[str]] | None:
@@ -94,15 +94,12 @@ def _read_json(path: Path, kind: Kind, where: str, format: str) -> tuple[Table, 
         if records and find_layout(records, kind):  # the file of a tool is damaged
             raise
         return None
-    found = find_layout(data, kind)
-    if found is None:
+    if (found := find_layout(data, kind)) is None:
         return None
     layout, rows = found
     notes = layout.notes(data)
     read = _JUDGMENT if layout.kind == "labels" else layout.paths
     columns = {name: [single_value(row.get(name)) for row in rows] for name in read}
-    if kind == "qrels" and "relevance" not in columns:
-        columns["relevance"] = [1] * len(rows)
     if {"score", "rank"} <= set(columns):
         notes += _choose_order(columns, by_score=layout.by_score)
     return _typed(columns, kind, where, notes), notes
@@ -131,25 +128,27 @@ def read_label_rows(path: Path, where: str) -> LabelRows | None:
     InputError
         If there is no column of grades, or two columns have the same meaning.
     """
-    head = files.head(path).removeprefix(files.BOM).lstrip()
-    if not head.startswith((b"PAR1", b"ARROW1", b"{", b"[")):
+    head = files.head(path).removeprefix(files.BOM).decode(errors="replace").lstrip()
+    if not head.startswith(("PAR1", "ARROW1", "{", "[")):
         table = read_delimited(path, where, "labels")
         return None if table is None else _label_rows_of_table(table, where)
-    records: Iterable[Row] = read_records(path)
-    if head.startswith((b"{", b"[")):
-        is_jsonl = json_kind(head.decode(errors="replace"), where) == "jsonl"
-        records = list(json_lines(path, where)) if is_jsonl else records
-        data = [record for _, record in records] if is_jsonl else load_json(path, where)
-        first = next(iter(data), None) if isinstance(data, list) else None
-        is_flat = isinstance(first, dict) and not missing_columns(canonical_names(first, "labels"), "labels")
-        if not is_flat and (found := find_layout(data, "labels")):
-            layout, rows = found
-            for row in rows:  # Label Studio can write the record of a user
-                user = row.get("judge") or layout.judge
-                row["judge"] = user.get("email") or user.get("id") if isinstance(user, dict) else user
-            # The tool is not named, as only its own files have this layout.
-            return LabelRows([(None, row) for row in rows], layout.notes(data)[1:])
-    return _named_rows(((line, list(record), list(record.values())) for line, record in records), where)
+    labels = _label_rows_of_tool(path, where, json_kind(head, where)) if head.startswith(("{", "[")) else None
+    return labels or _named_rows(((line, list(row), list(row.values())) for line, row in read_records(path)), where)
+
+
+def _label_rows_of_tool(path: Path, where: str, format: str) -> LabelRows | None:
+    """Read JSON of another tool; None if its layout is unknown, or its records have columns of labels."""
+    data = [record for _, record in json_lines(path, where)] if format == "jsonl" else load_json(path, where)
+    first = next(iter(data), None) if isinstance(data, list) else None
+    is_flat = isinstance(first, dict) and not missing_columns(canonical_names(first, "labels"), "labels")
+    if is_flat or (found := find_layout(data, "labels")) is None:
+        return None
+    layout, rows = found
+    for row in rows:  # Label Studio can write the record of a user
+        user = row.get("judge") or layout.judge
+        row["judge"] = user.get("email") or user.get("id") if isinstance(user, dict) else user
+    # The tool is not named, as only its own files have this layout.
+    return LabelRows([(None, row) for row in rows], layout.notes(data)[1:])
 
 
 def _named_rows(records: Iterable[tuple[int | None, list[str], list[Any]]], where: str) -> LabelRows | None:
@@ -161,8 +160,7 @@ def _named_rows(records: Iterable[tuple[int | None, list[str], list[Any]]], wher
         if columns != previous or not rows:
             previous, names = columns, canonical_names(columns, "labels")
             unused |= dict.fromkeys(unused_columns(names, columns, "labels"))
-            if problem := find_name_clash(names, columns, "labels"):
-                raise InputError(problem, fix=DUPLICATE_FIX, path=where, line=line, rule="same-columns")
+            check_name_clash(names, columns, "labels", where, line)
             if missing := missing_columns(names, "labels"):
                 if not rows and missing != {"relevance"}:
                     return None
@@ -197,7 +195,7 @@ def _judge_columns(table: DelimitedTable) -> list[int]:
     names = canonical_names(table.columns, "labels")
     if not {"query_id", "doc_id"} <= set(names) or {"relevance", "judge", "rank", "run_id"} & set(names):
         return []
-    cells = {p: [row[p] for row in table.rows if row[p]] for p, name in enumerate(names) if not name}
+    cells = {p: list(filter(None, table.column(p))) for p, name in enumerate(names) if not name}
     are_grades = {p: [0 <= (grades_of_words([text]) or {}).get(text, -1) <= 10 for text in cells[p]] for p in cells}
     return [p for p, checks in are_grades.items() if checks and sum(checks) * 2 >= len(checks)]
 
@@ -229,8 +227,7 @@ def _judgments(labels: LabelRows, where: str) -> Table:
     values = ((line, [single_value(row.get(name)) for name in _JUDGMENT]) for line, row in labels.rows)
     # Equal grades of several judges are one judgment.
     rows = {tuple("" if value is None else str(value) for value in cells): line for line, cells in values}
-    columns = dict(zip(_JUDGMENT, map(list, zip(*rows, strict=True)), strict=True))
-    return _typed(columns, "qrels", where, labels.notes, list(rows.values()))
+    return _typed(_columns(_JUDGMENT, rows), "qrels", where, labels.notes, list(rows.values()))
 
 
 def _choose_order(columns: dict[str, list[Any]], *, by_score: bool) -> list[str]:
@@ -257,13 +254,20 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
     if table is None or not table.rows:
         return None
     notes = list(table.notes)
-    cells, used = _cells_by_role(table, kind, where)
+    names = canonical_names(table.columns, kind)
+    check_name_clash(names, table.columns, kind, where)
+    used = {position for position, name in enumerate(names) if name}
+    cells: dict[str, list[Any]] = {names[position]: table.column(position) for position in used}
+    if kind == "run" and "query_id" in cells and ("doc_id" not in cells or not {"score", "rank"} & set(cells)):
+        ranked, positions = _ranked_lists(table, names)
+        cells, used = ranked or cells, used | positions
     if kind == "qrels" and "relevance" not in cells and len(_judge_columns(table)) > 1:
         labels = read_label_rows(path, where)
         if labels is not None:
             note = f"read as labels of {counted(len(labels.judges), 'judge')}, each with a column of grades"
             return _judgments(labels, where), [note, *labels.notes]
-    used |= _add_missing_column(cells, table, kind, where, notes)
+    if missing_columns(cells, kind):
+        used |= _find_grades(cells, table, kind, where, notes)
     for number, query, doc in zip(table.lines, cells["query_id"], cells["doc_id"], strict=False):
         if not query or not doc:
             problem = f"the {'doc_id' if query else 'query_id'} is empty"
@@ -277,61 +281,37 @@ def _read_delimited(path: Path, kind: Kind, where: str) -> tuple[Table, list[str
     return _typed(cells, kind, where, notes, table.lines), notes
 
 
-def _add_missing_column(
+def _find_grades(
     cells: dict[str, list[Any]], table: DelimitedTable, kind: Kind, where: str, notes: list[str]
 ) -> set[int]:
-    """Add grades if there is no column of grades, or one with a misspelled name; return its position."""
-    used = set[int]()
+    """Read a column with a misspelled name as grades, or no grades of two columns; return its position."""
     if kind == "qrels" and set(cells) == {"query_id", "doc_id"} and len(table.columns) == 2:
-        cells["relevance"] = ["1"] * len(table.rows)
         notes.append("there is no column of grades, so that all documents are read as relevant")
-    if name := misspelled_column(table.columns, kind, table.rows):
-        used = {table.columns.index(name)}
-        cells["relevance"] = [row[position] for row in table.rows for position in used]
-        notes.append(f"the column {name} was read as relevance")
-    if missing_columns(cells, kind):
+        return set()
+    name = misspelled_column(table.columns, kind, table.rows)
+    if not name:
         raise missing_columns_error(table.columns, kind, where, table.rows, table.lines[0] - 1)
-    return used
+    position = table.columns.index(name)
+    cells["relevance"] = table.column(position)
+    notes.append(f"the column {name} was read as relevance")
+    return {position}
 
 
-def _cells_by_role(table: DelimitedTable, kind: Kind, where: str) -> tuple[dict[str, list[Any]], set[int]]:
-    """Return the cells of each known column, and the positions of these columns."""
-    names = list(canonical_names(table.columns, kind))
-    if problem := find_name_clash(names, table.columns, kind):
-        raise InputError(problem, fix=DUPLICATE_FIX, path=where, rule="same-columns")
-    used = {position for position, name in enumerate(names) if name}
-    cells = {names[position]: [row[position] for row in table.rows] for position in used}
-    if kind == "run" and "query_id" in cells and ("doc_id" not in cells or not {"score", "rank"} & set(cells)):
-        ranked, positions = _ranked_lists(table, cells["query_id"], names)
-        if ranked:
-            return ranked, used | positions
-    return cells, used
-
-
-def _ranked_lists(
-    table: DelimitedTable, queries: Sequence[str], names: Sequence[str]
-) -> tuple[dict[str, list[Any]], set[int]]:
+def _ranked_lists(table: DelimitedTable, names: Sequence[str]) -> tuple[dict[str, list[Any]], set[int]]:
     """Convert rows with all results of a query to a row for each result, with its rank; empty if there are none."""
     positions = numbered_columns(table.columns)
-    if positions:
-        lists = [[row[position] for position in positions] for row in table.rows]
-    else:
-        positions = [p for p, column in enumerate(table.columns) if name_key(column) in _LISTS and not names[p]]
-        positions = positions or [p for p, name in enumerate(names) if name == "score" and _are_lists(table.rows, p)]
-        lists = [_split_list(row[positions[0]]) for row in table.rows] if positions else []
+    lists = [[row[position] for position in positions] for row in table.rows]
+    if not positions:
+        named = [p for p, column in enumerate(table.columns) if name_key(column) in _LISTS and not names[p]]
+        scores = [p for p, name in enumerate(names) if name == "score"]
+        positions = (named or [p for p in scores if all(" " in cell for cell in table.column(p) if cell)])[:1]
+        lists = [_split_list(row[position]) for row in table.rows for position in positions]
     rows = [
         (query, doc, rank)
-        for query, docs in zip(queries, lists, strict=False)
-        for rank, doc in enumerate((doc for doc in docs if doc), 1)
+        for query, docs in zip(table.column(names.index("query_id")), lists, strict=False)
+        for rank, doc in enumerate(filter(None, docs), 1)
     ]
-    columns: dict[str, list[Any]] = {}
-    if rows:
-        columns["query_id"], columns["doc_id"], columns["rank"] = map(list, zip(*rows, strict=True))
-    return columns, set(positions[: len(positions) if numbered_columns(table.columns) else 1])
-
-
-def _are_lists(rows: Sequence[Sequence[str]], position: int) -> bool:
-    return all(len(row[position].split()) > 1 for row in rows if row[position])
+    return _columns(("query_id", "doc_id", "rank"), rows), set(positions) if rows else set()
 
 
 def _split_list(text: str) -> list[str]:
@@ -341,17 +321,16 @@ def _split_list(text: str) -> list[str]:
 
 def _combine_pages(cells: dict[str, list[Any]], table: DelimitedTable, used: set[int], notes: list[str]) -> set[int]:
     """Number ranks through all pages, if they begin at 1 on each page; return the position of the column of pages."""
-    keys = list(zip(cells["query_id"], cells["rank"], strict=True))
-    pages = [position for position, column in enumerate(table.columns) if name_key(column) in {"page", "pageno"}]
-    if len(set(keys)) == len(keys) or not set(pages) - used:
+    pages = {p for p, column in enumerate(table.columns) if name_key(column) in {"page", "pageno"}} - used
+    if len(set(zip(cells["query_id"], cells["rank"], strict=True))) == len(table.rows) or not pages:
         return set()
-    numbers, ranks = parse_numbers([row[pages[0]] for row in table.rows]), parse_numbers(cells["rank"])
+    numbers, ranks = parse_numbers(table.column(min(pages))), parse_numbers(cells["rank"])
     if numbers is None or ranks is None:
         return set()
     size = max(ranks) + 1
     cells["rank"] = [str(int(page * size + rank)) for page, rank in zip(numbers, ranks, strict=True)]
     notes.append("ranks begin again on each page, so that results are ordered by page and rank")
-    return {pages[0]}
+    return {min(pages)}
 
 
 def _typed(
@@ -359,18 +338,11 @@ def _typed(
 ) -> Table:
     """Convert columns of texts to a table of qrels or of a run."""
     for name in ("distance", "score", "rank"):
-        values = columns.get(name, [])
-        if values and all(value in (None, "") for value in values):
-            del columns[name]
+        values = columns.pop(name, [])
+        if any(value not in (None, "") for value in values):
+            columns[name] = _parse_column(values, name, where, lines)
+        elif values:
             notes.append(f"all values of the {name} are empty")
-        elif values and not all(isinstance(value, (int, float)) for value in values):
-            numbers = parse_numbers([str(value) for value in values])
-            if numbers is None:
-                row = next((i for i, value in enumerate(values) if parse_numbers([str(value)]) is None), 0)
-                problem = f"the {name} {values[row]!r:.60} is not a number, or could be read in two ways"
-                fix = "write numbers with a decimal point and without other separators"
-                raise InputError(problem, fix=fix, path=where, line=lines[row] if lines else None, rule=f"bad-{name}")
-            columns[name] = numbers
     if (distances := columns.pop("distance", None)) and "score" not in columns:
         columns["score"] = [-value for value in distances]
         notes.append("the distances were read as scores: the smallest distance is the best result")
@@ -378,16 +350,32 @@ def _typed(
         columns["rank"] = list(range(1, len(columns["doc_id"]) + 1))
         notes.append("there are no scores, so that the results of each query are read in the order of the rows")
     if kind == "qrels":
-        columns["relevance"] = read_grades(columns["relevance"], where, notes, lines)
-        _drop_unrated(columns, notes)
-    ids = {name: [str(value) for value in columns[name]] for name in ("query_id", "doc_id")}
-    others = {
-        name: values if name in {"score", "rank", "relevance"} else [str(value) for value in values]
+        grades = columns.get("relevance") or [1] * len(columns["doc_id"])
+        columns["relevance"] = read_grades(grades, where, notes, lines)
+    table = pa.table({
+        name: values if name in {"score", "rank", "relevance"} else list(map(str, values))
         for name, values in columns.items()
-        if name not in ids
-    }
-    table = pa.table({**ids, **others})
-    return canonical_table(_without_repeats(table, notes) if kind == "qrels" else table, kind, where)
+    })  # fmt: skip
+    if kind == "qrels":
+        rated = table.filter(table["relevance"].is_valid())
+        if rated.num_rows < table.num_rows:
+            notes.append(f"{counted(table.num_rows - rated.num_rows, 'row')} without a grade left out")
+        table = rated.group_by(table.column_names, use_threads=False).aggregate([])  # distinct rows
+        if table.num_rows < rated.num_rows:
+            notes.append(f"{counted(rated.num_rows - table.num_rows, 'repeated row')} left out")
+    return canonical_table(table, kind, where)
+
+
+def _parse_column(values: list[Any], name: str, where: str, lines: Sequence[int | None]) -> list[float]:
+    if all(isinstance(value, (int, float)) for value in values):
+        return values
+    numbers = parse_numbers(list(map(str, values)))
+    if numbers is None:
+        row = next((i for i, value in enumerate(values) if parse_numbers([str(value)]) is None), 0)
+        problem = f"the {name} {values[row]!r:.60} is not a number, or could be read in two ways"
+        fix = "write numbers with a decimal point and without other separators"
+        raise InputError(problem, fix=fix, path=where, line=lines[row] if lines else None, rule=f"bad-{name}")
+    return numbers
 
 
 def read_grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequence[int | None]) -> list[float | None]:
@@ -406,19 +394,3 @@ def read_grades(values: Sequence[Any], where: str, notes: list[str], lines: Sequ
     if any(text != f"{grade:g}" and parse_numbers([text]) is None for text, grade in grades.items()):
         notes.append("grades: " + ", ".join(f"{text} = {grade:g}" for text, grade in grades.items()))
     return [grades.get(text) for text in texts]
-
-
-def _drop_unrated(columns: dict[str, list[Any]], notes: list[str]) -> None:
-    rated = [grade is not None for grade in columns["relevance"]]
-    if not all(rated):
-        notes.append(f"{counted(rated.count(False), 'row')} without a grade left out")
-        for name, values in columns.items():
-            columns[name] = [value for value, is_rated in zip(values, rated, strict=True) if is_rated]
-
-
-def _without_repeats(table: Table, notes: list[str]) -> Table:
-    """Remove rows that repeat another row."""
-    distinct = table.group_by(table.column_names, use_threads=False).aggregate([])
-    if distinct.num_rows < table.num_rows:
-        notes.append(f"{counted(table.num_rows - distinct.num_rows, 'repeated row')} left out")
-    return distinct

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.column_names import use_columns
 from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
@@ -105,8 +103,7 @@ class Qrels:
         InputError
             If the file cannot be read as judgments; the message names the line.
         """
-        with use_columns(columns) if columns else nullcontext():
-            source = open_source(path, "qrels", format)
+        source = open_source(path, "qrels", format, columns)
         table, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
             table = preferences_to_judgments(table, "subgroup")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 from mmap import ACCESS_READ, mmap
@@ -15,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.arrow_files import ParquetRows
-from judged.data.column_names import use_columns
 from judged.data.compute import int_array, pc
 from judged.data.engine_rows import EngineRows
 from judged.data.objects import rows_of_object
@@ -77,8 +75,7 @@ class Run:
         InputError
             If the file is missing, empty, or its first lines are not those of a run.
         """
-        with use_columns(columns) if columns else nullcontext():
-            source = open_source(path, "run", format)
+        source = open_source(path, "run", format, columns)
         return cls(source.rows, name or source.name)
 
     @classmethod

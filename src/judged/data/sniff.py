@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
-from judged.data.column_names import DUPLICATE_FIX, canonical_names, find_name_clash, missing_columns, unused_columns
+from judged.data.column_names import canonical_names, check_name_clash, missing_columns, unused_columns
 from judged.data.json_rows import json_kind, means_error
 from judged.data.layout import (
     NUMERIC_COLUMNS,
@@ -248,8 +248,7 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
         return None
     if not is_utf8(sample.lines[0][1]):
         raise sample.error("the header is not UTF-8", "save the file as UTF-8", "not-utf8")
-    if problem := find_name_clash(names, columns, sample.kind):
-        raise sample.error(problem, DUPLICATE_FIX, "same-columns")
+    check_name_clash(names, columns, sample.kind, sample.where, sample.lines[0][0])
     if "distance" in names:
         raise sample.error("a column of distances cannot be combined with a format", "omit the format")
     check_score_column(names, columns, sample.kind, sample.where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from glob import escape, glob, has_magic
 from pathlib import Path
@@ -21,7 +21,7 @@ from judged.data.arrow_files import (
     parquet_shape,
     parquet_table,
 )
-from judged.data.column_names import canonical_names, reading_options, unused_columns, warn_unused
+from judged.data.column_names import canonical_names, reading_options, unused_columns, use_columns, warn_unused
 from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database
 from judged.data.index import normalize_ids
 from judged.data.json_rows import saved_result_error
@@ -35,7 +35,7 @@ from judged.data.text_rows import TextRows, map_in_order
 from judged.errors import NO_CONTENT, InputError, JudgedWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from judged.data.column_names import Kind
     from judged.data.sniff import Format
@@ -81,10 +81,13 @@ class Source:
         return pa.Table.from_batches(batches), file_hash.hexdigest
 
 
-def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:
-    """Open FILE or NAME=FILE, or standard input for ``-``, as rows of qrels or of a run."""
+def open_source(
+    path: str | Path, kind: Kind, format: str | None = None, columns: Mapping[str, str] | None = None
+) -> Source:
+    """Open FILE or NAME=FILE, or standard input for ``-``, as rows of qrels or of a run; see `use_columns`."""
     name, file = split_name(path)
-    source = _open_path(file, kind, format)
+    with use_columns(columns) if columns else nullcontext():
+        source = _open_path(file, kind, format)
     return replace(source, name=name) if name else source
 
 
@@ -140,9 +143,6 @@ def _detected_rows(file: Path, where: str, kind: Kind) -> Rows:
                 return _own_rows(file, where, *own)
     if isinstance(layout, Layout):
         warn_unused(layout.unused, where)
-    elif layout in {"parquet", "arrow"}:
-        columns = arrow_schema(file, where, layout).names
-        warn_unused(unused_columns(canonical_names(columns, kind), columns, kind), where)
     return rows
 
 
@@ -270,9 +270,12 @@ def _find_qrels(folder: Path, kind: Kind) -> Path:
 
 def _parquet(path: Path, kind: Kind, where: str, max_rows: int | None = None) -> Table:
     """Read a Parquet file, or its first rows."""
+    unused: list[str] = []
 
     def select_known(names: list[str]) -> list[str]:
-        return [name for name, role in zip(names, canonical_names(names, kind), strict=True) if role]
+        roles = canonical_names(names, kind)
+        unused.extend(unused_columns(roles, names, kind))
+        return [name for name, role in zip(names, roles, strict=True) if role]
 
     if max_rows is None:
         table = parquet_table(path, where, select_known)
@@ -280,7 +283,9 @@ def _parquet(path: Path, kind: Kind, where: str, max_rows: int | None = None) ->
         table = pa.Table.from_batches([next(parquet_batches(path, where, select_known, max_rows))])
     if b"judged" in (table.schema.metadata or {}):
         raise saved_result_error(where)
-    return canonical_table(table, kind, where)
+    canonical = canonical_table(table, kind, where)
+    warn_unused(unused, where)
+    return canonical
 
 
 def _arrow(path: Path, kind: Kind, where: str) -> Table:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_batches
+from judged.data.column_names import known_names
 from judged.data.compute import pc
 from judged.data.index import id_text
 from judged.data.json_rows import load_json, parse_json
@@ -22,9 +23,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-_IDS = ("doc_id", "docid", "docno", "document_id", "passage_id", "item_id", "corpus_id", "pid", "did", "_id", "id")
-_TITLES = ("title", "headline", "name")
-_TEXTS = ("text", "body", "contents", "content", "passage", "abstract", "description")
+_IDS, _TITLES, _TEXTS = known_names("documents").values()
 _ID_FIELD = re.compile(
     rb'"(?:' + "|".join(_IDS).encode() + rb')"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",{}\[\]]+))', re.IGNORECASE
 )

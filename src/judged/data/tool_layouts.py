@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from operator import contains
-from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 from judged.data.column_names import reading_options
+from judged.data.files import packaged_toml
 from judged.data.nested_rows import nested_rows, parse_path, row_keys
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
@@ -77,8 +76,7 @@ def _is_row(row: Mapping[str, Any], required: set[str]) -> bool:
 @cache
 def tool_layouts() -> tuple[ToolLayout, ...]:
     """Return all layouts, in the order in which they are tried."""
-    content = tomllib.loads((Path(__file__).parent / "tool_layouts.toml").read_text(encoding="utf-8"))
-    return tuple(ToolLayout(**layout) for layout in content["layout"])
+    return tuple(ToolLayout(**layout) for layout in packaged_toml("data/tool_layouts.toml")["layout"])
 
 
 def find_layout(data: Any, kind: str) -> tuple[ToolLayout, list[dict[str, Any]]] | None:
@@ -104,7 +102,7 @@ def _named_layout(data: Any, kind: str) -> list[ToolLayout]:
     paths = {role: _path_of(data, column) for role, column in roles.items() if "." in column or role == "query_id"}
     if "." not in roles.get("doc_id", "") or kind not in _VALUE_PATHS:
         return []
-    reading_options().found.update(roles.values())
+    reading_options().present.update(roles.values())
     element = paths["doc_id"].rpartition("[]")[0] + "[]"
     record = element[:-2].rpartition("[]")
     paths.setdefault("query_id", f"{record[0]}{record[1]}.query_id|qid|topic_id|topic|query|question|q|id")

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.column_names import known_names
 from judged.data.index import id_text
 from judged.data.json_rows import json_kind, json_lines, load_json
 from judged.errors import InputError
@@ -138,28 +139,20 @@ def _json(path: Path, where: str, records: TopicRecords) -> None:
     if isinstance(data, dict) and isinstance(data.get("querySetQueries"), list):  # a query set of OpenSearch
         for query in cast("list[Any]", data["querySetQueries"]):
             query_text = query.get("queryText") if isinstance(query, dict) else None
-            _add_record(records, where, None, query, query_text)
+            records.add(query, None, query_text)
     elif isinstance(data, dict):
         for query_id, topic in cast("dict[str, Any]", data).items():
-            _add_record(records, where, None, topic, query_id)
+            records.add(topic, None, query_id)
     elif isinstance(data, list):
         for topic in cast("list[Any]", data):
-            _add_record(records, where, None, topic)
+            records.add(topic, None)
     else:
         raise InputError("this JSON contains no topics", fix='write {"1": "the text"}', path=where)
 
 
 def _jsonl(path: Path, where: str, records: TopicRecords) -> None:
     for number, topic in json_lines(path, where):
-        _add_record(records, where, number, topic)
-
-
-def _add_record(records: TopicRecords, where: str, line: int | None, topic: Any, query_id: Any = None) -> None:
-    try:
-        record = to_record(topic, query_id)
-    except InputError as error:
-        raise InputError(error.problem, fix=error.fix, path=where, line=line) from None
-    records.add(record, line)
+        records.add(topic, number)
 
 
 def _find_topics(text: str, where: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
@@ -186,7 +179,7 @@ def _trec(text: str, where: str, records: TopicRecords) -> None:
         for tag, content in _topic_fields(text[start.end() : end.start()]):
             label = _LABELS.match(content)
             fields.append((tag, " ".join(content[label.end() if label else 0 :].split())))
-        _add_record(records, where, line, _merge_fields(fields, where, line))
+        records.add(_merge_fields(fields, where, line), line)
 
 
 def _topic_fields(text: str) -> Iterator[tuple[str, str]]:
@@ -239,7 +232,7 @@ def _xml(text: str, where: str, records: TopicRecords) -> None:
         if str(topic.tag).lower() in {"topic", "top"}:
             fields = [(str(name).lower(), content.strip()) for name, content in topic.attrib.items()]
             fields += [(str(child.tag).lower(), " ".join("".join(child.itertext()).split())) for child in topic]
-            _add_record(records, where, None, _merge_fields(fields, where, None))
+            records.add(_merge_fields(fields, where, None), None)
 
 
 _READERS: dict[str, Callable[[str, str, TopicRecords], None]] = {
@@ -251,8 +244,7 @@ _READERS: dict[str, Callable[[str, str, TopicRecords], None]] = {
 }
 
 
-_ID_NAMES = ("query_id", "qid", "_id", "id", "number", "num", "topic", "topic_id", "query_number")
-_TEXT_NAMES = ("text", "query", "title", "query_text", "querytext", "question", "utterance", "description", "desc")
+_ID_NAMES, _TEXT_NAMES = known_names("topics").values()
 _MAX_COLUMNS = 500  # time and memory are quadratic if each record has other fields
 
 
@@ -264,10 +256,10 @@ class TopicRecords:
         self._columns: dict[str, list[str | None]] = {"query_id": [], "text": []}
         self._count = 0
 
-    def add(self, record: Mapping[str, Any], line: int | None) -> None:
-        """Add a topic."""
+    def add(self, topic: Any, line: int | None, query_id: Any = None) -> None:
+        """Add a topic: its fields, or its text with an id."""
         try:
-            fields = normalize_record(record)
+            fields = normalize_record(_to_record(topic, query_id))
         except InputError as error:
             raise InputError(error.problem, fix=error.fix, path=self._where, line=line) from None
         for name in fields:
@@ -283,10 +275,10 @@ class TopicRecords:
         return pa.table({name: pa.array(column, pa.string()) for name, column in self._columns.items()})
 
 
-def to_record(topic: Any, query_id: Any = None) -> dict[str, Any]:
+def _to_record(topic: Any, query_id: Any = None) -> dict[str, Any]:
     """Convert a text or a dict of fields to a record.
 
-    >>> to_record("income tax", 1)
+    >>> _to_record("income tax", 1)
     {'query_id': 1, 'text': 'income tax'}
     """
     id_field = {} if query_id is None else {"query_id": query_id}

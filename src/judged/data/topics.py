@@ -14,7 +14,7 @@ from judged.data.column_names import check_unique_names
 from judged.data.documents import check_unique_ids
 from judged.data.rows import table_of
 from judged.data.sources import source_name
-from judged.data.topic_files import TopicRecords, read_topic_records, to_record
+from judged.data.topic_files import TopicRecords, read_topic_records
 from judged.errors import InputError
 from judged.results.types import cached_property
 
@@ -90,10 +90,10 @@ class Topics:
         records = TopicRecords("<topics>")
         if isinstance(data, Mapping):
             for query_id, topic in cast("Mapping[Any, Any]", data).items():
-                records.add(to_record(topic, query_id), None)
+                records.add(topic, None, query_id)
         else:
             for row in _rows_of(data):
-                records.add(to_record(row), None)
+                records.add(row, None)
         return cls(records.table(), name, "<topics>")
 
     @property

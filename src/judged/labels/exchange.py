@@ -210,9 +210,7 @@ def _complete_label(record: Mapping[str, Any], judge: str, kind: str, where: str
     """Add missing columns to a label and convert the types."""
     row: dict[str, Any] = dict.fromkeys(SCHEMA.names, "") | {"seconds": None, "seed": None, "repeat": 0, "valid": True}
     row |= {"judge": judge, "kind": kind, "grade": None}
-    if name := next(
-        (n for n in ("query_id", "doc_id", "judge", "kind") if isinstance(record.get(n), (list, dict))), ""
-    ):
+    if name := next((name for name in _TEXT_COLUMNS if isinstance(record.get(name), (list, dict))), ""):
         problem = f"not a valid label ({name} must be a text, got {format_value(record[name])})"
         raise InputError(problem, fix="correct the row", path=where, line=line)
     row |= {name: record[name] for name in SCHEMA.names if not _is_empty(record.get(name))}
@@ -307,18 +305,17 @@ def read_topics(path: str | Path, topics: Mapping[str, str]) -> set[str]:
 
 def _rows_with_columns(path: str | Path, required: set[str]) -> Iterator[Row]:
     """Yield the rows of a file with canonical column names; for a JSON result, of tables with these columns."""
-    where, head = str(path), files.head(path).removeprefix(files.BOM).lstrip()
-    first_line = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
-    cells = first_line.replace("\t", ",").replace(";", ",").split(",")
+    where, head = str(path), files.head(path).removeprefix(files.BOM).decode(errors="replace").lstrip()
+    cells = re.split(r"[\t,;]", re.split(r"[\r\n]", head, maxsplit=1)[0])
     names = canonical_names([cell.strip().strip('"') for cell in cells], "qrels")
-    if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
+    if head.startswith(("{", "[")) and json_kind(head, where) == "json":
         document = load_json(Path(path), where)
         # A JSON result of judged has one list per table.
         tables = cast("dict[str, Any]", document).values() if isinstance(document, dict) else [document]
         lists = (table for table in tables if isinstance(table, list) and table and isinstance(table[0], dict))
         matching = (table for table in lists if required <= set(canonical_names(table[0], "qrels")))
         records: Iterator[Row] = ((None, record) for table in matching for record in table)
-    elif head.startswith((b"PAR1", b"ARROW1", b"{")) or {"query_id", "doc_id"} & set(names):
+    elif head.startswith(("PAR1", "ARROW1", "{")) or {"query_id", "doc_id"} & set(names):
         records = read_records(path)
     else:
         records = _judged_rows(path)

@@ -102,6 +102,7 @@ def test_every_form_of_qrels(form: str, tmp_path: Path) -> None:
     assert_expected(evaluate(forms[form], RUN, MEASURES))
 
 
+@pytest.mark.filterwarnings("ignore:.*columns that are not used. text:judged.errors.JudgedWarning")
 @pytest.mark.parametrize("form", RUN_FORMS)
 def test_every_form_of_a_run(form: str, tmp_path: Path) -> None:
     forms = forms_of_run(tmp_path)
@@ -112,6 +113,7 @@ def test_every_form_of_a_run(form: str, tmp_path: Path) -> None:
     assert scores.run_names == ("mine" if form == "named" else "a" if from_file else "run",)
 
 
+@pytest.mark.filterwarnings("ignore:.*columns that are not used. text:judged.errors.JudgedWarning")
 def test_all_forms_at_once_have_names_of_their_own(tmp_path: Path) -> None:
     several = {"list of one", "named", "records"}  # these are not runs within a list
     forms = [form for name, form in forms_of_run(tmp_path).items() if name not in several]

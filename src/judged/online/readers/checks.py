@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.online.engine import literal
 from judged.online.log import RAW_QUERY
-from judged.online.readers.files import LogFile, opened
+from judged.online.readers.files import LogFile, json_objects
 from judged.online.readers.mapping_file import MappingFile, MappingSection, suggest_name
 from judged.online.readers.paths import leading_names
 from judged.online.readers.raw import ReadFinding, locate_rows, run_sql
@@ -121,11 +119,9 @@ def _missing_paths(table: str, required: Mapping[tuple[str, ...], str], engine: 
 def _member_names(log_files: Sequence[LogFile]) -> dict[str, None]:
     names: dict[str, None] = {}
     for log_file in log_files:
-        with opened(log_file) as file:
-            for line in islice(file, _SAMPLE_LINES):
-                with suppress(ValueError, RecursionError):  # RecursionError: thousands of nested objects
-                    record = json.loads(line[max(line.find(b"{"), 0) :])
-                    _add_members(record.get("_source", record) if isinstance(record, dict) else record, "", names)
+        for record in json_objects(log_file, _SAMPLE_LINES):
+            with suppress(RecursionError):
+                _add_members(record, "", names)
     return names
 
 

@@ -12,14 +12,10 @@ from itertools import filterfalse
 from typing import Any, cast
 from unicodedata import normalize
 
+from judged.data.files import packaged_toml
 from judged.results.types import cached_property
 
-# US formats precede others. If both fit all values, the draft names the other as a doubt.
-_TIME_FORMATS = (
-    "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d%H%M%S", "%Y%m%d %H:%M:%S",
-    "%d/%b/%Y:%H:%M:%S %z", "%b %d, %Y %H:%M:%S",
-)  # fmt: skip
+_TABLES = packaged_toml("online/readers/column_roles.toml")
 _ISO = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d([.,]\d+)?)? ?(Z|UTC|[+-]\d\d(:?\d\d)?)?)?", re.IGNORECASE)
 _UNITS = {"seconds": 1e8, "milliseconds": 1e11, "microseconds": 1e14, "nanoseconds": 1e17}
 _FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "0.0", "1.0"})
@@ -109,7 +105,9 @@ class ColumnProfile:
                 for number in (min(self.numbers), max(self.numbers))
             )
             return tuple(smallest) if smallest == largest else ("auto",)
-        return tuple(pattern for pattern in _TIME_FORMATS if all(_is_time(text, pattern) for text in self.texts))
+        return tuple(
+            pattern for pattern in _TABLES["time_formats"] if all(_is_time(text, pattern) for text in self.texts)
+        )
 
     @property
     def has_phrases(self) -> bool:
@@ -125,54 +123,22 @@ def _is_time(text: str, pattern: str) -> bool:
         return False
 
 
-_NOUN = (
-    "(doc|document|item|product|object|result|url|article|content|listing|prop|property|sku|asin|video|movie|book"
-    "|artikel|produkt|dokument|produit|producto|articulo|prodotto|articolo|produto|artigo)"
-)
-_SECONDS = "(_?(in|time|s|ms|sec|secs|seconds|millis|milliseconds|sekunden|sek|segundos|secondes))*"
-_NAMES = rf"""
-session_id  (.*_)?(session|sess|visit|sitzung|sesion|sessione|sessao)s?(_?ID)?|sid
-user_id     (.*_)?(user|client|visitor|customer|member|cookie|person|account|shopper|anon)(_?ID)?|uid
-user_id     who|(be)?nutzer(_?ID)?|kunden?(_?ID)?|utilisateur|usuario|cliente|utente
-query_id    (.*_)?(query|search|serp|page|request|req|impression|srch|qry|page_?view|such|anfrage)_?ID|qid|serp|page
-time        (.*_)?(time|timestamp|ts|tstamp|date|datetime|at|when|start|day)|t|time_?(ms|stamp)
-time        (.*_)?(zeit|zeitstempel|zeitpunkt|datum|uhrzeit|heure|horodatage|fecha|hora|data|ora)
-clicks      (.*_)?(clicks?|clicked|selected|opened)(_?(ids?|urls?|ranks|positions|list|results|flags))?
-clicks      (clicks?|clicked|selected|opened|(an)?geklickte?s?)_?{_NOUN}s?(_?ids?)?|klicks?|(an)?geklickte?s?
-ranks       (.*_)?(ranks|positions)|(results?|hits?|items|docs)_(rank|position|pos)
-hit_ids     (.*_)?(results?|hits|urls|docs|documents|items|products|shown|serp|impressions|ids|ranking|displayed|list)
-hit_ids     (results|hits|items|docs|documents|products|shown)_({_NOUN}|id)
-hit_ids     (({_NOUN}|shown)_?)+(ids?|urls?|list|no)|docno|ergebnisse|treffer(liste)?|resultats|resultados|risultati
-click       (is_?|was_?|has_?)?click(ed|s)?(_?(flag|bool))?|(an)?geklickt|klick
-cart        (is_?|was_?|has_?)?(add(ed)?_?(to_?)?)?(cart|basket|atc|warenkorb|panier|carrito|carrello)(_?(flag|add))?
-purchase    (is_?|was_?|has_?)?(purchased?|bought|ordered|conversion|converted|gekauft|kauf|bestellt|achat|compra)
-position    (({_NOUN}|click|clicked|list)_)?(pos|position|rank|ranking|ordinal|slot|index|place|rang|platz)
-position    posicion|posizione|posicao
-action      (.*_)?(action|event|interaction|activity)(_?(name|type|kind))?|type|kind
-action      (ereignis|aktion)(_?(typ|art|name))?|aktionstyp|ereignistyp|evenement|evento|accion|azione|acao
-query       (.*_)?(query|keywords?|phrase|search|terms?)(_?(text|string|term|terms|raw|words))?|q|qry|words|text
-query       such(e|wort|begriffe?|anfrage|text|phrase)|anfrage|requete|recherche|consulta|busqueda|ricerca|pesquisa
-query       検索語|検索クエリ|クエリ|查询|搜索词|запрос
-object_id   ((clicked|click|selected|opened|target)_?)?({_NOUN}|target)(_?(ID|url|uri))?|docno|pid|iid
-propensity  (.*_)?(propensity|pscore|prob|probability)(_score)?
-dwell       (.*_)?(dwell|reading){_SECONDS}|read_?(time|secs|seconds|ms)|time_(spent|on_(page|doc|result)){_SECONDS}
-dwell       (secs?|seconds|sekunden)(_(on_(page|doc|result)|read|spent|per_click))?
-dwell       (verweil|lese)_?(dauer|zeit){_SECONDS}|zeit_auf_(der_)?seite{_SECONDS}|tiempo_en_pagina|temps_(de_)?lecture
-latency     (.*_)?(latency|took|response_?time|elapsed)(_?(s|ms|sec|seconds))?
-n_total     (n_?|num_?|nb_?|total_?)(results|hits|found|total|resultats|resultados)|total
-n_total     (result|hit)s?(_?(count|total|found|returned))?|ergebnisse|(anzahl_)?(treffer|ergebnisse)(_?(an)?zahl)?
-value       (.*_)?(price|revenue|amount|value|sales|umsatz|preis|betrag|prix|montant|precio|importe|prezzo|valor)
-variant     (.*_)?(variante?|arm|bucket|treatment|test_?group|ab_?(group|test|variant)|gruppe)
-language    lang|language|locale|market|sprache|langue|idioma
-device      device(_?(type|category|class))?|plat?tform|geraet|gerat|dispositivo|appareil
-user_agent  user_?agent|ua
-bot         (is_?)?(bot|robot|crawler)
-""".replace("ID", "(id|key|uuid|token|hash|no|num|nr|nummer)")
+def _compile(pattern: str) -> re.Pattern[str]:
+    for word, words in _TABLES["words"].items():
+        pattern = pattern.replace(word, words)
+    return re.compile(pattern)
+
+
+ROLES: dict[str, list[re.Pattern[str]]] = {
+    role: list(map(_compile, patterns)) for role, patterns in _TABLES["roles"].items()
+}
 """Usual names of the columns with each role. Roles are assigned in this order."""
 
-ROLES: dict[str, list[re.Pattern[str]]] = {}
-for _role, _pattern in map(str.split, _NAMES.strip().splitlines()):
-    ROLES.setdefault(_role, []).append(re.compile(_pattern))
+SYNONYMS: dict[str, str] = _TABLES["synonyms"]
+"""Other names of roles in ``--columns``."""
+
+ACTIONS = {action: _compile(pattern) for action, pattern in _TABLES["actions"].items()}
+"""Usual names of actions in logs."""
 
 
 def _matches(patterns: Iterable[re.Pattern[str]], name: str) -> bool:
@@ -221,32 +187,29 @@ def assign_roles(
     'searchTerm'
     """
     assigned, doubts = dict(columns or {}), list[str]()
-    used_paths = {profile.path for profile in assigned.values()}
-    unassigned = [profile for profile in profiles if profile.values_by_row and profile.path not in used_paths]
-    for role in filterfalse(assigned.__contains__, roles):
-        candidates = [profile for profile in unassigned if _fits(role, profile)]
-        if candidates:
-            assigned[role] = candidates[0]
-            unassigned.remove(candidates[0])
-            if candidates[1:]:
-                doubts.append(f"{role} could also be {', '.join(profile.path for profile in candidates[1:4])}")
-    lists = [profile for profile in unassigned if profile.is_list and profile.distinct > 1 and not profile.is_flag]
-    if "hit_ids" in roles and "hit_ids" not in assigned and lists:
-        assigned["hit_ids"] = max(lists, key=lambda profile: len(profile.texts))
-        unassigned.remove(assigned["hit_ids"])
-        doubts.append(f"hit_ids is recognized from the values of {assigned['hit_ids'].path}, not from its name")
-    assigned = _assign_clicks(assigned, unassigned, roles)
-    used_paths = {profile.path for profile in assigned.values()}
-    unassigned = [profile for profile in unassigned if profile.path not in used_paths]
-    # Only columns without a known name are left: times and queries can be recognized by their values.
-    for role, candidates in (
-        ("time", [profile for profile in unassigned if profile.times]),
-        ("query", [profile for profile in unassigned if profile.has_phrases]),
-    ):
+    profiles = [profile for profile in profiles if profile.values_by_row]
+
+    def unassigned() -> list[ColumnProfile]:
+        used_paths = {profile.path for profile in assigned.values()}
+        return [profile for profile in profiles if profile.path not in used_paths]
+
+    def assign_by_values(role: str, candidates: Sequence[ColumnProfile]) -> None:
         if role in roles and role not in assigned and candidates:
             assigned[role] = candidates[0]
-            unassigned.remove(candidates[0])
             doubts.append(f"{role} is recognized from the values of {candidates[0].path}, not from its name")
+
+    for role in filterfalse(assigned.__contains__, roles):
+        candidates = [profile for profile in unassigned() if _fits(role, profile)]
+        if candidates:
+            assigned[role] = candidates[0]
+        if candidates[1:]:
+            doubts.append(f"{role} could also be {', '.join(profile.path for profile in candidates[1:4])}")
+    lists = [profile for profile in unassigned() if profile.is_list and profile.distinct > 1 and not profile.is_flag]
+    assign_by_values("hit_ids", sorted(lists, key=lambda profile: -len(profile.texts)))
+    assigned = _assign_clicks(assigned, unassigned(), roles)
+    # Only columns without a known name are left: times and queries can be recognized by their values.
+    assign_by_values("time", [profile for profile in unassigned() if profile.times])
+    assign_by_values("query", [profile for profile in unassigned() if profile.has_phrases])
     return assigned, doubts
 
 

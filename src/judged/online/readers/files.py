@@ -7,11 +7,12 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path, PurePath
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.data import files
 from judged.errors import InputError
@@ -26,28 +27,13 @@ FileFormat: TypeAlias = Literal["lines", "csv", "parquet"]
 ProgressCallback: TypeAlias = "Callable[[str, float | None], None] | None"
 """Function called with a description and the fraction done (None: unknown)."""
 
-LAYOUTS = {
-    "ubi": "User Behavior Insights: JSON lines, OpenSearch bulk files, CSV or Parquet with action_name or user_query",
-    "ga4": "Google Analytics 4, exported from BigQuery: JSON lines with event_name and event_params",
-    "snowplow": "Snowplow's enriched events: JSON lines with event_id and domain_sessionid",
-    "algolia": "events of Algolia Insights: JSON with eventType and userToken",
-    "wscd": "Yandex challenges: tab-separated numbers",
-    "trec-session": "the TREC Session track: XML that begins with <sessiontrack",
-    "open-bandit": "the Open Bandit Dataset: CSV with item_id, position, click, propensity_score",
-    "clickmodels": "tab-separated, one page per line, with lists of URLs and clicks; never detected: select it by name",
-    "mapping": "any CSV, JSON lines or Parquet, with a mapping file that names the columns",
-}
+_TABLES = files.packaged_toml("online/readers/layouts.toml")
+LAYOUTS: dict[str, str] = _TABLES["descriptions"]
 """Description of each layout that can be read."""
 
 UBI_NAMES = ("action_name", "user_query", "query_response_hit_ids", "query_response_object_ids", "query_id")
 _RECORD_LISTS = ("events", "records", "rows", "data", "logs", "queries")  # members with the records of a log
 _JSON_HEAD = 1 << 16  # bytes in which a file of JSON lines has a second line
-_EVENT_LAYOUTS = {
-    "ga4": ("event_name", "event_params"),
-    "snowplow": ("event_id", "domain_sessionid"),
-    "algolia": ("eventType", "userToken"),
-}
-"""Members of JSON records that identify a layout."""
 _ZIP = b"PK\x03\x04"
 _UTF16 = ("this is UTF-16 (Windows PowerShell writes it)", "save the file as UTF-8")
 _UNSUPPORTED = {
@@ -210,6 +196,16 @@ def split_json(log_file: LogFile, engine: Database) -> LogFile:
     return replace(log_file, path=copy, member="")
 
 
+def json_objects(log_file: LogFile, limit: int) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the first lines of a file, of search results their ``_source``; skip other lines."""
+    with opened(log_file) as file:
+        for line in islice(file, limit):
+            with suppress(ValueError, RecursionError):  # RecursionError: thousands of nested objects
+                record = json.loads(line[max(line.find(b"{"), 0) :])
+                if isinstance(record, dict):
+                    yield record.get("_source", record)
+
+
 class UnknownLayoutError(InputError):
     """A file that is probably no log. Logs in unsupported formats raise a plain InputError."""
 
@@ -317,7 +313,7 @@ def _unsupported_format(head: bytes) -> tuple[str, str] | None:
 
 def _event_layout(head: bytes) -> str:
     records = [line for line in head.split(b"\n", 200)[:200] if _RECORD.match(line)]
-    for layout, names in _EVENT_LAYOUTS.items():
+    for layout, names in _TABLES["members"].items():
         if any(all(f'"{name}"'.encode() in record for name in names) for record in records):
             return layout
     return ""

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -382,34 +383,18 @@ def _header(rows: CsvRows, mapping: MappingFile, log_file: LogFile) -> Sequence[
 
 def _text_lines(file: Any, encoding: str, report: Callable[[str, int], None]) -> Iterator[str]:
     """Yield lines as text, without zero bytes and carriage returns in cells, which the CSV reader rejects."""
-    for number, line in enumerate(_raw_lines(file), 1):
-        if len(line) > LINE_LIMIT:
-            report("too-long", number)
-            yield "\n"
-            continue
-        try:
-            text = line.decode(encoding)
-        except UnicodeDecodeError:
-            report("not-utf8", number)
-            text = line.decode(encoding, errors="replace")
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").replace("\r", " ")
-        yield text.replace("\0", "\ufffd")
-
-
-def _raw_lines(file: Any) -> Iterator[bytes]:
-    """Yield lines. Of a line that is too long only a piece is yielded, which is still over the limit."""
-    pending, is_first = b"", True
-    while chunk := file.read(files.BLOCK):
-        if is_first:
-            chunk, is_first = chunk.removeprefix(files.BOM), False
-        first, *lines = chunk.split(b"\n")
-        pending = pending + first if len(pending) <= LINE_LIMIT else pending
-        for line in lines:
-            yield pending + b"\n"
-            pending = line
-    if pending:
-        yield pending
+    number = 0
+    for row, block in line_blocks(file, partial(report, "too-long")):
+        yield from ["\n"] * (row - number - 1)  # in place of lines that are too long
+        for number, line in enumerate(BytesIO(block), row):
+            try:
+                text = line.decode(encoding)
+            except UnicodeDecodeError:
+                report("not-utf8", number)
+                text = line.decode(encoding, errors="replace")
+            if "\r" in text:
+                text = text.replace("\r\n", "\n").replace("\r", " ")
+            yield text.replace("\0", "\ufffd")
 
 
 @dataclass

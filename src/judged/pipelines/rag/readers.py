@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from judged.data.answer_records import answer_rows, read_objects
 from judged.data.index import id_text
@@ -90,19 +90,22 @@ class _TableBuilder:
 
     def require_count(self, value: Any, field: str) -> int:
         is_valid = isinstance(value, int) and value >= 0
-        problem = f"{field} must be a non-negative integer, got {value!r:.40}"
-        return value if is_valid else self.fail(problem, "use 0 or a positive integer")
+        self._check(is_valid, value, f"{field} must be a non-negative integer", "use 0 or a positive integer")
+        return value
 
     def require_text(self, value: Any, field: str) -> str:
-        problem = f"{field} must be a text, got {value!r:.40}"
-        return value if isinstance(value, str) else self.fail(problem, "use a text")
+        self._check(isinstance(value, str), value, f"{field} must be a text", "use a text")
+        return value
 
     def require_list(self, value: Any, field: str) -> list[Any]:
         """Return a list; an empty one if the field is missing."""
-        if isinstance(value, list) or value is None:
-            return cast("list[Any]", value or [])
         fix = "use a list; if the field is text in a CSV file, export JSON Lines or Parquet instead"
-        return self.fail(f"{field} must be a list, got {value!r:.40}", fix)
+        self._check(value is None or isinstance(value, list), value, f"{field} must be a list", fix)
+        return value or []
+
+    def _check(self, is_valid: bool, value: Any, requirement: str, fix: str) -> None:
+        if not is_valid:
+            self.fail(f"{requirement}, got {value!r:.40}", fix)
 
     def require_objects(self, value: Any, field: str) -> list[Mapping[str, Any]]:
         """Return a list of objects; an empty one if the field is missing."""
