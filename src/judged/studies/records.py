@@ -117,7 +117,10 @@ class StudyRecords:
                 problem = f"preferences: left and right must be two different systems, for {pair}"
                 raise InputError(problem, fix="correct left and right", path=self.where)
             if row["preferred"] not in {"", row["left"], row["right"]}:
-                problem = f"preferences: preferred must be left, right, or empty, got {row['preferred']!r}"
+                problem = (
+                    f"table preferences: preferred must be {row['left']} (left), {row['right']} (right), or empty, got"
+                    f" {row['preferred']!r}"
+                )
                 raise InputError(problem, fix=f"write {row['left']}, {row['right']}, or nothing", path=self.where)
 
     @classmethod

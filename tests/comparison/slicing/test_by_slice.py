@@ -193,7 +193,7 @@ def test_topics_of_another_collection_do_not_count() -> None:
         ("traffic", "no attribute"),
         ([1, 2], "shape"),
         ([-1] * 48, "must be finite and >= 0, got -1"),
-        ([NAN] * 48, "no topic has a positive weight"),
+        ([NAN] * 48, "no positive weight"),
         (3, "must be names or numbers, got int"),
     ],
 )

@@ -203,7 +203,10 @@ def _weight_values(name: str, source: Any, slicing: Slicing) -> Floats:
     if len(invalid := weights[np.isinf(weights) | (weights < 0)]):
         raise InputError(f"the weights {name} must be finite and >= 0, got {invalid[0]:g}", fix="correct them")
     if not np.nansum(weights) > 0:
-        raise InputError(f"no topic has a positive weight in {name}", fix="use the same query ids in both files")
+        raise InputError(
+            f"the weights {name} have no positive weight for any topic of the scores",
+            fix="use the same query ids in both files",
+        )
     return weights
 
 

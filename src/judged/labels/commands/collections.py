@@ -31,7 +31,9 @@ def collection() -> None:
 @shared("pool_depth", default=10)
 @shared("group")
 @click.option(
-    "--labels", metavar="LABELS", help="Labels of several judges, to report their agreement: a store or a table."
+    "--labels",
+    metavar="LABELS",
+    help="Store or table with the labels of several judges. The agreement of these judges is also reported.",
 )
 @answer_options()
 @shared(*READING)

@@ -295,8 +295,8 @@ def queries_command(
 
     For each query, a list shows counts and a rate with a confidence interval, such as the share of users with zero
     results. The lists "zero" and "reformulated" have no significance test. All lists except "zero" and "reformulated"
-    contain only queries with a significant difference. CSV and Parquet files contain one list: use --list to select
-    the list.
+    contain only queries with a significant difference. A CSV or Parquet file contains only one list: select this
+    list with --list.
     """
     from judged.online.query_lists import queries
 

@@ -331,8 +331,12 @@ def read_canary_days(canary: CanarySeries, config: WatchConfig) -> Iterator[DayP
     run_paths = {day: path for path in sorted(glob(pattern)) if (day := _date_of_file(path))}  # noqa: PTH207
     baseline_days = [day for day in run_paths if day <= config.baseline_to.isoformat()]
     if not baseline_days:
-        problem = f"the canary queries must have a run on or before {config.baseline_to}, the last day of the baseline"
-        raise InputError(problem, fix="name run files by date: canary-2026-09-30.run", path=pattern)
+        problem = (
+            f"no run of the canary queries has a date on or before {config.baseline_to}, the last day of the baseline"
+        )
+        raise InputError(
+            problem, fix="write the date into the names of run files, such as canary-2026-09-30.run", path=pattern
+        )
     baseline_run = Run.of(run_paths[max(baseline_days)])
     for day, path in run_paths.items():
         run = Run.of(path)

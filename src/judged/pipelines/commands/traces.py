@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _STAGES = (
     "Pipeline stage NAME, which returned the documents of RUN. Repeat for each stage, in pipeline order. The input of"
-    " a stage is the output of the previous stage. To name other input stages, write NAME<PARENT,PARENT=RUN, such"
-    " as rrf<bm25,tfidf=rrf.run. Use this option instead of TRACES."
+    " a stage is the output of the previous stage. If a stage has other inputs, write NAME<INPUT,INPUT=RUN in quotes,"
+    " such as 'rrf<bm25,tfidf=rrf.run'. Use --stage instead of TRACES."
 )
 
 
@@ -142,7 +142,7 @@ def funnel(
 ) -> None:
     """Show how much each stage of the pipeline contributes to the loss: the best possible score minus the score.
 
-    For each topic, the contributions add up to the loss.
+    For each topic, the losses of all stages add up to the loss of the pipeline.
     """
     from judged.pipelines.traces import funnel as compute_funnel
 
