@@ -14,7 +14,7 @@ VARIED: dict[str, list[Any]] = {
     "rel": [0, 2, 1.5],
     "norm": ["cutoff", "returned"],
     "gain": ["exp2", {1: 1, 2: 5, 3: 5.5}, {0: 0.25, 4: 100}],
-    "discount": ["ln", "original"],
+    "discount": ["ln", "log10", "original"],
     "base": [3, 10],
     "beta": [0, 0.5, 2],
     "judged_only": [True],
@@ -32,7 +32,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "norm": st.sampled_from(["relevant", "cutoff", "returned"]),
     "gain": st.sampled_from(["linear", "exp2"])
     | st.dictionaries(numbers | st.integers(-3, 0), numbers | st.floats(-5, 0), min_size=1, max_size=4),
-    "discount": st.sampled_from(["log2", "ln", "original"]),
+    "discount": st.sampled_from(["log2", "ln", "log10", "original"]),
     "base": st.floats(1.001, 100) | st.integers(2, 10),
     "beta": numbers,
     "judged_only": st.booleans(),

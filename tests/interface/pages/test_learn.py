@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html import escape, unescape
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import quote
 
 import pytest
@@ -30,6 +31,9 @@ from judged.scoring.measures import parse
 from judged.scoring.measures.pages import FAMILIES, definition, families
 from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NAMES = sorted(name for name in REGISTRY if REGISTRY[name].cls.__module__.startswith("judged."))
 OF_RANKINGS = [name for name in NAMES if not REGISTRY[name].properties.reads_answers]
@@ -327,34 +331,115 @@ def test_every_lesson_has_a_page_and_its_numbers(client, key):
 def test_numbers_are_not_typed():
     """A number with decimals in a lesson's text comes from a computation, or is a parameter of a name."""
     for lesson in LESSONS.values():
-        for text in (*lesson.text, lesson.answer, *(text for error in lesson.errors for text in error.values())):
+        of_errors = [error[name] for error in lesson.errors for name in ("wrong", "right")]
+        for text in (*lesson.text, lesson.answer, *of_errors):
             bare = re.sub(r"`[^`]*`|\{[^}]*\}|p = 0\.\d+", "", text)
             assert not re.search(r"\d\.\d", bare), bare
             assert "{" not in lesson.filled(text)
+        cells = [cell for error in lesson.errors for row in error.get("rows", ()) for cell in row[1:]]
+        assert not [cell for cell in cells if re.fullmatch(r"[\d.]+", cell)]
+
+
+def decimals(text: str) -> list[float]:
+    """Return the numbers with decimals of a text that are not in names of measures."""
+    return [float(number) for number in re.findall(r"(?<![\d.=])\d+\.\d+", text)]
 
 
 def test_numbers_of_known_errors_are_correct():
     """Those of common teaching material, by hand."""
-    errors = {key: [(error["wrong"], error["right"]) for error in lesson_page(key).about["errors"]] for key in LESSONS}
-    assert (
-        "nDCG is 0.7366" in errors["relevant-or-graded"][0][1]
-    )  # 1.8869 / 2.5616: gains at ranks 1, 3, 5; ideal 1 to 4
-    assert "`R@5` is 0.75" in errors["precision-and-recall"][0][1]
-    recall, precisions, rounded = errors["rank-matters"]
-    assert "0.756" in recall[0]
-    assert "0.567" in recall[1]  # (1 + 2/3 + 3/5) / 4
-    assert "0.40 and 0.43" in precisions[0]
-    assert "0.600 and 0.571" in precisions[1]  # 3/5, 4/7
-    assert "`AP@8` is 0.543" in precisions[1]  # (1/2 + 2/4 + 3/5 + 4/7) / 4
-    assert "= 0.225" in rounded[1]
-    perfect, _, original, base, weight, two = errors["gain-and-discount"]
-    assert "1.00" in perfect[0]
-    assert "0.969: the DCG is 10.484, and the DCG of the best order is 10.823" in perfect[1]
-    assert "is 9.61; with log2(rank + 1), `DCG@10` is 8.32" in original[1]
-    assert "nDCG is 0.88 with the original discount and 0.92" in original[1]
-    assert "`DCG@5` is 7.886 instead of 5.466, and `nDCG@5` is 0.960" in base[1]  # 5.4659 / ln 2
-    assert "0.29" in weight[1]  # 1 / log2(11)
-    assert "0.39 in one text and 0.41" in two[0]
+    errors = {
+        key: [(decimals(error["wrong"]), decimals(error["right"])) for error in lesson_page(key).about["errors"]]
+        for key in LESSONS
+    }
+    assert errors["relevant-or-graded"] == [([], [0.7366])]  # 1.8869 / 2.5616: gains at ranks 1, 3, 5; ideal 1 to 4
+    assert errors["precision-and-recall"] == [([], [0.75])]
+    assert errors["rank-matters"] == [
+        ([0.756], [0.567]),  # (1 + 2/3 + 3/5) / 4
+        ([0.40, 0.43], []),  # 2/5, 3/7
+        ([0.22], [0.225, 0.22, 0.23]),
+    ]
+    assert errors["gain-and-discount"] == [
+        ([1.00], [0.969, 10.484, 10.823]),
+        ([], []),
+        ([], [9.61, 8.32, 0.88, 0.92]),
+        ([], []),
+        ([], [0.8, 0.8, 0.29, 0.13]),  # 1 / log2(11), 0.8^9
+        ([0.387, 0.409], [0.387, 0.409, 0.481, 0.631]),
+    ]
+
+
+def log_sum(gains: list[float], log: Callable[[float], float]) -> float:
+    return sum(gain / log(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+def original_sum(gains: list[float], base: float) -> float:
+    return sum(gain / max(1, math.log(rank, base)) for rank, gain in enumerate(gains, 1))
+
+
+BASES = [("2", 2, math.log2), ("e", math.e, math.log), ("10", 10, math.log10)]
+GIVEN, IDEAL = [3, 2, 0, 1, 2], [3, 2, 2, 1, 0]
+RANK_2 = 1 / math.log2(3)
+TABLES_OF_ERRORS = {
+    ("rank-matters", "precisions"): [
+        ["P@1", None, 1], ["P@4", None, 2 / 4], ["P@5", 2 / 5, 3 / 5], ["P@7", 3 / 7, 4 / 7],
+        ["AP@8", None, (1 + 2 / 4 + 3 / 5 + 4 / 7) / 4],
+    ],
+    ("rank-matters", "rounding"): [["P@5", 1 / 5], ["P@8", 2 / 8], ["AP@8", (1 / 5 + 2 / 8) / 2]],
+    ("gain-and-discount", "bases"): [
+        [name, log_sum(GIVEN, log), log_sum(GIVEN, math.log2) / log_sum(IDEAL, math.log2),
+         original_sum(GIVEN, base) / original_sum(IDEAL, base)]
+        for name, base, log in BASES
+    ],
+    ("gain-and-discount", "weights"): [[str(r), 1 / math.log2(1 + r), 0.8 ** (r - 1)] for r in range(1, 11)],
+    ("gain-and-discount", "ideals"): [
+        ["0, 4; not returned: 4", 4 * RANK_2 / (4 + 4 * RANK_2), 15 * RANK_2 / (15 + 15 * RANK_2)],
+        ["0, 4", RANK_2, RANK_2],
+        ["0, 7, 2, 4, 6, 1, 4, 3", 7 * RANK_2 / (7 + 6 * RANK_2), 127 * RANK_2 / (127 + 63 * RANK_2)],
+        ["0, 7", RANK_2, RANK_2],
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "name"), list(TABLES_OF_ERRORS))
+def test_tables_of_errors_match_a_calculation_by_hand(client, key, name):
+    rows = [list(row.values()) for row in client.get(f"/api/v1/lessons/{key}").json()[name]]
+    expected = TABLES_OF_ERRORS[key, name]
+    assert [row[0] for row in rows] == [row[0] for row in expected]
+    for row, expected_row in zip(rows, expected, strict=True):
+        assert row[1:] == [None if n is None else pytest.approx(n, rel=1e-12) for n in expected_row[1:]]
+    page_text = text_of(client.get(f"/learn/lessons/{key}").text)
+    for label, *numbers in expected:
+        assert " ".join([label, *("–" if n is None else f"{n:.3f}" for n in numbers)]) in page_text
+
+
+def test_the_base_of_the_logarithm_cancels_in_ndcg_except_with_the_original_discount():
+    table = lesson_page("gain-and-discount").table("bases")
+    dcg, ndcg, original = (table.column(name).values for name in ("dcg", "ndcg", "original"))
+    assert [value / dcg[0] for value in dcg] == pytest.approx([1, 1 / math.log(2), math.log2(10)])
+    assert ndcg == pytest.approx([ndcg[0]] * 3, rel=1e-12)
+    assert len({round(value, 3) for value in original}) == 3
+    assert original[2] == 1  # no rank up to 10 is discounted
+
+
+def test_lists_of_errors_are_shown_with_the_document_that_was_not_returned():
+    shown = {
+        error["table"]: ([row["grade"] for row in error["rows"]], list(error["missing_grades"]))
+        for key in LESSONS
+        for error in lesson_page(key).about["errors"]
+        if "rows" in error
+    }
+    assert shown == {
+        "precisions": (list("10011010"), []),
+        "rounding": (list("00001001"), []),
+        "bases": (list("32012"), []),
+        "ideals": (list("04"), ["4"]),
+    }
+
+
+def test_texts_of_errors_are_short():
+    for lesson in LESSONS.values():
+        for error in lesson.errors:
+            assert len(lesson.filled(f"{error['wrong']} {error['right']}").split()) <= 120
 
 
 def test_surprising_claims_are_true():
@@ -373,10 +458,7 @@ def test_surprising_claims_are_true():
     assert "is 0.383" in lesson_page("means-and-luck").about["text"][0]
     assert "0.00, 0.25, 0.25, 0.50, 0.75, 0.75, 1.00, 1.00" in lesson_page("precision-and-recall").about["text"][0]
     assert "precision of 0.9 and a recall of 0.1, F1 is 0.18" in lesson_page("precision-and-recall").about["text"][1]
-    assert re.findall(r"[01]\.\d{3}", " ".join(lesson_page("ties").about["text"])) == [
-        "0.333",
-        "0.611",
-    ]  # (1 + 1/2 + 1/3) / 3
+    assert decimals(lesson_page("ties").about["text"][1]) == [0.333, 0.611]  # 1/3, (1 + 1/2 + 1/3) / 3
 
 
 @pytest.mark.parametrize("key", list(LESSONS))

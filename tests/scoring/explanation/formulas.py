@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FUNCTIONS: dict[str, Any] = {
     "ln": np.log,
     "log2": np.log2,
+    "log10": np.log10,
     "exp": np.exp,
     "sqrt": np.sqrt,
     "abs": np.abs,

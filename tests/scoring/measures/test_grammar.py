@@ -258,7 +258,7 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("nDCG(gain={12,34})", "nDCG: gain=['12', '34'] is not allowed. Fix: use linear, exp2, or a table of gains"),
         ("nDCG(gain={1:x})", "nDCG: gain={1.0: 'x'} is not allowed. Fix: use a table of finite gains"),
         ("nDCG(gain={1:inf})", "is not allowed. Fix: use a table of finite gains such as {1:1,2:3}"),
-        ("nDCG(discount=sqrt)", "nDCG: discount='sqrt' is not allowed. Fix: use one of log2, ln, original"),
+        ("nDCG(discount=sqrt)", "nDCG: discount='sqrt' is not allowed. Fix: use one of log2, ln, log10, original"),
         ("nDCG(discount=original,base=1)", "nDCG: base='1' is not allowed. Fix: use a number of at least 1"),
         ("IPrec", "IPrec requires `recall`. Fix: write IPrec@..."),
         ("IPrec@1.1", "IPrec: recall='1.1' is not allowed. Fix: use a number from 0 to 1"),

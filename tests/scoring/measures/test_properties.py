@@ -528,6 +528,7 @@ GAINS: dict[str, Any] = {
 DISCOUNTS = {
     "log2": lambda rank, _: math.log2(rank + 1),
     "ln": lambda rank, _: math.log(rank + 1),
+    "log10": lambda rank, _: math.log10(rank + 1),
     "original": lambda rank, base: max(1.0, math.log(rank) / math.log(base)),
 }
 tables = st.dictionaries(
@@ -579,6 +580,7 @@ def test_discounts_are_the_c_librarys_to_the_last_bit() -> None:
     ranks = np.arange(1, 100_000)
     assert discounts(ranks, "log2", 2.0).tolist() == [math.log2(rank + 1) for rank in range(1, 100_000)]
     assert discounts(ranks, "ln", 2.0).tolist() == [math.log(rank + 1) for rank in range(1, 100_000)]
+    assert discounts(ranks, "log10", 2.0).tolist() == [math.log10(rank + 1) for rank in range(1, 100_000)]
 
 
 # --- what a measure of one's own may be --------------------------------------------------------------

@@ -31,7 +31,7 @@ Gain: TypeAlias = Literal["linear", "exp2"] | GainTable
 
 if TYPE_CHECKING:
     GainAttribute: TypeAlias = ConvertedAttribute[Gain | Mapping[float, float], Gain]
-Discount: TypeAlias = Literal["log2", "ln", "original"]
+Discount: TypeAlias = Literal["log2", "ln", "log10", "original"]
 
 
 def _parse_gain(value: Any) -> Gain:
@@ -58,9 +58,10 @@ GAIN = Parameter(
     values="linear, exp2, or a table such as {1:1,2:3,3:10}",
 )
 DISCOUNT = Parameter(
-    "The divisor of the gain at rank r. `log2`: log2(r+1). `ln`: ln(r+1). `original`: max(1, log_base(r)).",
+    "The divisor of the gain at rank r. `log2`: log2(r+1). `ln`: ln(r+1). `log10`: log10(r+1)."
+    " `original`: max(1, log_base(r)).",
     "log2",
-    choice("log2", "ln", "original"),
+    choice("log2", "ln", "log10", "original"),
 )
 BASE = Parameter("The base of the logarithm in the discount `original`.", 2.0, real(1.0000001), values="number above 1")
 
@@ -138,6 +139,8 @@ def _divisors(discount: str, base: float, size: int) -> Floats:
         values = [math.log2(rank + 1) for rank in ranks]
     elif discount == "ln":
         values = [math.log(rank + 1) for rank in ranks]
+    elif discount == "log10":
+        values = [math.log10(rank + 1) for rank in ranks]
     else:
         log_base = math.log2(base)
         values = [max(1.0, math.log2(rank) / log_base) for rank in ranks]

@@ -81,7 +81,7 @@ class EvaluationQuery(Parameters):
     )
     cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
     gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")
-    discount: str = Field("log2", max_length=20, description="Discount: log2, ln, or original.")
+    discount: str = Field("log2", max_length=20, description="Discount: log2, ln, log10, or original.")
     base: float = Field(2.0, description="Base of the logarithm if `discount` is original.")
     rel: float = Field(1.0, ge=0, le=1e9, description="Lowest relevant grade.")
     max: float | None = Field(

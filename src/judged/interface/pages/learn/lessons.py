@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, ClassVar, Literal
@@ -101,7 +101,7 @@ def _inline(code: str | None, latex: str | None, link: str | None, emphasized: s
 
 
 _NUMBER = re.compile(
-    r"\{(?:(after|open|tied|topics) (?:(low|high|mean|after) )?)?"  # source; end of the range, or after the change
+    r"\{(?:(after|open|tied|topics|weight) (?:(low|high|mean|after) )?)?"  # source; end of the range, or the change
     r"([^ :}]+)(?: of ([^ :}]+)(?: missing ([^ :}]+))?)?:([^}]+)\}"  # measure; other list; format
 )
 
@@ -124,7 +124,9 @@ class Lesson:
     further: list[str]  # further reading
     missing: str = ""  # of the list
     after_missing: str = ""  # of the list after the change
-    errors: tuple[dict[str, str], ...] = ()  # `wrong` statements in teaching material, and the `right` ones
+    # `wrong` statements in teaching material, and the `right` ones, possibly with a list (`typed`, `missing`) and a
+    # table: its name (`table`), titles of `columns`, and `rows` of a label and numbers as in `filled`, without a format
+    errors: tuple[dict[str, Any], ...] = ()
     other_topics: tuple[list[str], ...] = ()  # lists and missing grades of topics after the first one
 
     def filled(self, text: str) -> str:
@@ -133,9 +135,25 @@ class Lesson:
         ``{AP:.3f}`` is the score of the list, ``{after AP:.3f}`` after the change, ``{AP of 1,0 missing 1:.3f}`` of
         another list; ``open low`` and ``high`` are bounds over unjudged documents, ``tied`` over the order of ties;
         ``topics mean``, ``low``, ``high``, and ``after`` are over all topics, the last one after the change.
+        ``weight DCG of 0,1`` is the score divided by the score of a list with one relevant document at rank 1.
         """
         line = " ".join(text.split())
         return _NUMBER.sub(lambda match: format(self._number(*match.groups()[:-1]), match[6]), line)
+
+    def fill_error(self, error: dict[str, Any]) -> tuple[dict[str, Any], Table | None]:
+        """Compute the numbers of a common error and its table; empty cells of the table have no number."""
+        own = replace(self, typed=error["typed"], missing=error.get("missing", "")) if "typed" in error else self
+        about: dict[str, Any] = {name: own.filled(error[name]) for name in ("wrong", "right")}
+        if own is not self:
+            example = typed_example(parse("AP"), own.typed, own.missing)
+            about |= {"rows": example.rows, "missing_grades": example.missing_grades}
+        if "table" not in error:
+            return about, None
+        names, titles = zip(*error["columns"].items(), strict=True)
+        labels, *cells = zip(*error["rows"], strict=True)
+        numbers = [[float(own.filled(f"{{{cell}:.17g}}")) if cell else None for cell in column] for column in cells]
+        columns = map(Column, names, [labels, *numbers], [TEXT, *[number(3)] * len(numbers)], titles)
+        return about | {"table": error["table"]}, Table(error["table"], tuple(columns))
 
     def _number(self, source: str | None, end: str, measure: str, typed: str | None, missing: str | None) -> float:
         current, after = (self.typed, self.missing), (self.after, self.after_missing)
@@ -153,6 +171,8 @@ class Lesson:
                 return float(getattr(unjudged_range(judged, measure), end)[0])
             case "after":
                 return score(measure, *after)
+            case "weight":
+                return score(measure, typed or self.typed) / score(measure, "1")
             case _:
                 return score(measure, typed, missing or "") if typed else score(measure, *current)
 
@@ -215,6 +235,7 @@ def lesson_page(key: str) -> LessonPage:
     changed = typed_example(first, lesson.after, lesson.after_missing)
     example = typed_example(first, lesson.typed, lesson.missing)
     state = {"list": lesson.typed, "missing": lesson.missing, "cutoff": len(example.rows)}
+    errors = [lesson.fill_error(error) for error in lesson.errors]
     before = {"before": lesson.typed, "before_missing": lesson.missing}
     after = state | before | {"list": lesson.after, "missing": lesson.after_missing}
     about = {
@@ -226,13 +247,13 @@ def lesson_page(key: str) -> LessonPage:
         "answer": lesson.filled(lesson.answer),
         "changed": {"rows": changed.rows, "missing_grades": changed.missing_grades, "evaluator": _evaluator(after)},
         "evaluator": _evaluator(state),
-        "errors": [{name: lesson.filled(text) for name, text in error.items()} for error in lesson.errors],
+        "errors": [about_error for about_error, _ in errors],
         "further": lesson.further,
         "previous": STEPS[position - 1] if position else None,
         "next": STEPS[position + 1] if position + 1 < len(STEPS) else None,
         "example": example,
     }
-    return LessonPage(about, (_moves(lesson),))
+    return LessonPage(about, (_moves(lesson), *(table for _, table in errors if table is not None)))
 
 
 def _evaluator(parameters: dict[str, Any]) -> str:

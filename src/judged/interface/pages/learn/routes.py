@@ -61,7 +61,7 @@ def lesson_to_read(request: Request, lesson: Annotated[LessonPage, Depends(_less
     """Show a lesson."""
     table = lesson.table()
     table = table.changed("measure", links=[f"/learn/{name}" for name in table.column("family").values])
-    return page(request, "lesson.html", **lesson.about, table=table, prose=prose)
+    return page(request, "lesson.html", **lesson.about, table=table, tables=lesson.tables(), prose=prose)
 
 
 @router.get("/learn/{name}", include_in_schema=False)
