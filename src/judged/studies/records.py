@@ -273,8 +273,8 @@ def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
     """Yield a UBI record for each result page and each action, in the layout of docs/log-formats.md.
 
     A participant is a client and a trial a session. The attribute ``ranker`` of a page is the system; topic, variant,
-    position, group, practice, and weights of terms are further attributes. A click has the time in the document; the grade of a saved
-    document is a rating.
+    position, group, practice, and weights of terms are further attributes. A click has the time in the document; the
+    grade of a saved document is a rating.
 
     >>> from judged.studies import StudyRecords
     >>> trial = {"participant": "p1", "position": 1}
