@@ -207,7 +207,8 @@ def test_tables_of_practice_searching_and_parts() -> None:
         behaviors=(SearchBehavior("a", "", "novice", 3, 12, 4, 2.5, 1.5, shares),),
     )  # fmt: skip
     table = answer.table("learning")
-    assert [(row["outcome"], row["system"]) for row in table.records()] == [("o", ""), ("o", "a"), ("x", ""), ("x", "a")]
+    rows = [(row["outcome"], row["system"]) for row in table.records()]
+    assert rows == [("o", ""), ("o", "a"), ("x", ""), ("x", "a")]
     assert cells(table, 1) == ["o", "a", "+0.25 [+0.10, +0.40]", "0.0300", "1.00", "2.50"]
     assert visible_headings(table) == ["outcome", "system", "change per task", "p", "first task", "last task"]
     searching = answer.table("search_behavior")
