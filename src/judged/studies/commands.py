@@ -283,4 +283,5 @@ def report_command(records: Path, output: OutputOptions, *, design: Path | None,
     from judged.studies.study_report import report
 
     study_design = read_design(design) if design is not None else None
-    output(report(StudyRecords.read(records), study_design, **options))
+    answer = report(StudyRecords.read(records), study_design, **options)
+    output(answer, unfold=[block.name for block in answer.blocks()] if output.verbose else ())

@@ -426,8 +426,9 @@ def report(
     trials = [row for row in records["trials"].to_pylist() if not row["practice"]]
     people = len({row["participant"] for row in trials})
     offline: tuple[Pair, ...] = ()
-    if measured is None and design is not None and judgments is not None:
-        runs = {system.name: design.file(system.run) for system in design.systems if system.run}
+    # Lists of an engine are unknown before the study, so only runs can be evaluated.
+    runs = {} if design is None else {system.name: design.file(system.run) for system in design.systems if system.run}
+    if measured is None and judgments is not None and runs:
         scores = evaluate(judgments, runs, [measure])
         measured = measured_trials(primary, scores, measure)
         offline = scores.compare(seed=seed).measures[0].pairs if len(runs) > 1 else ()
