@@ -94,7 +94,7 @@ def test_each_change_of_weights_is_in_the_log_with_its_ranking(study: Study) -> 
         ("sort a list", 1, {"sort": 1.0, "a": 0.0, "list": 1.0}),
         ("sort a list", 1, every), ("sort a list", 11, every), ("sort", 1, {"sort": 1.0}), ("sort", 1, None),
     ]  # fmt: skip
-    index = study.lists.systems["bm25"].index
+    index = study.lists.systems["bm25"].text_index
     assert index is not None
     for row, (_, first, page_weights) in zip(pages[:5], logged[:5], strict=True):
         ranking = [doc for doc, _ in index.search_weighted(page_weights or {}, 100)]

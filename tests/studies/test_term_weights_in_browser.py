@@ -15,7 +15,7 @@ from judged.studies.records import StudyLists, weights_by_page
 from judged.studies.storage import StudyStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from judged.pipelines.experiments.engines.databases import SqliteFts5
@@ -74,7 +74,7 @@ def take_part(page: Any, index: int, *, scripts: bool) -> dict[int, list[Ranking
 
 
 @contextmanager
-def running(folder: Path, participants: dict[str, str]) -> Iterator[tuple[Study, str]]:
+def running(folder: Path, participants: dict[str, str]) -> Generator[tuple[Study, str]]:
     """Run a study of two tasks, one with term weights; yield it with its address."""
     text = re.sub(r"use = .*", 'use = ["t01", "t02"]', first_design(term_weights=True))
     (folder / "study.toml").write_text(re.sub(r"practice = .*", "", text))
@@ -95,7 +95,7 @@ def test_four_people_weight_terms(browser: Any, tmp_path: Path) -> None:
             page.goto(f"{address}/s/{study.store.token(person)}")
             seen |= {(person, position): rows for position, rows in take_part(page, i, scripts=i != 3).items()}
             page.context.close()
-        records, index = study.store.records(), study.lists.systems["bm25"].index
+        records, index = study.store.records(), study.lists.systems["bm25"].text_index
     logged: dict[tuple[str, int], list[Ranking]] = {}
     weights = weights_by_page(records["weights"].to_pylist())
     for row in records["events"].to_pylist():

@@ -348,8 +348,8 @@ def _results_response(visit: Visit, parameters: ResultsQuery) -> Response:
     first = parameters.first or (last_page and last_page.rank) or 1
     weights = _term_weights(visit, query, parameters.w, last_page.weights if last_page is not None else None)
     hits = () if not query.strip() else lists.hits(visit.task.topic, query)
-    if weights and lists.index is not None:
-        hits = lists.index.search_weighted(weights, DEPTH)
+    if weights and lists.text_index is not None:
+        hits = tuple(lists.text_index.search_weighted(weights, DEPTH))
     rows = results(lists, hits, query, visit.variant, first)
     if query.strip():
         shown = tuple(row["doc_id"] for row in rows)
@@ -367,9 +367,9 @@ def _term_weights(
 
     They are `values`, otherwise those of the last page, otherwise 1.
     """
-    if not visit.variant.term_weights or visit.lists.index is None:
+    if not visit.variant.term_weights or visit.lists.text_index is None:
         return None
-    terms = visit.lists.index.terms(query)
+    terms = visit.lists.text_index.terms(query)
     if values and len(values) != len(terms):
         problem = f"there must be one weight for each of the {len(terms)} terms, got {len(values)}"
         raise InputError(problem, fix="go back, and search again")

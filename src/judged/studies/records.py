@@ -189,7 +189,7 @@ class SearchBackend(NamedTuple):
     hits: Callable[[str, str], Hits]  # of a topic and a query
     texts: Texts
     free: bool  # whether participants write their queries
-    index: SqliteFts5 | None = None  # ranks documents by weights of terms
+    text_index: SqliteFts5 | None = None  # ranks documents by weights of terms
 
     def text(self, doc_id: str) -> Text:
         """Return the title and text of a document; empty if it has no text."""
@@ -220,7 +220,7 @@ class StudyLists:
                 documents = Texts.of(texts)
                 index = _build_index(documents) if system.engine else None
                 search = _engine_search(index or _http_engine(str(design.file(system.endpoint))))
-                systems[system.name] = SearchBackend(search, documents, free=True, index=index)
+                systems[system.name] = SearchBackend(search, documents, free=True, text_index=index)
                 continue
             run_hits = _hits_by_topic(Run.read(design.file(system.run)), topics)
             doc_ids = {doc_id for hits in run_hits.values() for doc_id, _ in hits}
