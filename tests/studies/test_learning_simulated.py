@@ -89,3 +89,16 @@ def test_arms_of_different_people_need_six_each(people: int) -> None:
     assert (main.first, main.second, main.people) == ("x", "y", people)
     assert math.isnan(main.p)
     assert main.reason
+
+
+@pytest.mark.parametrize("fewest", [4, 6])
+def test_an_interaction_needs_six_people_in_each_group(fewest: int) -> None:
+    where = crossed(12, 6)
+    names = ("person", "position", "topic", "system")
+    values = sample_values(np.random.default_rng(3), where).tolist()
+    rows = zip(*(where[name].tolist() for name in names), values, strict=True)
+    outcome = Outcome("o", "more", tuple(TrialValue(f"p{p}", k + 1, f"t{t}", "ab"[s], "", v) for p, k, t, s, v in rows))
+    groups = {f"p{person}": "xy"[person < fewest] for person in range(12)}
+    _, interaction = group_effects(outcome, groups)
+    assert (interaction.system, interaction.minus) == ("b", "a")
+    assert math.isnan(interaction.p) == (fewest < 6)
