@@ -45,6 +45,7 @@ SLOW = (
     "pipelines/experiments/test_named", "diagnosis/gates/test_few", "pipelines/rag/test_filling",
     "pipelines/rag/test_scoring", "stats/test_bounded", "online/statistics/test_changes",
     "reports/changes/test_changes", "stats/test_paired", "stats/test_rare", "stats/test_ratio", "studies/test_pilot",
+    "studies/test_learning_simulated",
     "studies/test_records", "studies/test_report_tables", "studies/test_study_report", "pipelines/traces/test_gaps",
     "pipelines/traces/test_reading", "pipelines/traces/test_writing", "online/pages/test_clicks_in",
     "interface/pages/test_guard", "interface/pages/test_home", "web/test_links", "pipelines/pages/test_traces_in",

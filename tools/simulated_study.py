@@ -66,6 +66,20 @@ $ judged study report recorded --design study.toml --outcome satisfaction
 **Conclusion**: with six topics, the difference in satisfaction, the primary outcome, is undecided. The interval for
 other participants and topics is the wider one. Within participants, nDCG@10 correlates with satisfaction, as
 simulated. [User studies](user-studies.md) describes each step.
+
+## Term weights
+
+With `judged study init weights.toml --term-weights`, 12 novices and 12 experts do half of the tasks with weights of
+terms. The simulated participants set weights at random, which takes 10 seconds, and read faster with each task. The
+report shows, among others:
+
+```text
+$ judged study report recorded --design weights.toml --outcome minutes -v
+{weights}
+```
+
+**Conclusion**: the interval for the difference in minutes contains the simulated 10 seconds. All other rows are
+exploratory, and p-values of learning are not corrected.
 """
 
 
@@ -80,6 +94,7 @@ class Participant:
         self.client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
         self.study, self.home, self.grades, self.clock = study, f"/s/{study.store.token(name)}", grades, clock
         self.rng = np.random.default_rng(seed)
+        self.tasks = 0
         self.level, self.pleased = float(self.rng.normal(0, 0.6)), 0.0
 
     def take_part(self) -> None:
@@ -93,13 +108,20 @@ class Participant:
     def search(self, step: str) -> None:
         """Examine the first page of results, and save documents."""
         text = self.client.get(f"{self.home}/{step}").text
-        page = int(re.findall(r"document\?page=(\d+)", text)[0])
         topic = next(
             task.topic for task in (*self.study.design.tasks, *self.study.design.practice) if f">{task.query}<" in text
         )
+        if 'id="q"' in text:  # participants write queries, and may weight their terms
+            query: dict[str, Any] = {"q": self.study.design.task(topic).query}
+            text = self.client.get(f"{self.home}/{step}", params=query).text
+            if count := text.count('name="w"'):
+                query["w"] = self.rng.choice([0.5, 1.0, 2.0], count).tolist()
+                text = self.client.get(f"{self.home}/{step}", params=query).text
+                self.clock[0] += 10_000
+        page = int(re.findall(r"document\?page=(\d+)", text)[0])
         saved = relevant = 0
         for rank, document in enumerate(dict.fromkeys(re.findall(r"document\?page=\d+&amp;id=([^\"&]+)", text))):
-            self.clock[0] += 4_000
+            self.clock[0] += int(4_000 * 0.9**self.tasks)  # practice makes reading faster
             if self.rng.random() > 0.85**rank:
                 continue
             good = self.grades.get(topic, {}).get(document, 0) > 0
@@ -112,6 +134,7 @@ class Participant:
             self.client.post(f"{self.home}/{step}/act", data={**form, "action": "back", "seconds": 10})
             if saved == self.study.design.task(topic).save:
                 break
+        self.tasks += 1
         self.pleased = relevant - 1 + self.level + float(self.rng.normal(0, 0.5))
 
     def answers(self, text: str) -> dict[str, str]:
@@ -136,7 +159,29 @@ def page() -> str:
         report = _run_command(
             folder, "study", "report", "recorded", "--design", "study.toml", "--outcome", "satisfaction"
         )
-        return TEXT.format(people=PEOPLE, check=check, report=report)
+    with tempfile.TemporaryDirectory() as folder:
+        design_path = Path(folder) / "weights.toml"
+        design_path.write_text(first_design(term_weights=True), encoding="utf-8")
+        run(design_path, Path(folder))
+        arguments = ("recorded", "--design", "weights.toml", "--outcome", "minutes", "-v")
+        weights = _run_command(folder, "study", "report", *arguments)
+        return TEXT.format(people=PEOPLE, check=check, report=report, weights=_excerpt(weights))
+
+
+_TABLES = ("Learning effects", "Differences between groups", "Search behavior by system")
+
+
+def _excerpt(report: str) -> str:
+    """Return the sentence of a report, and two outcomes of the tables about learning, groups, and strategies."""
+    first, *sections = report.split("\n== ")
+    texts = [first.strip()]
+    for section in sections:
+        title, _, table = section.partition(" ==\n")
+        if title in _TABLES:
+            parts = table.strip().split("\n\n")  # wide tables have several parts
+            rows = [line for line in parts[0].splitlines() if re.match(r"(outcome|minutes|relevant saved) ", line)]
+            texts.append(f"== {title} ==\n\n" + ("\n".join(rows) or "\n\n".join(parts[:2])))
+    return "\n\n".join(texts)
 
 
 def run(design_path: Path, folder: Path) -> None:

@@ -51,10 +51,9 @@ def test_the_least_numbers(kind: Any, fields: dict[str, Any], key: str, allowed:
 
 
 def test_a_system_has_a_run_or_an_endpoint() -> None:
-    with pytest.raises(InputError, match="either a run or an endpoint, got both"):
-        StudySystem("s", "d", "s.run", "s.toml")
-    with pytest.raises(InputError, match="either a run or an endpoint, got neither"):
-        StudySystem("s", "d")
+    for keys in ({"run": "s.run", "endpoint": "s.toml"}, {"run": "s.run", "engine": "sqlite"}, {}):
+        with pytest.raises(InputError, match="must have one of run, endpoint, and engine"):
+            StudySystem("s", "d", **keys)
 
 
 def test_what_must_be_there_to_compare() -> None:

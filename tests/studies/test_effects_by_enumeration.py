@@ -230,13 +230,14 @@ def test_practice_with_all_systems_and_with_each() -> None:
     where = crossed(6, 6)
     values = sample_values(np.random.default_rng(6), where, 0.5)
     rows = learning_effects(outcome_from(values, where), level=0.8)
-    assert [(row.outcome, row.system) for row in rows] == [("made", ""), ("made", "a"), ("made", "b")]
-    for row, mask in zip(rows, (where["system"] >= 0, where["system"] == 0, where["system"] == 1), strict=True):
+    names = [("made", "", ""), ("made", "a", ""), ("made", "b", ""), ("made", "b", "a")]
+    assert [(row.outcome, row.system, row.minus) for row in rows] == names
+    for row, mask in zip(rows[:3], (where["system"] >= 0, where["system"] == 0, where["system"] == 1), strict=True):
         some = {name: codes[mask] for name, codes in where.items()}
         effect = trials_of(some, values[mask]).learning(0.8)
         assert effect is not None
         assert (row.change, row.people) == pytest.approx((effect.estimate, effect.people))
-        assert row.ci == pytest.approx(effect.over_people.ci)
+        assert (*row.ci, row.p) == pytest.approx((*effect.over_people.ci, effect.over_people.p))
         ends = some["position"].min(), some["position"].max()
         assert (row.first, row.last) == pytest.approx([values[mask][some["position"] == end].mean() for end in ends])
     assert learning_effects(outcome_from(np.ones(36), where)) == ()

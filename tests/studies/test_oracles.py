@@ -222,7 +222,8 @@ CLICK = event("click", doc_id="d", rank=1)
         ([CLICK], set()),
         ([event("query"), event("query", "two"), CLICK], {"short query", "changed query"}),
         ([event("query"), event("query"), CLICK], {"short query"}),
-        ([event("query"), event("query", page=2), CLICK], {"short query", "deep results"}),
+        ([event("query"), event("query", page=2), CLICK], {"short query"}),  # pages of all queries are numbered
+        ([event("query"), event("query", page=2, rank=11), CLICK], {"short query", "deep results"}),
         ([event("query"), event("click", doc_id="d", rank=10)], {"short query"}),
         ([event("query"), event("click", doc_id="d", rank=11)], {"short query", "deep results"}),
         ([event("query"), event("click", doc_id="d")], {"short query"}),
@@ -235,6 +236,8 @@ CLICK = event("click", doc_id="d", rank=1)
 )
 def test_ways_of_searching(events: list[dict[str, Any]], way: set[str]) -> None:
     assert search_strategy(events) == way
+    assert search_strategy(events, [1.0, 1.5]) == way | {"raised terms"}
+    assert search_strategy(events, [0.5, 1.0]) == way | {"lowered terms"}
 
 
 def test_flexibility_is_counted_by_hand() -> None:
@@ -300,9 +303,10 @@ def test_outcomes_are_counted_by_hand() -> None:
         "queries": {("p1", 1): 2.0, ("p1", 2): 1.0, ("p2", 1): 2.0},
         "clicks": {("p1", 1): 3.0, ("p1", 2): 0.0, ("p2", 1): 1.0},
         "deepest click": {("p1", 1): 7.0, ("p2", 1): 1.0},
+        "strategies": {("p1", 0): 1.0, ("p2", 0): 1.0},
     }
     assert {name: row.better for name, row in by_name.items() if row.better != "more"} == {
-        "minutes": "less", "saved": "", "queries": "", "clicks": "", "deepest click": "",
+        "minutes": "less", "saved": "", "queries": "", "clicks": "", "deepest click": "", "strategies": "",
     }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def effect(**changed: Any) -> SystemEffect:
 def make_report(**fields: Any) -> StudyReport:
     base: dict[str, Any] = {
         "name": "A study", "outcome": "o", "people": 9, "n": 8, "trials": 59, "effects": (), "learning": (),
-        "components": (), "behaviors": (), "preferences": (), "strengths": (), "side_bias": None,
+        "groups": (), "components": (), "behaviors": (), "preferences": (), "strengths": (), "side_bias": None,
         "agreements": (), "offline": (), "level": 0.95,
     }  # fmt: skip
     return StudyReport(**{**base, **fields})
@@ -196,21 +196,26 @@ def test_the_table_of_measures_beside_people() -> None:
 
 
 def test_tables_of_practice_searching_and_parts() -> None:
-    rows = [LearningEffect(outcome, system, 0.25, (0.1, 0.4), 6, 1.0, 2.5) for outcome in "ox" for system in ("", "a")]
+    rows = [
+        LearningEffect(outcome, system, 0.25, (0.1, 0.4), 6, 1.0, 2.5, p=0.03)
+        for outcome in "ox"
+        for system in ("", "a")
+    ]
     shares = {name: i / 10 for i, name in enumerate(FEATURES)}
     answer = make_report(
         learning=tuple(rows), components=(VarianceComponents("o", 0.5, 0.25, NAN, 0.125, 1.0),),
-        behaviors=(SearchBehavior("a", "novice", 3, 12, 4, 2.5, 1.5, shares),),
+        behaviors=(SearchBehavior("a", "", "novice", 3, 12, 4, 2.5, 1.5, shares),),
     )  # fmt: skip
     table = answer.table("learning")
-    # of what explores there is only the row of all systems
-    assert [(row["outcome"], row["system"]) for row in table.records()] == [("o", ""), ("o", "a"), ("x", "")]
-    assert cells(table, 1) == ["o", "a", "+0.25 [+0.10, +0.40]", "1.00", "2.50"]
-    assert visible_headings(table) == ["outcome", "system", "change per task", "first task", "last task"]
+    rows = [(row["outcome"], row["system"]) for row in table.records()]
+    assert rows == [("o", ""), ("o", "a"), ("x", ""), ("x", "a")]
+    assert cells(table, 1) == ["o", "a", "+0.25 [+0.10, +0.40]", "0.0300", "1.00", "2.50"]
+    assert visible_headings(table) == ["outcome", "system", "change per task", "p", "first task", "last task"]
     searching = answer.table("search_behavior")
     assert searching.records() == [
         {
             "system": "a",
+            "variant": "",
             "group": "novice",
             "people": 3,
             "trials": 12,
@@ -247,7 +252,7 @@ def test_all_tables_stand_in_one_order() -> None:
         agreements=(MeasureAgreement("m", "o", 24, 4, 0.5, None, 0.2, None, 0.1, ()),),
         learning=(LearningEffect("o", "", 0.2, (0.1, 0.4), 6, 1.0, 2.5),),
         components=(VarianceComponents("o", 0.5, 0.2, NAN, 0.1, 1.0),),
-        behaviors=(SearchBehavior("a", "", 3, 12, 4, 2.5, 1.5, dict.fromkeys(FEATURES, 0.0)),),
+        behaviors=(SearchBehavior("a", "", "", 3, 12, 4, 2.5, 1.5, dict.fromkeys(FEATURES, 0.0)),),
     )  # fmt: skip
     assert [block.name for block in answer.blocks() if hasattr(block, "columns")] == [
         "effects", "preferences", "strengths", "offline", "agreements", "learning", "search_behavior", "components",

@@ -119,7 +119,7 @@ def test_counts_of_a_study() -> None:
         for text in answer.sentences
     )
     learned = [(row["outcome"] == "satisfaction", row["system"]) for row in answer.table("learning").records()]
-    assert set(learned) == {(True, ""), (True, "a"), (True, "b"), (False, "")}
+    assert set(learned) == {(True, ""), (True, "a"), (True, "b"), (False, ""), (False, "a"), (False, "b")}
     for row, behavior in zip(answer.table("search_behavior").records(), answer.behaviors, strict=True):
         assert (row["system"], row["strategies"]) == (behavior.system, behavior.strategies)
         assert (row["effective_strategies"], row["strategies_per_person"]) == (
@@ -216,7 +216,7 @@ def test_power_needs_six_people_and_topics(contrast: Contrast, people: int, topi
 def test_tables_name_their_rows_by_outcome_and_systems() -> None:
     labels = {block.name: block.labels for block in small().blocks() if hasattr(block, "labels")}
     assert {name: labels[name] for name in ("effects", "learning", "search_behavior")} == {
-        "effects": 3, "learning": 2, "search_behavior": 2,
+        "effects": 3, "learning": 3, "search_behavior": 2,
     }  # fmt: skip
     folded = {block.name for block in small().blocks() if getattr(block, "folded", False)}
     assert folded >= {"learning", "search_behavior"}

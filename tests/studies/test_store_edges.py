@@ -108,6 +108,7 @@ def test_the_tables_of_a_store() -> None:
         "study": ["name"], "participants": ["participant"], "assignments": trial, "steps": ["participant", "step"],
         "answers": [*trial, "system", "questionnaire", "item"],
         "preferences": ["participant", "query_id", "left", "right"], "actions": [*trial, "number"], "notes": ["note"],
+        "weights": [*trial, "page", "term"],
     }  # fmt: skip
     optional = {(name, column.name) for name, table in tables.items() for column in table.c if column.nullable}
     assert optional == {("answers", "value"), *(("actions", name) for name in ("query", "doc_id", "rank", "value",

@@ -51,6 +51,7 @@ def test_outcomes_by_hand():
         "queries": [1, 0],
         "clicks": [1, 0],
         "deepest click": [3],
+        "strategies": [1],
     }
 
 

@@ -63,8 +63,9 @@ def test_what_is_told_where_tables_are_missing() -> None:
     events = [{**P1, "time": i, "action": action, "query": "x", "rank": rank}
               for i, (action, rank) in enumerate([("query", 1), ("save", 9), ("click", None)])]  # fmt: skip
     values = values_of(study(trials=[trial], events=events))
-    assert values == {"minutes": [0.5], "queries": [1.0], "clicks": [1.0], "deepest click": [0.0]}
-    assert list(BEHAVIOR.values()) == ["more", "more", "", "more", "less", "", "", ""]
+    assert values == {"minutes": [0.5], "queries": [1.0], "clicks": [1.0], "deepest click": [0.0],
+                      "strategies": [1.0]}  # fmt: skip
+    assert list(BEHAVIOR.values()) == ["more", "more", "", "more", "less", "", "", "", ""]
 
 
 def test_documents_count_as_relevant_from_the_level_on() -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("position", "started", "ended", "time", "page", "rank", "items"), pa.int64()),
-    **dict.fromkeys(("value", "grade", "score", "low", "high", "sus"), pa.float64()),
+    **dict.fromkeys(("value", "grade", "weight", "score", "low", "high", "sus"), pa.float64()),
     "practice": pa.bool_(),
     "shown": pa.list_(pa.string()),
 }

@@ -30,7 +30,13 @@ def study() -> None:
 @study.command("init", short_help="Write an example design of a study.")
 @click.argument("design", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite an existing DESIGN.")
-def init_command(design: Path, *, force: bool) -> None:
+@click.option(
+    "--term-weights",
+    is_flag=True,
+    help="Write a study of one search engine, in which participants weight the terms of their queries in half of the"
+    " tasks.",
+)
+def init_command(design: Path, *, force: bool, term_weights: bool) -> None:
     """Write an example DESIGN with comments: a runnable study of two rankers of the sample."""
     from judged.data.files import exists
     from judged.studies import first_design
@@ -39,7 +45,7 @@ def init_command(design: Path, *, force: bool) -> None:
         raise InputError(
             "this file already exists", fix="use another name, or --force to overwrite the file", path=str(design)
         )
-    write_result(first_design(design.name).rstrip("\n"), design)
+    write_result(first_design(design.name, term_weights=term_weights).rstrip("\n"), design)
     click.echo(f"Wrote {design}. Next: judged study check {design}")
 
 
@@ -278,4 +284,5 @@ def report_command(records: Path, output: OutputOptions, *, design: Path | None,
     from judged.studies.study_report import report
 
     study_design = read_design(design) if design is not None else None
-    output(report(StudyRecords.read(records), study_design, **options))
+    answer = report(StudyRecords.read(records), study_design, **options)
+    output(answer, unfold=[block.name for block in answer.blocks()] if output.verbose else ())

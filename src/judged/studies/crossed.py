@@ -20,7 +20,7 @@ from judged.stats.inputs import check_share
 from judged.stats.sufficiency import MIN_UNITS, insufficiency
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from judged.results.types import Floats, Ints
     from judged.stats.sufficiency import Insufficiency
@@ -112,8 +112,7 @@ class TrialArrays:
         fits = self._fits(systems, np.hstack([dummies(self.topic), dummies(position)]))
         effects = dict[tuple[int, int], CrossedEffect]()
         for pair in combinations(range(systems.shape[1]), 2):
-            contrast = np.zeros(systems.shape[1])
-            contrast[list(pair)] = -1.0, 1.0
+            contrast = _contrast(systems.shape[1], {pair[0]: -1.0, pair[1]: 1.0})
             if (effect := self._effect(fits, systems, contrast, level)) is not None:
                 effects[pair] = effect
         return effects
@@ -134,8 +133,7 @@ class TrialArrays:
         if not {first, second} <= set(self.system.tolist()):
             return ()
         systems = dummies(self.system)
-        contrast = np.zeros(systems.shape[1])
-        contrast[[first, second]] = -1.0, 1.0
+        contrast = _contrast(systems.shape[1], {first: -1.0, second: 1.0})
         columns: dict[Nuisance, Floats] = {
             "topics": dummies(self.topic),
             "positions": dummies(np.unique(self.position, return_inverse=True)[1]),
@@ -147,11 +145,48 @@ class TrialArrays:
                     return left_out
         return tuple(columns)
 
-    def learning(self, level: float = 0.95) -> CrossedEffect | None:
-        """Estimate the change from one task of a person to the next; None if topics never change positions."""
-        position = self.position[:, None].astype(np.float64)
-        fits = self._fits(position, np.hstack([dummies(self.topic), dummies(self.system)]))
-        return self._effect(fits, position, np.ones(1), level)
+    def learning(self, level: float = 0.95, pair: tuple[int, int] | None = None) -> CrossedEffect | None:
+        """Estimate the change from one task of a person to the next; None if topics never change positions.
+
+        With a pair of systems, estimate the change with the second less the change with the first.
+        """
+        systems = dummies(self.system)
+        tested = self.position[:, None] * (np.ones((len(systems), 1)) if pair is None else systems)
+        contrast, person_arm = np.ones(1), None
+        if pair is not None:
+            contrast = _contrast(systems.shape[1], {pair[0]: -1.0, pair[1]: 1.0})
+            used = dummies(self.person).T @ systems > 0
+            person_arm = systems if used.sum(axis=1).max() == 1 else None
+        fits = self._fits(tested, np.hstack([dummies(self.topic), systems]))
+        return self._effect(fits, tested, contrast, level, person_arm)
+
+    def group_effect(
+        self, group: Ints, groups: tuple[int, int], pair: tuple[int, int] | None = None, level: float = 0.95
+    ) -> CrossedEffect | None:
+        """Estimate the difference of two groups of people, the second less the first; None if it is not estimable.
+
+        With a pair of systems, estimate the interaction: the difference of the systems in the second group less that
+        in the first.
+
+        Parameters
+        ----------
+        group
+            (n,): code from 0 of the person's group, for each trial.
+        """
+        arms, systems = dummies(group), dummies(self.system)
+        position = dummies(np.unique(self.position, return_inverse=True)[1])
+        nuisance = [dummies(self.topic), position]
+        if pair is None:
+            tested, contrast = arms, _contrast(arms.shape[1], {groups[0]: -1.0, groups[1]: 1.0})
+            nuisance.append(systems)
+        else:
+            n = systems.shape[1]
+            cells = {g * n + s: sign * side for g, sign in zip(groups, (-1.0, 1.0), strict=True)
+                     for s, side in zip(pair, (-1.0, 1.0), strict=True)}  # fmt: skip
+            tested = (arms[:, :, None] * systems[:, None]).reshape(len(arms), -1)
+            contrast = _contrast(tested.shape[1], cells)
+        fits = self._fits(tested, np.hstack(nuisance))
+        return self._effect(fits, tested, contrast, level, arms)
 
     def _fits(self, tested: Floats, nuisance: Floats) -> tuple[_Fit, _Fit]:
         """Fit the model with and without a level for each person; `tested` are the columns of the effect."""
@@ -169,7 +204,15 @@ class TrialArrays:
         between = _Fit("between", people, topics, without_levels[0], without_levels[1], trial_variance, trial_df)
         return within, between
 
-    def _effect(self, fits: tuple[_Fit, _Fit], tested: Floats, contrast: Floats, level: float) -> CrossedEffect | None:
+    def _effect(
+        self,
+        fits: tuple[_Fit, _Fit],
+        tested: Floats,
+        contrast: Floats,
+        level: float,
+        person_arm: Floats | None = None,
+    ) -> CrossedEffect | None:
+        """Estimate a contrast of the columns `tested`; `person_arm` has the columns of different people."""
         check_share("level", level)
         # Compare people with themselves if the trials allow it, otherwise with each other.
         for fit in fits:
@@ -193,8 +236,11 @@ class TrialArrays:
         sizes = np.where(np.abs(weights) > _ROUNDING * np.abs(weights).max(), np.abs(weights), 0.0)
         people, topics = sizes @ fit.people, sizes @ fit.topics
         arms = [people]
+        # Each arm of different people needs enough of them.
         if fit.design == "between":
-            arm_weights = ((sizes * column) @ fit.people for column in tested[:, contrast != 0].T)
+            person_arm = tested[:, contrast != 0]
+        if person_arm is not None:
+            arm_weights = ((sizes * column) @ fit.people for column in person_arm.T)
             arms = [arm for arm in arm_weights if arm.any()]
         missing_people = [_missing_units("person", arm, of_people[0], min_variance) for arm in arms]
         missing_topics = _missing_units("topic", topics, of_topics[0], min_variance)
@@ -237,6 +283,12 @@ def _missing_units(unit: str, weights: Floats, variance: float, min_variance: fl
     interval = insufficiency(count, variance=variance, weights=weights)
     minimum = {"min_effective_units": _EFFECTIVE_FOR_VERDICT}
     return _MissingUnits(unit, interval, insufficiency(count, "verdict", variance=variance, weights=weights, **minimum))
+
+
+def _contrast(size: int, values: Mapping[int, float]) -> Floats:
+    contrast = np.zeros(size)
+    contrast[list(values)] = list(values.values())
+    return contrast
 
 
 def dummies(codes: Ints) -> Floats:

@@ -22,6 +22,7 @@ from judged.data.toml_files import (
 )
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.results import listed
 from judged.results.types import cached_property
 from judged.studies.questionnaires import Item, Questionnaire
 
@@ -43,6 +44,8 @@ class Condition(NamedTuple):
 class StudySystem:
     """System of a study: a frozen run, or a search engine that is queried during the study.
 
+    Each system has exactly one of `run`, `endpoint`, and `engine`.
+
     Parameters
     ----------
     name
@@ -52,19 +55,24 @@ class StudySystem:
     texts
         File of documents with titles and texts, as for `judged.data.texts.Texts`.
     endpoint
-        Instead of a run: file that describes an HTTP search engine, as in ``examples/engines``.
+        File that describes an HTTP search engine, as in ``examples/engines``.
+    engine
+        ``sqlite``: BM25 of SQLite over `texts`.
     """
 
     name: str
     texts: str
     run: str = ""
     endpoint: str = ""
+    engine: Literal["sqlite"] | None = None
 
     def __post_init__(self) -> None:
-        if bool(self.run) == bool(self.endpoint):
-            count = "both" if self.run else "neither"
-            problem = f"the system {self.name} must have either a run or an endpoint, got {count}"
-            raise InputError(problem, fix="write either run or endpoint")
+        names = [name for name in ("run", "endpoint", "engine") if getattr(self, name)]
+        if len(names) != 1:
+            problem = (
+                f"the system {self.name} must have one of run, endpoint, and engine, got {listed(names) or 'none'}"
+            )
+            raise InputError(problem, fix="write exactly one of these keys")
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,8 @@ class Variant:
         Whether scores are displayed.
     results
         Number of results on a page.
+    term_weights
+        Whether participants set a weight for each term of the query. All systems must have an `engine`.
     """
 
     name: str = ""
@@ -90,6 +100,7 @@ class Variant:
     snippets: Annotated[int, Range(0, 10_000)] = 160
     weights: bool = False
     results: Annotated[int, Range(1, 1_000)] = 10
+    term_weights: bool = False
 
     __post_init__ = check_ranges
 
@@ -221,6 +232,10 @@ class Design:
                 ', or write variants = "between"' if len(self.conditions) > len(self.systems) else ""
             )
             raise SettingError("topics", problem, fix)
+        without_engine = [system.name for system in self.systems if not system.engine]
+        if without_engine and any(variant.term_weights for variant in self.interfaces):
+            problem = f"`term_weights` requires systems with an engine, got {listed(without_engine)} without one"
+            raise InputError(problem, fix='write engine = "sqlite" for each system', path=self.path)
         for kind, names in (
             ("systems", [system.name for system in self.systems]),
             ("variants", [variant.name for variant in self.interfaces]),
@@ -380,12 +395,17 @@ def _questionnaires(tables: Iterable[dict[str, Any]], lines: SourceLines) -> tup
     return tuple(lines.map_tables("questionnaire", tables, build))
 
 
-def first_design(name: str = "study.toml") -> str:
-    """Return the text of an example design for two rankers of the sample; `name` is the file name in its comments.
+def first_design(name: str = "study.toml", *, term_weights: bool = False) -> str:
+    """Return the text of an example design for the sample; `name` is the file name in its comments.
+
+    The design compares two rankers or, with `term_weights`, one search engine with and without weights of terms.
 
     >>> parse_design(first_design()).title
     "Two ways to search Python's standard library"
+    >>> parse_design(first_design(term_weights=True)).conditions
+    (Condition(system='bm25', variant='plain'), Condition(system='bm25', variant='weights'))
     """
+    file = "term_weights_design.toml" if term_weights else "first_design.toml"
     names = {
         "qrels": "qrels.txt",
         "queries": "queries.jsonl",
@@ -394,4 +414,4 @@ def first_design(name: str = "study.toml") -> str:
         "second": "runs/tfidf.run.gz",
     }
     paths = {key: json.dumps((sample.FOLDER / file_name).as_posix()) for key, file_name in names.items()}
-    return files("judged.studies").joinpath("first_design.toml").read_text("utf-8").format(name=name, **paths)
+    return files("judged.studies").joinpath(file).read_text("utf-8").format(name=name, **paths)

@@ -183,9 +183,10 @@ def _missing_data_notes(design: Design) -> Iterator[Note]:
 
 
 def _missing_system_data(design: Design, system: StudySystem, topics: set[str]) -> Iterator[Note]:
-    if system.endpoint:
+    if not system.run:
         # Results of an engine are unknown before the study: check that its files can be read.
-        Http().build({}, {"file": str(design.file(system.endpoint))}, Path())
+        if system.endpoint:
+            Http().build({}, {"file": str(design.file(system.endpoint))}, Path())
         Texts.read(design.file(system.texts), ())
         return
     table = Run.read(design.file(system.run)).table

@@ -13,7 +13,7 @@ from judged.stats.paired import paired_test
 from judged.studies.crossed import MAX_LEVELS, TrialArrays, dummies, mixed_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from judged.results.types import Bools, Ints
     from judged.studies.crossed import CrossedEffect, EffectInference, MixedFit
@@ -80,7 +80,17 @@ class SystemEffect(NamedTuple):
 
 
 class LearningEffect(NamedTuple):
-    """Change of an outcome from one task to the next, with one system or (empty `system`) with all of them."""
+    """Change of an outcome from one task to the next, with one system or (empty `system`) with all of them.
+
+    Parameters
+    ----------
+    system, minus
+        System (or variant), and the one whose change is subtracted; empty: none is.
+    ci, p
+        For other people with these topics. `p` is not corrected, and NaN if there are too few people for a verdict.
+    first, last
+        Mean of the values at the first, and at the last position; NaN for a difference of two systems.
+    """
 
     outcome: str
     system: str
@@ -89,6 +99,36 @@ class LearningEffect(NamedTuple):
     people: int
     first: float
     last: float
+    minus: str = ""
+    p: float = math.nan
+
+
+class GroupEffect(NamedTuple):
+    """The difference of two groups of people in one outcome, the second less the first, or an interaction.
+
+    Parameters
+    ----------
+    system, minus
+        Empty for the difference of the groups. For an interaction, the difference is that of `system` less `minus` in
+        the second group, less the same in the first.
+    ci
+        For other people and other topics, or for other people if the outcome has at most one topic.
+    p
+        Holm-corrected over all rows of the outcome; NaN if there are too few people or topics for a verdict.
+    reason
+        Reason for a missing interval or p-value; empty if none is missing.
+    """
+
+    outcome: str
+    first: str
+    second: str
+    system: str
+    minus: str
+    difference: float
+    ci: tuple[float, float]
+    p: float
+    people: int
+    reason: str
 
 
 class VarianceComponents(NamedTuple):
@@ -189,9 +229,11 @@ def _without_estimate(
     return nan, "", people, topics, no_interval, no_interval, nan, nan, nan, nan, nan, nan, reason
 
 
-def learning_effects(outcome: Outcome, *, level: float = 0.95) -> tuple[LearningEffect, ...]:
-    """Estimate the change of an outcome from task to task, with all systems and with each of them."""
-    trials, names = outcome.trials()
+def learning_effects(
+    outcome: Outcome, *, by: Literal["system", "variant"] = "system", level: float = 0.95
+) -> tuple[LearningEffect, ...]:
+    """Estimate the change from task to task: with all systems (or variants), with each, and differences of pairs."""
+    trials, names = outcome.trials(by)
     if not np.ptp(trials.values):
         return ()
     rows = list[LearningEffect]()
@@ -203,10 +245,51 @@ def learning_effects(outcome: Outcome, *, level: float = 0.95) -> tuple[Learning
         if (effect := subset.learning(level)) is None:
             continue
         end_masks = (subset.position == subset.position.min(), subset.position == subset.position.max())
-        first, last = (float(subset.values[end_mask].mean()) for end_mask in end_masks)
-        change, ci = effect.estimate, effect.over_people.ci
-        rows.append(LearningEffect(outcome.name, system, change, ci, effect.people, first, last))
+        ends = [float(subset.values[end_mask].mean()) for end_mask in end_masks]
+        rows.append(_learning_row(outcome.name, system, "", effect, ends))
+    for first, second in combinations(range(len(names)), 2):
+        if (effect := trials.learning(level, (first, second))) is not None:
+            rows.append(_learning_row(outcome.name, names[second], names[first], effect, [math.nan, math.nan]))
     return tuple(rows)
+
+
+def _learning_row(name: str, system: str, minus: str, effect: CrossedEffect, ends: list[float]) -> LearningEffect:
+    inference = effect.over_people
+    p = math.nan if inference.no_verdict else inference.p
+    return LearningEffect(name, system, effect.estimate, inference.ci, effect.people, ends[0], ends[1], minus, p)
+
+
+def group_effects(
+    outcome: Outcome,
+    groups: Mapping[str, str],
+    *,
+    by: Literal["system", "variant"] = "system",
+    level: float = 0.95,
+) -> tuple[GroupEffect, ...]:
+    """Compare groups of people, such as novices and experts, and estimate interactions with systems (or variants).
+
+    Parameters
+    ----------
+    groups
+        Group of each participant.
+    """
+    trials, names = outcome.trials(by)
+    group_names, codes = np.unique([groups[trial.participant] for trial in outcome.values], return_inverse=True)
+    rows = list[GroupEffect]()
+    for group_pair in combinations(range(len(group_names)), 2):
+        for pair in (None, *combinations(range(len(names)), 2)):
+            if (effect := trials.group_effect(codes, group_pair, pair, level)) is None:
+                continue
+            inference = _primary_inference(effect)
+            first, second = (str(group_names[code]) for code in group_pair)
+            minus, system = ("", "") if pair is None else (names[pair[0]], names[pair[1]])
+            p = math.nan if inference.no_verdict else inference.p
+            rows.append(GroupEffect(
+                outcome.name, first, second, system, minus, effect.estimate, inference.ci, p, effect.people,
+                _missing_reason(inference),
+            ))  # fmt: skip
+    adjusted = adjust([row.p for row in rows], "holm").tolist()
+    return tuple(row._replace(p=p) for row, p in zip(rows, adjusted, strict=True))
 
 
 def variance_components(outcome: Outcome, *, by: Literal["system", "variant"] = "system") -> VarianceComponents | None:

@@ -14,6 +14,7 @@ from judged.errors import InputError
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
 from judged.studies.crossed import TrialArrays, dummies
+from judged.studies.preference import strategy_counts
 from judged.studies.questionnaires import scores
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ BEHAVIOR: Mapping[str, Better] = {
     "queries": "",
     "clicks": "",
     "deepest click": "",
+    "strategies": "",
 }
 """Outcomes of participants' actions, and whether higher (more) or lower (less) values are better."""
 
@@ -111,6 +113,8 @@ def outcomes(
                 behavior["precision of saved"] = sum(relevant) / len(relevant)
         for name, value in behavior.items():
             values[name].append(TrialValue(*key, row["query_id"], row["system"], row["variant"], value))
+    for (person, system, variant), count in strategy_counts(records).items():
+        values["strategies"].append(TrialValue(person, 0, "", system, variant, count))
     # If all trials are finished, or none (because there are no times), "finished" has no information.
     if {trial.value for trial in values["finished"]} == {1.0} or "minutes" not in values:
         del values["finished"]

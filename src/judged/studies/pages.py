@@ -22,7 +22,7 @@ from judged.interface.pages.problems import Parameters, Text
 from judged.studies.assignment import SideBySide, side_by_side
 from judged.studies.design import Design, Task, Variant
 from judged.studies.questionnaires import Questionnaire
-from judged.studies.records import Hits, SearchBackend, StudyLists
+from judged.studies.records import DEPTH, Hits, SearchBackend, StudyLists
 from judged.studies.storage import (
     OBSERVER,
     SEARCH,
@@ -36,6 +36,8 @@ from judged.studies.storage import (
 )
 
 CONSENT, INSTRUCTION, QUESTIONS, PREFERENCE, THANKS = "consent", "instruction", "questions", "preference", "thanks"
+MAX_WEIGHT = 5.0
+"""Maximum weight of a term; the default weight is 1."""
 # After a POST, 303 makes the browser GET the next page, so that reloading does not send the form again.
 SEE_OTHER = 303
 
@@ -222,6 +224,8 @@ class ResultsQuery(Parameters):
 
     q: Text | None = Field(None, max_length=1000)
     first: int | None = Field(None, ge=1, le=10_000)
+    w: list[Annotated[float, Field(ge=0, le=MAX_WEIGHT, allow_inf_nan=False)]] = Field([], max_length=500)
+    """Weights of the terms of the query, in their order."""
 
 
 class DocumentQuery(Parameters):
@@ -342,13 +346,36 @@ def _results_response(visit: Visit, parameters: ResultsQuery) -> Response:
     last_page = find_results_page(actions) if parameters.q is None else None
     query = (parameters.q if lists.free else visit.task.query) or (last_page and last_page.query) or ""
     first = parameters.first or (last_page and last_page.rank) or 1
-    hits = lists.hits(visit.task.topic, query) if query.strip() else ()
+    weights = _term_weights(visit, query, parameters.w, last_page.weights if last_page is not None else None)
+    hits = () if not query.strip() else lists.hits(visit.task.topic, query)
+    if weights and lists.text_index is not None:
+        hits = tuple(lists.text_index.search_weighted(weights, DEPTH))
     rows = results(lists, hits, query, visit.variant, first)
     if query.strip():
-        actions = visit.record_action("query", query=query, rank=first, shown=tuple(row["doc_id"] for row in rows))
+        shown = tuple(row["doc_id"] for row in rows)
+        actions = visit.record_action("query", query=query, rank=first, shown=shown, weights=weights)
     current = find_results_page(actions)
     values = {"free": lists.free, "query": query, "rows": rows, "first": first, "total": len(hits)}
+    values |= {"weights": weights, "max_weight": MAX_WEIGHT}
     return visit.page("study-search.html", **values, page=current and current.page, saved=saved_documents(actions))
+
+
+def _term_weights(
+    visit: Visit, query: str, values: Sequence[float], last_weights: Mapping[str, float] | None
+) -> dict[str, float] | None:
+    """Return the weights of a query's terms in their order; None if the participant cannot set weights.
+
+    They are `values`, otherwise those of the last page, otherwise 1.
+    """
+    if not visit.variant.term_weights or visit.lists.text_index is None:
+        return None
+    terms = visit.lists.text_index.terms(query)
+    if values and len(values) != len(terms):
+        problem = f"there must be one weight for each of the {len(terms)} terms, got {len(values)}"
+        raise InputError(problem, fix="go back, and search again")
+    # Stored weights are not in the order of the query.
+    values = values or [(last_weights or {}).get(term, 1.0) for term in terms]
+    return dict(zip(terms, values, strict=True)) or None
 
 
 def _locate_document(visit: Visit, number: int, doc_id: str) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from judged.stats.ratio import effective_units, student_quantiles
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from judged.results.types import Floats
     from judged.studies.records import StudyRecords
 
@@ -205,13 +207,14 @@ _MAX_SHORT_WORDS, _MAX_SHALLOW_RANK = 2, 10
 
 
 class SearchBehavior(NamedTuple):
-    """Search behavior of one group with one system.
+    """Search behavior of one group with one system and interface variant.
 
     ``strategies``: number of different strategies (see `search_strategy`); ``effective_strategies``: the exponential of
     their entropy; ``strategies_per_person``: mean number of strategies per person; ``shares``: of trials, by feature.
     """
 
     system: str
+    variant: str
     group: str
     people: int
     trials: int
@@ -221,21 +224,22 @@ class SearchBehavior(NamedTuple):
     shares: dict[str, float]
 
 
-FEATURES = ("short query", "question", "operators", "changed query", "deep results", "saved unread", "abandoned")
+FEATURES = (
+    "short query", "question", "operators", "changed query", "deep results", "saved unread", "abandoned",
+    "raised terms", "lowered terms",
+)  # fmt: skip
 """Features of a trial: see `search_strategy`."""
 
 
 def search_behavior(records: StudyRecords) -> tuple[SearchBehavior, ...]:
-    """Summarize how people searched, by system and group; empty without a log of actions."""
+    """Summarize how people searched, by system, variant, and group; empty without a log of actions."""
     groups = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
-    events = records.by_trial("events")
-    strategies = defaultdict[tuple[str, str], list[tuple[str, frozenset[str]]]](list)
-    for row in records["trials"].to_pylist():
+    strategies = defaultdict[tuple[str, str, str], list[tuple[str, frozenset[str]]]](list)
+    for row, strategy in _trial_strategies(records):
         person = row["participant"]
-        if (trial_events := events.get((person, row["position"]))) and not row["practice"]:
-            strategies[row["system"], groups[person]].append((person, search_strategy(trial_events)))
+        strategies[row["system"], row["variant"], groups[person]].append((person, strategy))
     rows = list[SearchBehavior]()
-    for (system, group), trials in sorted(strategies.items()):
+    for condition, trials in sorted(strategies.items()):
         n, counts = len(trials), Counter(strategy for _, strategy in trials)
         by_person = defaultdict[str, set[frozenset[str]]](set)
         for person, strategy in trials:
@@ -243,16 +247,61 @@ def search_behavior(records: StudyRecords) -> tuple[SearchBehavior, ...]:
         effective = math.exp(-sum(count / n * math.log(count / n) for count in counts.values()))
         shares = {feature: sum(feature in strategy for _, strategy in trials) / n for feature in FEATURES}
         mean = sum(map(len, by_person.values())) / len(by_person)
-        rows.append(SearchBehavior(system, group, len(by_person), n, len(counts), effective, mean, shares))
+        rows.append(SearchBehavior(*condition, len(by_person), n, len(counts), effective, mean, shares))
     return tuple(rows)
 
 
-def search_strategy(events: list[Any]) -> frozenset[str]:
-    """Return the features of one trial from its actions.
+def _trial_strategies(records: StudyRecords) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
+    """Yield each trial that has actions, practice excluded, with its strategy."""
+    events, weights = records.by_trial("events"), records.by_trial("weights")
+    for row in records["trials"].to_pylist():
+        key = row["participant"], row["position"]
+        if (trial_events := events.get(key)) and not row["practice"]:
+            yield row, search_strategy(trial_events, [term["weight"] for term in weights[key]])
+
+
+def strategy_counts(records: StudyRecords) -> dict[tuple[str, str, str], float]:
+    """Count the different strategies of each participant, by participant, system, and variant.
+
+    More trials show more strategies. If a participant did more trials with one condition than with another, the count
+    is the expected one for a random subset of the trials, as many as with the least used condition (rarefaction,
+    Hurlbert 1971).
+
+    Examples
+    --------
+    With "a", three trials have two strategies; two of the three are different with probability 2/3. With "b", both
+    trials have the same strategy.
+
+    >>> from judged.studies import StudyRecords
+    >>> queries = ["who?", "who?", "Faust", "Faust", "Faust"]
+    >>> keys = [{"participant": "p", "position": i} for i in range(1, 6)]
+    >>> trials = [{**key, "query_id": "q", "system": system} for key, system in zip(keys, "aaabb")]
+    >>> events = [{**key, "time": 0, "action": "query", "query": query} for key, query in zip(keys, queries)]
+    >>> records = StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials, "events": events})
+    >>> {key[1]: round(count, 3) for key, count in strategy_counts(records).items()}
+    {'a': 1.667, 'b': 1.0}
+    """
+    counts = defaultdict[tuple[str, str, str], Counter[frozenset[str]]](Counter)
+    for row, strategy in _trial_strategies(records):
+        counts[row["participant"], row["system"], row["variant"]][strategy] += 1
+    fewest = dict[str, int]()
+    for (person, *_), strategies in counts.items():
+        fewest[person] = min(strategies.total(), fewest.get(person, strategies.total()))
+    return {
+        key: sum(
+            1 - math.comb(strategies.total() - count, fewest[key[0]]) / math.comb(strategies.total(), fewest[key[0]])
+            for count in strategies.values()
+        )
+        for key, strategies in counts.items()
+    }
+
+
+def search_strategy(events: list[Any], weights: Sequence[float] = ()) -> frozenset[str]:
+    """Return the features of one trial from its actions, and from all weights of terms on its result pages.
 
     Features: the first query is short (up to two words), is a question, or has operators; the query changed; a result
     beyond rank 10 was opened or a further page was requested (deep results); a document was saved without opening it;
-    no document was opened or saved.
+    no document was opened or saved; a term had a weight above 1 (raised), or below 1 (lowered).
 
     >>> query = {"action": "query", "query": "who wrote Faust?", "page": 1, "doc_id": None, "rank": None}
     >>> sorted(search_strategy([query, {**query, "action": "click", "doc_id": "d", "rank": 12}]))
@@ -269,7 +318,9 @@ def search_strategy(events: list[Any]) -> frozenset[str]:
         first.rstrip().endswith("?") or any(word in _QUESTION_WORDS for word in words[:1]),
         any(operator in first for operator in _OPERATORS),
         len(set(queries)) > 1,
-        is_deep or any((row["page"] or 1) > 1 for row in events if row["action"] == "query"),
+        is_deep or any((row["rank"] or 1) > 1 for row in events if row["action"] == "query"),
         bool(saved - clicked),
         not (clicked or saved),
+        any(weight > 1 for weight in weights),
+        any(weight < 1 for weight in weights),
     ), strict=True) if is_present)  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +20,7 @@ from judged.data.texts import Text, Texts
 from judged.errors import InputError
 from judged.pipelines.experiments.engines import find_engine
 from judged.pipelines.experiments.engines.base import QueryRefusedError
+from judged.pipelines.experiments.engines.databases import SqliteFts5
 from judged.results.files import atomic_write
 from judged.results.types import cached_property
 from judged.scoring.judging.align import rank_all_with_scores
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from judged.pipelines.experiments.engines.base import Engine
     from judged.results.blocks import Note
     from judged.results.types import Table
     from judged.studies.design import Design
@@ -43,6 +47,7 @@ TABLES: Mapping[str, pa.Schema] = {
     "preferences": columns("participant", "query_id", "left", "right", "preferred", "reason"),
     "notes": columns(*_TRIAL, "time", "text"),
     "events": columns(*_TRIAL, "time", "action", "page", "query", "doc_id", "rank", "value", "shown"),
+    "weights": columns(*_TRIAL, "page", "term", "weight"),
 }
 """The tables and their columns; times are milliseconds since 1970.
 
@@ -52,7 +57,8 @@ item of a questionnaire; at position 0, the answer concerns ``system``, or (empt
 a grade if the participant assigned one. ``preferences``: two systems side by side; ``preferred`` is one of them,
 or empty. ``notes``: texts of the observer. ``events``: actions in their order: ``query`` (a result page ``shown``: its
 documents from ``rank`` on; ``page`` numbers the pages of a trial), ``click``, ``back`` (``value``: seconds in the
-document), ``save``, ``unsave``, ``end``.
+document), ``save``, ``unsave``, ``end``. ``weights``: of the terms of the query, by result page, if the participant
+could set them; each change of weights is a new result page.
 """
 KEYS: Mapping[str, tuple[str, ...]] = {
     "participants": ("participant",),
@@ -60,6 +66,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "answers": (*_TRIAL, "system", "questionnaire", "item"),
     "saved": (*_TRIAL, "doc_id"),
     "preferences": ("participant", "query_id", "left", "right"),
+    "weights": (*_TRIAL, "page", "term"),
 }
 """Unique key of each table."""
 _TABLE_SET = TableSet(
@@ -165,6 +172,14 @@ class StudyRecords:
         return tuple(sorted(set(self["trials"]["system"].to_pylist())))
 
 
+def weights_by_page(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int, int], dict[str, float]]:
+    """Return the weights of terms by participant, position, and result page, from rows of the table ``weights``."""
+    weights = defaultdict[tuple[str, int, int], dict[str, float]](dict)
+    for row in rows:
+        weights[row["participant"], row["position"], row["page"]][row["term"]] = row["weight"]
+    return dict(weights)
+
+
 DEPTH = 100
 """Maximum number of documents in a list."""
 Hits = tuple[tuple[str, float], ...]
@@ -177,6 +192,7 @@ class SearchBackend(NamedTuple):
     hits: Callable[[str, str], Hits]  # of a topic and a query
     texts: Texts
     free: bool  # whether participants write their queries
+    text_index: SqliteFts5 | None = None  # ranks documents by weights of terms
 
     def text(self, doc_id: str) -> Text:
         """Return the title and text of a document; empty if it has no text."""
@@ -203,9 +219,11 @@ class StudyLists:
         for system in design.systems:
             texts = str(design.file(system.texts))
             # With an engine, participants write queries; with a run, its lists for the topics are fixed.
-            if system.endpoint:
-                search = _http_search(str(design.file(system.endpoint)))
-                systems[system.name] = SearchBackend(search, Texts.of(texts), free=True)
+            if not system.run:
+                documents = Texts.of(texts)
+                index = _build_index(documents) if system.engine else None
+                search = _engine_search(index or _http_engine(str(design.file(system.endpoint))))
+                systems[system.name] = SearchBackend(search, documents, free=True, text_index=index)
                 continue
             run_hits = _hits_by_topic(Run.read(design.file(system.run)), topics)
             doc_ids = {doc_id for hits in run_hits.values() for doc_id, _ in hits}
@@ -226,10 +244,23 @@ def _frozen_search(hits: dict[str, Hits]) -> Callable[[str, str], Hits]:
     return lambda topic, _: hits[topic]
 
 
-def _http_search(path: str) -> Callable[[str, str], Hits]:
-    """Return a search function for an HTTP engine; a cache keeps reloaded pages unchanged."""
+def _build_index(documents: Texts) -> SqliteFts5:
+    index, folder = SqliteFts5(), TemporaryDirectory()
+    index.build(
+        documents.documents, {name: setting.default for name, setting in index.settings.items()}, Path(folder.name)
+    )
+    weakref.finalize(index, folder.cleanup)
+    return index
+
+
+def _http_engine(path: str) -> Engine:
     engine = find_engine("http")()
     engine.build({}, {"file": path}, Path())
+    return engine
+
+
+def _engine_search(engine: Engine) -> Callable[[str, str], Hits]:
+    """Return a search function; a cache keeps reloaded pages unchanged."""
 
     @lru_cache(10_000)
     def search(query: str) -> Hits:
@@ -245,8 +276,8 @@ def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
     """Yield a UBI record for each result page and each action, in the layout of docs/log-formats.md.
 
     A participant is a client and a trial a session. The attribute ``ranker`` of a page is the system; topic, variant,
-    position, group, and practice are further attributes. A click has the time in the document; the grade of a saved
-    document is a rating.
+    position, group, practice, and weights of terms are further attributes. A click has the time in the document; the
+    grade of a saved document is a rating.
 
     >>> from judged.studies import StudyRecords
     >>> trial = {"participant": "p1", "position": 1}
@@ -262,6 +293,7 @@ def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
     """
     groups = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
     trials = {(row["participant"], row["position"]): row for row in records["trials"].to_pylist()}
+    weights = weights_by_page(records["weights"].to_pylist())
     for (participant, position), rows in records.by_trial("events").items():
         trial, session = trials[participant, position], f"{participant}-{position}"
         ids = {"client_id": participant, "session_id": session}
@@ -275,6 +307,8 @@ def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
                 size, first = sizes.setdefault(row["query"], len(row["shown"] or ())), row["rank"] or 1
                 page = {"rank_base": 1, "first_rank": first, "page": 1 + (first - 1) // max(size, 1)}
                 attributes = {"ranker": trial["system"], **page, **facts}
+                if page_weights := weights.get((participant, position, row["page"])):
+                    attributes["weights"] = page_weights
                 yield {
                     **common, "user_query": row["query"], "query_response_hit_ids": row["shown"] or [],
                     "query_attributes": attributes,

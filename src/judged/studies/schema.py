@@ -12,7 +12,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(("position", "number", "page", "rank"), Integer),
     **dict.fromkeys(("practice", "personal"), Boolean),
     "time": BigInteger,
-    "value": Float,
+    **dict.fromkeys(("value", "weight"), Float),
 }
 
 
@@ -39,5 +39,6 @@ preferences = _table("preferences", "participant", "query_id", "left", "right", 
 _OPTIONAL = ("query", "doc_id", "rank", "value", "shown")  # shown: JSON, a list of ids
 # number: index of an action, from 1. As part of the key, it lets only one of two processes add the next action.
 actions = _table("actions", *_TRIAL, "number", "time", "action", "page", *_OPTIONAL, keys=3, optional=_OPTIONAL)
+weights = _table("weights", *_TRIAL, "page", "term", "weight", keys=4)  # of terms, by result page
 notes = _table("notes", *_TRIAL, "time", "text")
 notes.append_column(Column("note", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from judged.errors import InputError, MissingExtraError
 from judged.labels.database import add_new, open_database, to_storable, without_password
-from judged.studies.records import TABLES, StudyRecords
+from judged.studies.records import TABLES, StudyRecords, weights_by_page
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -35,6 +35,7 @@ class Action(NamedTuple):
     value: float | None = None
     shown: tuple[str, ...] | None = None
     time: int = 0
+    weights: Mapping[str, float] | None = None  # of the terms of the query; None if they cannot be set
 
 
 class Participant(NamedTuple):
@@ -74,7 +75,8 @@ def saved_documents(actions: Iterable[Action]) -> dict[str, Action]:
 def new_actions(before: Sequence[Action], new: Action) -> tuple[Action, ...]:
     """Return the actions to add to a trial for a new action; empty if a page was reloaded or a form was resubmitted.
 
-    A result page closes the document that is open. If the last result page is displayed again, it is not added again.
+    A result page closes the document that is open. If the last result page is displayed again with the same weights,
+    it is not added again.
 
     >>> query = Action("query", query="faust", rank=1, shown=("a", "b"), time=0)
     >>> before = new_actions((), query)
@@ -97,7 +99,8 @@ def new_actions(before: Sequence[Action], new: Action) -> tuple[Action, ...]:
     if new.action == "query":
         back = click and Action("back", click.page, doc_id=click.doc_id, time=new.time)
         closing = new_actions(before, back) if back else ()
-        if page is not None and (page.query, page.rank, page.shown) == (new.query, new.rank, new.shown):
+        last = page and (page.query, page.rank, page.shown, page.weights)
+        if last == (new.query, new.rank, new.shown, new.weights):
             return closing
         return (*closing, new._replace(page=1 if page is None else page.page + 1, time=new.time + len(closing)))
     if new.action == "click":
@@ -268,16 +271,22 @@ class StudyStore:
         while True:
             before = self.actions(participant, position)
             new = new_actions(before, action._replace(time=action.time or now_ms()))
+            key = {"participant": participant, "position": position}
             rows = [
-                {name: to_storable(name, value) for name, value in row._asdict().items()}
-                | {"participant": participant, "position": position, "number": number}
-                | {"shown": None if row.shown is None else json.dumps(row.shown)}
+                {name: to_storable(name, value) for name, value in row._asdict().items() if name != "weights"}
+                | {**key, "number": number, "shown": None if row.shown is None else json.dumps(row.shown)}
                 for number, row in enumerate(new, len(before) + 1)
+            ]
+            weights = [
+                {**key, "page": row.page, "term": term, "weight": weight}
+                for row in new
+                for term, weight in (row.weights or {}).items()
             ]
             try:
                 if rows:
                     with self.engine.begin() as connection:
                         connection.execute(schema.actions.insert(), rows)
+                        add_new(connection, schema.weights, weights)
             except IntegrityError:  # another tab added an action with this number: read again, and retry
                 continue
             return before + new
@@ -298,7 +307,7 @@ class StudyStore:
         """Return the records of all participants who started; personal answers only if `personal`."""
         completed = {(row["participant"], row["step"]): row["time"] for row in self._rows("steps")}
         started = {participant for participant, _ in completed}
-        tables = {name: self._rows(name) for name in ("participants", "answers", "preferences", "notes")}
+        tables = {name: self._rows(name) for name in ("participants", "answers", "preferences", "notes", "weights")}
         tables["answers"] = [row for row in tables["answers"] if personal or not row["personal"]]
         # A trial starts when its task page is completed, and ends when its search page is.
         tables["trials"] = [
@@ -347,7 +356,13 @@ class StudyStore:
 
     def _actions(self, participant: str | None = None) -> list[dict[str, Any]]:
         rows = self._rows("actions", participant)
-        return [row | {"shown": row["shown"] and tuple(json.loads(row["shown"]))} for row in rows]
+        weights = weights_by_page(self._rows("weights", participant))  # after the actions, so that none is missing
+        return [
+            row
+            | {"shown": row["shown"] and tuple(json.loads(row["shown"]))}
+            | {"weights": weights.get((row["participant"], row["position"], row["page"]))}
+            for row in rows
+        ]
 
 
 def now_ms() -> int:

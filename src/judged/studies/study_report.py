@@ -15,9 +15,11 @@ from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate
 from judged.stats.sufficiency import MIN_UNITS
 from judged.studies.effects import (
+    GroupEffect,
     LearningEffect,
     SystemEffect,
     VarianceComponents,
+    group_effects,
     learning_effects,
     system_effects,
     variance_components,
@@ -67,8 +69,9 @@ class StudyReport(Answer):
         Primary outcome. All other outcomes are exploratory.
     people, n, trials
         Numbers of people, topics, and trials, without practice.
-    effects, learning, components
-        For each outcome: differences of systems, changes from task to task, and standard deviations.
+    effects, learning, groups, components
+        For each outcome: differences of systems, changes from task to task, differences of groups of people, and
+        standard deviations.
     behaviors
         Search behavior by system and group.
     preferences, strengths, side_bias
@@ -91,6 +94,7 @@ class StudyReport(Answer):
     trials: int
     effects: tuple[SystemEffect, ...]
     learning: tuple[LearningEffect, ...]
+    groups: tuple[GroupEffect, ...]
     components: tuple[VarianceComponents, ...]
     behaviors: tuple[SearchBehavior, ...]
     preferences: tuple[PairPreference, ...]
@@ -152,6 +156,7 @@ class StudyReport(Answer):
             (self.offline, self._offline),
             (self.agreements, self._agreements),
             (self.learning, self._learning),
+            (self.groups, self._groups),
             (self.behaviors, self._searching),
             (self.components, self._components),
         )
@@ -253,23 +258,43 @@ class StudyReport(Answer):
         return Table("agreements", columns, "Correlation of the measure with outcomes", note=note)
 
     def _learning(self) -> Table:
-        rows = [row for row in self.learning if row.outcome == self.outcome or not row.system]
+        rows, labels = self.learning, _label_columns(self.learning, "outcome", "system", "minus")
         return Table(
             "learning",
             (
-                *columns_of(rows, ("outcome", TEXT), ("system", TEXT)),
+                *labels,
                 Column("change", [row.change for row in rows], _SIGNED, "change per task", ci=[row.ci for row in rows]),
-                *columns_of(rows, ("first", _TWO_DECIMALS, "first task"), ("last", _TWO_DECIMALS, "last task")),
+                *columns_of(rows, ("p", P_VALUE), ("first", _TWO_DECIMALS, "first task")),
+                *columns_of(rows, ("last", _TWO_DECIMALS, "last task")),
             ),
             "Learning effects",
-            labels=2,
+            labels=sum(not column.only for column in labels),
             note="The model includes participants, topics, and systems. A row without a system combines all systems."
-            " CIs are over participants.",
+            " In a row with 'minus', the change with that system is subtracted. CIs and p are for other participants"
+            " with these topics. p is not corrected.",
+            folded=True,
+        )
+
+    def _groups(self) -> Table:
+        rows, labels = self.groups, _label_columns(self.groups, "outcome", "first", "second", "system", "minus")
+        return Table(
+            "groups",
+            (
+                *labels,
+                Column("difference", [row.difference for row in rows], _SIGNED, ci=[row.ci for row in rows]),
+                *columns_of(rows, ("p", P_VALUE), ("people", COUNT, "participants")),
+                _reason_column(rows),
+            ),
+            "Differences between groups",
+            labels=sum(not column.only for column in labels),
+            note="Differences are second group minus first group. A row with a system is an interaction: 'system' minus"
+            " 'minus' in the second group, minus the same in the first group. p is Holm-corrected over the rows of an"
+            " outcome. People are not assigned to groups at random, so a difference may have other causes.",
             folded=True,
         )
 
     def _searching(self) -> Table:
-        rows = self.behaviors
+        rows, labels = self.behaviors, _label_columns(self.behaviors, "system", "variant", "group")
         strategies_per_person = Column(
             "strategies_per_person",
             [row.strategies_per_person for row in rows],
@@ -279,9 +304,9 @@ class StudyReport(Answer):
         shares = (Column(name.replace(" ", "_"), [row.shares[name] for row in rows], SHARE, name) for name in FEATURES)
         return Table(
             "search_behavior",
-            (*columns_of(rows, *_SEARCHING), strategies_per_person, *shares),
+            (*labels, *columns_of(rows, *_SEARCHING), strategies_per_person, *shares),
             "Search behavior by system",
-            labels=2,
+            labels=sum(not column.only for column in labels),
             note="A strategy is a combination of the features in the last columns. Effective strategies:"
             " exponential of the entropy of strategies.",
             folded=True,
@@ -322,13 +347,19 @@ _COMPONENTS = (("outcome", TEXT), ("by_person", NUMBER, "participants"), ("by_to
           ("trials", NUMBER))  # fmt: skip
 
 
-_SEARCHING = (("system", TEXT), ("group", TEXT), ("people", COUNT, "participants"), ("trials", COUNT),
-              ("strategies", COUNT), ("effective_strategies", _TWO_DECIMALS, "effective strategies"))  # fmt: skip
+_SEARCHING = (("people", COUNT, "participants"), ("trials", COUNT), ("strategies", COUNT),
+              ("effective_strategies", _TWO_DECIMALS, "effective strategies"))  # fmt: skip
 _EFFECT_DATA = (("design", TEXT), ("people", COUNT), ("n", COUNT), ("people_p", P_VALUE), ("topics_p", P_VALUE),
                     ("mixed", _SIGNED), ("mixed_error", _TWO_DECIMALS))  # fmt: skip
 
 
-def _reason_column(rows: Sequence[SystemEffect | MeasureAgreement]) -> Column:
+def _label_columns(rows: Sequence[Any], *names: str) -> tuple[Column, ...]:
+    """Return columns of texts; a column without any text is for data only."""
+    columns = columns_of(rows, *((name, TEXT) for name in names))
+    return tuple(replace(column, only="" if any(column.values) else "data") for column in columns)
+
+
+def _reason_column(rows: Sequence[SystemEffect | MeasureAgreement | GroupEffect]) -> Column:
     """Return the column of reasons for missing results; it is shown if there is any reason."""
     reasons = [row.reason for row in rows]
     return Column("reason", reasons, TEXT, only="" if any(reasons) else "data")
@@ -397,11 +428,13 @@ def report(
     trials = [row for row in records["trials"].to_pylist() if not row["practice"]]
     people = len({row["participant"] for row in trials})
     offline: tuple[Pair, ...] = ()
-    if measured is None and design is not None and judgments is not None:
-        runs = {system.name: design.file(system.run) for system in design.systems if system.run}
+    # Lists of an engine are unknown before the study, so only runs can be evaluated.
+    runs = {} if design is None else {system.name: design.file(system.run) for system in design.systems if system.run}
+    if measured is None and judgments is not None and runs:
         scores = evaluate(judgments, runs, [measure])
         measured = measured_trials(primary, scores, measure)
         offline = scores.compare(seed=seed).measures[0].pairs if len(runs) > 1 else ()
+    groups = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
     # A preference for one side is noise for the systems if sides are balanced, but a warning for the reader.
     bias = side_bias(records, level=level, seed=seed)
     # Interface variants are a second factor; each factor is compared if the study has several of its values.
@@ -420,7 +453,20 @@ def report(
             for by in compared
             for effect in system_effects(each, by=by, names=names[by], level=level, seed=seed)
         ),
-        tuple(row for each in study_outcomes for row in learning_effects(each, level=level)),
+        tuple(
+            row
+            for each in study_outcomes
+            for by in compared
+            for row in learning_effects(each, by=by, level=level)
+            if row.system or by == compared[0]
+        ),
+        tuple(
+            row
+            for each in study_outcomes
+            for by in compared
+            for row in group_effects(each, groups, by=by, level=level)
+            if row.system or by == compared[0]
+        ),
         tuple(row for each in study_outcomes if (row := variance_components(each, by=compared[0])) is not None),
         search_behavior(records),
         pair_preferences(records, seed=seed),

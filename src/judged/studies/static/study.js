@@ -1,4 +1,5 @@
-/* A study works without scripts. With scripts, dwell time excludes hidden tabs, and Escape returns to the results. */
+/* A study works without scripts. With scripts, dwell time excludes hidden tabs, Escape returns to the results, and a
+   change of a weight ranks the results again without a new page. */
 
 const backForm = document.getElementById("back");
 const timeLeft = document.getElementById("time-left");
@@ -28,6 +29,26 @@ if (timeLeft) {
     else document.getElementById("finish").requestSubmit();
   };
   updateTimeLeft();
+}
+
+const weightForm = document.getElementById("weights");
+
+async function showRanking(address) {
+  const response = await fetch(address);
+  if (response.redirected || !response.ok) throw new Error(response.statusText); // for example, the time is over
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  document.getElementById("results").replaceWith(page.getElementById("results"));
+  history.replaceState(null, "", address);
+}
+
+if (weightForm) {
+  let rankings = Promise.resolve();
+  weightForm.addEventListener("input", ({ target }) => (target.nextElementSibling.value = target.value));
+  weightForm.addEventListener("change", () => {
+    const address = `${weightForm.action}?${new URLSearchParams(new FormData(weightForm))}`;
+    // One request after the other, so that the log has all changes in their order.
+    rankings = rankings.then(() => showRanking(address)).catch(() => location.assign(address));
+  });
 }
 
 // A page restored from the back/forward cache would show outdated state.

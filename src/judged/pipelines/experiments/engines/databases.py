@@ -53,12 +53,29 @@ class SqliteFts5(Engine):
         """Return the size of the database in bytes."""
         return self._file.stat().st_size
 
+    def terms(self, query: str) -> list[str]:
+        """Return the different words of a query in their order."""
+        return list(dict.fromkeys(self._word.findall(query)))
+
     def search(self, query: str, k: int) -> list[Hit]:
         """Return documents with any word of the query."""
-        words = " OR ".join(f'"{word}"' for word in dict.fromkeys(self._word.findall(query)))
+        words = " OR ".join(f'"{word}"' for word in self.terms(query))
         if not words:
             raise QueryRefusedError("the query has no word")
         return self._index.execute(_SEARCH, (self._weight, words, k)).fetchall()
+
+    def search_weighted(self, weights: Mapping[str, float], k: int) -> list[Hit]:
+        """Return documents with any term whose weight is above 0. Scores are weighted sums of the terms' BM25 scores.
+
+        Weights of 1 for all `terms` of a query return the same documents and scores as `search`.
+        """
+        scores = dict[str, float]()
+        for term, weight in weights.items():
+            # BM25 is a sum over terms, so each term can be searched separately. A limit of -1 returns all documents.
+            rows = self._index.execute(_SEARCH, (self._weight, f'"{term}"', -1)) if weight > 0 else ()
+            for doc, score in rows:
+                scores[doc] = scores.get(doc, 0.0) + weight * score
+        return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:k]
 
     def close(self) -> None:
         """Close the database."""
