@@ -323,3 +323,25 @@ def test_intervals_cover_the_simulated_shares() -> None:
             low, high = share.ci or (np.nan, np.nan)
             n_covered[i] += low <= truth <= high
     assert (n_covered >= 0.90 * 120).all(), n_covered
+
+
+def test_exact_match_is_the_last_step_without_verdicts() -> None:
+    answers = [{"query_id": f"q{i}", "run_id": "a", "text": text, "abstained": i == 3}
+               for i, text in enumerate(["The Broncos.", "Panthers", None, "I do not know", "x"])]  # fmt: skip
+    tables = {
+        "answers": answers,
+        "context": [{"query_id": f"q{i}", "run_id": "a", "doc_id": "d", "rank": 1} for i in (0, 1, 2, 3)],
+        "references": [{"query_id": f"q{i}", "text": text} for i in range(4) for text in ("broncos", "Denver Broncos")],
+    }
+    qrels = {f"q{i}": {"d": 1} for i in range(5)}
+    result = waterfall(Responses.of(tables), qrels)
+    steps = {step.step: step for step in result.steps if step.unit == "answer"}
+    assert list(steps) == ["context", "answered", "matched"]
+    # q4 lacks its document; q3 abstained; q1 differs from both references; q2 has no text.
+    assert [steps[name].n for name in steps] == [4, 3, 1]
+    assert steps["matched"].unjudged == 1
+    assert result.main_unit == "answer"
+    verdicts = [{"query_id": f"q{i}", "run_id": "a", "verdict": "support"} for i in range(5)]
+    judged_steps = {step.step for step in waterfall(Responses.of({**tables, "correctness": verdicts}), qrels).steps}
+    assert "correct" in judged_steps
+    assert "matched" not in judged_steps

@@ -13,6 +13,7 @@ import numpy as np
 from judged.pipelines.rag.responses import middle_verdicts
 from judged.results.types import ReadOnly
 from judged.scoring.judging.answers import FAILED, PARTIAL, SUPPORT
+from judged.scoring.measures import ExactMatch
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.responses import Responses
@@ -33,6 +34,7 @@ STEPS: Mapping[str, str] = {
     "covered": "covered by the answer",
     "answered": "answered",
     "correct": "answered correctly",
+    "matched": "equal to a reference answer",
     "satisfied": "satisfied user",
 }
 """Steps in pipeline order, and their names for people."""
@@ -128,7 +130,12 @@ class _System:
         self.context = {(row["query_id"], row["doc_id"]) for row in responses["context"].to_pylist()}
         self.support = self.verdict_status("support", "query_id", "sentence", "doc_id")
         self.has_citation_verdicts = any(doc for _, _, doc in self.support)
-        unanswerable = {row["query_id"] for row in responses["references"].to_pylist() if row["answerable"] is False}
+        references = responses["references"].to_pylist()
+        unanswerable = {row["query_id"] for row in references if row["answerable"] is False}
+        self.references: dict[str, list[str]] = {}
+        for row in references:
+            if row["text"]:
+                self.references.setdefault(row["query_id"], []).append(row["text"])
         self.relevant = {topic: relevant.get(topic, ()) for topic in self.answers}
         with_relevant = [topic for topic in self.answers if self.relevant[topic] or not relevant]
         self.answerable = [topic for topic in with_relevant if topic not in unanswerable]
@@ -181,7 +188,18 @@ class _System:
             outcomes["answered"] = [status[self.answers[topic]["abstained"]] for topic in topics]
         if correct := self.verdict_status("correctness", "query_id"):
             outcomes["correct"] = [correct.get((topic,), UNJUDGED) for topic in topics]
+        elif self.references:  # without verdicts, exact match is the only test of an answer
+            outcomes["matched"] = [self._match_status(topic) for topic in topics]
         return outcomes
+
+    def _match_status(self, topic: str) -> int:
+        """Return the status of exact match; an answer without a text, or without a reference, is unjudged."""
+        text, references = self.answers[topic]["text"], self.references.get(topic)
+        if topic in self.abstained:
+            return LOST
+        if text is None or not references:
+            return UNJUDGED
+        return PASSED if ExactMatch().of_answer(answer=text, references=references) else LOST
 
     def documents(self, steps: Mapping[str, _StatusOf]) -> _ChainFields:
         items = [(topic, doc) for topic, docs in self.relevant.items() for doc in docs]

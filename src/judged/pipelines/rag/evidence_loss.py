@@ -63,8 +63,8 @@ def query_facts(traces: Traces | None = None, *, entities: Any = None, queries: 
     return Attributes.of(facts)
 
 
-_LAST_STEP_OF_MAIN = {"nugget": "covered", "answer": "correct", "document": ""}
-"""Candidates for the main chain, by preference, and the step that each has to end with; empty: any step."""
+_LAST_STEPS_OF_MAIN = {"nugget": ("covered",), "answer": ("correct", "matched"), "document": ()}
+"""Candidates for the main chain, by preference, and the steps that each has to end with; empty: any step."""
 
 _DEFAULT_CUTOFFS = (100, 10)
 
@@ -87,8 +87,9 @@ def waterfall(
 
     Chains of documents, nuggets, and answers include the steps that the tables record: corpus, retrieval, top ranks,
     context, citations, and their support. Chains of nuggets (linked by ``evidence``) and of answers (linked by
-    ``qrels``) continue to the text of the answer. Steps without a record are listed in the notes. Failed and missing
-    verdicts are unjudged, and the result has bounds over all possible verdicts.
+    ``qrels``) continue to the text of the answer: its correctness by verdicts, or else exact match with a reference.
+    Steps without a record are listed in the notes. Failed and missing verdicts are unjudged, and the result has bounds
+    over all possible verdicts.
 
     Parameters
     ----------
@@ -205,9 +206,9 @@ def _traces_by_run(names: Sequence[str], runs: Mapping[str, Any] | None, traces:
 
 def _main_unit(all_chains: Sequence[Chain]) -> str:
     """Select the chain that the first sentence describes: the one that covers most of the pipeline in several steps."""
-    for unit, last_step in _LAST_STEP_OF_MAIN.items():
+    for unit, last_steps in _LAST_STEPS_OF_MAIN.items():
         for chain in all_chains:
-            if chain.unit == unit and len(chain.steps) > 1 and last_step in {"", chain.steps[-1]}:
+            if chain.unit == unit and len(chain.steps) > 1 and (not last_steps or chain.steps[-1] in last_steps):
                 return unit
     return max(all_chains, key=lambda chain: len(chain.steps)).unit
 
