@@ -53,7 +53,7 @@ def test_other_ids_are_refused(value: object) -> None:
 
 
 def test_float_and_missing_ids_are_refused() -> None:
-    with pytest.raises(InputError, match="got double"):
+    with pytest.raises(InputError, match="got the data type double"):
         id_column(pa.chunked_array([[1.0, 2.0]]), "doc_id")
     with pytest.raises(InputError, match="row 1 has no doc_id"):
         id_column(pa.chunked_array([["a", None]]), "doc_id")

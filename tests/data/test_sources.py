@@ -166,7 +166,10 @@ def test_broken_files_name_the_place(
         ({"query_id": ["q"], "doc_id": ["d"], "score": [float("nan")]}, "NaN"),
         ({"query_id": ["q"], "doc_id": ["d"], "score": [None]}, "score"),
         ({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}, "must contain numbers, got string"),
-        ({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}, "query_id must contain texts or integers, got double"),
+        (
+            {"query_id": [1.5], "doc_id": ["d"], "score": [1.0]},
+            "query_id must contain texts or integers, got the data type double",
+        ),
         ({"query_id": ["q"], "doc_id": [None], "score": [1.0]}, "doc_id"),
         ({"query_id": ["q"], "score": [1.0]}, "no column doc_id"),
         ({"query_id": ["q"], "doc_id": ["d"], "rank": [1.5]}, "."),

@@ -76,7 +76,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
             [{"person": "a", "rank": 1}, {"person": "a", "rank": 1}],
             "several rows of person 'a', rank 1",
         ),
-        ([{"person": "a", "kind": "strange"}], [], "no kind 'strange'"),
+        ([{"person": "a", "kind": "strange"}], [], "the invalid kind 'strange'"),
         ([{"person": "a"}], [{"person": "b"}], "people has no row of person 'b'"),
     ):
         with pytest.raises(InputError, match=message):

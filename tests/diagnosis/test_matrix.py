@@ -64,7 +64,7 @@ def test_quadrants_of_slices() -> None:
     assert f"new, kind=low: ranking problem ({meaning}): R@20 1.000" in text
     assert "nDCG@10 0.000 [0.000, " in text
     assert "below the baseline's 0.9" in text
-    assert "Slices of old with too few topics: few=true" in text
+    assert "Slices of run old with too few topics for a classification: few=true" in text
 
 
 def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> None:
@@ -129,7 +129,10 @@ def test_topics_by_the_cuts_alone() -> None:
         "ranking problem": 20, "coverage problem": 0, "both problems": 20,
     }  # fmt: skip
     assert sum(result.counts("new").values()) == 60
-    assert result.describe_counts("new") == "20 healthy, 20 with a ranking problem, 20 with both problems"
+    assert (
+        result.describe_counts("new")
+        == "20 healthy, 20 with a ranking problem, 20 with a ranking and a coverage problem"
+    )
 
 
 def test_changes_and_lost_topics() -> None:

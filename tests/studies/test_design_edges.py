@@ -183,8 +183,8 @@ def test_sentences_of_a_check() -> None:
     assert work.startswith("Each of 8 participants does 4 tasks with 2 systems, after 1 practice task:")
     assert work.endswith(": at most 20 minutes, plus 1 task without a time limit.")
     assert balanced == (
-        "Systems are balanced if the number of participants is a multiple of 2. Positions of topics are balanced if"
-        " the number of participants is a multiple of 8."
+        "The order of systems is balanced if the number of participants is a multiple of 2. The positions of topics are"
+        " balanced if the number of participants is a multiple of 8."
     )
     assert ready == "The study cannot run yet, because data is missing."
     assert check.facts() == {"ready": False, "minutes": 20.0, "block_systems": 2, "block": 8}
@@ -211,8 +211,8 @@ def test_a_check_of_variants_and_groups() -> None:
     assert check.sentences[0].startswith("Each of 4 participants does 4 tasks with 4 variants of systems: at most 20 ")
     assert check.sentences[0].endswith("20 minutes.")
     balanced = (
-        "Systems are balanced if the number of participants in each group is a multiple of 4. Positions of topics are"
-        " balanced if the number of participants in each group is a multiple of 16."
+        "The order of systems is balanced if the number of participants in each group is a multiple of 4. The"
+        " positions of topics are balanced if the number of participants in each group is a multiple of 16."
     )
     assert check.sentences[1] == balanced
     table = check.blocks()[1]

@@ -293,7 +293,10 @@ class Pair:
     def _topics_test_sentence(self) -> str:
         method = self.result.test
         test_name = "" if self.result.correction == method else f" ({TEST_NAMES.get(method, method)})"
-        mean_text = f"The test does not compare means: {self._difference_text()} over {self.result.n} topics"
+        mean_text = (
+            "The test does not compare means. The difference of the means is"
+            f" {self._difference_text()} over {self.result.n} topics"
+        )
         # Sign and rank tests can favor the system with the lower mean: the sentence must mention that.
         if self.favored is None:
             return f"{self._inconclusive_text()}: {self._p_text()}{test_name}. {mean_text}."

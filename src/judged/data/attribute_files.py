@@ -138,8 +138,8 @@ def typed_column(column: Any, name: str) -> Any:
             raise InputError(problem, fix="write finite numbers, or leave the cells empty")
         return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        problem = f"the column {name} must contain texts, numbers or true/false, got {kind}"
-        raise InputError(problem, fix="write one value in each row")
+        problem = f"the column {name} must contain text, numbers, or true/false, got the data type {kind}"
+        raise InputError(problem, fix="convert the column to text or numbers, with one value in each row")
     texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return _infer_type(pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts), name)
 

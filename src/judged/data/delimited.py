@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from judged.data import files
 from judged.data.column_names import canonical_names
 from judged.errors import InputError
-from judged.results.decimals import is_number
+from judged.results.decimals import counted, is_number
 from judged.results.escaping import csv_text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def read_delimited(path: Path, where: str, kind: Kind) -> DelimitedTable | None:
     width = len(header)
     for line, cells in rows:
         if len(cells) > width and any(cells[width:]):
-            problem = f"{len(cells)} fields, expected {width} ({', '.join(header)[:60]})"
+            problem = f"{counted(len(cells), 'field')}, expected {width} ({', '.join(header)[:60]})"
             raise InputError(problem, fix="quote fields that contain the delimiter", path=where, line=line)
     if line_of_header > 1:
         notes.append(f"the header is on line {line_of_header}; the lines above it were not read")

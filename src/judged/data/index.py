@@ -78,7 +78,7 @@ def id_column(column: Any, name: str) -> Any:
     kind = column.type
     if not any(is_type(kind) for is_type in _ID_TYPES):
         raise InputError(
-            f"the column {name} must contain texts or integers, got {kind}",
+            f"the column {name} must contain texts or integers, got the data type {kind}",
             fix=f"use texts or integers as ids: cast {name} to text before ids such as 007 are converted to numbers",
         )
     if column.null_count:

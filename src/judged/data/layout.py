@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from judged.errors import JudgedError
-from judged.results.decimals import is_number, read_grade, read_number
+from judged.results.decimals import counted, is_number, read_grade, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,9 +98,11 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
     if len(fields) < required:
         if is_comment:
             return None
-        raise LineError("too-few-fields", f"{len(fields)} fields, expected at least {required}: {text[:80]!r}")
+        raise LineError(
+            "too-few-fields", f"{counted(len(fields), 'field')}, expected at least {required}: {text[:80]!r}"
+        )
     if not layout.open_ended and any(fields[layout.width :]):
-        problem = f"{len(fields)} fields, expected {layout.width}: {text[:80]!r}"
+        problem = f"{counted(len(fields), 'field')}, expected {layout.width}: {text[:80]!r}"
         raise LineError("too-many-fields", problem)
     by_name = {name: field.decode() for name, field in zip(layout.names, fields, strict=False) if name}
     for name in ("query_id", "doc_id"):

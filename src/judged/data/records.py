@@ -21,6 +21,7 @@ from judged.data.json_rows import json_kind, json_lines, load_json
 from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.results.blocks import Note
+from judged.results.decimals import counted
 from judged.results.escaping import csv_text
 from judged.results.files import atomic_write, raise_write_error
 
@@ -101,7 +102,7 @@ def _delimited(text: str, where: str) -> Iterator[Record]:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) > len(header):
-            problem = f"{len(row)} fields, expected {len(header)}"
+            problem = f"{counted(len(row), 'field')}, expected {len(header)}"
             fix = "write as many fields as the header in all rows"
             raise InputError(problem, fix=fix, path=where, line=reader.line_num)
         cells = [*map(csv_text, row), *[""] * (len(header) - len(row))]  # spreadsheets omit trailing empty cells
@@ -153,17 +154,20 @@ class TableSet:
         for name, key in self.keys.items():
             counts = self.of(tables, name, where).group_by(list(key)).aggregate([([], "count_all")])
             if (duplicates := counts.filter(pc.greater(counts["count_all"], 1))).num_rows:
-                problem = f"{name}: there are several rows of {_format_key(duplicates, key)}"
+                problem = f"the table {name} has several rows of {_format_key(duplicates, key)}"
                 raise InputError(problem, fix="keep one of these rows", path=where)
         for (name, column), allowed in self.enums.items():
             if unknown := set(self.of(tables, name, where)[column].unique().to_pylist()) - set(allowed):
                 fix = f"use one of {', '.join(allowed)}"
-                raise InputError(f"{name}: no {column} {unknown.pop()!r}", fix=fix, path=where)
+                raise InputError(f"the table {name} has the invalid {column} {unknown.pop()!r}", fix=fix, path=where)
         for name, key, other_name in references:
             other_keys = self.of(tables, other_name, where).select(key)
             missing = self.of(tables, name, where).select(key).join(other_keys, list(key), join_type="left anti")
             if missing.num_rows:
-                problem = f"{name}: {other_name} has no row of {_format_key(missing, key)}"
+                problem = (
+                    f"the table {name} has {(key_text := _format_key(missing, key))}, but the table {other_name} has no"
+                    f" row of {key_text}"
+                )
                 raise InputError(problem, fix=f"add the row to {other_name}, or remove the row from {name}", path=where)
 
     def table(self, name: str, data: Any) -> Table:

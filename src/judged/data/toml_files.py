@@ -63,6 +63,9 @@ def parse_toml(text: str, path: str = "", tables: str = "[name] or [[name]]") ->
     except RecursionError:
         raise InputError("brackets are nested too deeply", fix="close the brackets", path=path) from None
     except ValueError as error:  # an integer of more than 4,300 digits, or a date such as the 30th of February
+        if "digits" in str(error):
+            problem = "an integer has more than 4,300 digits"
+            raise InputError(problem, fix="write a smaller number", path=path) from None
         raise InputError(f"a value cannot be read ({error})", fix="correct the value", path=path) from None
     for key, value in _values(document):
         if violation := _exceeded_limit(value):

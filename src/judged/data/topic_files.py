@@ -17,6 +17,7 @@ from judged.data.column_names import known_names
 from judged.data.index import id_text
 from judged.data.json_rows import json_kind, json_lines, load_json
 from judged.errors import InputError
+from judged.results.decimals import counted
 from judged.results.escaping import csv_text
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _add_rows(rows: Iterator[tuple[int, list[str]]], where: str, records: TopicR
             continue
         if len(row) != len(names):
             raise InputError(
-                f"{len(row)} fields, expected {len(names)} ({', '.join(names)[:60]})",
+                f"{counted(len(row), 'field')}, expected {len(names)} ({', '.join(names)[:60]})",
                 fix="name the columns in a header line, or write one topic id and one text per line",
                 path=where,
                 line=number,

@@ -15,7 +15,7 @@ from judged.results.table import best_first_order
 from judged.scoring.measures.aggregates import aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from judged.comparison import Choices
     from judged.comparison.slicing.parts import TopicSubset, ValuePair
@@ -163,20 +163,24 @@ def describe_losers(lost: Discoveries, query_ids: Sequence[str]) -> str:
     return f"{lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{listing}"
 
 
-def describe_slice_changes(changes: Iterable[TestedChange], tests: int) -> Iterator[str]:
-    """Describe the slices with a significant change among `tests` tests, as sentences without capital."""
+def describe_slice_changes(
+    changes: Iterable[TestedChange], tests: int, pair: str, format_part: Callable[[str], str] = str
+) -> Iterator[str]:
+    """Describe the slices with a significant change among `tests` tests; `pair` names the two systems."""
     tested = sorted((change for change in changes if change.by_slice), key=lambda change: change.result.difference)
-    significant = [f"{change.slice} by {change.part} {change.describe()}" for change in tested if change.significant]
+    significant = [
+        f"on {change.slice}, {format_part(change.part)} {change.describe()}" for change in tested if change.significant
+    ]
     n_more = len(significant) - _MAX_CHANGES
     more = [f"{counted(n_more, 'more change is', 'more changes are')} in the table"] if n_more > 0 else []
     if significant:
         listing = "; ".join([*significant[:_MAX_CHANGES], *more])
         yield (
-            f"has significant changes by slice (p corrected by Holm for {tests} tests): {listing}; no"
-            " significant change in other slices."
+            f"Significant changes by slice, {pair} (p corrected by Holm for {tests} tests): {listing}. No other change"
+            " on a slice is significant."
         )
     elif tested:
-        yield f"has no significant change in any slice (p corrected by Holm for {tests} tests)."
+        yield f"No change on a slice is significant, {pair} (p corrected by Holm for {tests} tests)."
 
 
 def regraded_runs_table(

@@ -92,9 +92,10 @@ def _failure_sentence(data: ReportData, result: Matrix) -> str:
     threshold = "its own mean" if result.baseline == data.candidate else f"the mean of {result.baseline}"
     return (
         f"On {failed:,} of {counted(len(data.scores.query_ids), 'topic')}, {data.candidate} is below {threshold} in"
-        f" {result.y}, in {result.x}, or in both: {counted(ranking, 'topic')} only in {result.y} (relevant documents"
-        f" are retrieved but ranked low), {counted(coverage, 'topic')} only in {result.x} (relevant documents are not"
-        f" retrieved), and {counted(both, 'topic')} in both."
+        f" {result.y}, in {result.x}, or in both measures. Only {result.y} is below the mean on"
+        f" {counted(ranking, 'topic')}: relevant documents are retrieved but ranked low. Only {result.x} is below the"
+        f" mean on {counted(coverage, 'topic')}: relevant documents are not retrieved. Both measures are below the mean"
+        f" on {counted(both, 'topic')}."
     )
 
 
@@ -192,7 +193,9 @@ def differences(data: ReportData) -> ReportPart | None:
         return ReportPart(Section("topics", "Differences by topic", (Sentences((equal,)),)))
     losses = different[gains[different] < 0][::-1]
     largest = _topics_with_gains(data, losses[:_NAMED_TOPICS])
-    suffix = f". The largest losses are on {join_names(largest)}" if largest else ""
+    suffix = (
+        f". The largest {'loss is' if len(largest) == 1 else 'losses are'} on {join_names(largest)}" if largest else ""
+    )
     sentence = (
         f"{candidate} is better than {baseline} on {counted(len(different) - len(losses), 'topic')}, worse on"
         f" {len(losses):,}, and equal on {len(scored) - len(different):,}, by {data.main_measure}{suffix}."
@@ -327,7 +330,8 @@ def lists(data: ReportData) -> ReportPart | None:
         for i, (topic, reason, block) in enumerate(zip(topics, reasons.values(), blocks, strict=True), 1)
     ]
     sentence = (
-        f"The lists show the top {_DEPTH} documents of {join_names(data.compared_names)}"
+        f"The lists show the top {_DEPTH} documents of {'run' if is_single_run else 'the runs'}"
+        f" {join_names(data.compared_names)}"
         + (" on the topics with the worst scores." if is_single_run else _RANK_CHANGES)
         + " The topics in the lists were selected because of extreme scores, so the lists show what can go wrong, but"
         " not how often."

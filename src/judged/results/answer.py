@@ -382,7 +382,8 @@ class AnswerList(Answer):
         """
         if name is None:
             raise InputError(
-                f"the result has {len(self.answers)} answers, so a table name is required", fix="request one answer"
+                f"the result has {len(self.answers)} answers, so a table name is required",
+                fix=f"select one answer; in Python, a table name such as {next(iter(self.tables()))!r} also works",
             )
         return super().table(name)
 

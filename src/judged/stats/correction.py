@@ -283,8 +283,8 @@ class Discoveries(ReadOnly):
                 "no topic is worse" if not self.losses else f"only {self.losses} of {topics_text(self.n)} are worse"
             )
             return (
-                f"No topic is significantly worse: {losses}. A false discovery rate of {self.fdr:.0%} requires"
-                f" at least {self.fewest} worse topics."
+                f"No topic is significantly worse: {losses}. With fewer than {self.fewest} worse topics, no"
+                f" topic can be significantly worse at a false discovery rate of {self.fdr:.0%}."
             )
         if shortage := insufficiency(self.losses, "verdict"):
             return (
@@ -293,8 +293,8 @@ class Discoveries(ReadOnly):
             )
         return (
             f"No topic is significantly worse at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
-            f" {topics_text(self.n)} are worse, and {self.gains} are better. For every size of the difference, too many"
-            " topics are better by this size or more."
+            f" {topics_text(self.n)} are worse, and {self.gains} are better. For every threshold t, too many"
+            " topics are better by at least t, compared with the topics that are worse by at least t."
         )
 
 
@@ -331,8 +331,8 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     >>> losses.count, losses.threshold, round(losses.estimate, 3)
     (10, 0.4, 0.1)
     >>> print(losers([-0.5] * 9).sentence)
-    No topic is significantly worse: only 9 of 9 topics are worse. A false discovery rate of 10% requires at least 10
-    worse topics.
+    No topic is significantly worse: only 9 of 9 topics are worse. With fewer than 10 worse topics, no topic can be
+    significantly worse at a false discovery rate of 10%.
     """
     check_share("false discovery rate", fdr)
     changes = np.asarray(differences, dtype=np.float64)

@@ -78,12 +78,14 @@ class DesignCheck(Answer):
         no_limit = f", plus {counted(unlimited, 'task')} without a time limit" if unlimited else ""
         nouns = ("system",) if len(design.conditions) == len(design.systems) else ("variant", "variants of systems")
         work = f"{counted(len(design.tasks), 'task')} with {counted(len(design.conditions), *nouns)}{practice}"
-        systems = f"Systems are balanced if the number of participants{several} is a multiple of {for_systems}"
+        systems = (
+            f"The order of systems is balanced if the number of participants{several} is a multiple of {for_systems}"
+        )
         return (
             f"Each of {counted(people, 'participant')} does {work}: at most {self.minutes:.0f} minutes{no_limit}.",
             (
-                f"{systems}. Positions of topics are balanced if the number of participants{several} is a multiple of"
-                f" {for_topics}."
+                f"{systems}. The positions of topics are balanced if the number of participants{several} is a"
+                f" multiple of {for_topics}."
             ),
             "The study can run." if self.ready else "The study cannot run yet, because data is missing.",
         )

@@ -17,7 +17,7 @@ def test_a_step_is_over_beyond_its_limit_only() -> None:
 
 
 @pytest.mark.parametrize(("label", "setting"), [("build", "build_seconds"), ("query q1", "query_seconds"),
-                                                ("queries at once", "query_seconds")])  # fmt: skip
+                                                ("concurrent queries", "query_seconds")])  # fmt: skip
 def test_the_setting_to_change_is_named(label: str, setting: str) -> None:
     problem, fix = TimedStep(label, 2.5, 0.0).error.parts
     assert problem.startswith(f"{label}: no result after 2.5 seconds")

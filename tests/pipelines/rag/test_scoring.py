@@ -363,5 +363,5 @@ def test_combined_responses_must_be_consistent() -> None:
     assert Responses.of([responses, responses.with_run_name("other")]).run_names == ("run", "other")
     contradicting = tables(assignments=assigned("support"))
     contradicting["nuggets"][0]["importance"] = "okay"
-    with pytest.raises(InputError, match="nuggets: there are several rows"):
+    with pytest.raises(InputError, match="the table nuggets has several rows"):
         Responses.of([responses, Responses.of(contradicting).with_run_name("other")])

@@ -382,10 +382,10 @@ def change(*states: str) -> Change:
     ("states", "decision", "finding"),
     [
         (("good", "good", "bad", "good", "bad"), "do not ship",
-         "Do not ship new. Questions with an unfavorable answer: Should the deployment be rolled back?"),
+         'Do not ship new. Question with an unfavorable answer: "Should the deployment be rolled back?".'),
         (("bad", "bad", "no data", "good", "not tested"), "do not ship",
-         ("Do not ship new. Questions with an unfavorable answer: Does the gate pass? Is the candidate better in the"
-             " A/B test?"
+         ('Do not ship new. Questions with an unfavorable answer: "Does the gate pass?", "Is the candidate better in'
+         ' the A/B test?".'
          " 1 of 5 questions have no data. 1 question could not be tested.")),
         (("good", "undecided", "no data", "bad", "bad"), "ship",
          ("Ship new: the gate, the A/B test, and 'judged watch' give no unfavorable result."

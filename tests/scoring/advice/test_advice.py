@@ -263,7 +263,7 @@ def test_the_sample_as_text(run: Callable[..., Any]):
     code, out, err = run("advise", "-v", "sample/qrels.txt", "sample/runs/bm25.run.gz", "sample/runs/rrf.run.gz")
     assert (code, err) == (0, "")
     assert out.startswith(
-        "For the task graded: documents are relevant to different degrees, and the first page matters most."
+        "The task is `graded`: documents are relevant to different degrees, and the first page matters most."
     )
     assert [line for line in out.splitlines() if line.startswith("== ")][-4:] == [
         "== Notes on interpretation ==",
@@ -324,7 +324,7 @@ def test_the_sample_as_markdown_in_a_file(run: Callable[..., Any]):
     code, out, _ = run("advise", "sample/qrels.txt", "--task", "coverage", "-o", "advice.md")
     text = Path("advice.md").read_text(encoding="utf-8")
     assert (code, out) == (0, "")
-    assert text.startswith("For the task coverage: users need all relevant documents")
+    assert text.startswith("The task is `coverage`: users need all relevant documents")
     assert (
         "- R(rel=2)@100: A later stage cannot recover relevant documents that the first stage did not return." in text
     )

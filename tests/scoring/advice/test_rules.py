@@ -241,7 +241,7 @@ CASES: dict[str, Case] = {
     "level-excludes-topics": Case(
         "graded", (topics(*[[3, 2]] * 9, [1, 0]),), "1 of 10 topics have documents above grade 0", (FOUR_GRADES,)
     ),
-    "weak-grades": Case("graded", (THREE_GRADES,), "60% of the documents above grade 0", (topics([2, 2, 1]),)),
+    "weak-grades": Case("graded", (THREE_GRADES,), "60% of the documents with a positive grade", (topics([2, 2, 1]),)),
     "gain": Case(
         "graded",
         (FOUR_GRADES,),

@@ -222,12 +222,12 @@ class GateResult(Answer):
         )
         corrected = f"corrected by {config.correction.capitalize()} for {tested} checks"
         is_corrected = config.correction != "none" and tested > 1
-        p_text = f"p {corrected if is_corrected else 'not corrected'}"
+        p_text = f"The p-values are {corrected if is_corrected else 'not corrected'}"
         intervals = f"{1 - 2 * config.alpha:.0%} CIs{', not corrected' if is_corrected else ''}"
         strictness = "strict: an inconclusive check fails" if config.strict else "an inconclusive check does not fail"
         return (
-            f"one-sided {_TESTS[config.test]}{ratio} of a loss larger than the margin{resampling}; {p_text};"
-            f" alpha = {config.alpha:g}; {intervals}; {strictness}"
+            f"one-sided {_TESTS[config.test]}{ratio}{resampling}. The null hypothesis is that the loss is at most"
+            f" the margin. {p_text}; alpha = {config.alpha:g}; {intervals}; {strictness}"
         )
 
     def facts(self) -> dict[str, Any]:

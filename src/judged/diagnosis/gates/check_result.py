@@ -173,8 +173,8 @@ def _sensitivity_note(check: CheckResult) -> str:
     if not math.isnan(check.unsampled_gain):
         share, direction = share_bound(0, check.n, 1 - check.alpha), "below" if check.lower_is_better else "above"
         text += (
-            f" Up to {share:.1%} of all topics ({100 * (1 - check.alpha):g}% upper bound) may be of a kind that is not"
-            " in the sample. If the mean difference on the topics that are not in the sample is"
+            f" Up to {share:.1%} of all topics ({100 * (1 - check.alpha):g}% upper bound) may be of a kind that is"
+            f" missing from the sample. At this share, if the mean difference on topics of the missing kind is"
             f" {direction} {decimal(check.unsampled_gain, 2, '+')}, the mean loss on all topics is within the margin."
         )
     return text
@@ -191,7 +191,7 @@ def _large_loss_note(check: CheckResult) -> str:
     return (
         f" {lost_text} lost more than {format_loss(check.large_loss)}; in the"
         f" population of topics, this share is at most {bound:.1%} ({100 * (1 - check.alpha):g}% upper bound)."
-        f" The largest losses are on {listed}."
+        f" The largest {'loss is' if len(losses) == 1 else 'losses are'} on {listed}."
     )
 
 

@@ -12,7 +12,16 @@ from judged.comparison.answer import AnswerOfScores
 from judged.comparison.slicing.comparison import difference_title
 from judged.data.run import find_run_name
 from judged.diagnosis.changes import SMALL, changes_table, describe_losers, describe_slice_changes, lost_table
-from judged.diagnosis.matrix.points import COVERAGE, NO_RELEVANT, QUADRANTS, RANKING, SHORT, UNDECIDED, topic_quadrants
+from judged.diagnosis.matrix.points import (
+    BOTH,
+    COVERAGE,
+    NO_RELEVANT,
+    QUADRANTS,
+    RANKING,
+    SHORT,
+    UNDECIDED,
+    topic_quadrants,
+)
 from judged.results import Chart, Column, ReferenceLine, Sentences, Show, Table
 from judged.results.chart_drawings import draw_charts
 from judged.results.charts import PALETTE
@@ -131,7 +140,8 @@ class Matrix(AnswerOfScores):
 
     def describe_counts(self, run: str) -> str:
         """Describe the counts of a run above 0, such as ``17 healthy, 7 with a ranking problem``."""
-        labels = {name: f"with {'a ' * name.endswith('problem')}{name}" for name in (*QUADRANTS[1:], NO_RELEVANT)}
+        labels = {name: f"with a {name}" for name in (RANKING, COVERAGE)}
+        labels |= {BOTH: "with a ranking and a coverage problem", NO_RELEVANT: f"with {NO_RELEVANT}"}
         counts = {labels.get(name, name): n for name, n in self.counts(run).items() if n}
         return ", ".join(f"{n:,} {name}" for name, n in counts.items())
 
@@ -368,25 +378,28 @@ class Matrix(AnswerOfScores):
                 " columns count the slices of each class."
             )
             if small := dict.fromkeys(point.slice for point in self.points if point.small):
-                yield f"Slices with too few topics: {', '.join(small)}."
+                yield f"Slices with too few topics for a classification: {', '.join(small)}."
 
     def describe_run(self, run: str) -> Iterator[str]:
         """Yield the slices of a run that are low or high, and the counts of its topics."""
         has_several_runs = len(self.scores.runs) > 1
         prefix = f"{run}, " if has_several_runs else ""
-        of_run = f" of {run}" if has_several_runs else ""
+        of_run = f" of run {run}" if has_several_runs else ""
         overall, *slices = (point for point in self.points if point.run == run)
         for point in (overall, *slices):
             if point.quadrant not in {"", UNDECIDED}:
                 yield prefix + self._describe_point(point)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
-            limits = "the cuts" if self.custom_cuts else f"the means of {self.baseline}"
-            yield f"Slices{of_run} that are not significantly different from {limits}: {undecided}."
+            limit = "the threshold" if self.custom_cuts else f"the mean of {self.baseline}"
+            yield (
+                f"Slices{of_run} that cannot be classified, because {self.x} or {self.y} does not differ significantly"
+                f" from {limit}: {undecided}."
+            )
         if small := [point.slice for point in slices if point.small]:
-            yield f"Slices{of_run} with too few topics: {', '.join(small)}."
+            yield f"Slices{of_run} with too few topics for a classification: {', '.join(small)}."
         if len(self.scores.runs) <= _MAX_FULL_RUNS:
             yield (
-                f"Quadrants of {counted(overall.n, 'topic')}{of_run}:"
+                f"The {counted(overall.n, 'topic')}{of_run} by quadrant:"
                 f" {self.describe_counts(run)}. The quadrants of topics are descriptive, not tested."
             )
 
@@ -415,8 +428,8 @@ class Matrix(AnswerOfScores):
             return
         yield f"{run} against {self.baseline}: {x.part} {x.describe()}, {y.part} {y.describe()}."
         run_changes = [change for change in self.changes if change.system == run]
-        for sentence in describe_slice_changes(run_changes, sum(change.by_slice for change in self.changes)):
-            yield f"{run} {sentence}"
+        tests = sum(change.by_slice for change in self.changes)
+        yield from describe_slice_changes(run_changes, tests, f"{run} against {self.baseline}")
         for axis, discoveries in self.lost[run].items():
             if discoveries.count or len(self.scores.runs) <= _MAX_FULL_RUNS:
                 yield f"{run} against {self.baseline} by {axis}: {describe_losers(discoveries, self.scores.query_ids)}."

@@ -317,7 +317,7 @@ def _pair_sentence(pair: Pair) -> str:
     p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{correction}"
     sentence = f"{verdict}: {pair.second} - {pair.first} = {difference} over {counted(test.n, 'need')}{p}."
     if pair.insufficiency:
-        return f"{sentence} {pair.insufficiency.sentence('need')}"
+        return f"{sentence} {pair.insufficiency.sentence('information need')}"
     sensitivity = f" The result is sensitive to {counted(len(pair.few_topics), 'need')}: {', '.join(pair.few_topics)}."
     return sentence + sensitivity * pair.sensitive
 

@@ -451,8 +451,12 @@ class Stages(Answer):
                 " worse ranker."
             )
         parts = [change for change in self.changes if change.part != SCORE]
-        for sentence in describe_slice_changes(parts, sum(change.by_slice for change in parts)):
-            yield f"{self.trace.name} {sentence}"
+        yield from describe_slice_changes(
+            parts,
+            sum(change.by_slice for change in parts),
+            f"{self.trace.name} against {self.baseline.name}",
+            lambda part: f"change due to the {part}",
+        )
         if small := {change.slice for change in self.changes if change.small}:
             yield f"Slices with too few topics for a test: {', '.join(sorted(small))}."
         kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()

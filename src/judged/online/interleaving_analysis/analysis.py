@@ -128,7 +128,7 @@ class Interleaving(LogAnswer):
         slices_note = (
             f"{percent(self.level)} CIs. Slices are exploratory: CIs and p-values are not corrected for the number of"
             " slices."
-            f" Slices with fewer than {MIN_EFFECTIVE_USERS} effective {self.unit}s have no CI."
+            f" Slices with an effective number of {self.unit}s below {MIN_EFFECTIVE_USERS} have no CI."
         )
         decision = self.decision.replace("running", "running the test")
         return (

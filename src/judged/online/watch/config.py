@@ -92,7 +92,7 @@ class Event:
     def __post_init__(self) -> None:
         if self.until and self.until < self.date:
             problem = f"`until` must not be before `date`, got {self.until} and {self.date}"
-            raise SettingError("until", problem, "write the last day to exclude")
+            raise SettingError("until", problem, "set `until` to the last excluded day, on or after `date`")
         if not (self.until or self.deploy):
             raise InputError(
                 "this event has no effect",

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _STAGES = (
     "Pipeline stage NAME, which returned the documents of RUN. Repeat for each stage, in pipeline order. The input of"
-    " a stage is the output of the previous stage. If a stage has other inputs, write NAME<INPUT,INPUT=RUN in quotes,"
-    " such as 'rrf<bm25,tfidf=rrf.run'. Use --stage instead of TRACES."
+    " a stage is the output of the previous stage. To name other input stages, write"
+    ' "NAME<PARENT,PARENT=RUN" in quotes, such as --stage "rrf<bm25,tfidf=rrf.run". Use this option instead of TRACES.'
 )
 
 

@@ -335,20 +335,22 @@ class Conclusions(Answer):
                     f" {text}" for text in sensitivity_sentences(effect.sensitivity, self._few_topics(effect))
                 )
                 size = f"{self.measure} {_format_effect(effect.estimate)}{above_sum}"
-                yield f"Significant effect of {effect.factor} ({effect.change}): {size}.{sensitivity_text}"
+                yield f"The effect of {effect.factor} ({effect.change}) is significant: {size}.{sensitivity_text}"
         insignificant = [effect for effect in self.effects.main if effect.estimate and not effect.estimate.significant]
         if insignificant:
             detectable = [effect.detectable for effect in insignificant if not math.isnan(effect.detectable)]
             power_text = (
                 f" The tests would often miss an effect below {decimal(max(detectable), 3)}." if detectable else ""
             )
-            names = first_few([f"{effect.factor} ({effect.change})" for effect in insignificant])
+            changes = [f"{effect.factor} from {effect.change}" for effect in insignificant]
+            verdict = (
+                f"The change of {changes[0]} has no significant effect"
+                if len(changes) == 1
+                else f"These changes have no significant effect: {first_few(changes)}"
+            )
             shortage = insufficiency(max(effect.estimate.n for effect in insignificant if effect.estimate), "verdict")
             shortage_text = f" {shortage.sentence('topic')}" if shortage else ""
-            yield (
-                f"No significant effect of {names}. This does not show that there is no"
-                f" effect.{power_text}{shortage_text}"
-            )
+            yield f"{verdict}. This does not show that there is no effect.{power_text}{shortage_text}"
         for effect in (*self.effects.main, *self.effects.interactions):
             if effect.estimate is None and effect.aliased:
                 yield (

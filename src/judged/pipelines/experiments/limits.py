@@ -54,7 +54,7 @@ class TimedStep(NamedTuple):
         """Error for a step that was stopped at its limit."""
         setting = "build_seconds" if self.label.startswith("build") else "query_seconds"
         return InputError(
-            f"{self.label}: no result after {self.limit:g} seconds, so it was stopped",
+            f"{self.label}: no result after {self.limit:g} seconds, so judged stopped this step",
             fix=f"correct the engine, or increase the limit in the plan: {setting} = ...",
         )
 

@@ -137,13 +137,13 @@ def run_job(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_count
             try:
                 return _search(system, query, queries[query], job["depth"])
             finally:
-                steps.begin("queries at once", limit)
+                steps.begin("concurrent queries", limit)
 
         if measured_queries:
             rounds = {name: job[name] for name in ("rounds", "warm_up", "seed")}
             measurements["rounds_ms"] = measure_rounds(search, measured_queries, **rounds, clock=clock).tolist()
         if measured_queries and job["concurrency"]:
-            with steps.step("queries at once", limit):
+            with steps.step("concurrent queries", limit):
                 costs["queries_per_second"] = throughput(
                     search_concurrently, measured_queries, concurrency=job["concurrency"], clock=clock
                 )

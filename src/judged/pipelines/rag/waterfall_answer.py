@@ -105,7 +105,7 @@ class Waterfall(Answer):
         names = [f"“{self.step_title(row.step)}”" for row in main_steps if _n_lost(row) == _n_lost(step)]
         most = f"{listed(names)} {'loses' if len(names) == 1 else 'each lose'} the most"
         if worst.insufficiency is not None:
-            reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
+            reason = worst.insufficiency.sentence("information need" if self.sampling_unit == "needs" else "topic")
             return f"{prefix}{most}: {lost}. It was not tested whether another step loses more. {reason}"
         effect = "the effect of a perfect step is unknown, because no judged item reached a later step"
         if not math.isnan(step.if_perfect.value):

@@ -128,7 +128,11 @@ class TraceDiff(Answer):
             else "No step was tested, because the traces record too few topics."
         )
         texts.append(f"Significant changes by step: {'; '.join(significant)}." if significant else no_step)
-        return (*texts, *describe_slice_changes(self.changes, len(self.changes)))
+        pair = f"{self.other.traces.name} against {self.baseline.traces.name}"
+        return (*texts, *describe_slice_changes(self.changes, len(self.changes), pair, self._format_part))
+
+    def _format_part(self, part: str) -> str:
+        return str(self.other.measure) if part == SCORE else format_step(part)
 
     def facts(self) -> Mapping[str, Any]:
         """Return names, measure, and choices."""

@@ -94,7 +94,9 @@ class DocumentPaths(Answer):
         """The outcome of each document, or counts of outcomes; and the features that differ most between two."""
         if len(self.paths) <= _MAX_DETAILED:
             grades = {doc: _format_grade(self.grades.get(doc)) for doc in self.paths}
-            descriptions = (f"{doc}{grades[doc]}: {self._describe_path(path)}." for doc, path in self.paths.items())
+            descriptions = (
+                f"Document {doc}{grades[doc]}: {self._describe_path(path)}." for doc, path in self.paths.items()
+            )
             return (*descriptions, *self._feature_gaps())
         relevant = [doc for doc in self.paths if (self.grades.get(doc) or 0) > 0]
         counts = Counter(self.outcomes[doc] for doc in relevant)
@@ -273,7 +275,7 @@ class DocumentPaths(Answer):
     def _describe_path(self, path: Sequence[StageVisit]) -> str:
         outcome = _path_outcome(path, self.traces)
         last, cut = outcome.last, outcome.cut
-        gap = f"{outcome.unrecorded.stage.name} is not recorded" if outcome.unrecorded else ""
+        gap = f"stage {outcome.unrecorded.stage.name} is not recorded" if outcome.unrecorded else ""
         if last is None or last.document is None:
             return f"no recorded stage returned the document, and {gap}" if gap else "no stage returned the document"
         rank, score = last.document.rank, last.document.score
@@ -285,20 +287,21 @@ class DocumentPaths(Answer):
             question = (
                 "whether users saw the document" if final.state == "unrecorded" else "where the document was lost"
             )
-            return f"last recorded in {last.stage.name} {position}; {gap}, so it is unknown {question}"
+            return f"last recorded in stage {last.stage.name} {position}; {gap}, so it is unknown {question}"
         if cut is None:
-            return f"last returned by {last.stage.name} {position}; the document was not in the input of a later stage"
+            last_text = f"last returned by stage {last.stage.name} {position}"
+            return f"{last_text}; the document was not in the input of a later stage"
         threshold = f", whose lowest score was {cut.lowest_score:g}" if cut.lowest_score is not None else ""
         score_text = f" with score {score:g}" if score is not None else ""
         best = min(outcome.visits, key=lambda visit: visit.document.rank if visit.document else 0)
         best_rank = best.document.rank if best.document else 0
         best_text = (
-            f", and {best.stage.name} returned the document at rank {best_rank} of {best.total}"
+            f", and stage {best.stage.name} returned the document at rank {best_rank} of {best.total}"
             if best_rank < rank
             else ""
         )
         return (
-            f"removed by {cut.stage.name}{threshold}; {last.stage.name} returned the document"
+            f"removed by stage {cut.stage.name}{threshold}; stage {last.stage.name} returned the document"
             f" {position}{score_text}{best_text}"
         )
 
@@ -364,8 +367,8 @@ def explain_document(
     >>> from judged.pipelines.traces import traces_of_runs
     >>> traces = traces_of_runs({"bm25": {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, "rerank": {"q": {"a": 0.9, "x": 0.1}}})
     >>> print(*explain_document(traces, "q", "b").sentences)  # doctest: +NORMALIZE_WHITESPACE
-    b (not judged): removed by rerank, whose lowest score was 0.1; bm25 returned the document at rank
-    3 of 3 with score 1.
+    Document b (not judged): removed by stage rerank, whose lowest score was 0.1; stage bm25 returned
+    the document at rank 3 of 3 with score 1.
     """
     if not traces.spans_of(query_id):
         fix = f"use one of {first_few(traces.query_ids)}"

@@ -102,7 +102,8 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
     )
     n_worse = int((gains < 0).sum())
     finding = (
-        f"On {n_worse} of {counted(len(gains), 'topic')}, {measure} is worse. The largest losses are on {listed(ids)}."
+        f"On {n_worse} of {counted(len(gains), 'topic')}, {measure} is worse. The largest"
+        f" {'loss is' if len(ids) == 1 else 'losses are'} on {listed(ids)}."
     )
     return ReviewQuestion("Which topics lost most?", "inspect", finding, (table,))
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 RollbackAction: TypeAlias = Literal["roll back", "keep", "wait"]
 EvidenceState: TypeAlias = Literal["harm", "no harm", "inconclusive"]
+_SOURCES = {"gate": "the gate", "A/B test": "the A/B test", "watch": "'judged watch'"}
 
 
 class RollbackEvidence(NamedTuple):
@@ -80,18 +81,19 @@ class RollbackDecision(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the decision and the evidence."""
-        reason = {
-            "roll back": "shows harm",
-            "wait": "is inconclusive, and no source shows harm",
-            "keep": "shows no harm beyond its margin",
-        }[self.action]
         state = {"roll back": "harm", "wait": "inconclusive", "keep": "no harm"}[self.action]
-        sources = listed([row.source for row in self.evidence if row.state == state])
+        sources = [_SOURCES.get(row.source, row.source) for row in self.evidence if row.state == state]
+        singular, plural = {
+            "roll back": ("shows harm", "show harm"),
+            "wait": ("is inconclusive, and no source shows harm", "are inconclusive, and no source shows harm"),
+            "keep": ("shows no harm beyond its margin", "show no harm beyond their margins"),
+        }[self.action]
+        reason = singular if len(sources) == 1 else plural
         since = f" The evidence of harm holds since {self.since}." if self.since else ""
         table = Table(
             "evidence", columns_of(self.evidence, ("source", TEXT), ("state", TEXT), ("finding", TEXT), ("since", TEXT))
         )
-        return Sentences((f"{self.action.capitalize()}: {sources} {reason}.{since}",)), table
+        return Sentences((f"{self.action.capitalize()}: {listed(sources)} {reason}.{since}",)), table
 
     def facts(self) -> Mapping[str, Any]:
         """Return the decision, its date, and the text of an alert."""

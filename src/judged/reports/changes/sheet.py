@@ -110,7 +110,7 @@ class Change(Answer):
         columns = columns_of(rows, ("question", TEXT), ("state", TEXT), ("finding", TEXT))
         return (
             Sentences((self._decision_sentence(),)),
-            Sentences(tuple(f"[{row.state}] {row.question} {row.finding}" for row in rows), "answers"),
+            Sentences(tuple(f"{row.question} [{row.state}] {row.finding}" for row in rows), "answers"),
             Table("questions", columns, only="data"),
             *(block for row in rows for block in row.blocks),
         )
@@ -123,12 +123,13 @@ class Change(Answer):
         return {**names, "decision": self.decision, "no_data": no_data, "not_tested": untested}
 
     def _decision_sentence(self) -> str:
-        failed = [row.question for row in self.questions if row.question in _DECISIVE and row.state == "bad"]
+        failed = [f'"{row.question}"' for row in self.questions if row.question in _DECISIVE and row.state == "bad"]
         no_data, untested = (sum(row.state == state for row in self.questions) for state in ("no data", "not tested"))
         unanswered = f" {no_data} of {len(self.questions)} questions have no data." if no_data else ""
         unanswered += f" {counted(untested, 'question')} could not be tested." if untested else ""
         if self.decision == "do not ship":
-            return f"Do not ship {self.candidate}. Questions with an unfavorable answer: {' '.join(failed)}{unanswered}"
+            noun = "Question" if len(failed) == 1 else "Questions"
+            return f"Do not ship {self.candidate}. {noun} with an unfavorable answer: {', '.join(failed)}.{unanswered}"
         if self.decision == "ship":
             return (
                 f"Ship {self.candidate}: the gate, the A/B test, and 'judged watch' give no unfavorable"

@@ -152,7 +152,7 @@ class Advice(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The task; if it was inferred, also the reason and the alternatives."""
-        head = f"For the task {self.task.name}: {self.task.description}."
+        head = f"The task is `{self.task.name}`: {self.task.description}."
         if self.has_explicit_task:
             return (head,)
         _, condition = infer_task(self.profile)

@@ -212,7 +212,7 @@ CONDITIONS: dict[str, Predicate] = {
         "every topic with a document above grade 0 has a relevant document",
     ),
     "weak": Predicate(
-        "at least 40% of the documents above grade 0 have the lowest grade above 0",
+        "at least 40% of the documents with a positive grade have the lowest positive grade",
         lambda p: len(p.positive) > 1 and p.lowest_grade_share >= 0.4,
         ("lowest_grade_share",),
     ),

@@ -159,13 +159,13 @@ def _convert_formula(definition: str) -> str:
 
 
 _DOCUMENTS = (
-    "is a column of the table of documents: `--documents FILE`, in Python `documents=`; see"
-    " [facts about documents](formats.md#facts-about-documents)."
+    "is a column of the table of documents, which is passed as `--documents FILE`, in Python as `documents=`. For the"
+    " format of this table, see [Files and objects, facts about documents](formats.md#facts-about-documents)."
 )
 _INPUTS = {
-    "diversity": "The qrels must have subtopics: see [subtopics](formats.md#subtopics).",
+    "diversity": "The qrels must have subtopics: see [Files and objects, subtopics](formats.md#subtopics).",
     "preferences and assessors": "The iteration column of the qrels must identify the user: see"
-    " [preferences and assessors](formats.md#preferences-and-assessors).",
+    " [Files and objects, preferences and assessors](formats.md#preferences-and-assessors).",
 }
 
 
@@ -173,7 +173,7 @@ def describe_inputs(entry: Entry) -> list[str]:
     """Describe, as Markdown, the inputs besides grades and rankings.
 
     >>> describe_inputs(REGISTRY["AP"]), describe_inputs(REGISTRY["APIA"])
-    ([], ['The qrels must have subtopics: see [subtopics](formats.md#subtopics).'])
+    ([], ['The qrels must have subtopics: see [Files and objects, subtopics](formats.md#subtopics).'])
     """
     if entry.family == "facts about documents":
         return [f"`{'group' if entry.name == 'AWRF' else 'length'}` {_DOCUMENTS}"]

@@ -431,7 +431,7 @@ class _WeightedExpectations(UserExpectations):
     category="user model",
     cite="Harman 1992; cwl_eval",
     use="You want to compare AP with other user models, with graded gains and costs of documents.",
-    misleads="The measure is not a user model: the weights depend on later ranks, do not sum to 1, and can increase"
+    misleads="TrAP is not a user model: the weights depend on later ranks, do not sum to 1, and can increase"
     " with the rank, so ETU and ETC can be negative. For AP itself, use AP.",
     aliases={"TrAPCWLMetric": {}},
     properties=replace(ADAPTIVE, depends_on_missing=True),

@@ -161,14 +161,14 @@ MAX_READ = Parameter(
     cite="Smucker and Clarke 2012, in the form of cwl_eval",
     use="You want to compare the user model of time-biased gain with other user models. Use the reading time of a"
     " document as its cost.",
-    misleads="The measure is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without"
-    " costs=column, the measure is RBP with p = 2^(-1/h).",
+    misleads="CwlTBG differs from TBG: the weights are normalized to sum to 1, and gains are not multiplied by"
+    " probabilities of clicking and saving. Without costs=column, CwlTBG is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
     properties=FIXED,
     tools={"cwl_eval": "TBG-H@224"},
 )
 class CwlTBG(UserModel):
-    r"""Time-biased gain as a C/W/L user model: half of the users stop in every h units of cost.
+    r"""Time-biased gain as a C/W/L user model: half of the remaining users stop in every h units of cost.
 
     .. math:: C(i) = 2^{-c_i / h}, \qquad W(i) \propto 2^{-\frac{1}{h} \sum_{j < i} c_j}
 
@@ -199,7 +199,7 @@ class CwlTBG(UserModel):
     cite="Sakai and Dou 2013, in the form of cwl_eval",
     use="You want to compare the user model of U-measure with other user models. Use the length of a document as its"
     " cost.",
-    misleads="The measure is not U-measure: the weight of a document depends on the position where it starts, not"
+    misleads="CwlU differs from U-measure: the weight of a document depends on the position where it starts, not"
     " where it ends, and the weights are normalized to sum to 1.",
     aliases={"UMeasureCWLMetric": {}},
     properties=FIXED,

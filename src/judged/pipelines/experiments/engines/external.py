@@ -98,10 +98,17 @@ class Http(Engine):
             )
         path = str(configuration["file"])
         spec = parse_toml(read_toml(path), path)
-        if invalid_keys := [*(set(spec) - _KEYS), *(name for name in _NEEDED if name not in spec)]:
+        unknown, missing = sorted(set(spec) - _KEYS), [name for name in _NEEDED if name not in spec]
+        if unknown or missing:
+            problems = [
+                f"{word} {'key' if len(names) == 1 else 'keys'}: {', '.join(names)}"
+                for word, names in (("unknown", unknown), ("missing required", missing))
+                if names
+            ]
             raise InputError(
-                f"the file has unknown keys or lacks required keys: {', '.join(invalid_keys)}",
-                fix=f"use {', '.join(sorted(_KEYS))}",
+                "; ".join(problems),
+                fix=f"use the required keys {', '.join(sorted(_NEEDED))} and, optionally,"
+                f" {', '.join(sorted(set(_KEYS) - set(_NEEDED)))}",
                 path=path,
             )
         if urlsplit(str(spec["url"])).scheme not in ("http", "https"):

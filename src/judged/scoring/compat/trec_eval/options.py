@@ -18,6 +18,7 @@ from judged.data.run import Run
 from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
+from judged.results.decimals import counted
 from judged.scoring.measures.pages import page
 from judged.scoring.peers.names import describe_parameters
 from judged.scoring.peers.trec_eval import NICKNAMES, USAGE, TrecEvalError, Version, atol, expand, measure_names, roots
@@ -344,7 +345,11 @@ def _check_lines(rows: TextRows, names: tuple[str, ...]) -> None:
     for block in files.blocks(rows.path):
         if match := malformed.search(block.removesuffix(b"\n")):
             num_fields = len(match[0].split())
-            problem = f"{num_fields} fields, expected {len(names)}" if num_fields else "a blank line is not allowed"
+            problem = (
+                f"{counted(num_fields, 'field')}, expected {len(names)}"
+                if num_fields
+                else "a blank line is not allowed"
+            )
             fix = "write topic, " + ", ".join(_COLUMN_LABELS.get(name, name) for name in names[1:])
             line = num_lines_before + block.count(b"\n", 0, match.start()) + 1
             raise InputError(problem, fix=fix, path=rows.where, line=line)
