@@ -28,6 +28,7 @@ from judged.comparison.pair import (
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
 from judged.results.decimals import counted, decimal
+from judged.results.spelling import use_one_of
 from judged.results.table import best_first_order
 from judged.results.types import cached_property
 from judged.scoring.evaluation.summary import ESTIMATE
@@ -200,7 +201,7 @@ class Comparison(AnswerOfScores):
         if name is None or name in by_name:
             return self.measures[0] if name is None else by_name[name]
         if (canonical := str(parse(name))) not in by_name:
-            raise InputError(f"{name} was not compared", fix=f"use one of {', '.join(by_name)}")
+            raise InputError(f"{name} was not compared", fix=use_one_of(by_name))
         return by_name[canonical]
 
     def pair(self, first: str, second: str, measure: str | None = None) -> Pair:

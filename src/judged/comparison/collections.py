@@ -13,6 +13,7 @@ from judged.comparison.pair import describe_correction, describe_marks, describe
 from judged.errors import InputError
 from judged.results import NUMBER, TEXT, Answer, Column, Table
 from judged.results.blocks import Note
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation.evaluate import evaluate_without_warnings, select_measures
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Collections(Answer):
     def mean(self, system: str, measure: str | None = None) -> float:
         """Return the macro mean over collections, all with equal weight. NaN if the system lacks one."""
         if system not in self.systems:
-            raise InputError(f"no system {system!r}", fix=f"use one of {', '.join(self.systems)}")
+            raise InputError(f"no system {system!r}", fix=use_one_of(self.systems))
         values: list[float] = []  # NaN, and so no mean, if one collection lacks the system
         for comparison in self.comparisons.values():
             estimates = comparison.measure(measure or self.measures[0]).estimates
@@ -61,9 +62,7 @@ class Collections(Answer):
         """Return a row per system, a column per collection, and the macro mean; marks refer to each collection."""
         name = measure or self.measures[0]
         if name not in self.measures:
-            raise InputError(
-                f"{name} was not evaluated on all collections", fix=f"use one of {', '.join(self.measures)}"
-            )
+            raise InputError(f"{name} was not evaluated on all collections", fix=use_one_of(self.measures))
         order, baseline = self.order(), self.choices.baseline
         means = [self.mean(system, name) for system in order]
         best = self._first_comparison(name).best_of([mean for mean in means if not math.isnan(mean)])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.data.attributes import Attributes
@@ -364,7 +365,7 @@ def _comparison_sql(left_side: ast.expr, op: ast.cmpop, right_side: ast.expr, ki
 def _column_sql(name: str, kinds: Mapping[str, str], required: str = "") -> str:
     """Return the column as SQL, with empty texts as NULL, after checking that it exists and has the required kind."""
     if name not in kinds:
-        raise InputError(f"no attribute {name!r}", fix=f"use one of {', '.join(kinds)}")
+        raise InputError(f"no attribute {name!r}", fix=use_one_of(kinds))
     _check_kind(name, kinds[name], required)
     column = '"' + name.replace('"', '""') + '"'
     return f"nullif({column}, '')" if kinds[name] == "O" else column

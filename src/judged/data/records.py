@@ -24,6 +24,7 @@ from judged.results.blocks import Note
 from judged.results.decimals import counted
 from judged.results.escaping import csv_text
 from judged.results.files import atomic_write, raise_write_error
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -143,7 +144,7 @@ class TableSet:
     def check_name(self, name: str, where: str) -> None:
         """Raise InputError if there is no table of this name."""
         if name not in self.schemas:
-            raise InputError(f"there is no table {name!r}", fix=f"use one of {', '.join(self.schemas)}", path=where)
+            raise InputError(f"there is no table {name!r}", fix=use_one_of(self.schemas), path=where)
 
     def check(
         self, tables: Mapping[str, Table], where: str, references: Iterable[tuple[str, Sequence[str], str]]
@@ -158,7 +159,7 @@ class TableSet:
                 raise InputError(problem, fix="keep one of these rows", path=where)
         for (name, column), allowed in self.enums.items():
             if unknown := set(self.of(tables, name, where)[column].unique().to_pylist()) - set(allowed):
-                fix = f"use one of {', '.join(allowed)}"
+                fix = use_one_of(allowed)
                 raise InputError(f"the table {name} has the invalid {column} {unknown.pop()!r}", fix=fix, path=where)
         for name, key, other_name in references:
             other_keys = self.of(tables, other_name, where).select(key)

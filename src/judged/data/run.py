@@ -22,6 +22,7 @@ from judged.data.rows import MappingRows, Rows, TableRows
 from judged.data.sources import Source, expand_path, open_source, source_name, split_name
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -230,7 +231,7 @@ def find_run_name(name: str, names: Iterable[str], role: str = "") -> str:
     if len(matches) == 1:
         return matches[0]
     problem = f"{len(matches)} runs match" if matches else "no run"
-    raise InputError(f"{problem} {name!r} {role}".rstrip(), fix=f"use one of {', '.join(matches or run_names)}")
+    raise InputError(f"{problem} {name!r} {role}".rstrip(), fix=use_one_of(matches or run_names))
 
 
 def find_run(name: str, runs: Sequence[Run], role: str = "") -> Run:

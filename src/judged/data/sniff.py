@@ -37,6 +37,7 @@ from judged.data.objects import check_score_column
 from judged.data.text_rows import is_utf8
 from judged.errors import NO_CONTENT, InputError, JudgedWarning
 from judged.results.decimals import is_number
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,9 +116,7 @@ class _Sample:
 def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layout | Format:
     """Detect the `Layout` of a file with delimited lines, or else the name of its format."""
     if format is not None and format not in FORMATS:
-        raise InputError(
-            f"unknown format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where, rule=NO_CONTENT
-        )
+        raise InputError(f"unknown format {format!r}", fix=use_one_of(FORMATS), path=where, rule=NO_CONTENT)
     if format in {"json", "jsonl", "parquet", "arrow"}:
         return format  # type: ignore[return-value]
     head = files.head(path, _HEAD_SIZES[0])

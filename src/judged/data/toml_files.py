@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from judged.errors import InputError
-from judged.results.spelling import canonical_name
+from judged.results.spelling import canonical_name, use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator
@@ -294,4 +294,4 @@ def suggest_name(name: str, valid_names: Iterable[str]) -> str:
     excluded = {opposite for word, opposite in opposites.items() if word in name.split("_")}
     candidates = [candidate for candidate in names if not excluded & set(candidate.split("_"))]
     matches = get_close_matches(name, candidates, 1, 0.5)
-    return f"write {matches[0]}" if matches else f"use one of {', '.join(names)}"
+    return f"write {matches[0]}" if matches else use_one_of(names)

@@ -19,6 +19,7 @@ from judged.data.json_rows import json_kind, json_lines, load_json
 from judged.errors import InputError
 from judged.results.decimals import counted
 from judged.results.escaping import csv_text
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +43,7 @@ FORMATS = ("tsv", "csv", "json", "jsonl", "trec", "xml", "lines")
 def read_topic_records(path: Path, where: str, format: str | None = None) -> TopicRecords:
     """Read the topics of a file; without `format` it is detected from the content."""
     if format is not None and format not in FORMATS:
-        raise InputError(f"unknown format {format!r} of topics", fix=f"use one of {', '.join(FORMATS)}", path=where)
+        raise InputError(f"unknown format {format!r} of topics", fix=use_one_of(FORMATS), path=where)
     records = TopicRecords(where)
     text = "" if format in {"json", "jsonl"} else files.text(path, where)  # the JSON readers open the file themselves
     detected = format or _detect_format(text, where)

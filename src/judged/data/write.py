@@ -18,6 +18,7 @@ from judged.data.qrels import write_origin
 from judged.errors import InputError
 from judged.results.escaping import csv_row
 from judged.results.files import atomic_write
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -158,7 +159,7 @@ def _tie_order(docs: Strings, topics: Ints, scores: Floats) -> Ints:
 def _choose_format(path: Path, format: str | None) -> str:
     if format is not None:
         if format not in FORMATS:
-            fix = f"use one of {', '.join(FORMATS)}"
+            fix = use_one_of(FORMATS)
             raise InputError(f"the format {format!r} cannot be written", fix=fix, path=str(path))
         return format
     if path.suffix in {".zst", ".bz2", ".xz"}:

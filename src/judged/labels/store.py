@@ -17,6 +17,7 @@ from judged.data.topics import Topics
 from judged.errors import InputError, MissingExtraError
 from judged.labels.database import ROWS, add_new, open_database, to_storable, without_password
 from judged.labels.labels import KINDS, SCHEMA, Grade, Kind, Labels, resolve_scale
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Executable
@@ -453,7 +454,7 @@ def _check_judge(judge: str, kind: str) -> None:
     if not judge.strip():
         raise InputError("each judge must have a name", fix="use a name that is not empty")
     if kind not in KINDS:
-        raise InputError(f"unknown type of judge {kind!r}", fix=f"use one of {', '.join(KINDS)}")
+        raise InputError(f"unknown type of judge {kind!r}", fix=use_one_of(KINDS))
 
 
 def _shuffle_key(*parts: str) -> bytes:

@@ -15,6 +15,7 @@ from judged.errors import InputError
 from judged.online.findings import Account, LogFinding, has_no_user_ids, unfit_log_notes, unfit_reasons
 from judged.results import Answer, Sentences
 from judged.results.decimals import counted
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.online.engine import Database, Relation
@@ -119,7 +120,7 @@ def check_actions(actions: Mapping[str, str]) -> dict[str, str]:
     """
     for name, action in actions.items():
         if action not in ACTIONS:
-            raise InputError(f"{name!r} maps to the unknown action {action!r}", fix=f"use one of {', '.join(ACTIONS)}")
+            raise InputError(f"{name!r} maps to the unknown action {action!r}", fix=use_one_of(ACTIONS))
     return dict(actions)
 
 
@@ -359,7 +360,7 @@ def validate(**arguments: object) -> None:
 def check_column(log: InteractionLog, name: str) -> None:
     """Check that the log's pages have a column."""
     if name not in log.serp.columns:
-        fix = f"use one of {', '.join(log.serp.columns)}"
+        fix = use_one_of(log.serp.columns)
         raise InputError(f"the log has no column {name!r}", fix=fix, path=log.name)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from judged.components import find
 from judged.errors import MeasureError
+from judged.results.spelling import use_one_of
 
 Row: TypeAlias = Literal["page", "query", "click", "session", "user", "purchase", "rating"]
 Kind: TypeAlias = Literal["ratio", "total", "quantile", "survival", "survival mean", "survival quantile"]
@@ -322,4 +323,4 @@ def _similar_names(name: str) -> str:
     for names_by_key in (_KEYS, {key: metric for key, (metric, _) in SYNONYMS.items()}):
         if keys := difflib.get_close_matches(normalize_name(name), names_by_key, n=3, cutoff=0.5):
             return f"did you mean {' or '.join(dict.fromkeys(names_by_key[key] for key in keys))}?"
-    return f"use one of {', '.join(ONLINE_METRICS)}"
+    return use_one_of(ONLINE_METRICS)

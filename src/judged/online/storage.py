@@ -16,6 +16,7 @@ from judged.online.engine import Database, Relation, duckdb_library, identifier,
 from judged.online.findings import Account, LogFinding
 from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, validate
 from judged.results.files import atomic_folder
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.online.readers.files import LogFile
@@ -409,7 +410,7 @@ def read_raw(
     if isinstance(paths, (str, Path)):
         paths = [paths]
     if layout is not None and layout not in files.LAYOUTS and not find("log_readers", layout):
-        raise InputError(f"unknown layout {layout!r}", fix=f"use one of {', '.join(files.LAYOUTS)}")
+        raise InputError(f"unknown layout {layout!r}", fix=use_one_of(files.LAYOUTS))
     if mapping is not None and layout not in {None, "mapping"}:
         raise InputError(
             f"`mapping` and the layout {layout!r} cannot be combined", fix="use only the mapping or only the layout"

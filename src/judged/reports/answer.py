@@ -15,6 +15,7 @@ from judged.results.charts import PICTURES, save_chart
 from judged.results.escaping import isolate_directions, markdown_text
 from judged.results.files import raise_write_error
 from judged.results.html import html, page, sentences
+from judged.results.spelling import use_one_of
 from judged.results.text_formats import markdown, text
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class Report(Answer):
             If altair or vl-convert is not installed.
         """
         if form not in PICTURES:
-            raise InputError(f"unknown chart format {form!r}", fix=f"use one of {', '.join(PICTURES)}")
+            raise InputError(f"unknown chart format {form!r}", fix=use_one_of(PICTURES))
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -13,6 +13,7 @@ from judged.errors import InputError, MissingExtraError
 from judged.results.blocks import Chart, RankedLists, Sentences, flat, lines, rounded
 from judged.results.escaping import escape_controls, isolate_directions
 from judged.results.files import atomic_write
+from judged.results.spelling import use_one_of
 from judged.results.table import Table, plain, select_visible
 from judged.results.text_formats import latex, markdown, text
 
@@ -146,7 +147,7 @@ class Answer:
         tables = self.tables()
         name = name or self.main or next(iter(tables), "")
         if name not in tables:
-            raise InputError(f"no table {name!r} in this result", fix=f"use one of {', '.join(tables)}")
+            raise InputError(f"no table {name!r} in this result", fix=use_one_of(tables))
         return tables[name]
 
     def _visible_blocks(self, digits: int | None) -> tuple[Block, ...]:
@@ -258,7 +259,7 @@ class Answer:
         selected = name or next(iter(charts), "")
         if selected not in charts:
             problem = f"no chart {selected!r} in this result" if charts else "this result has no chart"
-            raise InputError(problem, fix=f"use one of {', '.join(charts)}" if charts else "use another format")
+            raise InputError(problem, fix=use_one_of(charts) if charts else "use another format")
         from judged.results.chart_drawings import draw_charts
 
         chart_list = charts.values() if name is None and self.stacked else [charts[selected]]
@@ -317,7 +318,7 @@ class Answer:
             parquet.write_table(arrow, target)
             return target.getvalue().to_pybytes()
         if form not in forms:
-            raise InputError(f"unknown format {form!r}", fix=f"use one of {', '.join(FORMS)}")
+            raise InputError(f"unknown format {form!r}", fix=use_one_of(FORMS))
         return forms[form]()
 
     def save(self, path: str | Path, form: str | None = None, **options: Any) -> None:

@@ -103,6 +103,16 @@ def canonical_name(value: str, choices: Iterable[str]) -> str:
     return name_by_key.get(key, other_name if other_name in names else value)
 
 
+def use_one_of(names: Iterable[str]) -> str:
+    """Return the fix that names the possible values.
+
+    >>> use_one_of(["holm", "bh"]), use_one_of(["holm"])
+    ('use one of holm, bh', 'use holm')
+    """
+    texts = list(names)
+    return f"use {texts[0]}" if len(texts) == 1 else f"use one of {', '.join(texts)}"
+
+
 def one_of(noun: str, value: str, choices: Iterable[str]) -> str:
     """Return the choice that a spelling means.
 
@@ -120,7 +130,7 @@ def one_of(noun: str, value: str, choices: Iterable[str]) -> str:
         from difflib import get_close_matches  # only needed for errors
 
         close = get_close_matches(str(value).casefold(), names, 1)
-        fix = f"did you mean {close[0]}? One of {', '.join(names)}" if close else f"use one of {', '.join(names)}"
+        fix = f"did you mean {close[0]}? One of {', '.join(names)}" if close else use_one_of(names)
         raise InputError(f"no {noun} {value!r}", fix=fix)
     return name
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.results.decimals import decimal, percent
+from judged.results.spelling import use_one_of
 from judged.results.types import ReadOnly
 from judged.stats.interval import adjusted
 from judged.stats.ratio import student_quantiles
@@ -129,7 +130,7 @@ def cohen_kappa(
     0.4
     """
     if weights not in get_args(Weights):
-        raise InputError(f"unknown `weights` {weights!r}", fix=f"use one of {', '.join(get_args(Weights))}")
+        raise InputError(f"unknown `weights` {weights!r}", fix=use_one_of(get_args(Weights)))
     matrix = _check_matrix(np.stack([first, second], axis=1))
     name = {"nominal": "Cohen's kappa"}.get(weights, f"{weights} weighted kappa")
     return _agreement(name, matrix, _is_complete(matrix), groups, ChanceModel(weights, "by judge", 0), level)
@@ -183,7 +184,7 @@ def krippendorff_alpha(
     0.5333
     """
     if scale not in get_args(Scale):
-        raise InputError(f"unknown `scale` {scale!r}", fix=f"use one of {', '.join(get_args(Scale))}")
+        raise InputError(f"unknown `scale` {scale!r}", fix=use_one_of(get_args(Scale)))
     matrix = _check_matrix(grades)
     is_paired = (~np.isnan(matrix)).sum(axis=1) > 1
     model = ChanceModel("quadratic" if scale == "interval" else scale, "by grade", 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 from judged.stats.inputs import check_resampling
 from judged.stats.student import student_quantile
 
@@ -44,9 +45,7 @@ class IntervalMethod:
 
     def __post_init__(self) -> None:
         if self.name not in get_args(IntervalName):
-            raise InputError(
-                f"unknown interval method {self.name!r}", fix=f"use one of {', '.join(get_args(IntervalName))}"
-            )
+            raise InputError(f"unknown interval method {self.name!r}", fix=use_one_of(get_args(IntervalName)))
         if not 0 < self.level < 1:
             fix = "use 0.95, for example; to set the lowest relevant grade, use `rel` (--rel)"
             raise InputError(f"the confidence level must be between 0 and 1, got {self.level}", fix=fix)

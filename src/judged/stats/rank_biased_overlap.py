@@ -14,6 +14,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.results.decimals import decimal
+from judged.results.spelling import use_one_of
 from judged.stats.rankings import kendall_tau
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Ov
     if not 0 < p < 1:
         raise InputError(f"the persistence `p` must be between 0 and 1, got {p}", fix="use 0.9, for example")
     if ties not in get_args(TieVariant):
-        raise InputError(f"unknown `ties` {ties!r}", fix=f"use one of {', '.join(get_args(TieVariant))}")
+        raise InputError(f"unknown `ties` {ties!r}", fix=use_one_of(get_args(TieVariant)))
     a, b = _tie_ranks(first), _tie_ranks(second)
     if a.top.shape != b.top.shape:
         problem = f"both rankings must have one rank per document, got {len(a.top)} and {len(b.top)} ranks"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 from judged.stats.inputs import ROUNDING, check_resampling
 from judged.stats.sufficiency import insufficiency
 
@@ -151,9 +152,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.alternative not in get_args(Alternative):
-            raise InputError(
-                f"unknown `alternative` {self.alternative!r}", fix=f"use one of {', '.join(get_args(Alternative))}"
-            )
+            raise InputError(f"unknown `alternative` {self.alternative!r}", fix=use_one_of(get_args(Alternative)))
         lowest_level = 0.0 if self.alternative == "two-sided" else 0.5
         if not lowest_level < self.level < 1:
             problem = f"`level` must be between {lowest_level:g} and 1, got {self.level}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
 from judged.studies.crossed import TrialArrays, dummies
@@ -148,7 +149,7 @@ def find_outcome(study_outcomes: Iterable[Outcome], name: str) -> Outcome:
     """
     by_name = {outcome.name: outcome for outcome in study_outcomes}
     if name not in by_name:
-        raise InputError(f"unknown outcome {name!r}", fix=f"use one of {', '.join(by_name)}")
+        raise InputError(f"unknown outcome {name!r}", fix=use_one_of(by_name))
     return by_name[name]
 
 

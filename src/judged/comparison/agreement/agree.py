@@ -19,7 +19,7 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note
 from judged.results.decimals import counted
-from judged.results.spelling import with_parameter_hints
+from judged.results.spelling import use_one_of, with_parameter_hints
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.notes import origin_notes
@@ -117,7 +117,7 @@ def _parse_levels(names: tuple[str, ...], rel: float | Mapping[str, float] | Non
         return (rel,) * len(names)
     for name in rel:
         if name not in names:
-            raise InputError(f"no judge {name!r}", fix=f"use one of {', '.join(names)}")
+            raise InputError(f"no judge {name!r}", fix=use_one_of(names))
     return tuple(rel.get(name) for name in names)
 
 

@@ -21,6 +21,7 @@ from judged.errors import InputError, JudgedWarning
 from judged.results import COUNT, Column, columns_of
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import decimal, percent
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation import evaluate, measures_of, runs_of
 from judged.stats.interval import IntervalMethod
 
@@ -112,7 +113,7 @@ def group_judgments(
 ) -> GroupedQrels:
     """Assign each judgment the group of its document."""
     if by not in documents.names:
-        fix = f"use one of {', '.join(documents.names)}" if documents.names else "add columns to the table"
+        fix = use_one_of(documents.names) if documents.names else "add columns to the table"
         raise InputError(f"no column {by!r}", fix=fix, path=documents.where)
     if today is not None and by != date:
         raise InputError(

@@ -27,6 +27,7 @@ from judged.comparison.slicing.scores import MAX_NAMES, describe_small_slices, r
 from judged.errors import InputError
 from judged.results import Answer, Chart, Column, ReferenceLine, Sentences, Table, counted, listed
 from judged.results.decimals import decimal, p_text
+from judged.results.spelling import use_one_of
 from judged.results.table import COUNT, NUMBER, P_VALUE, TEXT, YES_NO, columns_of
 from judged.stats.classical import HALL
 
@@ -184,7 +185,7 @@ class SliceComparison(Answer):
         """
         rows = {row.slice: row for row in self.rows_of(measure, second)}
         if name not in rows:
-            raise InputError(f"no slice {name!r}", fix=f"use one of {', '.join(rows)}")
+            raise InputError(f"no slice {name!r}", fix=use_one_of(rows))
         return rows[name]
 
     def heterogeneity(self, measure: str | None = None, second: str | None = None) -> BetweenSlices | None:

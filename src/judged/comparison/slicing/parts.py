@@ -16,6 +16,7 @@ from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Chart, Column, Sentences, Table, columns_of
 from judged.results.chart_drawings import SERIES
 from judged.results.decimals import counted, decimal
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation import Estimate
 from judged.scoring.measures.aggregates import logarithms
 from judged.scoring.measures.grammar import parse
@@ -95,7 +96,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
         rows = {row.part: row for row in self.estimates_of(*self.run_and_measure(run, measure))}
         name = self.names[0] if name is None else name
         if name not in rows:
-            raise InputError(f"no {self.part} {name!r}", fix=f"use one of {', '.join(rows)}")
+            raise InputError(f"no {self.part} {name!r}", fix=use_one_of(rows))
         return rows[name]
 
     def value(self, name: str | None = None, run: str | None = None, measure: str | None = None) -> float:
@@ -226,7 +227,7 @@ def measure_name(name: str | None, evaluated: Sequence[str]) -> str:
         return name or evaluated[0]
     canonical = str(parse(name))
     if canonical not in evaluated:
-        raise InputError(f"{canonical} was not evaluated", fix=f"use one of {', '.join(evaluated)}")
+        raise InputError(f"{canonical} was not evaluated", fix=use_one_of(evaluated))
     return canonical
 
 

@@ -12,6 +12,7 @@ from judged.errors import InputError
 from judged.results import ANY, CHANGE, COUNT, SHARE, YES_NO, Column, Table, columns_of, counted
 from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,7 +113,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         pair = self.run_and_measure(run, measure)
         averages = {row.part: row for row in self.averages if (row.run, row.measure) == pair}
         if name not in averages:
-            fix = f"use one of {', '.join(averages)}" if averages else "use a measure that is averaged over topics"
+            fix = use_one_of(averages) if averages else "use a measure that is averaged over topics"
             raise InputError(f"no average {name!r}", fix=fix)
         return averages[name]
 

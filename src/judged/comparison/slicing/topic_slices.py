@@ -20,6 +20,7 @@ from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.results import COUNT, YES_NO, Column, Table, columns_of, counted
 from judged.results.blocks import Note
+from judged.results.spelling import use_one_of
 from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ class Slicing(ReadOnly):
             If there is no such slice.
         """
         if name not in self.names:
-            raise InputError(f"no slice {name!r}", fix=f"use one of {', '.join(self.names)}")
+            raise InputError(f"no slice {name!r}", fix=use_one_of(self.names))
         return self.members[self.names.index(name)]
 
     def over(self, query_ids: Sequence[str]) -> Slicing:
@@ -389,7 +390,7 @@ def _parse_slice(data: Any, min_topics: int) -> Slice:
     for name in keys:
         if name not in names:
             matches = get_close_matches(name, names, 1)
-            fix = f"did you mean {matches[0]}" if matches else f"use one of {', '.join(names)}"
+            fix = f"did you mean {matches[0]}" if matches else use_one_of(names)
             raise InputError(f"unknown key {name!r} of a slice", fix=fix)
     settings: dict[str, Any] = {"min_topics": min_topics, **keys}
     for name, kind, type_name in (("name", str, "text"), ("expression", str, "text"), ("min_topics", int, "integer")):

@@ -19,6 +19,7 @@ from judged.diagnosis.gates.check_result import format_number
 from judged.diagnosis.gates.config import parse_measure
 from judged.errors import InputError
 from judged.results.decimals import read_number
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation import DIALECTS
 from judged.stats.inputs import ROUNDING
 
@@ -119,7 +120,7 @@ def measure_row(scores: Scores, name: str) -> int:
     # A custom dialect has no entry in DIALECTS: then the name is parsed by the default rules.
     measure = parse_measure(name, DIALECTS.get(scores.policies.dialect, DIALECTS["judged"]), scores.qrels.grades)
     if str(measure) not in scores.measure_names:
-        raise InputError(f"{name} was not evaluated", fix=f"use one of {', '.join(scores.measure_names)}")
+        raise InputError(f"{name} was not evaluated", fix=use_one_of(scores.measure_names))
     return scores.measure_names.index(str(measure))
 
 

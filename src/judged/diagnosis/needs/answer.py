@@ -14,6 +14,7 @@ from judged.comparison.pair import describe_winner
 from judged.errors import InputError
 from judged.results import Chart, Column, Sentences, Table
 from judged.results.decimals import counted, decimal, p_text, percent
+from judged.results.spelling import use_one_of
 from judged.results.table import COUNT, TEXT, columns_of, number
 from judged.results.types import ReadOnly
 
@@ -127,7 +128,7 @@ class Needs(ReadOnly, AnswerOfScores):
         indices: list[int] = []
         for name, names in ((run, self.scores.run_names), (measure, self.scores.measure_names)):
             if name is not None and name not in names:
-                raise InputError(f"{name!r} does not exist", fix=f"use one of {', '.join(names)}")
+                raise InputError(f"{name!r} does not exist", fix=use_one_of(names))
             indices.append(0 if name is None else names.index(name))
         return indices[0], indices[1]
 

@@ -16,7 +16,7 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList, ReviewRates
 from judged.errors import InputError, MeasureError
-from judged.results.spelling import with_parameter_hints
+from judged.results.spelling import use_one_of, with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
 from judged.scoring.evaluation.inputs import filter_topics
@@ -172,7 +172,7 @@ def review(
 def _parse_kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
     selected = {kinds} if isinstance(kinds, str) else set(kinds)
     if unknown := sorted(selected - set(KINDS)):
-        raise InputError(f"unknown kind of label: {unknown[0]!r}", fix=f"use one of {', '.join(KINDS)}")
+        raise InputError(f"unknown kind of label: {unknown[0]!r}", fix=use_one_of(KINDS))
     if not selected:
         raise InputError("`kinds` is empty", fix=f"use one or more of {', '.join(KINDS)}")
     return tuple(kind for kind in KINDS if kind in selected)

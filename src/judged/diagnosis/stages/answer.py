@@ -25,6 +25,7 @@ from judged.errors import InputError
 from judged.results import Answer, Chart, Column, Sentences, Show, Table
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
+from judged.results.spelling import use_one_of
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
 from judged.results.types import cached_property
 from judged.stats.classical import HALL
@@ -195,7 +196,7 @@ class Stages(Answer):
         """
         query_id = str(query_id)
         if query_id not in self.query_ids:
-            raise InputError(f"no topic {query_id!r}", fix=f"use one of {', '.join(self.query_ids[:5])}, ...")
+            raise InputError(f"no topic {query_id!r}", fix=f"{use_one_of(self.query_ids[:5])}, ...")
         return TopicStages(self, query_id, query, self.provenance, self.notes)
 
     def facts(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import read_number, resembles_number
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation.evaluate import build_run_function
 from judged.scoring.evaluation.inputs import index_of_measure
 from judged.scoring.measures.grammar import parse
@@ -259,7 +260,7 @@ def _select_costs(selection: str | Iterable[str] | None, costs: Costs) -> tuple[
     names = () if selection is None else (selection,) if isinstance(selection, str) else tuple(selection)
     for name in names:
         if name not in costs.names:
-            raise InputError(f"no cost {name!r}", fix=f"use one of {', '.join(costs.names)}", path=costs.where)
+            raise InputError(f"no cost {name!r}", fix=use_one_of(costs.names), path=costs.where)
     return tuple(dict.fromkeys(names))
 
 

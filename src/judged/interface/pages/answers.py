@@ -30,6 +30,7 @@ from judged.results import Answer, Chart, Table, plain
 from judged.results.blocks import flat
 from judged.results.escaping import isolate_directions
 from judged.results.files import cache_folder
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,7 +167,7 @@ def _download(table_request: tuple[str, str], values: Mapping[str, Any]) -> HTML
     for table in _tables(list(values.values())):
         tables.setdefault(table.name, table)
     if name not in tables:
-        fix = f"use one of {', '.join(tables)}" if tables else "open a page that has this table"
+        fix = use_one_of(tables) if tables else "open a page that has this table"
         raise InputError(f"this page has no table {name!r:.200}", fix=fix)
     media_type, write = FORMS[file_format]
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}.{file_format}"}

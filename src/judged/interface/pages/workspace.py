@@ -34,6 +34,7 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.results.blocks import Note
+from judged.results.spelling import use_one_of
 from judged.results.table import best_first_order
 from judged.results.types import cached_property
 from judged.scoring.default_measures import DEFAULT_MEASURE
@@ -169,7 +170,7 @@ class Workspace:
     def judged(self, run: str) -> Judged:
         """Return the judged list of a run."""
         if run not in self.lists:
-            raise InputError(f"no run {run!r} is open", fix=f"use one of {', '.join(self.lists)}")
+            raise InputError(f"no run {run!r} is open", fix=use_one_of(self.lists))
         return self.lists[run]
 
     @cached_in_workspace

@@ -16,6 +16,7 @@ from judged.online.engine import Relation, identifier, literal
 from judged.online.findings import has_no_user_ids
 from judged.online.statistics.allocation import CONSTANT, Allocation, SampleRatio, allocation_periods, sample_ratio
 from judged.results import counted, listed
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -200,7 +201,7 @@ def read_assignment(
         )
     baseline_arm = names[0] if baseline is None else baseline
     if baseline_arm not in names:
-        raise InputError(f"there is no arm {baseline_arm!r}", fix=f"use one of {', '.join(names)}", path=log.name)
+        raise InputError(f"there is no arm {baseline_arm!r}", fix=use_one_of(names), path=log.name)
     if shares is not None and (unmatched := set(shares) ^ set(names)):
         problem = (
             f"`shares` must name exactly the arms of the log, but these names do not match:"

@@ -16,6 +16,7 @@ from judged.online.layout import OnlineEstimate
 from judged.online.metrics import OnlineMetric
 from judged.online.statistics.changes import LevelChange, change_points
 from judged.online.statistics.control import MIN_POINTS, Control, control_limits, weekday_effects
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.results.types import Bools
@@ -168,7 +169,7 @@ def format_start(start_ms: int, period: PeriodLength) -> str:
 
 def _check_points(points: Sequence[tuple[int, OnlineEstimate]], period: str, warm_up: int | None) -> None:
     if period not in get_args(PeriodLength):
-        raise InputError(f"there is no period {period!r}", fix=f"use one of {', '.join(get_args(PeriodLength))}")
+        raise InputError(f"there is no period {period!r}", fix=use_one_of(get_args(PeriodLength)))
     if not points:
         raise InputError("no period has data", fix="check the times of the log and the filters")
     starts = [start for start, _ in points]

@@ -13,6 +13,7 @@ from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
 from judged.online.mixed_lists import METHODS, TAU
 from judged.results import counted
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -127,7 +128,7 @@ def read_mixed_lists(
     test = tests[0]
     if test["method"] not in METHODS:
         problem = f"the interleaving method {test['method']!r} is not supported"
-        raise InputError(problem, fix=f"use one of {', '.join(METHODS)}", path=log.name)
+        raise InputError(problem, fix=use_one_of(METHODS), path=log.name)
     # Without these columns, a click below the shorter ranking, or on a rank, would look like a preference.
     if (test["longer"] and test["uncut"]) or (test["method"] == "probabilistic" and (test["uncut"] or test["bare"])):
         missing_column = "interleaving_cut" if test["uncut"] else "interleaving_ranks"
@@ -136,7 +137,7 @@ def read_mixed_lists(
         raise InputError(problem, fix=fix, path=log.name)
     baseline = str(baseline or test["first"] or rankers[0])
     if baseline not in rankers:
-        raise InputError(f"there is no ranker {baseline!r}", fix=f"use one of {', '.join(rankers)}", path=log.name)
+        raise InputError(f"there is no ranker {baseline!r}", fix=use_one_of(rankers), path=log.name)
     other = rankers[rankers[0] == baseline]
     # Team draft (Radlinski, Kurup and Joachims, CIKM 2008) and balanced interleaving (see `mixed_lists`): a click
     # counts for the ranker of the result, or for neither.

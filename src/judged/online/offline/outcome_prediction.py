@@ -20,6 +20,7 @@ from judged.online.metrics import format_parameter
 from judged.online.offline.concordance import ScoredPages, calibration_bins, outcome_relation, topic_relation
 from judged.online.offline.outcome_results import OfflineOnline
 from judged.online.offline.page_topics import find_page_topics, list_codes, lists_of, register_pages, shared_fields
+from judged.results.spelling import use_one_of
 from judged.scoring.default_measures import CLICKED_MEASURES
 from judged.scoring.evaluation.evaluate import score_lists
 from judged.scoring.evaluation.inputs import measures_of
@@ -95,7 +96,7 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
     outcomes: list[PageOutcome] = []
     for name in parse_names(outcomes=names):
         if name not in OUTCOMES:
-            raise InputError(f"unknown outcome {name!r}", fix=f"use one of {', '.join(OUTCOMES)}")
+            raise InputError(f"unknown outcome {name!r}", fix=use_one_of(OUTCOMES))
         if OUTCOMES[name].needs_clock and not log.has_time:
             raise InputError(
                 f"the outcome {name} requires timestamps, but {log.name} has none",

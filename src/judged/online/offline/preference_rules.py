@@ -11,6 +11,7 @@ from judged.online.layout import UNITS
 from judged.online.log import parse_names, validate
 from judged.online.offline.page_topics import JudgedPages, estimate_column
 from judged.results import TEXT, Sentences, Table, columns_of
+from judged.results.spelling import use_one_of
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
     validate(log=log, depth=depth)
     names = parse_names(rules=rules)
     if unknown_names := [name for name in names if name not in RULES]:
-        raise InputError(f"there is no rule {unknown_names[0]!r}", fix=f"use one of {', '.join(RULES)}")
+        raise InputError(f"there is no rule {unknown_names[0]!r}", fix=use_one_of(RULES))
     if not names:
         raise InputError("`rules` is empty", fix=f"use some of {', '.join(RULES)}")
     pairs = " UNION ALL ".join(f"SELECT *, {literal(name)} AS rule FROM ({_PAIR_QUERIES[name]})" for name in names)

@@ -21,6 +21,7 @@ from judged.data.query_text import query_kind, query_script, word_count
 from judged.errors import InputError
 from judged.online.engine import Database, Relation, literal, sql_list
 from judged.online.slicing.columns import BY_TIME, MAX_VALUES, SliceQuery, band_sql, by_column, by_time
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -433,10 +434,10 @@ def _check_time(log: InteractionLog, by: str, *, dated: bool) -> None:
 def _unknown_name_error(log: InteractionLog, by: str) -> InputError:
     names = slice_names(log)
     if _normalize_name(by) in _PERIODS:
-        return InputError(f"pages cannot be sliced by {by!r}", fix=f"use one of {', '.join(BY_TIME)}")
+        return InputError(f"pages cannot be sliced by {by!r}", fix=use_one_of(BY_TIME))
     matches = get_close_matches(_normalize_name(by), names, 3, 0.5)
     suggestion = f"did you mean {' or '.join(matches)}? " if matches else ""
-    return InputError(f"pages cannot be sliced by {by!r}", fix=f"{suggestion}use one of {', '.join(names)}")
+    return InputError(f"pages cannot be sliced by {by!r}", fix=f"{suggestion}{use_one_of(names)}")
 
 
 def _run(log: InteractionLog, query: SliceQuery, name: str) -> SlicedPages:

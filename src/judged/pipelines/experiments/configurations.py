@@ -24,6 +24,7 @@ from judged.data.toml_files import SettingError
 from judged.errors import InputError
 from judged.pipelines.experiments.engines import ENGINES, find_engine
 from judged.pipelines.experiments.pipelines import OPERATORS, Node, is_endpoint, settings_of
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -225,9 +226,7 @@ class DesignSpace:
             raise InputError(f"pipeline {name!r} contains itself", fix="remove the pipeline from its own inputs")
         definition = self.pipelines.get(name, {"engine": name})
         if name not in self.pipelines and name not in ENGINES:
-            raise InputError(
-                f"unknown engine or pipeline {name!r}", fix=f"use one of {', '.join((*ENGINES, *self.pipelines))}"
-            )
+            raise InputError(f"unknown engine or pipeline {name!r}", fix=use_one_of((*ENGINES, *self.pipelines)))
         known_settings = settings_of(definition["engine"])
         fixed = {
             key: self.parse_value(definition["engine"], key, value)

@@ -17,6 +17,7 @@ from judged.errors import InputError
 from judged.pipelines.experiments.engines import ENGINES, find_engine
 from judged.pipelines.experiments.engines.base import QueryRefusedError, Setting, import_function
 from judged.pipelines.rag.generation import passages_of, time_answer
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +80,7 @@ def settings_of(engine: str) -> Mapping[str, Setting]:
     if engine in OPERATORS:
         return OPERATORS[engine]
     if engine not in ENGINES:
-        raise InputError(f"no engine {engine!r}", fix=f"use one of {', '.join((*ENGINES, *OPERATORS))}")
+        raise InputError(f"no engine {engine!r}", fix=use_one_of((*ENGINES, *OPERATORS)))
     return {**find_engine(engine).settings, **COMMON}
 
 

@@ -33,7 +33,7 @@ from judged.pipelines.experiments.limits import LIMITS
 from judged.pipelines.experiments.pipelines import OPERATORS, settings_of
 from judged.results import TEXT, Answer, Column, Sentences, Table, counted
 from judged.results.blocks import Note
-from judged.results.spelling import one_of
+from judged.results.spelling import one_of, use_one_of
 from judged.scoring.default_measures import RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
 
@@ -158,9 +158,7 @@ def _parse_control(settings: Mapping[str, Any], factors: Mapping[str, tuple[Any,
     for factor, levels in factors.items():
         if control[factor] not in levels:
             problem = f"the control must have one of the levels of {factor}, got {control[factor]!r}"
-            raise SettingError(
-                factor, problem, f"use one of {', '.join(map(format_factor_level, levels))}, or add this level"
-            )
+            raise SettingError(factor, problem, f"{use_one_of(map(format_factor_level, levels))}, or add this level")
     return control
 
 
@@ -210,7 +208,7 @@ def _parse_pipeline(name: str, definition: Any) -> Mapping[str, Any]:
         raise SettingError("", f"{name} is a reserved name", "rename the pipeline")
     engine = definition.get("engine")
     if engine not in (*ENGINES, *OPERATORS):
-        raise SettingError("engine", f"no engine {engine!r}", f"use one of {', '.join((*ENGINES, *OPERATORS))}")
+        raise SettingError("engine", f"no engine {engine!r}", use_one_of((*ENGINES, *OPERATORS)))
     required_keys = {"fusion": ("lists",), "rerank": ("of", "function"), "generate": ("of",)}.get(engine, ())
     for key in required_keys:
         if key not in definition:

@@ -25,6 +25,7 @@ from judged.pipelines.experiments.worker import COSTS, FAILURE, RUN, TRACES
 from judged.pipelines.traces import read_traces
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import list_measures
 
@@ -110,7 +111,7 @@ class Results:
     def _configuration_folder(self, configuration: str) -> Path:
         keys = {config["name"]: config["key"] for config in _read_plan(self.folder)["configurations"]}
         if configuration not in self.levels:
-            raise InputError(f"there are no results of {configuration!r}", fix=f"use one of {', '.join(self.levels)}")
+            raise InputError(f"there are no results of {configuration!r}", fix=use_one_of(self.levels))
         return results_folder(self.folder, keys[configuration])
 
 

@@ -25,6 +25,7 @@ from judged.pipelines.experiments.pipelines import create_system, settings_of
 from judged.pipelines.experiments.plan import Plan, extended_import_path
 from judged.pipelines.experiments.worker import check_hits
 from judged.results import CHANGE, Answer, Code, RankedLists, Sentences
+from judged.results.spelling import use_one_of
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ class TrialEngines:
         }
         for name, text in changes.items():
             if name not in fields and name not in other_names:
-                raise InputError(f"no setting {name!r:.60}", fix=f"use one of {', '.join(fields)}")
+                raise InputError(f"no setting {name!r:.60}", fix=use_one_of(fields))
             if name not in fields or text.strip() == fields[name].value:
                 continue
             if not fields[name].is_editable:

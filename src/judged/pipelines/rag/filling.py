@@ -31,6 +31,7 @@ from judged.labels.store import LabelStore
 from judged.pipelines.rag.responses import FAILED, KEYS, OKAY, VERDICTS, VITAL, Responses, table_of_records
 from judged.results import COUNT, TEXT, Column, Table, counted
 from judged.results.blocks import Note, first_few
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,7 +131,7 @@ def prepare_table(
         If the tables that the questions need are missing, or an input is invalid.
     """
     if table_name not in _TASKS:
-        raise InputError(f"models cannot fill the table {table_name!r}", fix=f"use one of {', '.join(_TASKS)}")
+        raise InputError(f"models cannot fill the table {table_name!r}", fix=use_one_of(_TASKS))
     if not 0 <= repeats <= 1:
         raise InputError(f"`repeats` must be a share from 0 to 1, got {repeats:g}", fix="use 0.1")
     judge = judge or endpoint.model

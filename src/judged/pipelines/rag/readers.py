@@ -21,6 +21,7 @@ from judged.pipelines.rag.responses import KEYS, VITAL, Responses, read_folder, 
 from judged.pipelines.traces.attributes import attributes_of
 from judged.pipelines.traces.reading import read_traces, records
 from judged.results.blocks import Note
+from judged.results.spelling import use_one_of
 from judged.scoring.judging.answers import FAILED, NOT, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class _TableBuilder:
 
     def verdict_of(self, value: Any, verdicts: Mapping[str, str], field: str) -> str:
         if (verdict := verdicts.get(str(value))) is None:
-            self.fail(f"unknown {field} {value!r:.40}", f"use one of {', '.join(verdicts)}")
+            self.fail(f"unknown {field} {value!r:.40}", use_one_of(verdicts))
         return verdict
 
 

@@ -13,6 +13,7 @@ from judged.data.compute import pc
 from judged.data.records import TableSet
 from judged.data.run import Run
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 from judged.results.types import cached_property
 from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 
@@ -196,7 +197,7 @@ class Responses:
     def of_run(self, run: str) -> Responses:
         """Select one system; nuggets, evidence, and references are unchanged."""
         if run not in self.run_names:
-            fix = f"use one of {', '.join(self.run_names)}"
+            fix = use_one_of(self.run_names)
             raise InputError(f"no answers of system {run!r}", fix=fix, path=self.where)
         return self._select("run_id", (run,))
 

@@ -25,6 +25,7 @@ from judged.pipelines.traces.steps import ParsedSpan, parse_span, stages_of_trac
 from judged.pipelines.traces.traces import Span, Traces, last_trace_per_query
 from judged.results import COUNT, TEXT, Answer, Column, Table, counted, number
 from judged.results.blocks import Note
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.results import Block
@@ -157,7 +158,7 @@ def read_traces(
         If a file is invalid, or has no stages.
     """
     if format is not None and format not in get_args(Format):
-        raise InputError(f"unknown format {format!r}", fix=f"use one of {', '.join(get_args(Format))}")
+        raise InputError(f"unknown format {format!r}", fix=use_one_of(get_args(Format)))
     files = [Path(cast("str", path)) for path in ([paths] if isinstance(paths, (str, PathLike)) else paths)]
     reader = _TraceReader(format, topic_from, topics, id_from)
     for file in files:

@@ -18,6 +18,7 @@ from judged.data.run import Run, TopicRows, single_run
 from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note
+from judged.results.spelling import use_one_of
 from judged.results.types import cached_property
 from judged.scoring.evaluation import runs_of
 from judged.scoring.judging.align import align
@@ -198,7 +199,7 @@ class Traces:
         for stage in self.stages:
             if stage.name == name:
                 return stage
-        raise InputError(f"unknown stage {name!r}", fix=f"use one of {', '.join(stage.name for stage in self.stages)}")
+        raise InputError(f"unknown stage {name!r}", fix=use_one_of(stage.name for stage in self.stages))
 
     @property
     def final(self) -> Stage:
@@ -451,7 +452,7 @@ def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[
     parents = dict(parents or {})
     names = {parent for stage_parents in parents.values() for parent in stage_parents} | set(parents)
     for name in names - set(stages):
-        raise InputError(f"unknown stage {name!r}", fix=f"use one of {', '.join(stages)}")
+        raise InputError(f"unknown stage {name!r}", fix=use_one_of(stages))
     spans: list[Span] = []
     previous: tuple[str, ...] = ()
     for name, source in stages.items():

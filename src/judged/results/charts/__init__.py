@@ -21,6 +21,7 @@ import numpy as np
 
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.results.files import atomic_write, cache_folder
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -236,7 +237,7 @@ def picture(chart: Any, form: str, title: str = "") -> bytes:
     b'<svg'
     """
     if form not in PICTURES:
-        raise InputError(f"unknown picture format {form!r}", fix=f"use one of {', '.join(PICTURES)}")
+        raise InputError(f"unknown picture format {form!r}", fix=use_one_of(PICTURES))
     spec, convert, version = specification(chart), converter(), language()
     if form == "png":
         return convert.vegalite_to_png(spec, vl_version=version, scale=_SHARP)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import InputError
 from judged.results.decimals import counted, decimal, percent
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -360,7 +361,7 @@ _INFERRED_TASKS = ("set", "preferences", "diversity", "assessors", "graded", "si
 def find_task(name: str) -> EvaluationTask:
     """Return the task with this name."""
     if name not in TASKS:
-        raise InputError(f"no task {name!r}", fix=f"use one of {', '.join(sorted(TASKS))}")
+        raise InputError(f"no task {name!r}", fix=use_one_of(sorted(TASKS)))
     return TASKS[name]
 
 

@@ -38,6 +38,7 @@ import numpy as np
 from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
+from judged.results.spelling import use_one_of
 from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.aggregates import logarithms
 from judged.scoring.peers.names import check_names
@@ -195,7 +196,7 @@ def _output_lines(measures: Iterable[str], level: float) -> list[OutputLine]:
     specs: list[str] = []
     for root, parameters in parameters_by_root.items():
         if root not in supported_measures:
-            raise MeasureError(f"unsupported measure {root}. Fix: use one of {', '.join(sorted(supported_measures))}")
+            raise MeasureError(f"unsupported measure {root}. Fix: {use_one_of(sorted(supported_measures))}")
         if root in {"set_F", "relstring"} and len(set(parameters)) > 1:
             raise MeasureError(
                 f"{root} takes one parameter, got {', '.join(parameters)}. Fix: use one parameter per call"
@@ -220,7 +221,7 @@ def _split_name(name: str) -> tuple[str, list[str]]:
         return name, []
     bases = [base for base in supported_measures if name.startswith((f"{base}_", f"{base}."))]
     if not bases:
-        raise MeasureError(f"unsupported measure {name}. Fix: use one of {', '.join(sorted(supported_measures))}")
+        raise MeasureError(f"unsupported measure {name}. Fix: {use_one_of(sorted(supported_measures))}")
     base = max(bases, key=len)
     parameters = name[len(base) + 1 :]
     pattern = _PARAMETERS.get(base)

@@ -13,6 +13,7 @@ from judged.data.qrels import Qrels
 from judged.data.rows import MappingRows, TableRows
 from judged.data.run import Run
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation.facts import Policies
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import list_measures, parse_many, split_condition
@@ -272,5 +273,5 @@ def dialect_of(dialect: str | Dialect | None) -> Dialect:
     if isinstance(dialect, Dialect):
         return dialect
     if (rules := DIALECTS.get(dialect or "judged")) is None:
-        raise InputError(f"unknown dialect {dialect!r}", fix=f"use one of {', '.join(DIALECTS)}")
+        raise InputError(f"unknown dialect {dialect!r}", fix=use_one_of(DIALECTS))
     return rules

@@ -14,6 +14,7 @@ from judged.data.objects import is_database_table, is_id_list, rows_of_object
 from judged.data.run import Run, name_runs, read_runs, rename_duplicates, single_run, split_runs
 from judged.errors import InputError
 from judged.results.blocks import Note
+from judged.results.spelling import use_one_of
 from judged.scoring.default_measures import DEFAULT_MEASURES
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import list_measures, parse_many, split_condition
@@ -142,7 +143,7 @@ def index_of_measure(measure: Measure, evaluated: Sequence[Measure]) -> int:
         If the measure was not evaluated.
     """
     if measure not in evaluated:
-        fix = f"evaluate this measure, or use one of {', '.join(map(str, evaluated))}"
+        fix = f"evaluate this measure, or {use_one_of(map(str, evaluated))}"
         raise InputError(f"{measure} was not evaluated", fix=fix)
     return evaluated.index(measure)
 

@@ -14,6 +14,7 @@ from judged.data.run import find_run_name
 from judged.errors import InputError
 from judged.results import Answer, Column
 from judged.results import Table as AnswerTable
+from judged.results.spelling import use_one_of
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation.dialects import DIALECTS
 from judged.scoring.evaluation.facts import (
@@ -405,9 +406,7 @@ class Scores(Answer, ReadOnly):
         if run is None and len(self.runs) == 1:
             return 0
         if run is None:
-            raise InputError(
-                "`run` is required for scores of several runs", fix=f"use one of {', '.join(self.run_names)}"
-            )
+            raise InputError("`run` is required for scores of several runs", fix=use_one_of(self.run_names))
         return self.run_names.index(find_run_name(run, self.run_names))
 
 

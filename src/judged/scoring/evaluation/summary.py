@@ -11,6 +11,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Show, Table, columns_of, number
 from judged.results.decimals import counted, decimal, listed, percent
+from judged.results.spelling import use_one_of
 from judged.results.table import best_first_order
 from judged.scoring.evaluation.facts import AggregateRange, TopicRanges
 from judged.scoring.judging import TiePolicy
@@ -53,7 +54,7 @@ class RangeOptions:
 
     def __post_init__(self) -> None:
         if self.ties not in (allowed := (*get_args(TiePolicy), "expected", "bounds")):
-            raise InputError(f"unknown value of `ties`: {self.ties!r}", fix=f"use one of {', '.join(allowed)}")
+            raise InputError(f"unknown value of `ties`: {self.ties!r}", fix=use_one_of(allowed))
         if self.unjudged and self.ties == "expected":
             raise InputError(
                 "score ranges for unjudged documents require one order of tied documents, but ties=expected averages"

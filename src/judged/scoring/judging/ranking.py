@@ -15,6 +15,7 @@ import pyarrow as pa
 from judged.data.compute import distinct, int_array, pc
 from judged.data.index import hash_ids
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -167,13 +168,9 @@ class RankingRules:
 
     def __post_init__(self) -> None:
         if self.ties not in get_args(TiePolicy):
-            raise InputError(
-                f"unknown value of `ties`: {self.ties!r}", fix=f"use one of {', '.join(get_args(TiePolicy))}"
-            )
+            raise InputError(f"unknown value of `ties`: {self.ties!r}", fix=use_one_of(get_args(TiePolicy)))
         if self.precision not in get_args(Precision):
-            raise InputError(
-                f"unknown precision {self.precision!r}", fix=f"use one of {', '.join(get_args(Precision))}"
-            )
+            raise InputError(f"unknown precision {self.precision!r}", fix=use_one_of(get_args(Precision)))
         is_integer = isinstance(self.depth, (int, np.integer)) and not isinstance(self.depth, bool)
         fix = "use a number such as 10, or None for all documents"
         if self.depth is not None and is_integer and self.depth > _MAX_DEPTH:  # too long to be printed, perhaps

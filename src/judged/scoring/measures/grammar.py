@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from judged.errors import MeasureError
 from judged.results.decimals import read_number
+from judged.results.spelling import use_one_of
 from judged.scoring.measures.base import Entry, Measure
 from judged.scoring.measures.registry import REGISTRY
 
@@ -379,5 +380,5 @@ def check_implied(entry: Entry, parameters: Mapping[str, Any], cutoffs: str | No
 
 def _look_up(table: dict[str, Any], value: Any, label: str) -> Any:
     if value not in table:
-        raise MeasureError(f"{label}={value!r} is not allowed. Fix: use one of {', '.join(table)}")
+        raise MeasureError(f"{label}={value!r} is not allowed. Fix: {use_one_of(table)}")
     return table[value]

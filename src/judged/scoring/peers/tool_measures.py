@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 from judged.scoring.measures.parameters import format_value
 
 if TYPE_CHECKING:
@@ -332,5 +333,5 @@ def find_tool(name: str) -> Tool:
     """Return the tool with this name."""
     if (tool := TOOLS.get(name)) is None:
         candidates = [tool_name for tool_name in TOOLS if tool_name.startswith(name)] or list(TOOLS)
-        raise InputError(f"no tool {name!r}", fix=f"use one of {', '.join(candidates)}")
+        raise InputError(f"no tool {name!r}", fix=use_one_of(candidates))
     return tool

@@ -17,6 +17,7 @@ from judged.interface.pages.evaluator.lists import read_list, read_missing
 from judged.interface.pages.learn.advice import typed_example
 from judged.interface.pages.problems import UnknownError
 from judged.results import TEXT, YES_NO, Column, Table, number
+from judged.results.spelling import use_one_of
 from judged.scoring.evaluation import evaluate
 from judged.scoring.judging import judge, judge_list
 from judged.scoring.measures.grammar import parse
@@ -229,7 +230,7 @@ def lesson_page(key: str) -> LessonPage:
     ('AP', '0.567', '0.442', 'yes') ('P@5', '0.600', '0.600', 'no')
     """
     if key not in LESSONS:
-        raise UnknownError(f"no lesson {key!r}. Fix: use one of {', '.join(LESSONS)}.")
+        raise UnknownError(f"no lesson {key!r}. Fix: {use_one_of(LESSONS)}.")
     lesson, position = LESSONS[key], list(LESSONS).index(key)
     first = parse(lesson.measures[0])
     changed = typed_example(first, lesson.after, lesson.after_missing)

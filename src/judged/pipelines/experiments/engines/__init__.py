@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from judged.components import all_components, find
 from judged.errors import InputError
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.pipelines.experiments.engines.base import Engine
@@ -27,5 +28,5 @@ def find_engine(name: str) -> type[Engine]:
     """
     engine = find("engines", name)
     if engine is None:
-        raise InputError(f"no engine {name!r}", fix=f"use one of {', '.join(ENGINES)}")
+        raise InputError(f"no engine {name!r}", fix=use_one_of(ENGINES))
     return engine

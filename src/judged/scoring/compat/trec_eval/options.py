@@ -19,6 +19,7 @@ from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
 from judged.results.decimals import counted
+from judged.results.spelling import use_one_of
 from judged.scoring.measures.pages import page
 from judged.scoring.peers.names import describe_parameters
 from judged.scoring.peers.trec_eval import NICKNAMES, USAGE, TrecEvalError, Version, atol, expand, measure_names, roots
@@ -166,7 +167,7 @@ def _find_version(pairs: Sequence[tuple[str, str]]) -> Version:
     version: Version = "trec_eval-10"
     for name, text in pairs:
         if name == "--dialect" and text not in versions:
-            raise TrecEvalError(f"unknown dialect {text!r}. Fix: use one of {', '.join(versions)}", USAGE)
+            raise TrecEvalError(f"unknown dialect {text!r}. Fix: {use_one_of(versions)}", USAGE)
         if name == "--dialect":
             version = versions[text]
     return version
