@@ -67,8 +67,8 @@ class Insufficiency:
             "no-variance": f"all {unit}s have the same value, so their variance cannot be estimated",
             "dominated": f"one {unit} has {100 * self.observed:.0f}% of the weight, at most"
             f" {100 * self.required:.0f}% is allowed",
-            "few-effective-units": f"unequal weights leave {observed} effective {noun},"
-            f" at least {required} are required",
+            "few-effective-units": f"because of unequal weights, the effective number of {unit}s is {observed},"
+            f" at least {required} is required",
         }[self.code]
         return f"Not enough data: {reason}."
 

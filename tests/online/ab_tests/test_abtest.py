@@ -305,7 +305,7 @@ def test_where_a_few_users_make_most_pages_nothing_is_said() -> None:
     extra = [{**page_of_b, "serp": len(rows) + i, "session": len(rows) + i} for i in range(2000)]
     (verdict,) = abtest(typed_log([*rows, *extra], events), **METRIC).verdicts
     assert verdict.decision == "keep running"
-    assert "effective users, at least 50 are required" in verdict.reasons[0]
+    assert "at least 50 is required" in verdict.reasons[0]
 
 
 def test_splits_of_the_same_users_differ_as_often_as_declared_and_plans_are_kept() -> None:

@@ -351,7 +351,7 @@ def test_few_clicks_have_no_interval():
     table = [{"rank": 1, "doc_id": doc, "probability": 0.5} for doc in "ab"]
     row = estimates_by_name(log_of(pages, "marginal"), table, depth=1)["item-position"]
     assert (row.value, row.ci) == (pytest.approx(0.05), None)
-    assert "10 effective users, at least 15" in row.insufficient
+    assert "the effective number of users is 10, at least 15" in row.insufficient
 
 
 def test_excluded_pages_are_reported():

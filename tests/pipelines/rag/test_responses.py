@@ -40,7 +40,7 @@ def test_a_document_cited_twice_has_its_first_rank() -> None:
         ({"answers": [ANSWER], "assignments": [{**ANSWER, "nugget_id": "1", "verdict": "support"}]}, "nuggets has no"),
         ({"answers": [ANSWER], "context": [{**ANSWER, "run_id": "b", "doc_id": "d"}]}, "answers has no row"),
         ({"answers": [ANSWER], "citations": [{**ANSWER, "sentence": "one", "doc_id": "d"}]}, "integer"),
-        ({"answers": [ANSWER], "correctness": [{**ANSWER, "verdict": "right"}]}, "no verdict 'right'"),
+        ({"answers": [ANSWER], "correctness": [{**ANSWER, "verdict": "right"}]}, "the invalid verdict 'right'"),
     ],
 )
 def test_inconsistent_tables_raise(tables: dict[str, object], message: str) -> None:

@@ -390,7 +390,7 @@ class Matrix(AnswerOfScores):
             if point.quadrant not in {"", UNDECIDED}:
                 yield prefix + self._describe_point(point)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
-            limit = "the threshold" if self.custom_cuts else f"the mean of {self.baseline}"
+            limit = "the threshold" if self.custom_cuts else f"the mean of run {self.baseline}"
             yield (
                 f"Slices{of_run} that cannot be classified, because {self.x} or {self.y} does not differ significantly"
                 f" from {limit}: {undecided}."
