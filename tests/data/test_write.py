@@ -112,15 +112,15 @@ def test_ids_that_cannot_be_read_back_are_refused(bad: str, suffix: str, tmp_pat
         pytest.skip("a blank may stand between tabs")
     path = tmp_path / f"a{suffix}"
     for mapping in ({"q": {bad: 1.0}}, {bad: {"d": 1.0}}):
-        with pytest.raises(InputError, match="cannot be written"):
+        with pytest.raises(InputError, match="cannot store"):
             write_run(Run.of(mapping), path)
-        with pytest.raises(InputError, match="cannot be written"):
+        with pytest.raises(InputError, match="cannot store"):
             write_qrels(Qrels.of(mapping), path)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_query_id_that_would_be_a_comment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'#1' cannot be written"):
+    with pytest.raises(InputError, match="cannot store query_id '#1'"):
         write_qrels(Qrels.of({"#1": {"d": 1}}), tmp_path / "a.qrels")
 
 

@@ -243,8 +243,8 @@ def _check_ids(table: Table, patterns: dict[str, str], where: str) -> None:
             invalid = ids.filter(pc.match_substring_regex(ids, pattern))
             if len(invalid):
                 raise InputError(
-                    f"the {name} {invalid[0].as_py()!r} cannot be written and read back unchanged",
-                    fix="write .jsonl or .parquet",
+                    f"this format cannot store {name} {invalid[0].as_py()!r} (a space or another special character)",
+                    fix="write a .csv, .jsonl, or .parquet file",
                     path=where,
                 )
 

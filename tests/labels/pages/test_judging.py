@@ -328,3 +328,11 @@ def test_a_store_alone_leads_from_judging_to_qrels(store: LabelStore) -> None:
     remote = TestClient(make_app(workspace, Rules(token=SECRET)))
     judge = {"Authorization": f"Bearer {store.add_judge('cy')}"}
     assert remote.get("/judging/qrels.txt", headers=judge).status_code == 400
+
+
+def test_qrels_whose_ids_trec_cannot_store_are_sent_as_csv(store: LabelStore) -> None:
+    client = TestClient(make_app(open_workspace(None, None, labels=store, title="labels")))
+    store.add("ann", "query chair", "P-1", 2)
+    response = client.get("/judging/qrels.txt")
+    assert response.headers["content-disposition"] == "attachment; filename=qrels.csv"
+    assert response.text.splitlines() == ["query_id,doc_id,relevance", "query chair,P-1,2"]

@@ -211,7 +211,7 @@ def test_the_step_that_loses_most_need_not_have_the_lowest_share() -> None:
 
 def test_a_terminal_shows_the_first_lost_items() -> None:
     tables = {"answers": [{"query_id": "q", "text": "x"}], "context": [{"query_id": "q", "doc_id": "a"}]}
-    result = waterfall(tables, {"q": {f"d{i}": 1 for i in range(31)}})
+    result = waterfall(tables, {"q": {f"d{i}": 1 for i in range(31)}, "other": {"a": 0}})
     assert len(result.to_dict()["lost"]) == len(result.lost) == 32
     shown, *_ = (
         result.text(unfold=["lost"]).split("== Lost items ==")[1].split("\n\n12 more rows; all 32 rows: --format csv")
@@ -345,3 +345,14 @@ def test_exact_match_is_the_last_step_without_verdicts() -> None:
     judged_steps = {step.step for step in waterfall(Responses.of({**tables, "correctness": verdicts}), qrels).steps}
     assert "correct" in judged_steps
     assert "matched" not in judged_steps
+
+
+def test_contexts_with_other_ids_are_refused() -> None:
+    """Passages that are identified by a hash would lose all evidence."""
+    tables = {
+        "answers": [{"query_id": "q", "run_id": "a", "text": "x"}],
+        "context": [{"query_id": "q", "run_id": "a", "doc_id": "5e884898", "rank": 1}],
+    }
+    with pytest.raises(InputError, match="none of the 1 document in the contexts is in the qrels"):
+        waterfall(Responses.of(tables), {"q": {"d": 1, "e": 0}})
+    assert waterfall(Responses.of(tables), {"q": {"d": 1}, "other": {"5e884898": 0}}).steps

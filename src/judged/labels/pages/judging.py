@@ -6,7 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import StringIO
+from pathlib import Path
 from statistics import pvariance
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 from urllib.parse import quote
 
@@ -14,7 +16,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from judged.data.write import write_trec
+from judged.data.write import write_qrels, write_trec
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.answers import PageAnswer, page
@@ -244,9 +246,16 @@ def settle_by_form(request: Request, workspace: CurrentWorkspace, form: Annotate
 
 @router.get("/judging/qrels.txt", include_in_schema=False)
 def download_qrels(request: Request, workspace: CurrentWorkspace) -> Response:
-    """Send qrels of the most frequent grades, as `judged labels qrels` writes them."""
-    file = StringIO()
-    write_trec(qrels_of(_store_of_adjudicator(request, workspace)).table, "qrels", file, "qrels.txt")
+    """Send qrels of the most frequent grades, as `judged labels qrels` writes them; CSV if TREC cannot store an id."""
+    qrels, file = qrels_of(_store_of_adjudicator(request, workspace)), StringIO()
+    try:
+        write_trec(qrels.table, "qrels", file, "qrels.txt")
+    except InputError:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "qrels.csv")
+            write_qrels(qrels, path)
+            headers = {"Content-Disposition": "attachment; filename=qrels.csv"}
+            return Response(path.read_bytes(), media_type="text/csv; charset=utf-8", headers=headers)
     return Response(file.getvalue(), media_type="text/plain; charset=utf-8")
 
 

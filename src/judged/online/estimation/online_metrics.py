@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -232,6 +233,7 @@ _EstimatesByMetric: TypeAlias = Mapping[str, Sequence["OnlineEstimate"]]
 # Durations that are 0 if their clock is too coarse, or is that of the page, with the reason to withhold them.
 _ALL_0 = {
     "first_click_s": "each click has the same time as its page",
+    "time_to_success": "each success has the same time as the first page of its session",
     "latency_s": "the latency is 0 on every page",
 }
 
@@ -263,7 +265,7 @@ def unmeasured_durations(metrics: Sequence[OnlineMetric], estimates: _EstimatesB
     """Return the metrics whose durations are 0 on every row, which means that they were not measured."""
     reasons: dict[OnlineMetric, str] = {}
     for metric in metrics:
-        reason = _ALL_0.get(metric.columns()[0])
+        reason = _ALL_0.get(re.sub(r"_[\d.]+$", "", metric.columns()[0]))  # without the value of a parameter
         overall = [row for row in estimates.get(str(metric), ()) if row.slice is None]
         if reason and overall and all(map(_is_always_0, overall)):
             reasons[metric] = reason

@@ -20,7 +20,7 @@ from judged.pipelines.rag.steps import ChainCounts, LostItem, differences, weake
 from judged.pipelines.rag.waterfall_answer import Waterfall
 from judged.pipelines.traces import Entities, traces_of_runs
 from judged.results.blocks import Note, first_few
-from judged.results.decimals import listed
+from judged.results.decimals import counted, listed
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.chains import Chain
@@ -133,7 +133,10 @@ def waterfall(
     """
     answered = Responses.of(responses)
     names = answered.run_names
-    relevant = None if qrels is None else _relevant_docs(Qrels.of(qrels), rel)
+    judgments = None if qrels is None else Qrels.of(qrels)
+    relevant = None if judgments is None else _relevant_docs(judgments, rel)
+    if judgments is not None:
+        _check_context_ids(answered, judgments)
     traces_by_run, corpus_ids = _traces_by_run(names, runs, traces), None if corpus is None else frozenset(corpus)
     options: dict[str, Any] = {"corpus": corpus_ids, "cutoffs": cutoffs or _DEFAULT_CUTOFFS, "strict": strict}
     all_chains: list[Chain] = []
@@ -179,6 +182,18 @@ def waterfall(
         sampling_unit="topics" if needs is None else "needs",
         notes=(*answered.notes, *_notes(answered, all_chains, relevant, unrecorded_steps)),
     )  # fmt: skip
+
+
+def _check_context_ids(responses: Responses, qrels: Qrels) -> None:
+    """Check that some document of the contexts is judged: other ids would lose all evidence."""
+    context_ids = set(responses["context"]["doc_id"].to_pylist())
+    if context_ids and context_ids.isdisjoint(qrels.table["doc_id"].unique().to_pylist()):
+        raise InputError(
+            f"none of the {counted(len(context_ids), 'document')} in the contexts is in the qrels",
+            fix="use the same document ids in both; if RESPONSES has the ids of passages in a column, name the column"
+            " (--columns contexts=COLUMN)",
+            path=responses.where,
+        )
 
 
 def _relevant_docs(qrels: Qrels, rel: float) -> dict[str, list[str]]:
