@@ -159,7 +159,7 @@ def test_it_is_an_arrow_stream() -> None:
         ("", None, "no topics"),
         ("1\tone\n1\ttwo\n", None, "topic 1 appears twice"),
         ("1\tone\n2\ttwo\tthree\n", 2, "3 fields, expected 2"),
-        ("qid\ttext\n1\n", 2, "1 fields, expected 2"),
+        ("qid\ttext\n1\n", 2, "1 field, expected 2"),
         ("one\n", 1, "no topic id and text"),
         ("1\tone\n\t\ttwo\n", 2, "3 fields"),
         ("1\tone\n\ttwo\n", 2, "query id is empty"),

@@ -40,7 +40,7 @@ def test_tables_at_an_address(session: Any, tmp_path: Path, monkeypatch: pytest.
     store_in_spark(log, session, tmp_path / "log")  # Sail shows them to this session alone
     monkeypatch.setattr("judged.data.spark.connect", lambda address: (session, address.rpartition("/")[2]))
     assert assert_equal_metrics(log, read_log(tmp_path / "log", tables="sc://host/logs")) > 60
-    with pytest.raises(InputError, match="convert the log again"):
+    with pytest.raises(InputError, match="convert the original log again"):
         read_log(tmp_path / "log", tables="sc://host/logs", bots="keep")
 
 

@@ -195,7 +195,7 @@ def test_why_there_is_no_interval() -> None:
     one_topic = cohen_kappa(np.array([0.0, 1.0]), np.array([0.0, 1.0]), groups=np.array([4, 4]))
     assert one_topic.value == 1.0
     assert one_topic.interval is None
-    assert "1 group" in one_topic.note
+    assert "1 topic" in one_topic.note
     rare = cohen_kappa(np.array([0.0] * 9 + [1.0]), np.array([0.0] * 9 + [1.0]))
     assert rare.interval is None
     assert rare.note

@@ -34,7 +34,9 @@ _USED_COLUMNS = {
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
 }
 # Columns that `judged clicks judge` writes beside the grades.
-_CLICK_COLUMNS = frozenset({"sd", "weight", "value", "low", "high", "se", "shown", "clicks", "rank", "judge", "kind"})
+_CLICK_COLUMNS = frozenset([
+    "sd", "weight", "value", "low", "high", "ci_low", "ci_high", "se", "shown", "clicks", "rank", "judge", "kind",
+])  # fmt: skip
 _MIN_LIKENESS = 0.85  # of a misspelled name, from 0 to 1
 _WEAKEST = 1000  # strength of a name that is recognized by its end
 

@@ -392,7 +392,8 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
     components = variance_components(pilot, by="system" if len(design.systems) > 1 else "variant")
     if components is None:
         problem = (
-            f"a mixed model of the outcome {outcome} cannot be fitted: the pilot has too few trials or no variance"
+            f"a mixed model of the outcome {outcome} cannot be fitted: the pilot has too few trials or no residual"
+            " variance"
         )
         fix = "use a pilot with more participants and topics, or pass expected standard deviations"
         raise InputError(problem, fix=fix, path=records.where)

@@ -219,7 +219,7 @@ def test_errors() -> None:
     for options, message in [
         ({"name": "x"}, "no group 'x'. Fix: use one of all documents, mail, web, unknown"),
         ({"run": "x"}, "no run 'x'. Fix: use one of a, b"),
-        ({"measure": "AP"}, "AP was not evaluated. Fix: use one of RR"),
+        ({"measure": "AP"}, "AP was not evaluated. Fix: use RR"),
     ]:
         with pytest.raises(InputError) as raised:
             result.estimate(**options)

@@ -32,7 +32,7 @@ def test_three_clicks_from_the_first_page_to_why_a_document_is_not_shown(serve: 
     page.get_by_role("link", name="gzip.compress").click()
     expect(page.locator("h1")).to_have_text("Topic t34")
     expect(page.get_by_role("row", name="gzip.compress tfidf_char")).to_contain_text("47 of 50")
-    expect(page.locator("main")).to_contain_text("removed by rrf")
+    expect(page.locator("main")).to_contain_text("removed by stage rrf")
     page.get_by_label("Compared with").fill("zlib.compress")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("row", name="zlib.compress shown")).to_contain_text("3 of 10")

@@ -411,7 +411,7 @@ def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str
     assert facts["not_tested"] == [name for name, state in zip(names, states, strict=True) if state == "not tested"]
     summary, sheet, table = review_answer.blocks()
     assert summary.texts == (finding,)  # type: ignore[attr-defined]
-    assert sheet.texts == tuple(f"[{state}] {name} s" for name, state in zip(names, states, strict=True))  # type: ignore[attr-defined]
+    assert sheet.texts == tuple(f"{name} [{state}] s" for name, state in zip(names, states, strict=True))  # type: ignore[attr-defined]
     assert [row["state"] for row in table.records()] == list(states)  # type: ignore[attr-defined]
 
 

@@ -345,7 +345,9 @@ def test_help_and_version() -> None:
     assert "--Max_retrieved_per_topic" in text
     assert "official: runid num_q num_ret" in text
     page = trec_eval(["-h", "-m", "set_F.2", "-m", "relstring", "-R", "prefs"]).output
-    assert "set_F: printed as set_F_2\nIn judged: SetF(beta=1.4142135623730951)\nIts parameters are the weight" in page
+    assert (
+        "set_F: printed as set_F_2\nIn judged: SetF(beta=1.4142135623730951)\nParameters of set_F: the weight" in page
+    )
     assert "Weighted harmonic mean" in page
     assert "relstring: printed as relstring" in page
     assert "topic, user, group, document, level" in page
@@ -357,9 +359,11 @@ def test_help_and_version() -> None:
 def test_pages_are_about_what_was_asked() -> None:
     """trec_eval's parameters stand in place of ours, and no line is wider than a terminal."""
     page = trec_eval(["-h", "-m", "ndcg_cut.5", "-m", "ndcg", "-m", "map"]).output
-    assert "ndcg_cut: printed as ndcg_cut_5\nIn judged: nDCG@5\nIts parameters are cutoffs: ndcg_cut.5,10\n" in page
-    assert "Its parameters are the gain of each grade: ndcg.1=3,2=9\n" in page
-    assert "map: printed as map\nIn judged: AP\nIt takes no parameters.\n" in page
+    assert (
+        "ndcg_cut: printed as ndcg_cut_5\nIn judged: nDCG@5\nParameters of ndcg_cut: cutoffs: ndcg_cut.5,10\n" in page
+    )
+    assert "Parameters of ndcg: the gain of each grade: ndcg.1=3,2=9\n" in page
+    assert "map: printed as map\nIn judged: AP\nmap takes no parameters.\n" in page
     assert "## Parameters" not in page
     assert page.count("## When to use it") == 3
     assert "In judged: nDCG@5, nDCG@10,\n" not in trec_eval(["-h", "-m", "P"]).output

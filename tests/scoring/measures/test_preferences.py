@@ -293,7 +293,7 @@ def test_more_than_can_be_put_together_is_refused(monkeypatch: pytest.MonkeyPatc
     judged_list = of_topic({"u 1": "a2 b1", "u 2": "b2 c1"}, "abc")
     assert parse("prefs_num_prefs_poss")(judged_list)[0] == 3.0
     monkeypatch.setattr(f"judged.scoring.judging.pairs.{most}", limit)
-    with pytest.raises(MeasureError, match=r"topic q: user u: .* got 3 and [23]\. Fix: use one subgroup"):
+    with pytest.raises(MeasureError, match=r"topic q: user u: .* got 3 and [23]\. Fix: put all"):
         parse("prefs_simp")(judged_list)
 
 

@@ -16,7 +16,7 @@ table: str | tuple[tuple[float, float], ...] = nDCG(gain="exp2").gain
 measures: list[nDCG | AP | P | RR] = [nDCG(cutoff=5), nDCG @ 10, AP(rel=2), P(rel=2) @ 5, RR(which="last", rel=2)]
 RBP(p=0.8, gain="graded", max="topic")
 """
-WRONG = ("nDCG(cutof=10)", "nDCG(cutoff='ten')", "nDCG(discount='log10')", "nDCG(10)", "nDCG(gain=3)", "AP(rel='2')")
+WRONG = ("nDCG(cutof=10)", "nDCG(cutoff='ten')", "nDCG(discount='log3')", "nDCG(10)", "nDCG(gain=3)", "AP(rel='2')")
 
 
 @pytest.mark.slow
