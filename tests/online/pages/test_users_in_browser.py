@@ -49,7 +49,7 @@ def test_navigation_between_user_pages(serve: Any, tab: Any, workspace: Any, wid
         with page.expect_navigation():
             page.get_by_label(label).select_option(run)
     expect(page.get_by_text("Is the candidate better? [bad] bm25 is better than tfidf")).to_be_visible()
-    expect(page.get_by_text("Is the candidate better in the A/B test? tfidf: keep running")).to_be_visible()
+    expect(page.get_by_text("Is the candidate better in the A/B test? [undecided] tfidf: keep running")).to_be_visible()
     browser_tab.accessible()
     browser_tab.fits()
     browser_tab.clean()
