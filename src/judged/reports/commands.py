@@ -28,6 +28,29 @@ def change() -> None:
     """Review a change to a system: compare a candidate with the baseline."""
 
 
+# Options of `review` and `rollback`.
+_gate_option = click.option(
+    "--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file of 'judged gate'."
+)
+_log_option = click.option(
+    "--log", multiple=True, metavar="FILE", help="Log of an A/B test, in a format that 'judged online abtest' reads."
+)
+_guardrail_option = click.option(
+    "--guardrail",
+    "guardrails",
+    multiple=True,
+    metavar="NAME",
+    help="Guardrail metric of the A/B test, which must not get worse. Repeat for more metrics.",
+)
+_watch_option = click.option(
+    "--watch",
+    "watched",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Configuration file of 'judged watch' that contains the deployment of CANDIDATE.",
+)
+
+
 @change.command("review", short_help="Answer questions on quality, slices, costs, the gate, and online tests.")
 @shared("qrels")
 @click.argument("baseline")
@@ -85,25 +108,15 @@ def change() -> None:
     metavar="COLUMN",
     help="Column of costs to compare, in the table of --costs. Repeat for more columns.",
 )
-@click.option(
-    "--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file of 'judged gate'."
-)
-@click.option(
-    "--log", multiple=True, metavar="FILE", help="Log of an A/B test, in a format that 'judged online abtest' reads."
-)
+@_gate_option
+@_log_option
 @click.option(
     "--arm",
     metavar="NAME",
     help="Name of the arm (A/B test) or the ranker (interleaved lists) that is the candidate."
     "  [default: the arm or ranker with the name of the candidate run]",
 )
-@click.option(
-    "--guardrail",
-    "guardrails",
-    multiple=True,
-    metavar="NAME",
-    help="Guardrail metric of the A/B test, which must not get worse. Repeat for more metrics.",
-)
+@_guardrail_option
 @click.option(
     "--interleaved",
     multiple=True,
@@ -121,13 +134,7 @@ def change() -> None:
     metavar="FILE",
     help="File that maps logged result pages to topics, in a format that 'judged clicks' reads.",
 )
-@click.option(
-    "--watch",
-    "watched",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Configuration file of 'judged watch' that contains the deployment of CANDIDATE.",
-)
+@_watch_option
 @shared("seed", type=click.IntRange(0))
 @answer_options()
 def review_command(
@@ -215,35 +222,15 @@ def review_command(
 @click.argument("qrels", required=False)
 @click.argument("baseline", required=False)
 @click.argument("candidate", required=False)
-@click.option(
-    "--gate",
-    "config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Configuration file of 'judged gate'. It requires QRELS BASELINE CANDIDATE.",
-)
-@click.option(
-    "--log", multiple=True, metavar="FILE", help="Log of an A/B test, in a format that 'judged online abtest' reads."
-)
+@_gate_option
+@_log_option
 @click.option(
     "--arm",
     metavar="NAME",
     help="Arm of the A/B test that has the change.  [default: the only arm besides the control]",
 )
-@click.option(
-    "--guardrail",
-    "guardrails",
-    multiple=True,
-    metavar="NAME",
-    help="Guardrail metric of the A/B test. Repeat for more metrics.",
-)
-@click.option(
-    "--watch",
-    "watched",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Configuration file of 'judged watch' that contains the deployment.",
-)
+@_guardrail_option
+@_watch_option
 @answer_options()
 def rollback_command(
     qrels: str | None,

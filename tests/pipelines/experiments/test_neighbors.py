@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from judged.pipelines.experiments import conclude, run
 from judged.pipelines.experiments.engines import find_engine
 from judged.pipelines.experiments.engines.base import QueryRefusedError
 from judged.pipelines.experiments.engines.vectors import neighbor_quality
-from judged.pipelines.experiments.neighbors import NeighborSearch, equivalence_p, neighbor_rows
+from judged.pipelines.experiments.neighbors import NeighborSearch, equivalence_p, neighbor_rows, neighbor_section
 
 ALPHA = 0.05
 
@@ -123,9 +124,10 @@ def test_vectors_of_files(tmp_path: Path) -> None:
     np.save(tmp_path / "short.npy", documents[:49])
     (tmp_path / "text.npy").write_text("no array")
     pq.write_table(pa.table({"doc_id": ["d0"], "vector": [[1.0]]}), tmp_path / "one.parquet")
-    for name, problem in (("short.npy", "one row for each document"), ("text.npy", "cannot read"),
-                          ("one.parquet", "no vector of document"), ("none.npy", "cannot read")):  # fmt: skip
-        with pytest.raises(InputError, match=problem):
+    for name, problem in (("short.npy", "expected one row for each document"), ("text.npy", "cannot read"),
+                          ("one.parquet", "no vector for 49 of 50 ids"), ("none.npy", "cannot read")):  # fmt: skip
+        # The problem follows the path: an error of ours is not wrapped in another one.
+        with pytest.raises(InputError, match=rf"^{re.escape(str(tmp_path / name))}: {problem}"):
             build("dense", tmp_path / f"folder of {name}", documents, queries, document_vectors=str(tmp_path / name))
     with pytest.raises(InputError, match="requires vectors of the queries"):
         build("dense", tmp_path / "half", documents, queries, query_vectors="")
@@ -160,6 +162,34 @@ def test_power_of_equivalence() -> None:
     assert equivalence_p(exact[:100], approximate[:100], 0.01, 1.0) > ALPHA
     assert equivalence_p(exact, exact - 0.05, 0.01, 1.0) > ALPHA
     assert equivalence_p(exact, exact + 0.05, 0.01, 1.0) > ALPHA  # a gain is a difference too
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.01, float("nan"), float("inf")])
+def test_margins_that_make_no_sense_are_refused(margin: float) -> None:
+    with pytest.raises(InputError, match="`margin` must be a positive number"):
+        equivalence_p(np.zeros(9), np.zeros(9), margin, 1.0)
+
+
+def test_no_difference_exceeds_a_margin_above_the_range() -> None:
+    assert equivalence_p(np.zeros(9), np.ones(9), 1.5, 1.0) == 0
+    assert equivalence_p(np.zeros(9), np.ones(9), 1.0, 1.0) > ALPHA
+    assert equivalence_p(np.zeros(0), np.zeros(0), 1.5, 1.0) == 1
+
+
+def test_engines_may_refuse_different_numbers_of_queries() -> None:
+    topics = [f"q{i}" for i in range(12)]
+    run = {topic: {"d": 1.0} for topic in topics}
+    scores = judged.evaluate({topic: {"d": 1} for topic in topics}, {"a": run, "b": run}, "RR")
+    searches = {
+        "a": NeighborSearch(10, "x", True, (1.0,) * 12, (1.0,) * 12, 100.0),
+        "b": NeighborSearch(10, "y", False, (1.0,) * 9 + (0.5,) * 2, (1.0,) * 11, 200.0),
+    }
+    rows = neighbor_rows(searches, {"a": {"engine": "dense"}, "b": {"engine": "voyager"}}, scores, 0.01, 0.95)
+    table = neighbor_section(rows, scores, {}, 0.01, 0.95).blocks[1]
+    assert table.column("recall").values == pytest.approx([1.0, 10 / 11])
+    assert table.column("recall").ci[0] is None
+    low, high = table.column("recall").ci[1]
+    assert low < 10 / 11 < high
 
 
 def test_fixed_sequence() -> None:

@@ -36,7 +36,7 @@ def watch_result(state: str, since: date | None = None) -> Any:
     return SimpleNamespace(rollbacks=(earlier, Rollback(event, decision, (), 0.05, since)))  # type: ignore[arg-type]
 
 
-def test_two_results(verdict: str, *rows: tuple[str, float, float, float]) -> Any:
+def ab_test_result(verdict: str, *rows: tuple[str, float, float, float]) -> Any:
     """Return a test of one arm with rows of role, lower and upper limit of the benefit, and of the relative benefit."""
     differences = tuple(
         SimpleNamespace(arm="new", role=role, benefit=(low, high), relative_benefit=(low, relative_high))
@@ -44,9 +44,6 @@ def test_two_results(verdict: str, *rows: tuple[str, float, float, float]) -> An
     )
     verdicts = (SimpleNamespace(arm="new", decision=verdict, reasons=("A reason.",)),)
     return SimpleNamespace(verdicts=verdicts, differences=differences, margin_relative=0.05)
-
-
-test_two_results.__test__ = False  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("gate", "watch"), list(itertools.product(ACTIONS, repeat=2)))
@@ -75,7 +72,7 @@ def test_one_source_with_harm_is_enough(gate: str, watch: str) -> None:
     ],
 )
 def test_states_of_a_test(verdict: str, rows: Any, state: str) -> None:
-    decision = decide_rollback(test=test_two_results(verdict, *rows))
+    decision = decide_rollback(test=ab_test_result(verdict, *rows))
     assert decision.evidence[0].state == state
     assert decision.action == ACTIONS[state]
 
@@ -93,7 +90,7 @@ def test_invalid_sources() -> None:
     with pytest.raises(InputError, match="no deployment"):
         decide_rollback(watch=SimpleNamespace(rollbacks=()))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="arm"):
-        decide_rollback(test=test_two_results("ship"), arm="old")
+        decide_rollback(test=ab_test_result("ship"), arm="old")
     several = SimpleNamespace(verdicts=(SimpleNamespace(arm="a"), SimpleNamespace(arm="b")))
     with pytest.raises(InputError, match="has the arms a and b"):
         decide_rollback(test=several)  # type: ignore[arg-type]

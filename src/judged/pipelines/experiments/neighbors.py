@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.errors import InputError
 from judged.pipelines.experiments.configurations import format_levels
 from judged.results import Chart, Section, Sentences, Table
 from judged.results.decimals import counted, decimal
@@ -139,8 +140,13 @@ def equivalence_p(first: Floats, second: Floats, margin: float, score_range: flo
     Returns
     -------
     float
-        The larger p-value of two one-sided tests of a bounded mean. It is 1 without topics, or if the margin is not
-        below the range.
+        The larger p-value of two one-sided tests of a bounded mean. It is 1 without topics, and 0 for a margin above
+        the range, which no difference can exceed.
+
+    Raises
+    ------
+    InputError
+        If the margin is not positive and finite.
 
     Examples
     --------
@@ -148,9 +154,11 @@ def equivalence_p(first: Floats, second: Floats, margin: float, score_range: flo
     >>> equivalence_p(scores, scores, 0.01, 1.0) < 0.05, equivalence_p(scores[:200], scores[:200], 0.01, 1.0) < 0.05
     (True, False)
     """
+    if not 0 < margin < math.inf:
+        raise InputError(f"`margin` must be a positive number, got {margin}", fix="use 0.01, for example")
     differences, _ = paired_differences(first, second)
-    if not len(differences) or margin >= score_range:
-        return 1.0
+    if not len(differences) or margin > score_range:
+        return float(margin <= score_range or not len(differences))
     bounds = -score_range, score_range
     above = bounded_mean(differences, *bounds, null=-margin, alternative="greater").p
     return max(above, bounded_mean(differences, *bounds, null=margin, alternative="less").p)
@@ -170,12 +178,14 @@ def neighbor_section(
 
 def _means(rows: Sequence[NeighborRow], name: str, level: float) -> tuple[list[float], list[IntervalLimits]]:
     """Return means over queries with intervals; exact searches have none."""
-    values = np.array([getattr(row.search, name) for row in rows], dtype=np.float64)
-    limits = mean_intervals(values, IntervalMethod(level=level), (0, 1)).tolist()
-    return values.mean(axis=1).tolist(), [
-        None if row.search.is_exact or np.isnan(low) else (low, high)
-        for row, (low, high) in zip(rows, limits, strict=True)
-    ]
+    means: list[float] = []
+    intervals: list[IntervalLimits] = []
+    for row in rows:  # an engine may refuse queries that another one accepts, so the numbers of queries differ
+        values = np.array(getattr(row.search, name), dtype=np.float64)
+        means.append(float(values.mean()))
+        ((low, high),) = mean_intervals(values[np.newaxis], IntervalMethod(level=level), (0, 1)).tolist()
+        intervals.append(None if row.search.is_exact or np.isnan(low) else (low, high))
+    return means, intervals
 
 
 def _table(rows: Sequence[NeighborRow], scores: Scores, costs: Mapping[str, Mapping[str, Any]], level: float) -> Table:
@@ -257,11 +267,12 @@ def _sentences(rows: Sequence[NeighborRow], scores: Scores, margin: float, level
                 " vectors (engine dense), or because the measure has no bounds."
             )
             continue
-        shown = [row for row in group if row.is_equivalent]
+        equivalent = [row for row in group if row.is_equivalent]
         difference = f"the mean {measure} differs from exact search ({first.exact}) by less than {margin:g}"
-        if shown:
-            at = "" if shown[-1].ef_query is None else f"at {_EF} >= {shown[-1].ef_query}, "
-            yield f"{name}: {at}{difference}."
+        if equivalent:
+            lowest_ef = equivalent[-1].ef_query
+            condition = "" if lowest_ef is None else f"at {_EF} >= {lowest_ef}, "
+            yield f"{name}: {condition}{difference}."
         else:
             yield f"{name}: it is not shown that {difference}. This does not show a loss."
     score_range = scores.measures[0].properties.score_range

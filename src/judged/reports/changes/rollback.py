@@ -52,9 +52,15 @@ class RollbackDecision(Answer):
 
     @property
     def action(self) -> RollbackAction:
-        """What to do."""
+        """Action that the evidence supports."""
         states = {row.state for row in self.evidence}
         return "roll back" if "harm" in states else "keep" if states == {"no harm"} else "wait"
+
+    @property
+    def _decisive_evidence(self) -> list[RollbackEvidence]:
+        """Evidence that the decision rests on."""
+        state = {"roll back": "harm", "wait": "inconclusive", "keep": "no harm"}[self.action]
+        return [row for row in self.evidence if row.state == state]
 
     @property
     def since(self) -> date | None:
@@ -74,15 +80,13 @@ class RollbackDecision(Answer):
     @property
     def alert(self) -> str:
         """The decision with its evidence in one line, for a message to the people on duty."""
-        state = {"roll back": "harm", "wait": "inconclusive", "keep": "no harm"}[self.action]
-        findings = " ".join(f"{row.source}: {row.finding}" for row in self.evidence if row.state == state)
+        findings = " ".join(f"{row.source}: {row.finding}" for row in self._decisive_evidence)
         since = f" since {self.since}" if self.since else ""
         return f"{self.action.capitalize()}{since}. {findings}"
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the decision and the evidence."""
-        state = {"roll back": "harm", "wait": "inconclusive", "keep": "no harm"}[self.action]
-        sources = [_SOURCES.get(row.source, row.source) for row in self.evidence if row.state == state]
+        sources = [_SOURCES[row.source] for row in self._decisive_evidence]
         singular, plural = {
             "roll back": ("shows harm", "show harm"),
             "wait": ("is inconclusive, and no source shows harm", "are inconclusive, and no source shows harm"),

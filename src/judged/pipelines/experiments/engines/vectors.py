@@ -84,10 +84,10 @@ def neighbor_quality(cosines: Vectors, returned: Sequence[int], k: int) -> Neigh
     NeighborQuality(recall=0.5, inverse_ratio=0.6666666666666666)
     """
     exact = np.sort(np.partition(cosines, len(cosines) - k)[-k:])[::-1].astype(np.float64)
-    found = cosines[list(returned[:k])].astype(np.float64)
-    recall = float((found >= exact[-1] - _TIE).sum()) / k
+    returned_cosines = cosines[list(returned[:k])].astype(np.float64)
+    recall = float((returned_cosines >= exact[-1] - _TIE).sum()) / k
     distances = np.full(k, _FARTHEST)
-    distances[: len(found)] = _distance(found)
+    distances[: len(returned_cosines)] = _distance(returned_cosines)
     exact_distances = _distance(exact)
     ratios = np.ones(k)
     np.divide(distances, exact_distances, out=ratios, where=exact_distances > 0)
@@ -319,29 +319,32 @@ def _read_vectors(path: str, id_column: str, ids: Sequence[str]) -> Vectors:
     import pyarrow.parquet as pq
 
     noun = "document" if id_column == "doc_id" else "query"
+    row_ids: list[str] | None = None
     try:
         if path.endswith(".npy"):
             vectors = np.load(path, allow_pickle=False)
-            if len(vectors) != len(ids):
-                raise InputError(
-                    f"expected one row for each {noun} ({len(ids)}), got {len(vectors)}",
-                    fix=f"write the rows in the order of the {noun} file, or use Parquet with {id_column} and vector",
-                    path=path,
-                )
         else:
             table = pq.read_table(path, columns=[id_column, "vector"])
-            row_of = {str(row_id): row for row, row_id in enumerate(table[id_column].to_pylist())}
-            if missing := [row_id for row_id in ids if row_id not in row_of]:
-                problem = f"no vector of {noun} {missing[0]} and {len(missing) - 1} more"
-                raise InputError(problem, fix="add the missing rows", path=path)
-            vectors = np.array(table["vector"].take([row_of[row_id] for row_id in ids]).to_pylist())
+            row_ids, vectors = list(map(str, table[id_column].to_pylist())), np.array(table["vector"].to_pylist())
         vectors = np.asarray(vectors, dtype=np.float32)
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
         raise InputError(f"cannot read the vectors ({error})", fix="use .npy or Parquet", path=path) from None
     if vectors.ndim != 2 or not np.isfinite(vectors).all():
         problem = f"expected rows of finite numbers, got an array of shape {vectors.shape}"
         raise InputError(problem, fix="write one vector of finite numbers per row", path=path)
-    return vectors
+    if row_ids is None:
+        if len(vectors) != len(ids):
+            raise InputError(
+                f"expected one row for each {noun} ({len(ids)}), got {len(vectors)}",
+                fix=f"write the rows in the order of the {noun} file, or use Parquet with {id_column} and vector",
+                path=path,
+            )
+        return vectors
+    row_of = {row_id: row for row, row_id in enumerate(row_ids)}
+    if missing := [row_id for row_id in ids if row_id not in row_of]:
+        problem = f"no vector for {len(missing)} of {len(ids)} ids in {id_column}, such as {missing[0]!r}"
+        raise InputError(problem, fix="add the missing rows", path=path)
+    return vectors[[row_of[row_id] for row_id in ids]]
 
 
 def _wordllama(dimensions: int) -> Callable[[list[str]], Any]:
