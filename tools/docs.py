@@ -56,7 +56,7 @@ _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "experiment",
     "experiment plan", "experiment run", "experiment show", "slices", "matrix", "stages", "disagree", "needs", "diff",
     "review", "tradeoff", "traces", "traces check", "traces funnel", "traces failures", "traces gaps", "traces diff",
-    "traces explain", "traces runs", "gate", "change", "change review", "report", "rag", "rag check", "rag evaluate",
+    "traces explain", "traces runs", "gate", "change", "change review", "change rollback", "report", "rag", "rag check", "rag evaluate",
     "rag waterfall", "rag explain", "rag gate", "rag nuggets", "rag assign", "rag support", "rag correctness",
     "rag calibrate", "online", "online metrics", "online list", "online time", "online ranks", "online dwell",
     "online overview", "online queries", "online funnel", "online difference", "online abtest", "online offline",
