@@ -67,9 +67,9 @@ def test_a_column_that_no_table_has_is_reported(tmp_path: Path) -> None:
 
 
 def test_ids_without_accidental_differences(tmp_path: Path) -> None:
-    """Case, leading zeros, a decimal, and the Unicode form differ; RR is 1 with, and 0 without normalization."""
-    (tmp_path / "qrels.csv").write_text("query_id,doc_id,relevance\n7,ABC,1\n8,é,1\n9,12,1\n")
-    (tmp_path / "run.csv").write_text("query_id,doc_id,score\n007,abc,1.5\n8,e\u0301,1.5\n9,12.0,1.5\n")
+    """Case, leading zeros, a decimal, and the Unicode form differ; the last document has the ids of the qrels."""
+    (tmp_path / "qrels.csv").write_text("query_id,doc_id,relevance\n7,ABC,1\n8,é,1\n9,12,1\n9,same,0\n")
+    (tmp_path / "run.csv").write_text("query_id,doc_id,score\n007,abc,1.5\n8,e\u0301,1.5\n9,12.0,1.5\n9,same,1\n")
     files = (tmp_path / "qrels.csv", tmp_path / "run.csv")
     assert judged.evaluate(*files, "RR", normalize_ids=True).value("RR") == 1.0
     with pytest.warns(JudgedWarning):

@@ -110,7 +110,7 @@ def test_the_sample_is_open_without_files_and_ctrl_c_ends_it_quietly():
 def test_labels_are_open_without_the_sample(tmp_path):
     store = store_of(tmp_path / "labels.db")
     with serving("--labels", store.where, "--port", "0") as server:
-        assert f"label store {store.where}: 1 topic, 0 labels" in server.output
+        assert f"label store {store.where}: {len(store.all_tasks())} tasks, 0 labels" in server.output
         assert re.search(r"http://127\.0\.0\.1:\d+/judging\n", server.output)
         assert '"judgments":0' in server.get("/api/v1/open")[1]
         assert server.get("/judging")[0] == 200

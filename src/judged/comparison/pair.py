@@ -428,7 +428,8 @@ def describe_correction(choices: Choices, sizes: str, *, several: bool) -> str:
     if choices.test in JOINT_TESTS:
         return f"corrected for {count_text}"
     if sizes == "1" or choices.correction == "none":
-        return "p not corrected: only one comparison" if sizes == "1" else f"p not corrected for {count_text}"
+        only = "one comparison per measure" if several else "only one comparison"
+        return f"p not corrected: {only}" if sizes == "1" else f"p not corrected for {count_text}"
     return f"p corrected by {correction_name(choices.correction)} for {count_text}"
 
 

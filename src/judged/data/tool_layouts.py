@@ -109,7 +109,7 @@ def _named_layout(data: Any, kind: str) -> list[ToolLayout]:
     value = "score" if kind == "run" else "relevance"
     paths.setdefault(value, f"{element}.{_VALUE_PATHS[kind]}")
     paths |= {"rank": f"{element}#"} if kind == "run" else {}
-    return [ToolLayout("the fields of --columns", "own scripts", kind, paths, optional=["score"], by_score=True)]
+    return [ToolLayout("the fields of --columns", "custom scripts", kind, paths, optional=["score"], by_score=True)]
 
 
 def _path_of(data: Any, column: str) -> str:

@@ -172,7 +172,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         type=float,
         default=0.95,
         show_default=True,
-        help="Confidence level of the intervals. For the lowest relevant grade, use --rel.",
+        help="Confidence level of the intervals. To set the lowest relevant grade, use --rel.",
     ),
     "draws": _option("--resamples", type=int, default=2000, show_default=True, help="Number of bootstrap resamples."),
     "seed": _option("--seed", type=int, default=0, show_default=True, help="Random seed."),

@@ -177,7 +177,7 @@ def wins(first: ArrayLike, second: ArrayLike, min_difference: float = 0.0) -> Wi
     (1, 2, 1)
     """
     if not min_difference >= 0:
-        raise InputError(f"`min_difference` must not be negative, got {min_difference}", fix="use 0 or more")
+        raise InputError(f"`min_difference` must be 0 or more, got {min_difference}", fix="use 0, for example")
     differences, left_out = paired_differences(first, second)
     is_decided = (differences != 0) & (np.abs(differences) >= min_difference * (1 - ROUNDING) - ROUNDING)
     n_wins, n_losses = int((is_decided & (differences > 0)).sum()), int((is_decided & (differences < 0)).sum())

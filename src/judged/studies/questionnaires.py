@@ -225,7 +225,11 @@ class Questionnaire:
             )
             raise SettingError("of", "a custom questionnaire must have `name`, `after`, and items", fix)
         if form is not None and self.items:
-            raise SettingError("of", f"{form.title} must not have custom items", f'write of = "{CUSTOM}"')
+            raise SettingError(
+                "of",
+                f"questions cannot be added to the questionnaire {form.title}",
+                f'for your own questions, write of = "{CUSTOM}"',
+            )
         items = self.items if form is None else form.items
         if self.wording and len(self.wording) != len(items):
             problem = f"`wording` must have one text per item ({len(items)}), got {len(self.wording)}"

@@ -99,7 +99,7 @@ def _print_summary(workspace: Workspace, address: str) -> None:
     names = workspace.run_names
     first_names = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     if (store := workspace.labels) is not None:
-        sizes = f"{counted(len(store.topics()), 'topic')}, {counted(len(store), 'label')}"
+        sizes = f"{counted(len(store.all_tasks()), 'task')}, {counted(len(store), 'label')}"
         click.echo(f"label store {store.where}: {sizes}")
     if workspace.query_ids:
         also = "" if store is None else "also open: "

@@ -242,8 +242,8 @@ def tasks_command(
     click.echo(f"{counted(added, 'task')} added{unchanged}")
     print_warnings(
         f"{counted(len(ids), word)} of the tasks, such as {ids[0]!r}, {'is' if len(ids) == 1 else 'are'} not in the"
-        " store, so judges see only the id. Fix: check the spelling of the ids, and add the texts with 'judged labels"
-        " new'"
+        " store, so judges see only the id. Fix: check the spelling of the ids, and add the texts with"
+        f" 'judged labels new {store} --{word}s FILE'"
         for word, ids in missing_ids.items()
         if ids
     )

@@ -176,7 +176,7 @@ def propensities_command(paths: tuple[str, ...], output: OutputOptions, **option
 
     Save the output as CSV or JSON (-o FILE) for the option --propensities of other commands. Two ranks can be compared
     only if the same results were clicked at both ranks, directly or through other ranks. If two ranks cannot be
-    compared, the command fails. Fix: swap results on a share of the pages, or use a smaller --depth.
+    compared, the command fails. Fix: use a smaller --depth, or a log in which some pages have a random order.
     """
     from judged.online.clicks import propensities
 
@@ -342,9 +342,9 @@ def evaluate_command(
 ) -> None:
     """Score RUNs with uncertain JUDGMENTS: a table with query_id, doc_id, grade, value, and se.
 
-    'judged clicks judge LOG -o JUDGMENTS.csv' writes such a table. Intervals include the variance of topics and of
-    judgments, and the result shows the share of each source. Means are corrected for noise, because noisy grades make
-    the ideal ranking score too high. The first RUN is the baseline.
+    To estimate JUDGMENTS from clicks, use 'judged clicks judge LOG -o JUDGMENTS.csv'. Intervals include the variance
+    of topics and of judgments, and the result shows the share of each source. Means are corrected for noise, because
+    noisy grades make the ideal ranking score too high. The first RUN is the baseline.
     """
     from judged.online.clicks import evaluate_uncertain
 

@@ -265,7 +265,8 @@ _SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
 def offline_command(paths: tuple[str, ...], qrels: str, output: OutputOptions, **options: Any) -> None:
     """Score the result lists in LOG with QRELS, and test whether lists with better scores have better outcomes.
 
-    With --preferences: test whether preferences from clicks agree with grades more often than ranks alone do.
+    With --preferences: infer pairwise preferences between documents from clicks, and test whether they agree with the
+    grades more often than preferences by rank do.
     """
     if not paths:
         raise InputError("the argument QRELS is missing", fix=f"add the judgments: judged online offline {qrels} QRELS")

@@ -229,7 +229,7 @@ def logs() -> None:
 @tables
 @answer_options()
 def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
-    """Check a LOG: its problems, the actions taken, and the data that it has for metrics.
+    """Check a LOG for errors, show how judged handles each error, and list the data that metrics need.
 
     Exit code 0: the log is fit for metrics. 1: metrics would be wrong, because more than 5% of the queries or events
     are excluded or lost, a rule repairs more than 5% of the rows it applies to, or less than 95% of the events with a

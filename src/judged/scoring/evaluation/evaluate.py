@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 
-_WARNING_RULES = {"missing-topics", "nothing-judged"}  # notes that are also Python warnings
+_WARNING_RULES = {"matched-ids", "missing-topics", "nothing-judged"}  # notes that are also Python warnings
 
 
 @with_parameter_hints
@@ -204,7 +204,7 @@ def evaluate(
 
     scores = _score_all(lists, unconditional, policies, facts, options, notes, present_only)
     scores = apply_conditions(scores, parsed_measures, attributes)
-    if any(run.missing_topics or not run.returned_judged for run in scores.runs):
+    if any(judged.ids_matched or (judged.returned == 0).any() or not len(judged.topic) for judged in lists):
         of_present = [measure for measure in unconditional if measure.entry.name in present_only]
         run_notes = notes_of_runs(lists, policies.topics, of_present)
         for text in lines(note for note in run_notes if note.rule in _WARNING_RULES):

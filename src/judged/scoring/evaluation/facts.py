@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from judged.data import files
 from judged.data.compute import pc
-from judged.data.index import normalize_ids
 from judged.errors import InputError
 from judged.results.blocks import lines
 from judged.results.types import ReadOnly
@@ -267,14 +265,8 @@ def check_common_topics(judged: Judged) -> None:
 
 
 def _common_topics_fix(judged: Judged) -> str:
-    """Return the option with which run and qrels have topics in common, if there is one."""
-    run_ids, judged_ids = pa.array(judged.extra, pa.string()), pa.array(judged.query_ids, pa.string())
-    if (
-        files.exists(judged.run.where)
-        and pc.any(pc.is_in(normalize_ids(run_ids), value_set=normalize_ids(judged_ids))).as_py()
-    ):
-        return "use --normalize-ids, as the ids differ only in case, Unicode form, or leading zeros"
-    if pc.any(pc.is_in(returned_docs(judged), value_set=judged_ids)).as_py():
+    """Return the option with which run and qrels have topics in common, if the columns of the run are exchanged."""
+    if pc.any(pc.is_in(returned_docs(judged), value_set=pa.array(judged.query_ids, pa.string()))).as_py():
         return "exchange the columns of query ids and document ids: --columns run.query_id=doc_id,run.doc_id=query_id"
     return "check that both files use the same query ids"
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.compute import distinct, pc
-from judged.data.index import normalize_ids
 from judged.data.run import Run
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import Note, first_few
@@ -199,7 +198,18 @@ def _no_relevant_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[Note]:
 
 def notes_of_runs(lists: Iterable[Judged], topics: TopicPolicy, left_out: Sequence[Measure] = ()) -> tuple[Note, ...]:
     """Return notes on each run; a topic that the run lacks does not count for the measures `left_out`."""
-    return tuple(note for judged in lists for note in _run_notes(judged, topics, left_out))
+    matched = (
+        "none of the returned documents has exactly the ids of the qrels: ids were matched without regard to case,"
+        " Unicode form, leading zeros, and a final .0"
+    )
+    return tuple(
+        note
+        for judged in lists
+        for note in (
+            *([Note("matched-ids", matched, judged.run.name)] if judged.ids_matched else []),
+            *_run_notes(judged, topics, left_out),
+        )
+    )
 
 
 def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure]) -> list[Note]:
@@ -221,10 +231,7 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         text = f"no judgments for {counted(len(extra), 'topic')} of the run ({effect}): {first_few(extra)}"
         add("extra-topics", text, len(extra))
     if not len(judged.topic):
-        docs, judged_docs = normalize_ids(returned_docs(judged)), normalize_ids(judged.qrels.table["doc_id"])
-        near = pc.any(pc.is_in(docs, value_set=judged_docs)).as_py()
-        fix = "Use --normalize-ids: document ids differ only in case, Unicode form, leading zeros, or a final .0"
-        advice = fix if near else "Check that the run uses the document ids of the qrels ('judged check')"
+        advice = "Check that the run uses the document ids of the qrels ('judged check')"
         add("nothing-judged", f"no score: none of the returned documents is judged. {advice}", severity="error")
         return notes
     if (share := _returned_share(judged)) < _MIN_JUDGED_RETURNED:

@@ -24,6 +24,7 @@ from judged.data.run import Run
 from judged.errors import InputError
 from judged.scoring.judging.judged import Judged
 from judged.scoring.judging.mapping import scan_mapping
+from judged.scoring.judging.matching import MAX_ROWS, with_ids_of
 from judged.scoring.judging.ranking import DuplicateDocumentError, RankingRules
 from judged.scoring.judging.relational import find_hits
 from judged.scoring.judging.scan import scan
@@ -118,7 +119,7 @@ def judge(
     """
     qrels, run = Qrels.of(qrels), Run.of(run)
     ranking = RankingRules(ties, depth, precision)
-    judged = judged_of(qrels, run, ranking, find_judged(qrels.index, run, ranking, progress))
+    judged = _with_matched_ids(judged_of(qrels, run, ranking, find_judged(qrels.index, run, ranking, progress)))
     if documents is None:
         return judged
     from judged.data.documents import Documents  # few calls need it
@@ -193,6 +194,20 @@ def judged_of(qrels: Qrels, run: Run, ranking: RankingRules, hits_and_hash: Hits
         file_hash=file_hash,
         n_self_top=hits.n_self_top,
     )
+
+
+def _with_matched_ids(judged: Judged) -> Judged:
+    """Judge a file again with ids matched by their normalized forms, if none of its documents is judged otherwise."""
+    n_rows = int(judged.returned.sum() + judged.extra_returned.sum())
+    if len(judged.topic) or not judged.run.rows.paths or not 0 < n_rows <= MAX_ROWS:
+        return judged
+    run = with_ids_of(judged.qrels, judged.run)
+    try:
+        hits, _ = find_judged(judged.qrels.index, run, judged.ranking)
+    except DuplicateDocumentError:  # several ids of the run have the same form
+        return judged
+    matched = judged_of(judged.qrels, run, judged.ranking, (hits, judged.file_hash))
+    return replace(matched, ids_matched=True) if len(matched.topic) else judged
 
 
 Grade: TypeAlias = float | Sequence[float]
@@ -279,7 +294,7 @@ def judge_each(
             else:
                 run_progress = partial(progress, run.name) if progress else None
                 hits_and_hash = find_judged(qrels.index, run, ranking, run_progress)
-            judged = judged_of(qrels, run, ranking, hits_and_hash)
+            judged = _with_matched_ids(judged_of(qrels, run, ranking, hits_and_hash))
             yield judged if documents is None else replace(judged, documents=documents)
 
 

@@ -82,6 +82,7 @@ class JudgedHits(ReadOnly):
     file_hash: FileHash = field(default=FileHash(), repr=False)  # hash of the files from which the run was read
     # topics in which no document has a higher score than the one with the id of the topic
     n_self_top: int = field(default=0, repr=False)
+    ids_matched: bool = field(default=False, repr=False)  # whether ids were matched with those of the qrels
     # attributes of documents, for the measures that need them
     documents: Documents | None = field(default=None, repr=False)
     # whether this is another ranking than the run's: an ideal one, or one without unjudged documents
