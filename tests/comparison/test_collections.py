@@ -97,7 +97,7 @@ def test_forms(result) -> None:
         ({"news": NEWS, "web": scores("RR", other=GOOD, fourth=FAIR)}, {}, "no run name occurs in all collections"),
         ({"news": NEWS, "web": scores("RR", bm25=GOOD)}, {}, "web: at least two runs are required, got bm25"),
         ({"news": NEWS, "web": WEB}, {"baseline": "old"}, "news: no run 'old' to use as the baseline"),
-        ({"news": NEWS, "web": WEB}, {"test": "guess"}, "no test 'guess'"),
+        ({"news": NEWS, "web": WEB}, {"test": "guess"}, "unknown test: 'guess'"),
         ({"news": NEWS, "web": WEB}, {"measures": "AP"}, "AP was not evaluated"),
     ],
 )

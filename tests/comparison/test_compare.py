@@ -386,9 +386,9 @@ def test_policies_go_to_evaluate() -> None:
     ("options", "message"),
     [
         ({"baseline": "bm52"}, "no run 'bm52' to use as the baseline. Fix: use one of bm25, dense, rrf, random"),
-        ({"test": "anova"}, "no test 'anova'. Fix: use one of randomization, t,"),
-        ({"correction": "sidak"}, "no correction 'sidak'. Fix: use one of none, bonferroni, holm"),
-        ({"family": "both"}, "no family 'both'. Fix: use one of measure, all"),
+        ({"test": "anova"}, "unknown test: 'anova'. Fix: use one of randomization, t,"),
+        ({"correction": "sidak"}, "unknown correction: 'sidak'. Fix: use one of none, bonferroni, holm"),
+        ({"family": "both"}, "unknown family: 'both'. Fix: use one of measure, all"),
         ({"alpha": 0.0}, "`alpha` must be between 0 and 0.5, got 0.0"),
         ({"alpha": float("nan")}, "`alpha` must be between 0 and 0.5, got nan"),
         ({"resamples": 10}, "at least 100 resamples are required, got 10"),

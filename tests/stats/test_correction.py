@@ -96,7 +96,7 @@ def test_what_was_given_stays_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("given", "method", "message"),
     [
-        ([0.1], "sidak", "no correction 'sidak'"),
+        ([0.1], "sidak", "unknown correction: 'sidak'"),
         ([1.1], "holm", "between 0 and 1"),
         ([-0.1], "holm", "between 0 and 1"),
         ([[0.1]], "holm", "1 dimension, got 2"),

@@ -117,7 +117,7 @@ def test_a_printed_p_never_stands_on_the_other_side_of_alpha(alpha: float, off: 
         (([0.1], [0.1, 0.2]), {}, "shapes"),
         (([[0.1]], [[0.1]]), {}, "shapes"),
         (([math.inf, 0], [0, 0]), {}, "finite"),
-        (([0, 0], [1, 1]), {"test": "anova"}, "no paired test 'anova'"),
+        (([0, 0], [1, 1]), {"test": "anova"}, "unknown paired test: 'anova'"),
         (([0, 0], [1, 1]), {"alternative": "both"}, "unknown `alternative`"),
         (([0, 0], [1, 1]), {"level": 95}, "`level`.*95"),
         (([0, 0], [1, 1]), {"level": 0.5, "alternative": "less"}, r"between 0\.5 and 1"),

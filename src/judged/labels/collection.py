@@ -109,9 +109,10 @@ class Collection(Answer):
             rank_loss = max(0, (most_fallen.new_rank or 0) - (most_fallen.old_rank or 0))
             unit = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
             run_name = f" ({most_fallen.run})" if rank_loss else ""
+            run = "run" if unit == "run" else "group's runs"
             sentences.append(
-                f"If the documents that only one {unit} contributed were unjudged, a run would lose up to"
-                f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}) and up to"
+                f"If the documents that only one {unit} contributed were unjudged, that {run} would lose at most"
+                f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}) and at most"
                 f" {counted(rank_loss, 'place')} in the ranking of runs{run_name}. A new run that is similar to the"
                 " pooled runs may lose the same amount; a very different run may lose more."
             )

@@ -131,7 +131,7 @@ def one_of(noun: str, value: str, choices: Iterable[str]) -> str:
 
         close = get_close_matches(str(value).casefold(), names, 1)
         fix = f"did you mean {close[0]}? One of {', '.join(names)}" if close else use_one_of(names)
-        raise InputError(f"no {noun} {value!r}", fix=fix)
+        raise InputError(f"unknown {noun}: {value!r}", fix=fix)
     return name
 
 

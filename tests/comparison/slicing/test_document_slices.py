@@ -207,7 +207,7 @@ def test_all_forms_show_the_same_numbers() -> None:
     text = " ".join(result.sentences)
     assert "a has its lowest R@2 where source is web: 0.5000 over 2 topics and 2 relevant documents." in text
     assert "b has its lowest R@2 where source is mail: 0.0000" in text
-    assert "Do not compare rows" in text
+    assert "not rows with each other" in text
     assert "Rows marked (few) have fewer than 2 topics." in text
     assert repr(result).endswith(f"warning: {result.warnings[-1]}")
     assert "<table>" in result._repr_html_()
@@ -217,7 +217,7 @@ def test_all_forms_show_the_same_numbers() -> None:
 def test_errors() -> None:
     result = by_document(QRELS, RUNS, "RR", FACTS, "source", ci="none")
     for options, message in [
-        ({"name": "x"}, "no group 'x'. Fix: use one of all documents, mail, web, unknown"),
+        ({"name": "x"}, "unknown group: 'x'. Fix: use one of all documents, mail, web, unknown"),
         ({"run": "x"}, "no run 'x'. Fix: use one of a, b"),
         ({"measure": "AP"}, "AP was not evaluated. Fix: use RR"),
     ]:

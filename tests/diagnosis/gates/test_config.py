@@ -90,9 +90,9 @@ CHECK = '[[check]]\nmeasure = "AP"\nmargin = 0.01\n'
 
 MISTAKES = {
     # text of the file: line number, part of the problem, part of the fix
-    f"[gate]\nalpa = 0.1\n{CHECK}": (2, "[gate]: no key 'alpa'", "write alpha"),
+    f"[gate]\nalpa = 0.1\n{CHECK}": (2, "[gate]: unknown key: 'alpa'", "write alpha"),
     f"alpha = 0.1\n{CHECK}": (1, "the key alpha must be in the table [gate]", "write alpha under [gate]"),
-    f"{CHECK}\n[[guardrails]]\nmissing_topics = 0": (5, "no table or key 'guardrails'", "write guardrail"),
+    f"{CHECK}\n[[guardrails]]\nmissing_topics = 0": (5, "unknown table or key: 'guardrails'", "write guardrail"),
     f"[gate]\nalpha = 0.5\n{CHECK}": (2, "alpha is 0.5", "above 0 and below 0.5"),
     f"[gate]\nalpha = 0\n{CHECK}": (2, "alpha is 0", "above 0 and below 0.5"),
     f"[gate]\nalpha = true\n{CHECK}": (2, "alpha is True", "above 0 and below 0.5"),
@@ -103,7 +103,7 @@ MISTAKES = {
     f"[gate]\nresamples = 10\n{CHECK}": (2, "resamples is 10", "integer of at least 1000"),
     f"[gate]\nlarge_loss = 0\n{CHECK}": (2, "large_loss is 0", "such as 0.2"),
     f"[gate]\nmax_share_of_large_losses = 1\n{CHECK}": (2, "max_share_of_large_losses is 1", "such as 0.05"),
-    f"{CHECK}max_share_of_large_loss = 0.1": (4, "no key 'max_share_of_large_loss'", "write max_share_of_large_losses"),
+    f"{CHECK}max_share_of_large_loss = 0.1": (4, "unknown key: 'max_share_of_large_loss'", "write max_share_of_large_losses"),
     f"[gate]\nseed = -1\n{CHECK}": (2, "seed is -1", "integer of at least 0"),
     f"[gate]\ndepth = 0\n{CHECK}": (2, "depth is 0", "integer of at least 1"),
     f'[gate]\ntopics = "all"\n{CHECK}': (2, "topics is 'all'", "one of qrels, run, both"),
@@ -117,7 +117,7 @@ MISTAKES = {
     "[[check]]\nmargin = 0.01": (1, "[[check]] 1: measure is missing", "nDCG@10"),
     '[[check]]\nmeasure = "AP"': (1, "[[check]] 1: no margin is set", "margin = 0.01"),
     f"{CHECK}margin_relative = 0.1": (1, "[[check]] 1: margin and margin_relative are both set", "set the largest"),
-    f'{CHECK}[[check]]\nmeasure = "AP"\nmargn = 0.01': (6, "[[check]] 2: no key 'margn'", "write margin"),
+    f'{CHECK}[[check]]\nmeasure = "AP"\nmargn = 0.01': (6, "[[check]] 2: unknown key: 'margn'", "write margin"),
     '[[check]]\nmeasure = "AP"\nmargin = -0.01': (3, "[[check]] 1: margin is -0.01", "0 or more"),
     '[[check]]\nmeasure = "AP"\nmargin = "1%"': (3, "[[check]] 1: margin is '1%'", "0 or more"),
     '[[check]]\nmeasure = "AP"\nmargin = nan': (3, "margin is nan", "a number from"),
@@ -137,7 +137,7 @@ MISTAKES = {
     f"{CHECK}[[guardrail]]\nmissing_topics = 0\nat_least = 1": (6, "not allowed with missing_topics", "none"),
     f"{CHECK}[[guardrail]]\nmissing_topics = -1": (5, "missing_topics is -1", "integer of at least 0"),
     f'{CHECK}[[slice]]\nname = "x"': (4, "[[slice]] 1: `expression` of a slice must be text", "expression"),
-    f'{CHECK}[[slice]]\nname = "x"\nexpresion = "a > 1"': (6, "[[slice]] 1: no key 'expresion'", "write expression"),
+    f'{CHECK}[[slice]]\nname = "x"\nexpresion = "a > 1"': (6, "[[slice]] 1: unknown key: 'expresion'", "write expression"),
     f'{CHECK}[[slice]]\nname = "x"\nexpression = "a >"': (4, "[[slice]] 1: slice 'x'", "compare attributes"),
     f'{CHECK}[[slice]]\nname = "all"\nexpression = "a > 1"': (4, "slice name 'all' is already used", "another name"),
     f"{CHECK}margin = 0.02": (4, "this is not TOML", "[[check]]"),
@@ -158,7 +158,7 @@ def test_a_mistake_is_named_with_its_line_and_what_to_do(text: str) -> None:
 
 def test_a_text_over_several_lines_does_not_shift_what_follows() -> None:
     text = f'[[slice]]\nname = "x"\nexpression = """\n[[check]]\nwords > 1"""\n{CHECK}margn = 1\n'
-    with pytest.raises(InputError, match=r"no key 'margn'") as caught:
+    with pytest.raises(InputError, match=r"unknown key: 'margn'") as caught:
         parse_config(text.replace("[[check]]\nwords", "words"), path="gate.toml")
     assert caught.value.line == 8
 
@@ -184,7 +184,7 @@ def test_python_objects_and_dicts_say_the_same() -> None:
     assert config_of(config) is config
     with pytest.raises(InputError, match="list is not a configuration"):
         config_of([])
-    with pytest.raises(InputError, match=re.escape("[[check]] 1: no key 'x'")):
+    with pytest.raises(InputError, match=re.escape("[[check]] 1: unknown key: 'x'")):
         config_of({"check": [{"measure": "AP", "x": 1}]})
 
 
@@ -227,6 +227,6 @@ def test_what_pythons_reader_fails_at_names_the_file(tmp_path: Path, text: str) 
 def test_what_is_meant_by_another_key(mapping: dict[str, object], fix: str) -> None:
     with pytest.raises(
         InputError,
-        match=rf"(no key '\w+'|the key \w+ must be in (the table \[gate\]|a table \[\[check\]\]))\. Fix: {fix}",
+        match=rf"(unknown key: '\w+'|the key \w+ must be in (the table \[gate\]|a table \[\[check\]\]))\. Fix: {fix}",
     ):
         config_of(mapping)

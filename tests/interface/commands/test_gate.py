@@ -132,7 +132,7 @@ def test_wrong_input_ends_with_2(run: Callable[..., Ended], arguments: tuple[str
 def test_a_mistake_in_the_configuration_names_its_line(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "gate.toml").write_text(CONFIG + "margn = 3\n")
     done = run("gate", *FILES, "same.run")
-    assert (done.code, done.err) == (2, "error: gate.toml:6: [[check]] 1: no key 'margn'. Fix: write margin.\n")
+    assert (done.code, done.err) == (2, "error: gate.toml:6: [[check]] 1: unknown key: 'margn'. Fix: write margin.\n")
 
 
 @pytest.mark.usefixtures("folder")

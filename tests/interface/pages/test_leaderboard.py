@@ -331,8 +331,8 @@ def test_errors_are_shown_at_their_field(client: TestClient) -> None:
     for name, problem in (
         ("measures", "there is no measure 'nDCGG'. Fix: did you mean nDCG"),
         ("baseline", "no run '<b>' is open. Fix: use one of bm25, "),
-        ("test", "no test 'q'. Fix: use one of randomization, "),
-        ("correction", "no correction 'z'. Fix: use one of none, "),
+        ("test", "unknown test: 'q'. Fix: use one of randomization, "),
+        ("correction", "unknown correction: 'z'. Fix: use one of none, "),
         ("sort", "there is no column '?'. Fix: sort by one of run, judged, AP"),
         ("curve", "AP11 takes no cutoff"),
     ):

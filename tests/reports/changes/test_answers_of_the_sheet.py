@@ -426,7 +426,7 @@ def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str
         (("new", "old"), None, ("old", "new"), "must be the baseline, got new"),
         (("x", "old", "new"), None, ("old", "new"), "must be the baseline, got x"),
         (("control", "x"), "control", ("old", "new"), "must be the baseline, got control"),
-        (("old", "x"), "y", ("old", "new"), "no arm 'y'"),
+        (("old", "x"), "y", ("old", "new"), "unknown arm: 'y'"),
     ],
 )
 def test_the_arm_of_the_candidate(arms: tuple[str, ...], arm: str | None, names: Any, expected: str) -> None:

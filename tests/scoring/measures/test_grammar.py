@@ -281,7 +281,7 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ),
         ("RBP(p=0.8,gain=graded,max=0)", "RBP: max='0' is not allowed. Fix: use a number above 0, or the word topic"),
         ("Accuracy(n=0)", r"Accuracy: n='0' is not allowed. Fix: use an integer of at least 1"),
-        ("P@5,10", r"one measure is required, got 2 in P@5,10. Fix: use one name and one cutoff"),
+        ("P@5,10", r"one measure is required, got 2 (P@5, P@10). Fix: use one name and one cutoff"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_do(written: str, message: str) -> None:

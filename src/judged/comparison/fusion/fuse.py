@@ -98,7 +98,7 @@ class ListPoints(ReadOnly):
         method: Any = one_of("algorithm", algorithm, ALGORITHMS)
         normalization: Any = one_of("normalization", normalize, NORMALIZATIONS)
         default = "share" if method == "borda" else "last" if normalization == "z-score" and method != "rrf" else "skip"
-        policy: Any = default if missing is None else one_of("missing", missing, ("skip", "last", "share"))
+        policy: Any = default if missing is None else one_of("value of `missing`", missing, ("skip", "last", "share"))
         _check_options(method, normalization, policy, rrf_k)
         inputs = runs_of(runs)
         if len(inputs) < 2:

@@ -312,9 +312,8 @@ class ScoresByDocument(PartScores[GroupEstimate]):
                     f" {decimal(lowest.value)} over {lowest.size} topics and {lowest.relevant} relevant documents."
                 )
         sentences.append(
-            "Compare runs within a row. Do not compare rows: different rows have different topics, and documents of"
-            " other"
-            " groups count as not relevant."
+            "Compare runs within a row, not rows with each other: each row has its own topics, and only the relevant"
+            " documents of the row's group count as relevant."
         )
         if any(row.small for row in self.estimates):
             sentences.append(f"Rows marked {FEW} have fewer than {self.min_topics} topics.")

@@ -96,7 +96,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
         rows = {row.part: row for row in self.estimates_of(*self.run_and_measure(run, measure))}
         name = self.names[0] if name is None else name
         if name not in rows:
-            raise InputError(f"no {self.part} {name!r}", fix=use_one_of(rows))
+            raise InputError(f"unknown {self.part}: {name!r}", fix=use_one_of(rows))
         return rows[name]
 
     def value(self, name: str | None = None, run: str | None = None, measure: str | None = None) -> float:

@@ -99,7 +99,7 @@ def diff(
     """
     check_count("cutoff", cutoff)
     check_count("limit", limit)
-    only = None if only is None else cast("Only", one_of("only", only, get_args(Only)))
+    only = None if only is None else cast("Only", one_of("value of `only`", only, get_args(Only)))
     judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     runs = _two_runs(first, second)
     measures = measures_of(measure)

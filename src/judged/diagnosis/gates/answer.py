@@ -226,8 +226,8 @@ class GateResult(Answer):
         intervals = f"{1 - 2 * config.alpha:.0%} CIs{', not corrected' if is_corrected else ''}"
         strictness = "strict: an inconclusive check fails" if config.strict else "an inconclusive check does not fail"
         return (
-            f"one-sided {_TESTS[config.test]}{ratio}{resampling}. The null hypothesis is that the loss is at most"
-            f" the margin. {p_text}; alpha = {config.alpha:g}; {intervals}; {strictness}"
+            f"one-sided {_TESTS[config.test]}{ratio}{resampling}. A small p-value means that the loss is larger"
+            f" than the margin. {p_text}; alpha = {config.alpha:g}; {intervals}; {strictness}"
         )
 
     def facts(self) -> dict[str, Any]:

@@ -500,7 +500,7 @@ def _check_keys(keys: Iterable[str], allowed: Sequence[str], kind: str = "key") 
         if key not in allowed:
             is_margin = key in {"margin", "margin_relative"}
             fix = f"write {key} under [[check]]" if is_margin else suggest_name(key, allowed)
-            raise SettingError(key, f"no {kind} {key!r}", fix)
+            raise SettingError(key, f"unknown {kind}: {key!r}", fix)
 
 
 def parse_measure(name: str, rules: Dialect, grades: Sequence[float] = ()) -> Measure:

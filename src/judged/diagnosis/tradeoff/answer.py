@@ -215,9 +215,9 @@ class Tradeoff(Answer):
                 " criterion."
             ),
             *(
-                f"{row.run} is on the Pareto front because of the mean {self.measure}, but the paired test does not"
-                f" show that {row.run} is better than these runs, which cost no more (within the noise):"
-                f" {join_names(row.rivals)}."
+                f"{row.run} is on the Pareto front because of its mean {self.measure}. The paired test does not show"
+                f" that {row.run} is better than {join_names(row.rivals)}, which cost the same or less (within the"
+                " noise)."
                 for row in front
                 if not row.certain
             ),

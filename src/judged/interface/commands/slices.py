@@ -28,7 +28,7 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     multiple=True,
     metavar="NAME",
     help="Also show means with topics weighted by this numeric attribute, such as traffic."
-    " With the attribute `relevant`, each relevant document has the same weight.",
+    " To give each relevant document the same weight, use the attribute `relevant` (number of relevant documents).",
 )
 @click.option("--baseline", metavar="RUN", help="Baseline run: each other run is compared with this run on each slice.")
 @click.option("--compare", "pair", is_flag=True, help="Compare the second run with the first run on each slice.")

@@ -141,8 +141,8 @@ class ModelFit(LogAnswer):
             )
         if self.priors:
             sentences.append(
-                "Parameters that all pairs share, such as examination or continuation, are shrunk toward the overall"
-                " mean of the parameter, as if they had one more trial with this mean."
+                "Parameters that all pairs share, such as examination (one value per rank) or continuation, are shrunk"
+                " toward the mean of all values of the same parameter, with the weight of one trial."
             )
         level = percent(self.level)
         if self.resamples:

@@ -128,7 +128,7 @@ class InterleavingPlan(LogAnswer):
             f" {counted(len(self.pairs), 'change')}"
         )
         n_same = agreements.count("yes")
-        summary = f"{significant}. The two differences have the same direction for {n_same} of these changes."
+        summary = f"{significant}, and for {n_same} of them in the same direction."
         return plans, pairs, Sentences((summary,)), self.method_block()
 
 

@@ -220,7 +220,8 @@ def _parse_pipeline(name: str, definition: Any) -> Mapping[str, Any]:
             "lists", "`lists` must name at least two engines or pipelines", 'write lists = ["bm25s", "dense"]'
         )
     for key in definition:
-        _check_name(dict.fromkeys(("engine", *required_keys, *settings_of(engine))), key, f"setting of {engine}")
+        allowed_names = dict.fromkeys(("engine", *required_keys, *settings_of(engine)))
+        _check_name(allowed_names, key, f"setting of the engine {engine}")
     return definition
 
 
@@ -231,7 +232,7 @@ def _check_name(allowed_names: Iterable[str], key: str, kind: str) -> None:
             fix = f"write {one_of(kind, key, names)}"
         except InputError as error:
             fix = error.fix
-        raise SettingError(key, f"no {kind} {key!r}", fix)
+        raise SettingError(key, f"unknown {kind}: {key!r}", fix)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -252,7 +252,8 @@ class Measure(metaclass=MeasureType):
         self.require_cutoff()
         if self.where:
             raise MeasureError(
-                f"{self} requires attributes of topics. Fix: use this measure in evaluate, compare, slices or report"
+                f"{self} requires attributes of topics, which this function does not have. Fix: use this measure in"
+                " evaluate, compare, slices, or report"
             )
         if not judged.ranked and (self.properties.needs_ranking or getattr(self, "cutoff", None) is not None):
             raise MeasureError(

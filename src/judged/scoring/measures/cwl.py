@@ -200,7 +200,7 @@ class UserModelSheet:
 
 
 OF = Parameter(
-    "Which expected value is the score. `EU`: the gain per document read. `ETU`: the total gain. `EC`: the cost"
+    "Expected value that is the score. `EU`: the gain per document read. `ETU`: the total gain. `EC`: the cost"
     " per document read. `ETC`: the total cost. `ED`: the number of documents read.",
     "EU",
     choice("EU", "ETU", "EC", "ETC", "ED"),

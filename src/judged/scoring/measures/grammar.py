@@ -67,7 +67,8 @@ def parse(text: object) -> Measure:
     """
     measures = parse_many(text)
     if len(measures) != 1:
-        raise MeasureError(f"one measure is required, got {len(measures)} in {text}. Fix: use one name and one cutoff")
+        names = ", ".join(map(str, measures))
+        raise MeasureError(f"one measure is required, got {len(measures)} ({names}). Fix: use one name and one cutoff")
     return measures[0]
 
 
