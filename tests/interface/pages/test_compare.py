@@ -278,7 +278,7 @@ def test_one_topic() -> None:
         ({"measure": "nDGC@10"}, "measure", "nDGC"),
         ({"measures": "AP, nothing"}, "measures", "nothing"),
         ({"measures": "P@1..12"}, "measures", "measures can be tested together"),
-        ({"measure": "P@5,10"}, "measure", "P@5,10"),
+        ({"measure": "P@5,10"}, "measure", "P@5, P@10"),
         ({"where": "kind =="}, "where", "kind =="),
         ({"where": "relevant > 99"}, "where", "no topic satisfies 'relevant > 99'"),
         ({"by": "color"}, "by", "color"),

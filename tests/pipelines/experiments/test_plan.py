@@ -90,7 +90,10 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         ("depth = true", r"plan.toml:7: depth must be .* got True"),
         ("design = 'half'", r"plan.toml:7: no design 'half'"),
         ("measures = 3", r"plan.toml:7: .*"),
-        (ENGINES + "stemer = 'x'", r"plan.toml:10: \[control\]: unknown setting of the plan's engines: 'stemer'.*stemmer"),
+        (
+            ENGINES + "stemer = 'x'",
+            r"plan.toml:10: \[control\]: unknown setting of the plan's engines: 'stemer'.*stemmer",
+        ),
         (ENGINES + "k1 = 1.0", r"plan.toml:10: \[control\]: unknown setting of the plan's engines: 'k1'"),
         (
             ENGINES + "tokens = 'letters'",
@@ -161,7 +164,10 @@ def test_factors_apply_to_pipelines_except_for_fixed_settings(tmp_path: Path) ->
         (ENGINES + "[pipelines.p]\nengine = 'fusion'\nlists = ['a']", r"plan.toml:12: .*at least two"),
         (ENGINES + "[pipelines.p]\nengine = 'fusion'", r"plan.toml:10: .*fusion requires lists"),
         (ENGINES + "[pipelines.p]\nengine = 'rerank'\nof = 'sqlite'", r"plan.toml:10: .*rerank requires function"),
-        (ENGINES + "[pipelines.p]\nengine = 'sqlite'\nk1 = 1", r"plan.toml:12: .*unknown setting of the engine sqlite: 'k1'"),
+        (
+            ENGINES + "[pipelines.p]\nengine = 'sqlite'\nk1 = 1",
+            r"plan.toml:12: .*unknown setting of the engine sqlite: 'k1'",
+        ),
         (ENGINES + "[pipelines.sqlite]\nengine = 'sqlite'", r"plan.toml:10: .*sqlite is a reserved name"),
         (
             "[control]\nengine = 'p'\n[pipelines.p]\nengine = 'rerank'\nof = 'p'\nfunction = 'math:sqrt'",
