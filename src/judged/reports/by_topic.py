@@ -89,10 +89,10 @@ def _failure_sentence(data: ReportData, result: Matrix) -> str:
     failed = ranking + coverage + both
     if not failed:
         return ""
+    mean = "its own mean" if result.baseline == data.candidate else f"the mean of {result.baseline}"
     return (
-        f"On {failed:,} of {counted(len(data.scores.query_ids), 'topic')}, the score of {data.candidate} is below the"
-        f" mean of {result.baseline} over all topics, in {result.y}, in {result.x}, or in both measures. Only"
-        f" {result.y} is below the mean on"
+        f"On {failed:,} of {counted(len(data.scores.query_ids), 'topic')}, {data.candidate} is below {mean} over all"
+        f" topics in {result.y}, in {result.x}, or in both measures. Only {result.y} is below the mean on"
         f" {counted(ranking, 'topic')}: relevant documents are retrieved but ranked low. Only {result.x} is below the"
         f" mean on {counted(coverage, 'topic')}: relevant documents are not retrieved. Both measures are below the mean"
         f" on {counted(both, 'topic')}."
