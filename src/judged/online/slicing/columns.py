@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.topic_slices import Bands
+from judged.data.attributes import Bands
 from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
