@@ -322,10 +322,11 @@ def difference(
     with log.engine.scratch():
         if by is None:
             span = periods(log, since)
-            slices, options = span.slices(log), {"periods": str(span)}
+            slices, options, warnings = span.slices(log), {"periods": str(span)}, ()
         else:
             slicing = slice_pages(log, by, documents=documents)
             slices, names, options = slicing.table, slicing.values, {"slices": slicing.note}
+            warnings = slicing.warnings
         selection, condition = (None, "") if where is None else pages_where(log, where)
         if len(names) < 2:
             raise InputError(f"{by} has only one value", fix="slice by another attribute", path=log.name)
@@ -338,7 +339,7 @@ def difference(
         differences=tuple(differences),
         refused=tuple(refused.items()),
         correction=correction,
-        **answer_fields(log, unit, level, {"where": condition, **options}, settings),
+        **answer_fields(log, unit, level, {"where": condition, **options}, settings, warnings),
     )
 
 

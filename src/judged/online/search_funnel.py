@@ -193,7 +193,8 @@ def funnel(
     order = {name: i for i, name in enumerate((None, *(slicing.values if slicing else ())))}
     steps.sort(key=lambda step: order[step.slice])
     options = {"where": condition, "slices": slicing.note if slicing else ""}
-    return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **answer_fields(log, unit, level, options))
+    fields = answer_fields(log, unit, level, options, warnings=slicing.warnings if slicing else ())
+    return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **fields)
 
 
 def _steps(

@@ -13,7 +13,7 @@ from judged.data.documents import Documents
 from judged.data.freshness import AFTER, dated_documents
 from judged.errors import InputError
 from judged.online import online_metrics
-from judged.online.slicing import bucket_starts
+from judged.online.slicing import bucket_starts, slice_pages
 from judged.online.slicing.columns import _TIME_BUCKETS
 from online.slicing.sliced_logs import logs, refused, sliced
 
@@ -162,18 +162,19 @@ def test_freshness():
     ]
     log = logs([{"time_ms": now}] * 6, events=CLICKS, shown=shown)
     documents = dated_documents(pa.table(objects), bands=(1, 40))
-    slices, values, note = sliced(log, "freshness", documents=documents)
+    slices, values, _ = sliced(log, "freshness", documents=documents)
     # made two hours before one o'clock is made the day before; 40 days are within the band
     assert slices == ["0 to 1 days", "2 to 40 days", "no date", "unknown", "2 to 40 days", AFTER]
     assert values == (AFTER, "0 to 1 days", "2 to 40 days", "no date", "unknown")
-    assert "to the day of the page" in note
+    (note,) = slice_pages(log, "freshness", documents=documents).warnings
+    assert (note.rule, "to the day of the page" in note.text) == ("freshness", True)
     clicked = sliced(log, "freshness:clicked", documents=documents)
     assert clicked[0] == ["2 to 40 days", "0 to 1 days", "no date", "none", "2 to 40 days", "0 to 1 days"]
     assert clicked[1] == ("0 to 1 days", "2 to 40 days", "no date", "none")
     fixed = dated_documents(pa.table(objects), bands=(1, 40), as_of="2024-03-11")  # one day later for all pages
-    slices, _, note = sliced(log, "freshness", documents=fixed)
+    slices, _, _ = sliced(log, "freshness", documents=fixed)
     assert slices == ["2 to 40 days", "over 40 days", "no date", "unknown", "over 40 days", "0 to 1 days"]
-    assert "to 2024-03-11;" in note
+    assert "to 2024-03-11;" in slice_pages(log, "freshness", documents=fixed).warnings[0].text
 
 
 def test_freshness_by_dates_of_documents(tmp_path):

@@ -340,5 +340,7 @@ def read_topic_attributes(
     )
     for name, source in DERIVED.items():
         if name in needed_names and name not in derived.names:
+            if name in (FRESHNESS, _AGE) and documents is not None:
+                dated_documents(documents)  # an error with the columns of the table
             raise InputError(f"the attribute {name} is in no table and cannot be derived", fix=f"pass {source}")
     return derived

@@ -405,6 +405,7 @@ def online_metrics(
         *position_bias_notes(supported),
         *estimated_dwell_notes(log, supported),
         *unequal_activity_notes(estimates, unit),
+        *(slices.warnings if slices else ()),
     )
     return OnlineScores(
         log=log.name, layout=log.layout, estimates=estimates, by=by, slices=sized_slices, unit=unit, level=level,

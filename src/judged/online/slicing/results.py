@@ -24,6 +24,7 @@ from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
+    from judged.results.blocks import Note
 
 
 PAGE = Bands((2, 3, 4), ("1", "2", "3", "4+"))
@@ -119,10 +120,11 @@ def by_freshness(log: InteractionLog, documents: Any, *, clicked: bool = False) 
         LEFT JOIN (
             SELECT w.serp, max(m.day) AS newest FROM {results} AS w
             LEFT JOIN {dates} AS m ON m.object_id = w.object_id GROUP BY w.serp) AS d ON d.serp = p.serp"""
-    age_note = dated.note("the day of the page" if dated.is_newest else "")
-    if clicked:
-        return SliceQuery(sql, (*dated.band_names, NONE), f"first clicked result: {age_note}; {_OUTCOME}")
-    return SliceQuery(sql, dated.band_names, f"newest shown result: {age_note}")
+    warnings = (dated.note("the day of the page" if dated.is_newest else ""),)
+    if not clicked:
+        return SliceQuery(sql, dated.band_names, "age of the newest shown result", warnings=warnings)
+    note = f"age of the first clicked result; {_OUTCOME}"
+    return SliceQuery(sql, (*dated.band_names, NONE), note, warnings=warnings)
 
 
 WORDS = Bands((2, 3, 5), ("1", "2", "3-4", "5+"))
@@ -286,11 +288,14 @@ class SlicedPages:
         Slices that have pages, in display order: ``other`` and ``unknown`` at the end.
     note
         Note for the reader of the results; may be empty.
+    warnings
+        Notes of the result.
     """
 
     table: Relation
     values: tuple[str, ...]
     note: str = ""
+    warnings: tuple[Note, ...] = ()
 
 
 def slice_names(log: InteractionLog) -> tuple[str, ...]:
@@ -430,7 +435,7 @@ def _run(log: InteractionLog, query: SliceQuery, name: str) -> SlicedPages:
         slices = {*values[: MAX_VALUES - 1], OTHER} | (slices & {UNKNOWN})
     if slices == {UNKNOWN}:
         notes.append(f"no page has a value of {name}{_ALTERNATIVES.get(name, '')}")
-    return SlicedPages(table, _display_order(slices, query.order), "; ".join(notes))
+    return SlicedPages(table, _display_order(slices, query.order), "; ".join(notes), query.warnings)
 
 
 def _display_order(slices: set[str], order: tuple[str, ...]) -> tuple[str, ...]:
