@@ -155,7 +155,8 @@ def dated_documents(documents: Any, *, as_of: Any = None, bands: str | Iterable[
     name = find_date_column(table)
     if name is None:
         problem = f"no column of dates: the columns are {', '.join(table.names) or 'none'}"
-        raise InputError(problem, fix="use --columns date=COLUMN, with dates such as 2024-05-31", path=table.where)
+        fix = "use --columns documents.date=COLUMN, with dates such as 2024-05-31"
+        raise InputError(problem, fix=fix, path=table.where)
     values = table.table[name].to_pylist()
     days = {value: parse_day(value) for value in dict.fromkeys(values) if value is not None}
     dates = {doc_id: day for doc_id, value in zip(table.ids, values, strict=True) if (day := days.get(value))}

@@ -98,7 +98,7 @@ _watch_option = click.option(
 )
 @click.option(
     "--cost",
-    "columns",
+    "cost_columns",
     multiple=True,
     metavar="COLUMN",
     help="Column of costs to compare, in the table of --costs. Repeat for more columns.",
@@ -144,7 +144,7 @@ def review_command(
     traces: tuple[str, str] | None,
     clicks: tuple[str, ...],
     costs: Path | None,
-    columns: tuple[str, ...],
+    cost_columns: tuple[str, ...],
     log: tuple[str, ...],
     guardrails: tuple[str, ...],
     interleaved: tuple[str, ...],
@@ -164,8 +164,8 @@ def review_command(
     output.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
     results: dict[str, Any] = {}
     for option, value, missing_option, missing_value in (
-        ("--costs", costs, "--cost COLUMN", columns),
-        ("--cost", columns, "--costs FILE", costs),
+        ("--costs", costs, "--cost COLUMN", cost_columns),
+        ("--cost", cost_columns, "--costs FILE", costs),
         ("--target-failure", options["target_failure"], "--traces BASELINE CANDIDATE", traces),
         ("--documents", options["documents"], "--traces BASELINE CANDIDATE", traces),
         ("--clicks", clicks, "--traces BASELINE CANDIDATE", traces),
@@ -179,7 +179,7 @@ def review_command(
     runs = run_pair(baseline, candidate)
     names = [run.name for run in runs]
     if costs is not None:
-        results["costs_of"] = (costs, columns)
+        results["costs_of"] = (costs, cost_columns)
     if traces:
         results |= _read_traces(traces, clicks)
     if log:
