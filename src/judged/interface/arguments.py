@@ -255,7 +255,7 @@ class SliceOptions:
 
     def apply(self, qrels: Qrels, run: Run, documents: Any = None) -> tuple[Qrels, Slicing | None]:
         """Filter topics by ``--where``. Return the qrels and the slicing, which is None without slicing options."""
-        qrels = self.filter_topics(qrels, run)
+        qrels = self.filter_topics(qrels, run, documents)
         if not (self.by or self.slices):
             return qrels, None
         return qrels, self.slice_topics(self.topic_attributes(qrels, run, documents=documents), qrels.topics)
@@ -283,11 +283,11 @@ class SliceOptions:
             raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
         return reduce(Slicing.cross, slicings)
 
-    def filter_topics(self, qrels: Qrels, run: Run) -> Qrels:
+    def filter_topics(self, qrels: Qrels, run: Run, documents: Any = None) -> Qrels:
         """Filter judgments by ``--where``, and warn of topics for which the expression is undefined."""
         from judged.scoring.evaluation.inputs import filter_topics
 
-        attributes = self.topic_attributes(qrels, run) if self.where else None
+        attributes = self.topic_attributes(qrels, run, documents=documents) if self.where else None
         qrels, missing_notes = filter_topics(qrels, self.where, attributes)
         print_warnings(map(str, missing_notes))
         return qrels

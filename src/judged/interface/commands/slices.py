@@ -79,7 +79,7 @@ def slices_command(
     attributes = slicing_options.topic_attributes(
         judgments, first, names=(*weights, *attributes_of(measure)), documents=documents
     )
-    judgments = slicing_options.filter_topics(judgments, first)
+    judgments = slicing_options.filter_topics(judgments, first, documents)
     slicing = slicing_options.slice_topics(attributes, judgments.topics)
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with arguments.scoring(run_list) as progress:
