@@ -238,7 +238,7 @@ def trace_failures(n: int) -> Verdicts:
     qrels = {f"t{at:02}": {"a": 1, "b": 1, "c": 1, "d": 2} for at in range(n)}
     documents = [{"doc_id": doc, "day": f"2020-01-0{day}"} for day, doc in enumerate("acbd", 1)]
     runs = {topic: list(("ab", "acb")[at % 2]) for at, topic in enumerate(qrels)}
-    found = failures(qrels, traces_of_runs({"list": runs}), "R@2", documents=documents, date="day")
+    found = failures(qrels, traces_of_runs({"list": runs}), "R@2", documents=documents)
     return [test.significant for test in found.tests]
 
 

@@ -12,6 +12,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.data.topics": ("Topics",),
         "judged.data.attributes": ("Attributes",),
         "judged.data.documents": ("Documents",),
+        "judged.data.freshness": ("DatedDocuments", "dated_documents"),
         "judged.data.texts": ("Texts",),
         "judged.data.check_files": ("check", "check_one", "check_qrels", "check_run"),
         "judged.data.convert_files": ("convert",),

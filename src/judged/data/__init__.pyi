@@ -9,6 +9,8 @@ from judged.data.convert_files import convert as convert
 from judged.data.documents import Documents as Documents
 from judged.data.findings import Finding as Finding
 from judged.data.findings import Findings as Findings
+from judged.data.freshness import DatedDocuments as DatedDocuments
+from judged.data.freshness import dated_documents as dated_documents
 from judged.data.qrels import Qrels as Qrels
 from judged.data.run import Run as Run
 from judged.data.texts import Texts as Texts

@@ -1,8 +1,11 @@
-"""Attributes of topics: typed columns by which results are sliced."""
+"""Attributes of topics: typed columns by which results are sliced, and bands of numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -14,13 +17,15 @@ from judged.errors import InputError
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from judged.results.blocks import Note
     from judged.results.types import Table
 
 _MAX_NAMES = 8  # attributes in an error message
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Attributes(AttributeTable):
     """Attributes of topics by query id: texts, numbers, or booleans. Immutable.
 
@@ -31,6 +36,8 @@ class Attributes(AttributeTable):
         a topic has no value.
     where
         Source of the table in error messages.
+    notes
+        Notes on attributes, by name, which are shown with results that use the attribute.
 
     Raises
     ------
@@ -47,6 +54,8 @@ class Attributes(AttributeTable):
     """
 
     id_name: ClassVar[str] = "query_id"
+
+    notes: Mapping[str, Note] = field(default_factory=dict[str, "Note"])
 
     @classmethod
     def of(cls, data: Any) -> Self:
@@ -111,7 +120,8 @@ class Attributes(AttributeTable):
         rows = pa.array([self._rows.get(query_id) for query_id in query_ids], pa.int64())
         selected = self.table.take(rows) if self.table.num_rows else _null_rows(self.table, len(query_ids))
         id_position = self.table.column_names.index("query_id")
-        return Attributes(selected.set_column(id_position, "query_id", pa.array(query_ids, pa.string())), self.where)
+        selected = selected.set_column(id_position, "query_id", pa.array(query_ids, pa.string()))
+        return Attributes(selected, self.where, self.notes)
 
     def joined(self, other: Attributes) -> Attributes:
         """Merge with another table over the topics of both; if both have an attribute, this table's values are used.
@@ -122,11 +132,31 @@ class Attributes(AttributeTable):
         """
         query_ids = self.query_ids + tuple(query_id for query_id in other.query_ids if query_id not in self._rows)
         merged, other = self.over(query_ids).table, other.over(query_ids)
+        notes = {**self.notes, **{name: note for name, note in other.notes.items() if name not in self.names}}
         for name in other.names:
             if name not in merged.column_names:
                 merged = merged.append_column(name, other.column(name))
-        return Attributes(merged, self.where)
+        return Attributes(merged, self.where, notes)
 
 
 def _null_rows(table: Table, rows: int) -> Table:
     return pa.table({field.name: pa.nulls(rows, field.type) for field in table.schema})
+
+
+class Bands(NamedTuple):
+    """Named ranges of a number.
+
+    >>> Bands((2, 4), ("1", "2-3", "4+")).labels([1, 2, 3, 4, None])
+    ['1', '2-3', '2-3', '4+', None]
+    """
+
+    starts: tuple[float, ...]  # inclusive lower limits of all ranges but the first, ascending
+    names: tuple[str, ...]  # one more than `starts`
+
+    def label(self, value: float | None) -> str | None:
+        """Return the name of the range that contains a value; None for None."""
+        return None if value is None else self.names[bisect_right(self.starts, value)]
+
+    def labels(self, values: Iterable[float | None]) -> list[str | None]:
+        """Return the name of the range of each value."""
+        return [self.label(value) for value in values]

@@ -23,7 +23,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-_IDS, _TITLES, _TEXTS = known_names("documents").values()
+_IDS, _TITLES, _TEXTS = (known_names("documents")[name] for name in ("doc_id", "title", "text"))
 _ID_FIELD = re.compile(
     rb'"(?:' + "|".join(_IDS).encode() + rb')"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",{}\[\]]+))', re.IGNORECASE
 )

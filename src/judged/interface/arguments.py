@@ -191,6 +191,19 @@ def names_in(texts: Iterable[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
+def documents_with_ages(options: dict[str, Any]) -> Any:
+    """Return ``--documents`` with the ages of ``--as-of`` and ``--freshness-bands``, which are removed from options."""
+    from judged.data.freshness import dated_documents
+
+    documents, ages = options["documents"], {"as_of": options.pop("as_of"), "bands": options.pop("freshness_bands")}
+    if ages == {"as_of": None, "bands": None}:
+        return documents
+    if documents is None:
+        flag = "--as-of" if ages["as_of"] is not None else "--freshness-bands"
+        raise InputError(f"{flag} requires --documents", fix="add --documents FILE")
+    return dated_documents(documents, **ages)
+
+
 def outcome_note(run: str) -> str:
     """Return the note that topics are selected or sliced by an outcome of a run."""
     from judged.comparison.slicing.derived import OUTCOME
@@ -224,7 +237,7 @@ class SliceOptions:
         return tuple(path for path in (self.attributes, self.queries, self.slices) if path)
 
     def topic_attributes(
-        self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None
+        self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: Any = None
     ) -> Attributes:
         """Return the attributes of the topics, read from the files or derived."""
         from judged.comparison.slicing.derived import read_topic_attributes
@@ -240,9 +253,9 @@ class SliceOptions:
             return ()
         return (Note("cut-by-outcome", outcome_note(run.name)),)
 
-    def apply(self, qrels: Qrels, run: Run, documents: str | None = None) -> tuple[Qrels, Slicing | None]:
+    def apply(self, qrels: Qrels, run: Run, documents: Any = None) -> tuple[Qrels, Slicing | None]:
         """Filter topics by ``--where``. Return the qrels and the slicing, which is None without slicing options."""
-        qrels = self.filter_topics(qrels, run)
+        qrels = self.filter_topics(qrels, run, documents)
         if not (self.by or self.slices):
             return qrels, None
         return qrels, self.slice_topics(self.topic_attributes(qrels, run, documents=documents), qrels.topics)
@@ -270,11 +283,11 @@ class SliceOptions:
             raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
         return reduce(Slicing.cross, slicings)
 
-    def filter_topics(self, qrels: Qrels, run: Run) -> Qrels:
+    def filter_topics(self, qrels: Qrels, run: Run, documents: Any = None) -> Qrels:
         """Filter judgments by ``--where``, and warn of topics for which the expression is undefined."""
         from judged.scoring.evaluation.inputs import filter_topics
 
-        attributes = self.topic_attributes(qrels, run) if self.where else None
+        attributes = self.topic_attributes(qrels, run, documents=documents) if self.where else None
         qrels, missing_notes = filter_topics(qrels, self.where, attributes)
         print_warnings(map(str, missing_notes))
         return qrels

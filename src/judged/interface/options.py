@@ -149,6 +149,16 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         metavar="FILE",
         help="Table of document attributes (lengths, groups, costs), for measures that require it.",
     ),
+    "as_of": _option(
+        "--as-of",
+        metavar="DATE",
+        help="Reference day for the ages of --documents.  [default: the newest date; in logs, the day of each page]",
+    ),
+    "freshness_bands": _option(
+        "--freshness-bands",
+        metavar="DAYS[,...]",
+        help="Limits of the bands of ages, such as 7,30,365.  [default: thirds of the documents]",
+    ),
     "rel": _option(
         "--rel",
         type=float,

@@ -269,7 +269,7 @@ def difference(
     baseline: str | None = None,
     since: str | None = None,
     where: str | None = None,
-    objects: Any = None,
+    documents: Any = None,
     unit: Unit = "user",
     level: float = 0.95,
     correction: str = "holm",
@@ -294,8 +294,8 @@ def difference(
         Start of the second period; None: see `judged.online.differences.periods`.
     where
         Condition for pages: see `judged.online.online_metrics`.
-    objects
-        Creation dates of results, for slicing by ``freshness``.
+    documents
+        Documents with dates, to slice by ``freshness``; see `judged.online.slicing.slice_pages`.
     unit
         Independent unit of the confidence intervals.
     level
@@ -322,10 +322,11 @@ def difference(
     with log.engine.scratch():
         if by is None:
             span = periods(log, since)
-            slices, options = span.slices(log), {"periods": str(span)}
+            slices, options, warnings = span.slices(log), {"periods": str(span)}, ()
         else:
-            slicing = slice_pages(log, by, objects=objects)
+            slicing = slice_pages(log, by, documents=documents)
             slices, names, options = slicing.table, slicing.values, {"slices": slicing.note}
+            warnings = slicing.warnings
         selection, condition = (None, "") if where is None else pages_where(log, where)
         if len(names) < 2:
             raise InputError(f"{by} has only one value", fix="slice by another attribute", path=log.name)
@@ -338,7 +339,7 @@ def difference(
         differences=tuple(differences),
         refused=tuple(refused.items()),
         correction=correction,
-        **answer_fields(log, unit, level, {"where": condition, **options}, settings),
+        **answer_fields(log, unit, level, {"where": condition, **options}, settings, warnings),
     )
 
 

@@ -242,13 +242,18 @@ class LogAnswer(FieldAnswer):
 
 
 def answer_fields(
-    log: InteractionLog, unit: str, level: float, options: Mapping[str, str], settings: Any = None
+    log: InteractionLog,
+    unit: str,
+    level: float,
+    options: Mapping[str, str],
+    settings: Any = None,
+    warnings: Iterable[Note] = (),
 ) -> dict[str, Any]:
     """Return the fields that all results about logs share; empty policies are omitted."""
     used = [(name, value) for name, value in options.items() if value]
     policies = (*used, *log.policies, *(settings.policies() if settings else ()), *user_substitute_policy(log))
     interval_unit = "session" if has_no_user_ids(log.findings) else unit
-    notes = unfit_log_notes(log.name, unfit_reasons(log.accounts, log.findings))
+    notes = (*unfit_log_notes(log.name, unfit_reasons(log.accounts, log.findings)), *warnings)
     return {"log": log.name, "unit": interval_unit, "level": level, "policies": policies, "notes": notes}
 
 

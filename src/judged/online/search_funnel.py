@@ -143,7 +143,7 @@ def funnel(
     row: Row = "session",
     by: str | None = None,
     where: str | None = None,
-    objects: Any = None,
+    documents: Any = None,
     unit: Unit = "user",
     level: float = 0.95,
     settings: FactSettings | None = None,
@@ -161,8 +161,8 @@ def funnel(
         Slicing attribute: see `judged.online.slicing.slice_pages`. A session is in each slice of its pages.
     where
         Condition for pages: see `judged.online.online_metrics`.
-    objects
-        Creation dates of results, for slicing by ``freshness``.
+    documents
+        Documents with dates, to slice by ``freshness``; see `judged.online.slicing.slice_pages`.
     unit
         Independent unit of the confidence intervals.
     level
@@ -181,7 +181,7 @@ def funnel(
     if len(names) < 2:
         raise InputError("the log has only searches", fix="log clicks, carts or purchases", path=log.name)
     with log.engine.scratch():
-        slicing = slice_pages(log, by, objects=objects) if by is not None else None
+        slicing = slice_pages(log, by, documents=documents) if by is not None else None
         selection, condition = (None, "") if where is None else pages_where(log, where)
         facts = ["clicked", "cart", "purchased"]
         pages = page_facts(log, facts, settings or FactSettings(), slices=slicing and slicing.table, chosen=selection)
@@ -193,7 +193,8 @@ def funnel(
     order = {name: i for i, name in enumerate((None, *(slicing.values if slicing else ())))}
     steps.sort(key=lambda step: order[step.slice])
     options = {"where": condition, "slices": slicing.note if slicing else ""}
-    return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **answer_fields(log, unit, level, options))
+    fields = answer_fields(log, unit, level, options, warnings=slicing.warnings if slicing else ())
+    return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **fields)
 
 
 def _steps(

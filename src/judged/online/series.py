@@ -84,7 +84,7 @@ def over_time(
     """
     requested = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
     validate(log=log, metrics=requested, every=every, warm_up=warm_up, alpha=alpha, seed=seed)
-    if unsupported := {"by", "objects"} & set(options):
+    if unsupported := {"by", "documents"} & set(options):
         raise InputError(f"`{min(unsupported)}` is not supported for time series", fix="omit this option")
     if not log.has_time:
         raise InputError("the log has no timestamps", fix="use a log with timestamps", path=", ".join(log.files))

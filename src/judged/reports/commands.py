@@ -11,7 +11,7 @@ import click
 
 from judged.errors import InputError
 from judged.interface import arguments
-from judged.interface.arguments import SliceOptions, answer_options, print_warnings
+from judged.interface.arguments import SliceOptions, answer_options, documents_with_ages, print_warnings
 from judged.interface.options import POLICIES, READING, Choice, LazyGroup, shared
 from judged.online.commands import logs
 from judged.results.answer import PICTURES
@@ -75,12 +75,7 @@ _watch_option = click.option(
     metavar="FILE",
     help="Documents with dates, which are required to detect failures of the kind 'freshness'.",
 )
-@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
-@click.option(
-    "--today",
-    metavar="DAY",
-    help="Ignore documents with a date after DAY.  [default: the newest date in --documents]",
-)
+@shared("as_of", "freshness_bands")
 @click.option(
     "--clicks",
     multiple=True,
@@ -103,7 +98,7 @@ _watch_option = click.option(
 )
 @click.option(
     "--cost",
-    "columns",
+    "cost_columns",
     multiple=True,
     metavar="COLUMN",
     help="Column of costs to compare, in the table of --costs. Repeat for more columns.",
@@ -136,6 +131,7 @@ _watch_option = click.option(
 )
 @_watch_option
 @shared("seed", type=click.IntRange(0))
+@shared("columns")
 @answer_options()
 def review_command(
     qrels: str,
@@ -148,7 +144,7 @@ def review_command(
     traces: tuple[str, str] | None,
     clicks: tuple[str, ...],
     costs: Path | None,
-    columns: tuple[str, ...],
+    cost_columns: tuple[str, ...],
     log: tuple[str, ...],
     guardrails: tuple[str, ...],
     interleaved: tuple[str, ...],
@@ -168,22 +164,22 @@ def review_command(
     output.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
     results: dict[str, Any] = {}
     for option, value, missing_option, missing_value in (
-        ("--costs", costs, "--cost COLUMN", columns),
-        ("--cost", columns, "--costs FILE", costs),
+        ("--costs", costs, "--cost COLUMN", cost_columns),
+        ("--cost", cost_columns, "--costs FILE", costs),
         ("--target-failure", options["target_failure"], "--traces BASELINE CANDIDATE", traces),
         ("--documents", options["documents"], "--traces BASELINE CANDIDATE", traces),
         ("--clicks", clicks, "--traces BASELINE CANDIDATE", traces),
-        ("--today", options["today"], "--documents FILE", options["documents"]),
         ("--arm", options["arm"], "--log FILE", log or interleaved),
         ("--guardrail", guardrails, "--log FILE", log),
         ("--topics", topics, "--propensities FILE", propensities),
     ):
         if value and not missing_value:
             raise InputError(f"{option} requires {missing_option.split()[0]}", fix=f"add {missing_option}")
+    options["documents"] = documents_with_ages(options)
     runs = run_pair(baseline, candidate)
     names = [run.name for run in runs]
     if costs is not None:
-        results["costs_of"] = (costs, columns)
+        results["costs_of"] = (costs, cost_columns)
     if traces:
         results |= _read_traces(traces, clicks)
     if log:

@@ -27,6 +27,8 @@ _OTHER_CHOICES = {
 }
 """Other names of choices, without hyphens and blanks."""
 OTHER_NAMES = {
+    "as-of": "today reference-date reference-day",
+    "freshness-bands": "bands age-bands",
     "digits": "decimals precision round rounding places decimal-places float-format",
     "min-difference": "delta min-delta min-diff mindiff epsilon threshold minimum",
     "margin": "delta fail-under min-delta tolerance equivalence equivalence-margin threshold noninferiority-margin",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import sys
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
-from judged.comparison.slicing.by_document import parse_date
+from judged import InputError, MissingExtraError, Qrels, Topics, judge
 from judged.comparison.slicing.derived import derive, read_topic_attributes
-from judged.comparison.slicing.topic_slices import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands, slice_topics
+from judged.comparison.slicing.topic_slices import FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands, slice_topics
 from judged.data.attributes import Attributes
+from judged.data.column_names import use_columns
+from judged.data.freshness import AFTER, dated_documents
 from judged.data.query_text import (
     _model,
     detect_languages,
@@ -55,13 +56,11 @@ def test_judgments_are_counted() -> None:
         (RELEVANT, [0, 1, 2, 5, 6, 20, 21, 900], "none 1 2-5 2-5 6-20 6-20 21+ 21+"),
         (LENGTH, [1, 2, 3, 4, 6, 7, 30], "1 2-3 2-3 4-6 4-6 7+ 7+"),
         (FIRST_RELEVANT, [0, 1, 2, 3, 4, 10, 11, 100, 101], "none 1 2-3 2-3 4-10 4-10 11-100 11-100 101+"),
-        (AGE, [0, 1, 2, 7, 8, 30, 31, 365, 366], "0-1 0-1 2-7 2-7 8-30 8-30 31-365 31-365 366+"),
     ],
 )
 def test_bands_end_where_their_names_say(bands: Any, values: list[int], names: str) -> None:
     assert bands.labels(values) == names.split()
     assert bands.label(None) is None
-    assert AGE.label(-1) == "after today"
 
 
 @pytest.mark.parametrize(
@@ -293,20 +292,24 @@ FACTS = {
 def test_relevant_documents_tell_of_their_topic() -> None:
     qrels = {"q1": {"d1": 1, "d2": 1, "d3": 0}, "q2": {"d1": 1}, "q3": {"d2": 1, "d6": 2, "d1": 1}, "q4": {"zz": 1}}
     result = columns(derive(qrels, documents=FACTS))
-    assert result["freshness"] == [215.0, 245.0, 215.0, None]  # against 2025-01-01, the newest of the table
-    assert result["freshness_band"] == ["31-365", "31-365", "31-365", None]
+    assert result["freshness_days"] == [215.0, 245.0, 215.0, None]  # against 2025-01-01, the newest of the table
+    # thirds of 0, 215, 245: one document in each; zz has no date
+    assert result["freshness"] == ["1 to 215 days", "over 215 days", "1 to 215 days", "no date"]
     assert result["relevant_source"] == ["mixed", "web", "mail", None]
     assert "relevant_length" not in result
     negative = derive({"q": {"d1": -1, "d2": 0}}, documents=FACTS, rel=-1)
     assert negative.column("relevant_source").to_pylist() == ["mail"]  # a negative grade is never relevant
-    result = columns(derive(qrels, documents=FACTS, today="2024-06-01", rel=2))
-    assert result["freshness"] == [None, None, None, None]
+    result = columns(derive(qrels, documents=dated_documents(FACTS, as_of="2024-06-01"), rel=2))
+    assert result["freshness_days"] == [None, None, None, None]
+    assert result["freshness"] == [None, None, "no date", None]  # without a relevant document, there is no age
     assert result["relevant_source"] == [None, None, "mail", None]
-    result = columns(derive(qrels, documents=FACTS, today=date(2024, 5, 30)))
-    assert result["freshness"] == [-1.0, 29.0, -1.0, None]
-    assert result["freshness_band"] == ["after today", "8-30", "after today", None]
-    renamed = [{"doc_id": doc, "day": attributes["date"]} for doc, attributes in FACTS.items()]
-    assert derive(qrels, documents=renamed, date="day", today="2024-06-01").column("freshness").to_pylist()[0] == 1.0
+    result = columns(derive(qrels, documents=dated_documents(FACTS, as_of=date(2024, 5, 30), bands=(7, 28))))
+    assert result["freshness_days"] == [-1.0, 29.0, -1.0, None]
+    assert result["freshness"] == [AFTER, "over 28 days", AFTER, "no date"]
+    renamed = [{"doc_id": doc, "when": attributes["date"]} for doc, attributes in FACTS.items()]
+    assert "freshness" not in derive(qrels, documents=renamed).names
+    with use_columns({"date": "when"}):
+        assert derive(qrels, documents=renamed).column("freshness_days").to_pylist()[0] == 215.0
 
 
 def test_columns_of_texts_make_no_groups() -> None:
@@ -315,32 +318,17 @@ def test_columns_of_texts_make_no_groups() -> None:
 
 
 def test_documents_that_cannot_be_used_are_refused() -> None:
-    for documents, more, message in [
-        (FACTS | {"d9": {"date": "yesterday"}}, {}, "the date of document d9 must be a date, got 'yesterday'"),
-        (FACTS, {"today": "soon"}, "today must be a date, got 'soon'. Fix: use the format 2024-05-31"),
-        ({"d1": {"source": "web"}}, {"today": "2024-01-01"}, "no column of dates 'date'"),
-        (FACTS, {"date": "published"}, "no column of dates 'published'. Fix: set date= to one of source, date"),
+    for documents, selected, message in [
+        ({"d9": {"date": "yesterday"}}, {"date": "date"}, "the column date has no valid date"),
         (
             {"d1": {"band": "a"}},
             {},
             "attribute names must be unique, got relevant_band twice. Fix: rename the column band",
         ),
     ]:
-        with pytest.raises(InputError) as raised:
-            derive(QRELS, documents=documents, **more)
+        with pytest.raises(InputError) as raised, use_columns(selected):
+            derive(QRELS, documents=documents)
         assert message in str(raised.value)
-
-
-def test_date_formats() -> None:
-    day = date(2024, 5, 31)
-    for value in (day, datetime(2024, 5, 31, 23, 59), "2024-05-31", " 2024-05-31 10:00", "20240531", 20240531.0,  # noqa: DTZ001
-                  "20240531T101010", "2024-05-31T23:59:59+14:00"):  # fmt: skip
-        assert parse_date(value, "today") == day
-    for value in ("31.05.2024", "2024", 2024.0, "", True, "2024-02-30", 1.7e9):
-        with pytest.raises(InputError, match="must be a date"):
-            parse_date(value, "today")
-    frame = pa.table({"doc_id": ["d1"], "date": pa.array([day])})
-    assert derive(QRELS, documents=Documents.of(frame)).column("freshness").to_pylist()[0] == 0.0
 
 
 def test_what_is_known_goes_before_what_is_derived() -> None:

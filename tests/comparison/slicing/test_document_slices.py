@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from judged import InputError, JudgedWarning, Qrels, by_document, evaluate
 from judged.comparison.slicing import document_slices
 from judged.comparison.slicing.by_document import ALL
+from judged.data.freshness import AFTER, dated_documents
 
 QRELS = {
     "q1": {"w1": 2, "m1": 1, "w2": 0, "m2": -1, "u1": 1},
@@ -67,16 +68,17 @@ def test_the_level_of_relevance_decides_which_topics_stay() -> None:
 def test_groups_are_texts_truth_few_numbers_or_ages() -> None:
     assert list(document_slices(QRELS, FACTS, "new")) == ["true", "false", "unknown"]
     assert list(document_slices(QRELS, FACTS, "level")) == ["1", "2", "2.5", "unknown"]
-    ages = document_slices(QRELS, FACTS, "date")  # the newest is of 2024-05-31
+    # ages on 2024-05-31: 0, 1, 11, and 151 days; of four documents, the thirds end with the second and the third
+    ages = document_slices(QRELS, FACTS, "freshness")
     assert {group: sorted(grades(judged)) for group, judged in ages.items()} == {
-        "0-1": ["q1", "q2"],
-        "8-30": ["q2"],
-        "31-365": ["q1", "q3"],
-        "unknown": ["q1"],
+        "0 to 1 days": ["q1", "q2"],
+        "2 to 11 days": ["q2"],
+        "over 11 days": ["q1", "q3"],
+        "no date": ["q1"],
     }
-    assert list(ages) == ["0-1", "8-30", "31-365", "unknown"]
-    ages = document_slices(QRELS, FACTS, "date", today="2024-05-21")
-    assert list(ages) == ["0-1", "31-365", "after today", "unknown"]
+    assert list(ages) == ["0 to 1 days", "2 to 11 days", "over 11 days", "no date"]
+    ages = document_slices(QRELS, dated_documents(FACTS, as_of="2024-05-21", bands="1,30"), "freshness")
+    assert list(ages) == [AFTER, "0 to 1 days", "over 30 days", "no date"]
     many = {f"d{i}": {"x": i, "title": f"t{i}", "date": "2024-01-01"} for i in range(51)}
     for by, problem in {
         "x": "a column may have at most 12 distinct values, x has 51. Fix: use a column with fewer values, or",
@@ -86,8 +88,8 @@ def test_groups_are_texts_truth_few_numbers_or_ages() -> None:
         with pytest.raises(InputError) as raised:
             document_slices({"q": {"d1": 1}}, many, by)
         assert problem in str(raised.value)
-    with pytest.raises(InputError, match="`today` requires `by` to be the column of dates, got source"):
-        document_slices(QRELS, FACTS, "source", today="2024-05-21")
+    with pytest.raises(InputError, match="no column of dates: the columns are source"):
+        document_slices(QRELS, {"w1": {"source": "web"}}, "freshness")
 
 
 def test_subtopics_stay() -> None:

@@ -170,6 +170,26 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
     assert (folder / "made.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_slices_by_freshness(run: Callable[..., Ended], folder: Path) -> None:
+    """Ages on 2024-03-01 are 0, 29, 30, and unknown; that of a topic is the age of its newest relevant document."""
+    relevant = {"q01": "ac", "q02": "bc", "q03": "cd", "q04": "d"}
+    qrels = {query: dict.fromkeys(docs, 1) for query, docs in relevant.items()} | {"q05": {"a": 0}}
+    write_qrels(judged.Qrels.of(qrels), folder / "few.txt")
+    (folder / "documents.csv").write_text("doc_id,when\na,2024-03-01\nb,2024-02-01\nc,2024-01-31\nd,\n")
+    documents = ("--documents", "documents.csv", "--columns", "documents.date=when")
+    command = ("slices", "few.txt", "good.run", "-m", "RR", "--by", "freshness", "--min-topics", "1", *documents)
+
+    def sizes(*options: str) -> dict[str, int]:
+        done = run(*command, *options, "--format", "json")
+        assert done.code == 0, done.err
+        return {row["slice"]: row["size"] for row in json.loads(done.out)["results"] if "fresh" in row["slice"]}
+
+    bands = {f"freshness={name}": 1 for name in ("0 days", "1 to 29 days", "over 29 days", "no date")}
+    assert sizes("--freshness-bands", "0,29") == {**bands, "freshness missing": 1}
+    only = ("--as-of", "2024-02-02", "--where", "freshness_days < 1 or freshness == 'no date'")
+    assert sizes(*only) == {"freshness=after the reference day": 1, "freshness=no date": 1}
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("options", "problem"),
@@ -181,6 +201,9 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
             ("the attribute words is in no table and cannot be derived. Fix: pass the texts of the topics"),
         ),
         (("--by", "freshness"), "cannot be derived. Fix: pass documents with a date."),
+        (("--by", "kind", "--as-of", "2024"), "--as-of requires --documents. Fix: add --documents FILE"),
+        (("--by", "kind", "--freshness-bands", "7"), "--freshness-bands requires --documents"),
+        (("--by", "freshness", "--documents", "known.tsv", "--columns", "doc_id=query_id"), "no doc_id"),
         (("--by", "kind", "--baseline", "odd"), "no run 'odd' to use as the baseline. Fix: use one of bad, good"),
         (("--by", "kind", "--compare", "--baseline", "bad"), "cannot be combined"),
         (("--by", "kind", "--cross"), "--cross requires two attributes"),

@@ -398,11 +398,16 @@ def test_slices_by_the_age_of_results(run: Callable[..., Ended]) -> None:
     done = run("online", "metrics", *arguments, "-m", "PageCTR", "--documents", "docs.jsonl", "--format", "json")
     assert done.code == 0
     sizes = {row["slice"]: row["pages"] for row in json.loads(done.out)["slices"]}
-    assert sizes == {"0-1": 1, "unknown": 1}  # "a" is from that day; the other page has no results
-    for command in (("metrics",), ("ranks",)):
+    assert sizes == {"0 days": 1, "unknown": 1}  # "a" is from that day; the other page has no results
+    for command in ("funnel", "difference"):
+        done = run(
+            "online", command, *arguments, "--documents", "docs.jsonl", "--as-of", "2026-01-06", "--format", "json"
+        )
+        assert (done.code, "to 2026-01-06; bands: thirds" in done.out) == (0, True)
+    for command in (("metrics",), ("ranks",), ("funnel",), ("difference",)):
         done = run("online", *command, *arguments)
         assert done.code == 2
-        assert done.err.endswith("Fix: use --documents FILE with documents that have a column date.\n")
+        assert done.err.endswith("Fix: use --documents FILE with a column of dates.\n")
     done = run("online", "metrics", "clean.ndjson", "--documents", "docs.jsonl")
     assert (done.code, "add --by freshness" in done.err) == (2, True)
     overwriting = run(

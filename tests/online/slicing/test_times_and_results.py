@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.data.documents import Documents
+from judged.data.freshness import AFTER, dated_documents
 from judged.errors import InputError
 from judged.online import online_metrics
-from judged.online.slicing import bucket_starts
+from judged.online.slicing import bucket_starts, slice_pages
 from judged.online.slicing.columns import _TIME_BUCKETS
 from online.slicing.sliced_logs import logs, refused, sliced
 
@@ -98,7 +99,7 @@ def test_what_is_no_point_in_time(name):
 def test_a_log_without_a_clock_is_not_sliced_by_time():
     log = logs([{}], has_time=False)
     assert "no timestamps to slice by week" in refused(log, "week")
-    assert "no timestamps" in refused(log, "freshness", objects={"object_id": ["a"], "time_ms": [1]})
+    assert "no timestamps" in refused(log, "freshness", documents={"a": {"date": "2024"}})
 
 
 def test_a_log_of_times_without_dates_has_hours_of_the_day_alone():
@@ -152,10 +153,7 @@ def test_first_click():
 
 def test_freshness():
     now = ms("2024-03-10T01:00")
-    objects = {
-        "object_id": ["old", "old", "new", "next"],
-        "time_ms": [now - 40 * DAY, now - 400 * DAY, now - 2 * HOUR, now + DAY],
-    }
+    objects = {"object_id": ["old", "new", "next"], "time_ms": [now - 40 * DAY, now - 2 * HOUR, now + DAY]}
     objects_by_page = [["old", "new"], ["old"], ["gone"], [], ["old", "gone"], ["new", "next"]]
     shown = [
         {"serp": serp, "rank": rank, "object_id": object_id}
@@ -163,14 +161,20 @@ def test_freshness():
         for rank, object_id in enumerate(object_ids, 1)
     ]
     log = logs([{"time_ms": now}] * 6, events=CLICKS, shown=shown)
-    for table in (pa.table(objects), objects):
-        slices, values, _ = sliced(log, "freshness", objects=table)
-        # made two hours before one o'clock is made the day before
-        assert slices == ["0-1", "31-365", "unknown", "unknown", "31-365", "after today"]
-        assert values == ("after today", "0-1", "31-365", "unknown")
-    clicked = sliced(log, "freshness:clicked", objects=objects)
-    assert clicked[0] == ["31-365", "0-1", "unknown", "none", "31-365", "0-1"]
-    assert clicked[1] == ("0-1", "31-365", "none", "unknown")
+    documents = dated_documents(pa.table(objects), bands=(1, 40))
+    slices, values, _ = sliced(log, "freshness", documents=documents)
+    # made two hours before one o'clock is made the day before; 40 days are within the band
+    assert slices == ["0 to 1 days", "2 to 40 days", "no date", "unknown", "2 to 40 days", AFTER]
+    assert values == (AFTER, "0 to 1 days", "2 to 40 days", "no date", "unknown")
+    (note,) = slice_pages(log, "freshness", documents=documents).warnings
+    assert (note.rule, "to the day of the page" in note.text) == ("freshness", True)
+    clicked = sliced(log, "freshness:clicked", documents=documents)
+    assert clicked[0] == ["2 to 40 days", "0 to 1 days", "no date", "none", "2 to 40 days", "0 to 1 days"]
+    assert clicked[1] == ("0 to 1 days", "2 to 40 days", "no date", "none")
+    fixed = dated_documents(pa.table(objects), bands=(1, 40), as_of="2024-03-11")  # one day later for all pages
+    slices, _, _ = sliced(log, "freshness", documents=fixed)
+    assert slices == ["2 to 40 days", "over 40 days", "no date", "unknown", "over 40 days", "0 to 1 days"]
+    assert "to 2024-03-11;" in slice_pages(log, "freshness", documents=fixed).warnings[0].text
 
 
 def test_freshness_by_dates_of_documents(tmp_path):
@@ -183,29 +187,26 @@ def test_freshness_by_dates_of_documents(tmp_path):
     path = tmp_path / "documents.csv"
     path.write_text("doc_id,date,length\nold,2024-02-01,3\nnew,2024-03-10T00:30:00Z,4\nbare,,5\n", encoding="utf-8")
     for documents in (path, str(path), Documents.read(path)):
-        assert sliced(log, "freshness", objects=documents)[0] == ["31-365", "0-1", "unknown", "unknown"]
+        # thirds of 0 and 38 days on the newest date: each document is a band
+        assert sliced(log, "freshness", documents=documents)[0] == ["1 to 38 days", "0 days", "no date", "no date"]
     path.write_text("doc_id,length\nold,3\n", encoding="utf-8")
-    assert "columns: length" in refused(log, "freshness", objects=path)
+    assert "the columns are length" in refused(log, "freshness", documents=path)
 
 
 def test_metrics_by_freshness_are_given_the_objects():
-    log = logs([{"time_ms": 2 * DAY}] * 2, shown=[{"serp": 0, "rank": 1, "object_id": "a"}], events=CLICKS[:1],
+    page = {"time_ms": ms("2024-03-10T01:00")}
+    log = logs([page] * 2, shown=[{"serp": 0, "rank": 1, "object_id": "a"}], events=CLICKS[:1],
                has=("clicks", "shown", "unclicked"))  # fmt: skip
-    objects = {"object_id": ["a"], "time_ms": [DAY]}
-    scores = online_metrics(log, "Abandonment", by="freshness", objects=objects)
+    documents = dated_documents({"a": {"date": "2024-03-09"}}, bands=[7])
+    scores = online_metrics(log, "Abandonment", by="freshness", documents=documents)
     assert [(estimate.slice, estimate.numerator, estimate.denominator) for estimate in scores.estimates] == [
-        (None, 1, 2), ("0-1", 0, 1), ("unknown", 1, 1),
+        (None, 1, 2), ("0 to 7 days", 0, 1), ("unknown", 1, 1),
     ]  # fmt: skip
-    with pytest.raises(InputError, match="pass objects="):
+    with pytest.raises(InputError, match="pass documents="):
         online_metrics(log, "Abandonment", by="freshness")
 
 
-@pytest.mark.parametrize(
-    "objects",
-    [None, 7, {"object_id": ["a"]}, {"object_id": ["a"], "time_ms": ["2024"]}, {"object_id": ["a"], "time_ms": []}],
-)
-def test_freshness_without_times_of_objects(objects):
-    assert "pass objects=" in refused(logs([{}]), "freshness", objects=objects)
-    assert "no shown results" in refused(
-        logs([{}], has=["clicks"]), "freshness", objects={"object_id": [], "time_ms": []}
-    )
+def test_freshness_without_dates():
+    assert "pass documents=" in refused(logs([{}]), "freshness")
+    assert "no column of dates" in refused(logs([{}]), "freshness", documents={"a": {"length": 3}})
+    assert "no shown results" in refused(logs([{}], has=["clicks"]), "freshness", documents={})

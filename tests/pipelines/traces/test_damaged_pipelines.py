@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from judged.comparison.slicing.topic_slices import slice_topics
+from judged.data.freshness import dated_documents
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures
 from judged.results import Answer
 from pipelines.traces.damaged_pipeline import DAMAGES, TODAY, World, simulate
@@ -31,7 +32,7 @@ N_WORLDS = 10
 
 def run_failures(sample: World, seed: int = 0, **options: Any) -> Failures:
     corpus = [doc for doc in sample.documents if doc not in sample.deleted]
-    defaults = {"documents": sample.documents, "today": TODAY, "clicks": sample.clicks, "corpus": corpus}
+    defaults = {"documents": dated_documents(sample.documents, as_of=TODAY), "clicks": sample.clicks, "corpus": corpus}
     defaults["slicing"] = slice_topics(sample.attributes, "class")
     return failures(sample.qrels, sample.traces, "nDCG@10", **{**defaults, **options}, seed=seed)
 
@@ -100,7 +101,7 @@ def test_few_topics_are_not_tested_and_later_documents_are_left_out() -> None:
     few = Traces(tuple(span for span in sample.traces.spans if span.query_id in {"t1", "t2"}))
     qrels = {topic: sample.qrels[topic] for topic in ("t1", "t2")}
     assert failures(qrels, few, "nDCG@10", documents=sample.documents, clicks=sample.clicks).tests == ()
-    early = run_failures(sample, today="2020-01-01")
+    early = run_failures(sample, documents=dated_documents(sample.documents, as_of="2020-01-01"))
     assert not [test for test in early.tests if test.failure == "freshness"]
 
 

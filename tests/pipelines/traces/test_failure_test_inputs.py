@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from judged.comparison.slicing.topic_slices import slice_topics
+from judged.data.freshness import dated_documents
 from judged.data.qrels import Qrels
+from judged.errors import InputError
 from judged.pipelines.traces import Document, Span, Traces, failures
 from judged.pipelines.traces.failure_tests import (
     SLICE_TEST,
@@ -117,7 +119,7 @@ def test_the_highest_of_several_grades_of_a_pair_is_used() -> None:
 
 
 def test_dates_of_relevant_documents_of_one_grade() -> None:
-    """Grades from 2 are relevant; topics without a pair are left out; today is the newest date by default."""
+    """Grades from 2 are relevant; topics without a pair are left out; the default reference day is the newest date."""
     dates = [{"doc_id": doc, "date": f"2020-01-0{day}"} for day, doc in enumerate("abcd", 1)]
     qrels = {topic: {"a": 2, "b": 2, "c": 1, "d": 1} for topic in TOPICS}
     traces = Traces((*final_list("abcd").spans, *final_list("a", ["u"]).spans, *final_list("xb", ["v"]).spans))
@@ -125,12 +127,12 @@ def test_dates_of_relevant_documents_of_one_grade() -> None:
     test = find_test(failures(qrels, traces, "P(rel=2)@4", documents=dates), "freshness")
     assert dict(test.values) == {**dict.fromkeys(TOPICS, 1.0), "v": -1.0}
     assert test.quantity.endswith("documents after 2020-01-04 are ignored")
-    without_pairs = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-01")
+    without_pairs = failures(qrels, traces, "P(rel=2)@4", documents=dated_documents(dates, as_of="2020-01-01"))
     assert [row.where for row in without_pairs.untested if row.failure == "freshness"] == ["all topics"]
-    with_today = failures(qrels, traces, "P(rel=2)@4", documents=dates, today="2020-01-02")
-    assert find_test(with_today, "freshness").quantity.endswith("documents after 2020-01-02 are ignored")
-    empty = failures(qrels, traces, "P(rel=2)@4", documents=[{"doc_id": "z", "date": None}])
-    assert [row.code for row in empty.untested if row.failure == "freshness"] == ["few-units"]
+    with_day = failures(qrels, traces, "P(rel=2)@4", documents=dated_documents(dates, as_of="2020-01-02"))
+    assert find_test(with_day, "freshness").quantity.endswith("documents after 2020-01-02 are ignored")
+    with pytest.raises(InputError, match="no column of dates"):
+        failures(qrels, traces, "P(rel=2)@4", documents=[{"doc_id": "z", "date": None}])
 
 
 def test_subtopics_of_relevant_documents_within_the_cutoff() -> None:
@@ -231,7 +233,7 @@ def test_order_sides_and_discoveries() -> None:
     traces = merged({"s": "ac", "r": "b"}, "abc")
     dates = [{"doc_id": doc, "date": f"2020-01-0{i}"} for i, doc in enumerate("abc", 1)]
     losses, judgments = funnel(qrels, traces, "RR"), Qrels.of(qrels)
-    options: dict[str, Any] = {"documents": dates, "date": "date", "today": None, "clicks": None, "labels": None}
+    options: dict[str, Any] = {"documents": dates, "clicks": None, "labels": None}
     tests, untested = run_tests(losses, judgments, **options, fdr=0.05, level=0.95, seed=0)
     (calibration,) = tests
     (separate,) = mean_test("calibration", "", "", calibration.values, level=0.95, seed=0)

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import false_discovery_control, hypergeom
 
 from judged.comparison.slicing.topic_slices import slice_topics
-from judged.errors import InputError
+from judged.data.freshness import dated_documents
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures
 from judged.pipelines.traces.failure_tests import (
     MIN_TOPICS,
@@ -80,24 +80,21 @@ def test_freshness_by_hand() -> None:
     dates = {"a": "2020-01-01", "c": "2020-01-02", "b": "2020-01-03", "d": "2020-01-04", "e": "2020-01-05"}
     documents = [{"doc_id": doc, "day": date} for doc, date in dates.items()]
     qrels = {topic: {"a": 1, "b": 1, "c": 1, "d": 2, "e": 0} for topic in TOPICS}
-    result = failures(qrels, final_list("ab"), "R@2", documents=documents, date="day")
+    result = failures(qrels, final_list("ab"), "R@2", documents=documents)
     test = find_test(result, "freshness")
     assert (test.n, test.difference) == (12, pytest.approx(1 / 3))
     assert test.p == pytest.approx(1 / 4096)  # one-sided: half of 2 / 4096
     assert test.significant
-    swapped = find_test(failures(qrels, final_list("bca"), "R@2", documents=documents, date="day"), "freshness")
+    swapped = find_test(failures(qrels, final_list("bca"), "R@2", documents=documents), "freshness")
     assert (swapped.difference, swapped.p) == (pytest.approx(-1), pytest.approx(1 - 1 / 4096))  # newer ones above
     assert not swapped.significant
     # later dates are left out: only the pair a-c remains, and the list 'b' has neither
     early = find_test(
-        failures(qrels, final_list("b"), "R@2", documents=documents, date="day", today="2020-01-02"), "freshness"
+        failures(qrels, final_list("b"), "R@2", documents=dated_documents(documents, as_of="2020-01-02")), "freshness"
     )
     assert early.difference == 0.0
-    same_day = failures(qrels, final_list("ab"), "R@2", documents=[{"doc_id": d, "day": "2020-01-01"} for d in "abcde"],
-                        date="day")  # fmt: skip
+    same_day = failures(qrels, final_list("ab"), "R@2", documents=[{"doc_id": d, "day": "2020-01-01"} for d in "abcde"])
     assert [test for test in same_day.tests if test.failure == "freshness"] == []
-    with pytest.raises(InputError, match=r"no date column 'date'; the columns are: .*day"):
-        failures(qrels, final_list("ab"), "R@2", documents=documents)
 
 
 def test_freshness_of_unrecorded_lists_is_unknown() -> None:

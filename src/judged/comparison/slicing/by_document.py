@@ -6,16 +6,16 @@ import math
 import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from judged.comparison.slicing.parts import FEW, PartEstimate, PartScores
-from judged.comparison.slicing.topic_slices import AGE, DEFAULT_MIN_TOPICS, format_value
+from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS, format_value
 from judged.data.compute import pc
 from judged.data.documents import Documents
+from judged.data.freshness import DatedDocuments, dated_documents
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.results import COUNT, Column, columns_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 UNKNOWN = "unknown"
+FRESHNESS = "freshness"
 _MAX_GROUPS = 50  # columns with more values hold titles or texts, not groups
 _MAX_NUMERIC_GROUPS = 12
 
@@ -59,9 +60,7 @@ class GroupedQrels(NamedTuple):
         return pc.is_in(topics, value_set=group_topics).to_numpy(zero_copy_only=False)
 
 
-def document_slices(
-    qrels: Any, documents: Any, by: str, *, rel: float = 1, today: Any = None, date: str = "date"
-) -> dict[str, Qrels]:
+def document_slices(qrels: Any, documents: Any, by: str, *, rel: float = 1) -> dict[str, Qrels]:
     """Create judgments for each group of documents, with only the documents of the group relevant.
 
     Scores with these judgments show which kinds of documents a system misses. Positive grades of other documents become
@@ -72,20 +71,17 @@ def document_slices(
     qrels, documents
         Inputs of `Qrels.of` and `Documents.of`.
     by
-        Column of documents: text, booleans, numbers with at most 12 values, or the date column, which is divided into
-        age bands in days: 0-1, 2-7, 8-30, 31-365, 366+, after today.
+        Column of documents: text, booleans, or numbers with at most 12 values; or ``freshness``, for bands of ages.
+        `judged.data.dated_documents` sets the reference day and the bands of ages.
     rel
         Lowest relevant grade.
-    today
-        Reference date of ages; None: the newest date of the documents.
-    date
-        Column of dates.
 
     Returns
     -------
     dict
         From group to judgments, by decreasing number of relevant documents (ages: newest first). Documents without a
-        value form the group ``unknown``, which is last. Groups without relevant documents are omitted.
+        value form the group ``unknown`` (ages: ``no date``), which is last. Groups without relevant documents are
+        omitted.
 
     Raises
     ------
@@ -99,7 +95,7 @@ def document_slices(
     >>> {group: qrels.table.to_pydict()["relevance"] for group, qrels in by_source.items()}
     {'mail': [0.0, 1.0, 0.0, 1.0], 'web': [2.0, 0.0, 0.0]}
     """
-    grouped = group_judgments(Qrels.of(qrels), Documents.of(documents), by, rel=rel, today=today, date=date)
+    grouped = group_judgments(Qrels.of(qrels), Documents.of(documents), by, rel=rel)
     result: dict[str, Qrels] = {}
     for group, name in enumerate(grouped.names):
         group_qrels = grouped.with_relevant_group(group)
@@ -108,79 +104,74 @@ def document_slices(
     return result
 
 
-def group_judgments(
-    qrels: Qrels, documents: Documents, by: str, *, rel: float, today: Any = None, date: str = "date"
-) -> GroupedQrels:
+def group_judgments(qrels: Qrels, documents: Documents, by: str, *, rel: float) -> GroupedQrels:
     """Assign each judgment the group of its document."""
-    if by not in documents.names:
+    dated = dated_documents(documents) if _is_freshness(by, documents) else None
+    if dated is None and by not in documents.names:
         fix = use_one_of(documents.names) if documents.names else "add columns to the table"
         raise InputError(f"no column {by!r}", fix=fix, path=documents.where)
-    if today is not None and by != date:
-        raise InputError(
-            f"`today` requires `by` to be the column of dates, got {by}", fix="remove `today`, or set date="
-        )
     grades = qrels.grades
     relevant = (grades >= rel) & (grades >= 0)
     if not relevant.any():
         raise InputError(f"no document has grade {rel:g} or higher", fix="use a lower rel=", path=qrels.where)
-    group_by_doc = _group_by_doc(documents, by, today, date)
     doc_ids = qrels.table["doc_id"].to_pylist()
-    names = np.array([group_by_doc.get(doc_id) or UNKNOWN for doc_id in doc_ids], dtype=object)
+    if dated is None:
+        group_by_doc = _group_by_doc(documents, by)
+        groups = [group_by_doc.get(doc_id) or UNKNOWN for doc_id in doc_ids]
+    else:
+        groups = [dated.band(dated.ages.get(doc_id)) for doc_id in doc_ids]
+    names = np.array(groups, dtype=object)
     counts = Counter(names[relevant].tolist())
     by_size = sorted(counts, key=lambda name: (name == UNKNOWN, -counts[name], name))
-    by_age = [name for name in (*AGE.names[1:], AGE.names[0], UNKNOWN) if name in counts]
-    ordered = tuple(by_age if by == date else by_size)
+    ordered = tuple(by_size if dated is None else (name for name in dated.band_names if name in counts))
     indices = {name: i for i, name in enumerate(ordered)}
     group = np.array([indices.get(name, -1) for name in names], dtype=np.int64)
     return GroupedQrels(qrels, ordered, group, relevant)
 
 
-def _group_by_doc(documents: Documents, by: str, today: Any, date: str) -> dict[str, str | None]:
+def _is_freshness(by: str, documents: Documents) -> bool:
+    return by == FRESHNESS and FRESHNESS not in documents.names
+
+
+def _group_by_doc(documents: Documents, by: str) -> dict[str, str | None]:
     doc_ids, values = documents.ids, documents.table[by].to_pylist()
-    if by == date:
-        ages = _ages_by_doc(doc_ids, values, by, today, documents.where)
-        return {doc_id: AGE.label(days) for doc_id, days in ages.items()}
     distinct = {*values} - {None}
     is_number = str(documents.table[by].type) == "double"
     if len(distinct) > (limit := _MAX_NUMERIC_GROUPS if is_number else _MAX_GROUPS):
         raise InputError(
             f"a column may have at most {limit} distinct values, {by} has {len(distinct)}",
-            fix="use a column with fewer values" + (", or set date= to use this column as dates" if is_number else ""),
+            fix=f"use a column with fewer values, or {FRESHNESS} for bands of ages",
             path=documents.where,
         )
     names = [None if value is None else format_value(value) for value in values]
     return dict(zip(doc_ids, names, strict=True))
 
 
-def document_columns(
-    query_ids: Sequence[str], qrels: Qrels, documents: Documents, *, today: Any, date: str, rel: float
-) -> Columns:
+def document_columns(query_ids: Sequence[str], qrels: Qrels, documents: Documents, *, rel: float) -> Columns:
     """Compute topic attributes from relevant documents; None if their values are unknown."""
-    # `freshness` and `freshness_band`: age in days of the newest relevant document. For each text column with at most
-    # 50 values, `relevant_<column>`: the most frequent value of the relevant documents, or `mixed` for a tie.
+    # `freshness_days` and `freshness`: age of the newest relevant document, and its band. For each text column with at
+    # most 50 values, `relevant_<column>`: the most frequent value of the relevant documents, or `mixed` for a tie.
+    dated = documents if isinstance(documents, DatedDocuments) else None
     table, index = documents.table, qrels.index
     relevant: dict[str, list[str]] = {query: [] for query in (*query_ids, *index.topics)}
     for topic, doc_id, grade in zip(index.topic.tolist(), index.row_names, index.grade.tolist(), strict=True):
         if grade >= rel and grade >= 0:
             relevant[index.topics[topic]].append(doc_id)
-    doc_ids = documents.ids
     result: Columns = {}
+    if dated is not None:
+        ages = [
+            min((dated.ages[doc] for doc in relevant[query] if doc in dated.ages), default=None) for query in query_ids
+        ]
+        result["freshness"] = [
+            dated.band(age) if relevant[query] else None for query, age in zip(query_ids, ages, strict=True)
+        ]
+        result["freshness_days"] = ages
     for name in documents.names:
         values = table[name].to_pylist()
-        if name == date:
-            days = _ages_by_doc(doc_ids, values, name, today, documents.where)
-            topic_ages = ([float(days[doc]) for doc in relevant[query] if doc in days] for query in query_ids)
-            ages = [min(doc_ages, default=None) for doc_ages in topic_ages]
-            result |= {"freshness": ages, "freshness_band": AGE.labels(ages)}
-        elif str(table[name].type) == "string" and 0 < len({*values} - {None}) <= _MAX_GROUPS:
-            group = dict(zip(doc_ids, values, strict=True))
+        is_date = dated is not None and name == dated.date_column
+        if not is_date and str(table[name].type) == "string" and 0 < len({*values} - {None}) <= _MAX_GROUPS:
+            group = dict(zip(documents.ids, values, strict=True))
             result[f"relevant_{name}"] = [_most_frequent(relevant[query], group) for query in query_ids]
-    if (today is not None or date != "date") and "freshness" not in result:
-        raise InputError(
-            f"no column of dates {date!r}",
-            fix=f"set date= to one of {', '.join(documents.names)}" if documents.names else "add a column of dates",
-            path=documents.where,
-        )
     return result
 
 
@@ -194,41 +185,6 @@ def _most_frequent(doc_ids: Sequence[str], group_by_doc: dict[str, str | None]) 
     if not counts:
         return None
     return "mixed" if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
-
-
-def parse_date(value: Any, label: str, where: str = "") -> date:
-    """Parse a date: a date object, or a text or number like ``2024-05-31``, ``2024-05-31T12:00:00Z``, ``20240531``.
-
-    >>> parse_date("2024-05-31T23:59:00+02:00", "today"), parse_date(20240531.0, "today")
-    (datetime.date(2024, 5, 31), datetime.date(2024, 5, 31))
-    """
-    # Time of day and time zone are ignored.
-    if isinstance(value, datetime):
-        return value.date()
-    if isinstance(value, date):
-        return value
-    text = f"{value:.0f}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value).strip()
-    is_compact = text[:8].isdigit() and text[8:9] in {"", "T", " "}
-    try:
-        return date.fromisoformat(text[:8] if is_compact else text[:10])
-    except ValueError:
-        problem = f"{label} must be a date, got {text[:40]!r}"
-        raise InputError(problem, fix="use the format 2024-05-31", path=where) from None
-
-
-def dates_by_doc(doc_ids: Sequence[str], values: list[Any], column: str, where: str) -> dict[str, date]:
-    """Parse the dates of documents; documents without a date are omitted."""
-    rows, label = zip(doc_ids, values, strict=True), f"the {column} of document"
-    return {doc: parse_date(value, f"{label} {doc}", where) for doc, value in rows if value is not None}
-
-
-def _ages_by_doc(doc_ids: Sequence[str], values: list[Any], column: str, today: Any, where: str) -> dict[str, int]:
-    """Return ages of documents in days, relative to `today` or the newest document."""
-    dates = dates_by_doc(doc_ids, values, column, where)
-    if today is None and not dates:
-        raise InputError("no document has a date", fix="set `today`, or remove the column of dates")
-    reference = max(dates.values()) if today is None else parse_date(today, "today")
-    return {doc_id: (reference - day).days for doc_id, day in dates.items()}
 
 
 ALL = "all documents"
@@ -328,8 +284,6 @@ def by_document(
     by: str,
     *,
     rel: float = 1,
-    today: Any = None,
-    date: str = "date",
     min_topics: int = DEFAULT_MIN_TOPICS,
     ci: IntervalName = "adjusted",
     level: float = 0.95,
@@ -346,7 +300,7 @@ def by_document(
     ----------
     qrels, runs, measures
         As in `evaluate`.
-    documents, by, rel, today, date
+    documents, by, rel
         As in `document_slices`.
     min_topics
         Groups with fewer topics are marked as small.
@@ -369,7 +323,8 @@ def by_document(
     """
     method = IntervalMethod(ci, level, resamples, seed)
     table, runs, measures = Documents.of(documents), runs_of(runs), measures_of(measures)
-    grouped = group_judgments(Qrels.of(qrels), table, by, rel=rel, today=today, date=date)
+    table = dated_documents(table) if _is_freshness(by, table) else table
+    grouped = group_judgments(Qrels.of(qrels), table, by, rel=rel)
     if ALL in grouped.names:
         raise InputError(f"the group name {ALL!r} is reserved", fix=f"rename this {by}", path=table.where)
     overall = evaluate(grouped.qrels, runs, measures, documents=table)
@@ -388,7 +343,7 @@ def by_document(
         for name, group in scores.items()
         for row in group.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
     )
-    notes = list(overall.notes)
+    notes = [*overall.notes, *([table.note()] if by == FRESHNESS and isinstance(table, DatedDocuments) else ())]
     if UNKNOWN in counts:
         share = f"{counts[UNKNOWN]} of {counts[ALL]} relevant documents ({percent(counts[UNKNOWN] / counts[ALL])})"
         notes.append(Note("unknown-group", f"the {by} of {share} is unknown"))

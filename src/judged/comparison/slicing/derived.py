@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.by_document import document_columns
+from judged.comparison.slicing.by_document import FRESHNESS, document_columns
 from judged.comparison.slicing.topic_slices import DERIVED, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
+from judged.data.freshness import DatedDocuments, dated_documents, find_date_column
 from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.data.query_text import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.comparison.slicing.by_document import Columns
+    from judged.results.blocks import Note
 
 OUTCOME = "first_relevant"
 """Attribute that depends on the results of a run."""
@@ -59,7 +61,8 @@ MEANINGS = {
 """Source, type, and meaning of each derived attribute."""
 
 _TRAFFIC = "traffic"
-_NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", "freshness"})
+_AGE = "freshness_days"
+_NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", _AGE})
 
 
 def derive(
@@ -71,8 +74,6 @@ def derive(
     traffic: Any = None,
     seen: Any = None,
     documents: Any = None,
-    today: Any = None,
-    date: str = "date",
     rel: float = 1,
     languages: Sequence[str] | str | None = None,
     cuts: tuple[float, float] = (0.5, 0.9),
@@ -89,8 +90,8 @@ def derive(
     `traffic`                            ``traffic_share``; ``frequency`` (head, torso, tail)
     `seen`                               ``novelty`` (seen, new)
     `run`, `qrels`                       ``first_relevant`` (1, 2-3, 4-10, 11-100, 101+, none)
-    `documents`, `qrels`                 ``freshness`` in days, ``freshness_band`` (0-1, 2-7, 8-30, 31-365, 366+,
-                                         after today); ``relevant_source`` etc., one for each column of text
+    `documents`, `qrels`                 ``freshness_days``, ``freshness`` (its band, or ``no date``), if there is a
+                                         date; ``relevant_source`` etc., one for each column of text
     ===================================  ============================================================================
 
     See `judged.data.query_text` for ``words`` and ``kind``, and
@@ -99,7 +100,8 @@ def derive(
     Parameters
     ----------
     qrels, queries, documents
-        Inputs of `Qrels.of`, `Topics.of`, and `Documents.of`, or paths.
+        Inputs of `Qrels.of`, `Topics.of`, and `Documents.of`, or paths. Freshness is the age of the newest relevant
+        document; `judged.data.dated_documents` sets its reference day and bands.
     attributes
         Existing attributes (`Attributes.of`). They are part of the result and take precedence over derived ones.
     run
@@ -114,10 +116,6 @@ def derive(
         Known queries, such as those of the training set: texts and ids, `Topics`, ``{id: text}``, or a path. A topic
         is ``seen`` if its normalized text (NFKC, case-folded, single spaces) is among them. Ids are compared only if
         `seen` is a plain list or the topic has no text, because ids of two topic sets may coincide.
-    today
-        Reference date of ages, such as ``"2024-05-31"``; None: the newest date of the documents.
-    date
-        Column of documents with dates.
     rel
         Lowest relevant grade.
     languages
@@ -158,6 +156,7 @@ def derive(
         traffic = Attributes.of({id_text(query, "query id"): {_TRAFFIC: count} for query, count in traffic_items})
     query_ids = _query_ids(judgments, texts, existing, traffic)
     derived = {} if judgments is None else _judgment_columns(query_ids, judgments, rel)
+    notes: dict[str, Note] = {}
     if texts is not None or languages:
         derived |= _text_columns(query_ids, texts, languages)
     if traffic is not None:
@@ -172,15 +171,17 @@ def derive(
         derived["first_relevant"] = _first_relevant(query_ids, judgments, run, rel)
     if judgments is not None and documents is not None:
         table = Documents.of(documents)
-        document_values = document_columns(query_ids, judgments, table, today=today, date=date, rel=rel)
+        table = dated_documents(table) if find_date_column(table) else table
+        document_values = document_columns(query_ids, judgments, table, rel=rel)
         if duplicates := [name for name in document_values if name in derived]:
             fix = f"rename the column {duplicates[0].removeprefix('relevant_')} of the documents"
             raise InputError(f"attribute names must be unique, got {duplicates[0]} twice", fix=fix)
         derived |= document_values
+        notes = dict.fromkeys((FRESHNESS, _AGE), table.note()) if isinstance(table, DatedDocuments) else {}
     columns: dict[str, Any] = {"query_id": pa.array(query_ids, pa.string())}
     for name, values in derived.items():
         columns[name] = pa.array(values, pa.float64() if name in _NUMBERS else pa.string())
-    result = Attributes(pa.table(columns), "<derived>")
+    result = Attributes(pa.table(columns), "<derived>", notes)
     return result if existing is None else existing.over(query_ids).joined(result)
 
 
@@ -339,5 +340,7 @@ def read_topic_attributes(
     )
     for name, source in DERIVED.items():
         if name in needed_names and name not in derived.names:
+            if name in (FRESHNESS, _AGE) and documents is not None:
+                dated_documents(documents)  # an error with the columns of the table
             raise InputError(f"the attribute {name} is in no table and cannot be derived", fix=f"pass {source}")
     return derived

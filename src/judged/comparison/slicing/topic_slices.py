@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from judged.data.attributes import Attributes
+from judged.data.attributes import Attributes, Bands
 from judged.data.expression import Expression, quote_attribute
 from judged.data.files import exists
+from judged.data.freshness import AFTER, NO_DATE
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.results import COUNT, YES_NO, Column, Table, columns_of, counted
@@ -29,25 +29,6 @@ if TYPE_CHECKING:
     from judged.results.types import Bools, Ints
 
 
-class Bands(NamedTuple):
-    """Named ranges of a number.
-
-    >>> [LENGTH.label(words) for words in (1, 2, 3, 4, 6, 7)]
-    ['1', '2-3', '2-3', '4-6', '4-6', '7+']
-    """
-
-    starts: tuple[float, ...]  # inclusive lower limits of all ranges but the first, ascending
-    names: tuple[str, ...]  # one more than `starts`
-
-    def label(self, value: float | None) -> str | None:
-        """Return the name of the range that contains a value; None for None."""
-        return None if value is None else self.names[bisect_right(self.starts, value)]
-
-    def labels(self, values: Iterable[float | None]) -> list[str | None]:
-        """Return the name of the range of each value."""
-        return [self.label(value) for value in values]
-
-
 LENGTH = Bands((2, 4, 7), ("1", "2-3", "4-6", "7+"))
 """Words of a query."""
 
@@ -57,13 +38,10 @@ RELEVANT = Bands((1, 2, 6, 21), ("none", "1", "2-5", "6-20", "21+"))
 FIRST_RELEVANT = Bands((1, 2, 4, 11, 101), ("none", "1", "2-3", "4-10", "11-100", "101+"))
 """Rank of the first relevant document; 0 if none was returned."""
 
-AGE = Bands((0, 2, 8, 31, 366), ("after today", "0-1", "2-7", "8-30", "31-365", "366+"))
-"""Age of a document in days; negative if its date is after the reference day."""
-
 FREQUENCY = ("head", "torso", "tail")
 _ROUNDING = 1e-12  # relative to all traffic: 0.9 * total is inexact in floating point
-_BAND_NAMES = (LENGTH.names, RELEVANT.names, (*FIRST_RELEVANT.names[1:], FIRST_RELEVANT.names[0]), AGE.names, FREQUENCY)
-_RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:\+|\s*(?:-|to)\s*\d+(?:\.\d+)?)?")
+_BAND_NAMES = (LENGTH.names, RELEVANT.names, (*FIRST_RELEVANT.names[1:], FIRST_RELEVANT.names[0]), FREQUENCY)
+_RANGE = re.compile(r"(?:over )?(\d+(?:\.\d+)?)(?:\+|\s*(?:-|to)\s*\d+(?:\.\d+)?)?(?: days?)?")
 
 
 def format_value(value: Any) -> str:
@@ -82,6 +60,8 @@ def sort_slice_values(name: str, values: Sequence[str]) -> list[str]:
     (['none', '2-5', '6-20', '21+'], ['law', 'news'])
     >>> sort_slice_values("first_relevant", ["4-10", "none", "101+"])
     ['4-10', '101+', 'none']
+    >>> sort_slice_values("freshness", ["no date", "over 30 days", "0 to 7 days", "8 to 30 days"])
+    ['0 to 7 days', '8 to 30 days', 'over 30 days', 'no date']
     """
     # 'none' comes last for `first_relevant` (no relevant document at any rank), but first for counts.
     for names in _BAND_NAMES[2:] if name == "first_relevant" else _BAND_NAMES:
@@ -89,6 +69,7 @@ def sort_slice_values(name: str, values: Sequence[str]) -> list[str]:
             return sorted(values, key=names.index)
     matches = {value: _RANGE.fullmatch(value) for value in values}
     numbers = {value: float(match[1]) for value, match in matches.items() if match is not None}
+    numbers |= {value: number for value, number in {AFTER: -1, NO_DATE: math.inf}.items() if value in matches}
     return sorted(values, key=lambda value: (numbers[value], value)) if len(numbers) == len(matches) else sorted(values)
 
 
@@ -129,7 +110,7 @@ DERIVED = {
     **dict.fromkeys(("words", "length", "kind", "script"), _QUERY_TEXTS),
     "language": f"{_QUERY_TEXTS}, and install py3langid: pip install 'judged[language]'",
     **dict.fromkeys(("frequency", "traffic_share"), _TRAFFIC),
-    **dict.fromkeys(("freshness", "freshness_band"), "documents with a date"),
+    **dict.fromkeys(("freshness", "freshness_days"), "documents with a date"),
     "novelty": "known queries (seen)",
     "first_relevant": "a single run",
 }
@@ -273,7 +254,9 @@ class Slicing(ReadOnly):
         return Table("slices", (*rules, *counts), only="data")
 
     def notes(self) -> Iterator[Note]:
-        """Yield a note on topics that are in no slice."""
+        """Yield notes on the attributes of the slices, and on topics that are in no slice."""
+        used = {name for slice_ in self.slices for name in Expression(slice_.expression).names}
+        yield from dict.fromkeys(note for name, note in self.attributes.notes.items() if name in used)
         if outside := int((~self.members.any(axis=0)).sum()):
             yield Note("topics-in-no-slice", f"{outside} of {counted(len(self.query_ids), 'topic')} are in no slice")
 

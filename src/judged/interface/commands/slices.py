@@ -48,6 +48,7 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
     " slices, pairs, and measures.",
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
+@shared("as_of", "freshness_bands")
 @answer_options()
 @shared(*READING)
 def slices_command(
@@ -73,11 +74,12 @@ def slices_command(
     has_comparison = pair or baseline is not None
     _check_effects(weights, has_comparison=has_comparison, is_bootstrap=options["ci"] == "bootstrap")
     judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
+    documents = arguments.documents_with_ages(options)
     first = _baseline_run(run_list, baseline, pair=pair)
     attributes = slicing_options.topic_attributes(
-        judgments, first, names=(*weights, *attributes_of(measure)), documents=options["documents"]
+        judgments, first, names=(*weights, *attributes_of(measure)), documents=documents
     )
-    judgments = slicing_options.filter_topics(judgments, first)
+    judgments = slicing_options.filter_topics(judgments, first, documents)
     slicing = slicing_options.slice_topics(attributes, judgments.topics)
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with arguments.scoring(run_list) as progress:

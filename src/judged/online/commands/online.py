@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface.arguments import answer_options, terminal_width
+from judged.interface.arguments import answer_options, documents_with_ages, terminal_width
 from judged.interface.options import Choice, LazyGroup, shared, with_options
 from judged.online.commands import logs
 from judged.online.commands.logs import interval, log_options, opened, tables, where
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
     from judged.interface.arguments import OutputOptions
     from judged.online.facts.pages import FactSettings
-    from judged.online.log import InteractionLog
 
 
-_DOCUMENTS_FIX = "use --documents FILE with documents that have a column date"
+_DOCUMENTS_FIX = "use --documents FILE with a column of dates"
 
 
 @click.group(
@@ -42,9 +41,8 @@ _reading_options = with_options(where, log_options, tables, answer_options())
 _metric_arguments = with_options(logs.paths, where, interval, log_options, tables, answer_options())
 _slice_options = with_options(
     logs.by("Slicing attribute: device, language, variant, ..., or an attribute of the log."),
-    click.option(
-        "--documents", metavar="FILE", help="File of documents with the column 'date', required for --by freshness."
-    ),
+    click.option("--documents", metavar="FILE", help="Table of documents with dates, required for --by freshness."),
+    shared("as_of", "freshness_bands"),
 )
 _comparison_arguments = with_options(
     logs.paths,
@@ -134,11 +132,12 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOpti
 
     Without -m, all common metrics that the log supports are computed; 'judged online list' lists all metrics.
     """
+    from judged.online.estimation.online_metrics import online_metrics
     from judged.online.scores import check_has_estimates
 
     options["settings"] = _settings(options)
     with logs.opened_with_progress(paths, output, options) as (log, report):
-        scores = check_has_estimates(_scores(log, metric or None, progress=report, **options))
+        scores = check_has_estimates(_with_slices(online_metrics, log, metric or None, progress=report, **options))
     output(scores)
 
 
@@ -147,8 +146,10 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOpti
 @_metric_arguments
 def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Compute the CTR of each rank in LOG, with confidence intervals over users."""
+    from judged.online.estimation.online_metrics import online_metrics
+
     with logs.opened_with_progress(paths, output, options) as (log, report):
-        scores = _scores(log, "ImpressionCTR", progress=report, **options)
+        scores = _with_slices(online_metrics, log, "ImpressionCTR", progress=report, **options)
     output(scores.by_rank())
 
 
@@ -225,16 +226,15 @@ def _list(name: str | None, form: str) -> None:
         click.echo(catalog.catalog().markdown() if form == "markdown" else catalog.text(width=terminal_width()))
 
 
-def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str | None, **options: Any) -> Any:
-    """Compute metrics with an optional slice. Errors about `objects` get a fix for the command line."""
-    from judged.online.estimation.online_metrics import online_metrics
-
-    if documents is not None and "freshness" not in (by or ""):
+def _with_slices(analyze: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
+    """Analyze a log by slices. Errors about `documents` get a fix for the command line."""
+    if options["documents"] is not None and "freshness" not in (options["by"] or ""):
         raise InputError("--documents requires --by freshness", fix="add --by freshness, or omit --documents")
+    options["documents"] = documents_with_ages(options)
     try:
-        return online_metrics(log, metric, by=by, objects=documents, **options)
+        return analyze(*inputs, **options)
     except InputError as error:
-        if "objects=" not in error.fix:
+        if "documents=" not in error.fix:
             raise
         raise InputError(error.problem, fix=_DOCUMENTS_FIX, path=error.path) from None
 
@@ -314,7 +314,7 @@ def queries_command(
     show_default=True,
     help="Unit that the funnel counts.",
 )
-@logs.by("Slicing attribute: device, variant, ...")
+@_slice_options
 @interval
 @_reading_options
 def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
@@ -322,13 +322,13 @@ def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any
     from judged.online.search_funnel import funnel
 
     with opened(paths, output, options) as log:
-        result = funnel(log, **options)
+        result = _with_slices(funnel, log, **options)
     output(result)
 
 
 @online.command("difference", short_help="Differences between slices or periods, with significance tests.")
 @_comparison_arguments
-@logs.by("Slicing attribute: variant, device, ...")
+@_slice_options
 @click.option(
     "--baseline",
     metavar="NAME",
@@ -347,5 +347,5 @@ def difference_command(paths: tuple[str, ...], output: OutputOptions, metrics: t
     from judged.online.differences import difference
 
     with opened(paths, output, options) as log:
-        result = difference(log, metrics or None, **options)
+        result = _with_slices(difference, log, metrics or None, **options)
     output(result)

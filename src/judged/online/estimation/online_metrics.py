@@ -293,7 +293,7 @@ def online_metrics(
     metrics: Iterable[str | OnlineMetric] | str | OnlineMetric | None = None,
     *,
     by: str | None = None,
-    objects: Any = None,
+    documents: Any = None,
     where: str | None = None,
     unit: Unit = "user",
     level: float = 0.95,
@@ -314,8 +314,8 @@ def online_metrics(
         name the metric). None: every metric that the log supports.
     by
         Slicing attribute; see `slice_pages`.
-    objects
-        Dates of results, to slice by ``freshness``; see `slice_pages`.
+    documents
+        Documents with dates, to slice by ``freshness``; see `judged.online.slicing.slice_pages`.
     where
         Condition on attributes of pages, such as ``device == 'mobile' and page == 1``. Only matching pages count, and
         sessions and users with such pages. Dwell times and following queries are those of the whole log.
@@ -362,7 +362,7 @@ def online_metrics(
         if by is not None or where is not None:
             from judged.online import slicing  # imports a third of all modules
 
-            slices = None if by is None else slicing.slice_pages(log, by, objects=objects)
+            slices = None if by is None else slicing.slice_pages(log, by, documents=documents)
             matching_pages, where_text = (None, "") if where is None else slicing.pages_where(log, where)
         report_progress("pages", 0.1)
         # CTR by rank is always reported, where the log has what it takes.
@@ -405,6 +405,7 @@ def online_metrics(
         *position_bias_notes(supported),
         *estimated_dwell_notes(log, supported),
         *unequal_activity_notes(estimates, unit),
+        *(slices.warnings if slices else ()),
     )
     return OnlineScores(
         log=log.name, layout=log.layout, estimates=estimates, by=by, slices=sized_slices, unit=unit, level=level,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.topic_slices import Bands
+from judged.data.attributes import Bands
 from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
@@ -21,6 +21,7 @@ from judged.online.metrics import format_parameter
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
+    from judged.results.blocks import Note
     from judged.results.types import Floats, Ints
 
 
@@ -38,12 +39,15 @@ class SliceQuery:
         Note for the reader of the results.
     keeps_all
         Whether rare slices are kept, because they are points of a series.
+    warnings
+        Notes of the result.
     """
 
     sql: str
     order: tuple[str, ...] = ()
     note: str = ""
     keeps_all: bool = False
+    warnings: tuple[Note, ...] = ()
 
 
 def band_sql(number: str, bands: Bands) -> str:

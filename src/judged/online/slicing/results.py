@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.by_document import dates_by_doc
-from judged.comparison.slicing.topic_slices import AGE, FREQUENCY, LENGTH, Bands, frequency_bands, sort_slice_values
-from judged.data.documents import Documents
+from judged.comparison.slicing.topic_slices import FREQUENCY, LENGTH, frequency_bands, sort_slice_values
+from judged.data.attributes import Bands
+from judged.data.freshness import NO_DATE, dated_documents
 from judged.data.query_text import query_kind, query_script, word_count
 from judged.errors import InputError
-from judged.online.engine import Database, Relation, literal, sql_list
+from judged.online.engine import Relation, literal, sql_list
 from judged.online.slicing.columns import BY_TIME, MAX_VALUES, SliceQuery, band_sql, by_column, by_time
 from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
+    from judged.results.blocks import Note
 
 
 PAGE = Bands((2, 3, 4), ("1", "2", "3", "4+"))
@@ -41,6 +41,7 @@ NONE = "none"
 
 _OUTCOME = "these slices depend on clicks, so they cannot explain click metrics or compare variants"
 _DAY = 86_400_000  # milliseconds
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 def by_page(serp: Relation) -> SliceQuery:
@@ -82,74 +83,48 @@ def _first_clicks(log: InteractionLog) -> Relation:
         WHERE time_ms = first_ms""")
 
 
-def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) -> SliceQuery:
+def by_freshness(log: InteractionLog, documents: Any, *, clicked: bool = False) -> SliceQuery:
     """Slice by the age of the newest result of each page, in whole UTC days.
 
     Parameters
     ----------
     log
         The log.
-    objects
-        Creation times of results: documents with a column ``date`` (a `Documents`, or a path), or an Arrow table, or
-        data that pyarrow converts to one, with ``object_id`` and ``time_ms`` (milliseconds since 1970).
+    documents
+        Input of `judged.data.dated_documents`. The reference day is the day of the page, unless `as_of` is set.
     clicked
         Whether only the first click counts, and not all shown results. Pages without a click are ``none``.
 
     Raises
     ------
     InputError
-        If there are no creation times, or the log has no shown results or clicks.
+        If there are no dates, or the log has no shown results or clicks.
     """
     if not clicked and "shown" not in log.has:
         raise InputError("this log has no shown results", fix="slice by freshness:clicked", path=log.name)
-    dates = _creation_times(objects, log.engine)
-    results = _first_clicks(log) if clicked else log.shown
-    age_sql = f"CAST(floor(p.time_ms / {_DAY}.0) - floor(d.newest / {_DAY}.0) AS BIGINT)"
-    name_sql = f"CASE WHEN d.serp IS NULL THEN {literal(NONE)} ELSE {band_sql(age_sql, AGE)} END"
-    sql = f"""
-        SELECT p.serp, {name_sql if clicked else band_sql(age_sql, AGE)} AS slice FROM {log.serp} AS p
-        LEFT JOIN (
-            SELECT w.serp, max(m.made_ms) AS newest FROM {results} AS w
-            LEFT JOIN {dates} AS m ON m.object_id = w.object_id GROUP BY w.serp) AS d ON d.serp = p.serp"""
-    if not clicked:
-        return SliceQuery(sql, AGE.names, "age of the newest shown result, in days")
-    return SliceQuery(sql, (*AGE.names, NONE), f"age of the first clicked result, in days; {_OUTCOME}")
-
-
-def _creation_times(objects: Any, engine: Database) -> Relation:
-    """Return the creation time of each object; the latest one of duplicates."""
-    fix = (
-        "pass objects= with documents that have a column date, or with a table that has the columns object_id and"
-        " time_ms (milliseconds since 1970)"
+    if documents is None:
+        problem = "slicing by freshness requires the dates of results, which a log does not have"
+        raise InputError(problem, fix="pass documents= with a column of dates")
+    dated = dated_documents(documents)
+    days = [day.toordinal() - _EPOCH for day in dated.dates.values()]
+    dates = log.engine.register(
+        pa.table({"object_id": pa.array(dated.dates, pa.string()), "day": pa.array(days, pa.int64())})
     )
-    if objects is None:
-        raise InputError("slicing by freshness requires the dates of results, which a log does not have", fix=fix)
-    if isinstance(objects, (str, Path, Documents)):
-        objects = _document_times(Documents.of(objects))
-    try:
-        table = objects.to_arrow() if isinstance(objects, Relation) else pa.table(objects)
-    except (TypeError, ValueError, pa.ArrowInvalid):
-        raise InputError(f"`objects` must be documents or a table, got {type(objects).__name__}", fix=fix) from None
-    if missing := {"object_id", "time_ms"} - set(table.column_names):
-        raise InputError(f"`objects` has no column {min(missing)}", fix=fix)
-    if not pa.types.is_integer(arrow_type := table.schema.field("time_ms").type):
-        raise InputError(f"the column time_ms of `objects` must hold integers, got {arrow_type}", fix=fix)
-    return engine.query(f"""
-        SELECT CAST(object_id AS VARCHAR) AS object_id, max(CAST(time_ms AS BIGINT)) AS made_ms
-        FROM {engine.register(table)} GROUP BY CAST(object_id AS VARCHAR)""")
-
-
-def _document_times(documents: Documents) -> Any:
-    """Return the start of the day (UTC) of each document's date."""
-    table = documents.table
-    if "date" not in documents.names:
-        names = ", ".join(documents.names) or "nothing"
-        problem = f"the documents have no column date (columns: {names})"
-        raise InputError(problem, fix="add a column date", path=documents.where)
-    days = dates_by_doc(table["doc_id"].to_pylist(), table["date"].to_pylist(), "date", documents.where)
-    epoch = date(1970, 1, 1)
-    times = pa.array([(day - epoch).days * _DAY for day in days.values()], pa.int64())
-    return pa.table({"object_id": pa.array(list(days), pa.string()), "time_ms": times})
+    results = _first_clicks(log) if clicked else log.shown
+    page_day = f"CAST(floor(p.time_ms / {_DAY}.0) AS BIGINT)"
+    reference = page_day if dated.is_newest else str(dated.as_of.toordinal() - _EPOCH)
+    sql = f"""
+        SELECT p.serp, CASE WHEN d.serp IS NULL THEN {literal(NONE) if clicked else "NULL"}
+            WHEN d.newest IS NULL THEN {literal(NO_DATE)}
+            ELSE {band_sql(f"({reference} - d.newest)", dated.bands)} END AS slice FROM {log.serp} AS p
+        LEFT JOIN (
+            SELECT w.serp, max(m.day) AS newest FROM {results} AS w
+            LEFT JOIN {dates} AS m ON m.object_id = w.object_id GROUP BY w.serp) AS d ON d.serp = p.serp"""
+    warnings = (dated.note("the day of the page" if dated.is_newest else ""),)
+    if not clicked:
+        return SliceQuery(sql, dated.band_names, "age of the newest shown result", warnings=warnings)
+    note = f"age of the first clicked result; {_OUTCOME}"
+    return SliceQuery(sql, (*dated.band_names, NONE), note, warnings=warnings)
 
 
 WORDS = Bands((2, 3, 5), ("1", "2", "3-4", "5+"))
@@ -313,11 +288,14 @@ class SlicedPages:
         Slices that have pages, in display order: ``other`` and ``unknown`` at the end.
     note
         Note for the reader of the results; may be empty.
+    warnings
+        Notes of the result.
     """
 
     table: Relation
     values: tuple[str, ...]
     note: str = ""
+    warnings: tuple[Note, ...] = ()
 
 
 def slice_names(log: InteractionLog) -> tuple[str, ...]:
@@ -327,7 +305,7 @@ def slice_names(log: InteractionLog) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*attributes, *_WITH_PARAMETERS, *_BY_NAME, *BY_TIME, *columns)))
 
 
-def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedPages:
+def slice_pages(log: InteractionLog, by: str, *, documents: Any = None) -> SlicedPages:
     """Assign every page to one slice.
 
     =======================================  =========================================================================
@@ -346,7 +324,7 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
     ``hour``, ``day``, ``week``              points of a series, in UTC; a week is named by its Monday
     ``weekday``, ``hour of day``             Monday to Sunday; 00 to 23; in UTC
     ``hour of week``                         Monday 00 to Sunday 23, plotted as one line per weekday
-    ``freshness``, ``freshness:clicked``     age in days of the newest result shown, or of the first result clicked
+    ``freshness``, ``freshness:clicked``     bands of the age of the newest result shown, or of the first result clicked
     =======================================  =========================================================================
 
     An attribute of the log has priority over a derived one of the same name. Names of derived ones are
@@ -359,9 +337,8 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
         The log.
     by
         A name of the table above.
-    objects
-        Dates of results, for freshness: documents with a column ``date`` (a `Documents`, or a path), or a table with
-        ``object_id`` and ``time_ms``.
+    documents
+        Documents with dates, for freshness: input of `judged.data.dated_documents`, which sets the bands.
 
     Returns
     -------
@@ -381,7 +358,7 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
     base = _SYNONYMS.get(base, base)
     if base in _COLUMNS:
         return _run(log, _query_by_column(log, base, f":{parameters}" if parameters else ""), base)
-    return _run(log, _query_by_derived(log, base, parameters, by, objects), base)
+    return _run(log, _query_by_derived(log, base, parameters, by, documents), base)
 
 
 def _split_column(log: InteractionLog, by: str) -> tuple[str, str]:
@@ -408,12 +385,12 @@ def _normalize_name(by: str) -> str:
     return re.sub(r"[\s_-]+", " ", by).strip().casefold()
 
 
-def _query_by_derived(log: InteractionLog, base: str, parameters: str, by: str, objects: Any) -> SliceQuery:
+def _query_by_derived(log: InteractionLog, base: str, parameters: str, by: str, documents: Any) -> SliceQuery:
     if base == "traffic":
         return by_traffic(log.serp, traffic_cuts(parameters) if parameters else TRAFFIC)
     if base == "freshness" and parameters in {"", "clicked", "shown"}:
         _check_time(log, by, dated=True)
-        return by_freshness(log, objects, clicked=parameters == "clicked")
+        return by_freshness(log, documents, clicked=parameters == "clicked")
     if base == "first click" and not parameters:
         return by_first_click(log)
     if base in BY_TIME and not parameters:
@@ -458,7 +435,7 @@ def _run(log: InteractionLog, query: SliceQuery, name: str) -> SlicedPages:
         slices = {*values[: MAX_VALUES - 1], OTHER} | (slices & {UNKNOWN})
     if slices == {UNKNOWN}:
         notes.append(f"no page has a value of {name}{_ALTERNATIVES.get(name, '')}")
-    return SlicedPages(table, _display_order(slices, query.order), "; ".join(notes))
+    return SlicedPages(table, _display_order(slices, query.order), "; ".join(notes), query.warnings)
 
 
 def _display_order(slices: set[str], order: tuple[str, ...]) -> tuple[str, ...]:

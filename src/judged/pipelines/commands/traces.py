@@ -10,7 +10,7 @@ import click
 
 from judged.errors import InputError
 from judged.interface import arguments
-from judged.interface.arguments import SliceOptions, answer_options, slice_options
+from judged.interface.arguments import SliceOptions, answer_options, documents_with_ages, slice_options
 from judged.interface.options import Choice, shared, with_options
 
 if TYPE_CHECKING:
@@ -159,10 +159,7 @@ def funnel(
 @_trace_arguments
 @_loss_options("Measure whose loss is split by kind of failure.")
 @click.option("--documents", metavar="FILE", help="Table of documents with dates, to test for the failure 'freshness'.")
-@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Column of dates in --documents.")
-@click.option(
-    "--today", metavar="DAY", help="Ignore documents with a date after DAY.  [default: the newest date in --documents]"
-)
+@shared("as_of", "freshness_bands")
 @click.option(
     "--clicks",
     metavar="FILE",
@@ -176,7 +173,7 @@ def funnel(
     help="Store or table with labels of several annotators, to find topics on which annotators disagree.",
 )
 @shared("fdr", default=0.05, help="False discovery rate at which the tests over topics are significant.")
-@shared("confidence", "seed")
+@shared("confidence", "seed", "columns")
 @click.option("--per-document", is_flag=True, help="Show every relevant document that users did not see.")
 @slice_options
 @answer_options()
@@ -367,7 +364,9 @@ def _analyze_slices(
     files = [options.get(name) for name in ("corpus", "documents", "clicks", "labels")]
     traces = _read_source(source, output, qrels, *files, *slicing_options.paths)
     final_run = traces.run(traces.final.name)
-    judgments, slicing = slicing_options.apply(Qrels.read(qrels), final_run)
+    if "documents" in options:
+        options["documents"] = documents_with_ages(options)
+    judgments, slicing = slicing_options.apply(Qrels.read(qrels), final_run, options.get("documents"))
     if with_attributes and (slicing_options.attributes or slicing_options.queries):
         options["attributes"] = slicing_options.topic_attributes(judgments, final_run)
     corpus = document_ids(options["corpus"]) if options["corpus"] else None

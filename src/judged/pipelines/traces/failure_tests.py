@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.comparison.fusion import fuse
-from judged.comparison.slicing.by_document import dates_by_doc, parse_date
-from judged.data.documents import Documents
+from judged.data.freshness import dated_documents
 from judged.diagnosis.changes import mean_of
-from judged.errors import InputError
 from judged.labels.labels import Labels
 from judged.pipelines.traces.steps import CORPUS, clicks_of, compare_with_rest, read_clicks, recorded
 from judged.scoring.judging import judge
@@ -81,8 +79,6 @@ def run_tests(
     qrels: Qrels,
     *,
     documents: Any,
-    date: str,
-    today: Any,
     clicks: Any,
     labels: Any,
     fdr: float,
@@ -100,7 +96,7 @@ def run_tests(
     test_options = {"level": level, "seed": seed}
     results: list[Result] = [
         *_calibration(funnel, qrels, grades, test_options),
-        *_freshness(funnel, grades, documents, date, today, test_options),
+        *_freshness(funnel, grades, documents, test_options),
         *_subtopics(funnel, qrels, test_options),
         *_classes(funnel, clicked, level, seed),
         *_feedback(funnel, grades, clicked, expected, test_options),
@@ -271,23 +267,14 @@ def _gain_of_rrf(funnel: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
 
 
 def _freshness(
-    funnel: TraceFunnel, grades: Grades, documents: Any, date: str, today: Any, test_options: Mapping[str, Any]
+    funnel: TraceFunnel, grades: Grades, documents: Any, test_options: Mapping[str, Any]
 ) -> Iterator[Result]:
     """Compare pairs of documents of the same grade: how often the newer one is lower, minus how often it is higher."""
     if documents is None:
         yield Untested("freshness", "all topics", NO_DATA, "no dates of documents (use --documents FILE)")
         return
-    table = Documents.of(documents)
-    if date not in table.names:
-        names = ", ".join(table.names) or "none"
-        problem, fix = (
-            f"no date column {date!r}; the columns are: {names}",
-            "select the column: --date COLUMN (Python: date=)",
-        )
-        raise InputError(problem, fix=fix, path=table.where)
-    days = dates_by_doc(table.ids, table.table[date].to_pylist(), date, table.where)
-    latest = max(days.values(), default=None) if today is None else parse_date(today, "today")
-    dates = {doc: day for doc, day in days.items() if latest is None or day <= latest}
+    table = dated_documents(documents)
+    dates = {doc: day for doc, day in table.dates.items() if day <= table.as_of}
     rankings = _rankings(funnel.traces, funnel.losses[-1].stage.name, funnel.query_ids)
     differences: dict[str, float] = {}
     for topic, ranking in rankings.items():
@@ -304,7 +291,7 @@ def _freshness(
         differences[topic] = float(np.mean(signs)) if signs else math.nan
     quantity = (
         "among pairs of documents with equal grades: share of pairs with the newer document ranked lower, minus share"
-        f" of pairs with the newer document ranked higher; documents after {latest} are ignored"
+        f" of pairs with the newer document ranked higher; documents after {table.as_of} are ignored"
     )
     yield from mean_test("freshness", "all topics", quantity, differences, **test_options)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from judged.comparison.slicing.parts import topic_subsets
 from judged.data.attributes import Attributes
+from judged.data.freshness import DatedDocuments, dated_documents
 from judged.data.qrels import Qrels
 from judged.diagnosis.changes import mean_of
 from judged.pipelines.traces.failure_tests import SLICE_TEST, alternatives, missed_share, run_tests, score_curves
@@ -148,6 +149,8 @@ class Failures(Answer):
         False discovery rate over all tests (Benjamini-Hochberg).
     traffic
         (T,) frequency of each topic; None if unknown.
+    dated
+        Documents with dates, for the freshness of each lost document.
     notes
         Notes about traces and judgments.
     """
@@ -164,6 +167,7 @@ class Failures(Answer):
     curves: tuple[ScoreBand, ...] = ()
     fdr: float = 0.05
     traffic: Floats | None = None
+    dated: DatedDocuments | None = None
     notes: tuple[Note, ...] = ()
 
     @property
@@ -361,6 +365,9 @@ class Failures(Answer):
         records = [dict(zip(names, row, strict=True)) for row in self.documents]
         ids = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"))
         columns = columns_of(records, *ids, ("failure", TEXT), ("step", TEXT, "lost at"), ("grade", number(0)))
+        if self.dated is not None:
+            bands = [self.dated.band(self.dated.ages.get(doc_id)) for _, doc_id, *_ in self.documents]
+            columns = (*columns, Column("freshness", bands, TEXT))
         title = f"{counted(len(records), 'relevant document')} that users did not see"
         return Table("documents", columns, title, labels=4, folded=True)
 
@@ -373,8 +380,6 @@ def failures(
     final: str | None = None,
     corpus: Iterable[str] | None = None,
     documents: Any = None,
-    date: str = "date",
-    today: Any = None,
     clicks: Any = None,
     labels: Any = None,
     slicing: Any = None,
@@ -390,10 +395,9 @@ def failures(
     ----------
     qrels, traces, measure, final, corpus, where
         As for `funnel`; the measure's cutoff is the number of ranks that users see.
-    documents, date
-        Table of documents, and its column of dates, for freshness.
-    today
-        Documents with later dates are left out. Default: the newest date.
+    documents
+        Documents with dates, for freshness: input of `judged.data.dated_documents`, which sets the reference day and
+        the bands of ages. Documents after the reference day are left out of the test.
     clicks
         Rows of ``query_id``, ``doc_id``, and ``clicks``, for feedback and abandoned lists. Default: the fact ``clicks``
         of the list that users saw. With ``expected`` clicks, as computed by `judged.online.clicks.coec`, documents of
@@ -437,7 +441,8 @@ def failures(
     facts = None if attributes is None else Attributes.of(attributes)
     counts = facts.numbers("traffic") if facts is not None and "traffic" in facts.names else traces.times
     traffic = np.array([counts.get(topic, 0.0) for topic in losses.query_ids]) if counts else None
-    data = {"documents": documents, "date": date, "today": today, "clicks": clicks, "labels": labels}
+    dated = None if documents is None else dated_documents(documents)
+    data = {"documents": dated, "clicks": clicks, "labels": labels}
     tests, untested = run_tests(losses, judgments, **data, fdr=fdr, level=level, seed=seed)
     steps = [name for name in losses.parts if name != CORPUS]
     cutoff = getattr(losses.measure, "cutoff", None) or math.inf
@@ -453,7 +458,8 @@ def failures(
     rows = tuple(sorted(kinds, key=lambda row: (losses.query_ids.index(row[0]), row[1])))
     recoverable, limits = _by_kind(losses, steps, recorded)
     curves = score_curves(losses, judgments)
-    return Failures(losses, rows, recoverable, limits, cutoff, tests, untested, curves, fdr, traffic, losses.notes)
+    notes = (*losses.notes, *(() if dated is None else (dated.note(),)))
+    return Failures(losses, rows, recoverable, limits, cutoff, tests, untested, curves, fdr, traffic, dated, notes)
 
 
 def _by_kind(losses: TraceFunnel, steps: list[str], recorded: Bools) -> tuple[dict[str, Floats], dict[str, Floats]]:

@@ -152,8 +152,6 @@ def review(
     traces: tuple[Traces, Traces] | None = None,
     target_failure: str | None = None,
     documents: Any = None,
-    date: str = "date",
-    today: Any = None,
     clicks: Any = None,
     costs_of: tuple[str | Path, Iterable[str]] | None = None,
     reviewed: str | Path | None = None,
@@ -185,7 +183,7 @@ def review(
         Kind of failure that the change should fix, of `judged.pipelines.traces.FAILURES`. Kinds that only tests over
         topics can detect need data: ``freshness`` `documents`, ``feedback`` `clicks`, ``intent`` `by`; otherwise they
         are not tested.
-    documents, date, today, clicks
+    documents, clicks
         As for `judged.pipelines.traces.failures`. A pair of clicks has those on the baseline's and on the candidate's
         lists; a single table is used for both.
     costs_of
@@ -229,7 +227,7 @@ def review(
     answers: list[ReviewQuestion] = [answer_better(tested)]
     if traces is not None:
         slicing = None if by is None else _slice_by(Qrels.of(qrels), runs[0], by, queries, attributes)
-        options: dict[str, Any] = {"documents": documents, "date": date, "today": today, "seed": seed}
+        options: dict[str, Any] = {"documents": documents, "seed": seed}
         click_pair = clicks if isinstance(clicks, tuple) else (clicks, clicks)
         before, after = (
             failures(qrels, run_traces, scores.measure_names[0], clicks=run_clicks, slicing=slicing, **options)
