@@ -164,9 +164,16 @@ def _first_page(span: Span) -> Span:
     return replace(span, kind="shown", documents=(span.documents or ())[:_PAGE_SIZE]) if span.stage == "shown" else span
 
 
-def write_traces_of_runs(runs: Mapping[str, Run], parents: Mapping[str, tuple[str, ...]], path: Path) -> None:
-    """Write runs as stages of traces, with the parents of each stage."""
-    write_traces(traces_of_runs(runs, parents=parents), path)
+def write_traces_of_runs(
+    runs: Mapping[str, Run],
+    parents: Mapping[str, tuple[str, ...]],
+    settings: Mapping[str, Mapping[str, Any]],
+    path: Path,
+) -> None:
+    """Write runs as stages of traces, with the parents and the settings of each stage."""
+    traces = traces_of_runs(runs, parents=parents)
+    spans = [replace(span, settings=settings.get(span.stage, {})) for span in traces.spans]
+    write_traces(replace(traces, spans=tuple(spans)), path)
 
 
 def write_sample_traces(path: Path) -> None:

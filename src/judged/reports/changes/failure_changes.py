@@ -255,8 +255,8 @@ def _changes_table(rows: Sequence[FailureChange], untested: Mapping[str, str]) -
         labels=2,
         note="means over the topics with a value before and after the change (for a class of topics, minus the mean"
         " over all other topics); * detected: there are documents of this kind, or the test in 'judged traces failures'"
-        " is significant; p: paired test of the difference, Holm-corrected over all rows with a difference on any topic; possible causes: other"
-        " changes of which this one can be a consequence",
+        " is significant; p: paired test of the difference, Holm-corrected over all rows with any difference;"
+        " possible causes: other changes of which this one can be a consequence",
     )
 
 
