@@ -125,6 +125,8 @@ def test_each_system_can_have_its_own_corpus() -> None:
               .table("kinds").records()}  # fmt: skip
     assert (own["missing content"]["before"], own["missing content"]["after"]) == (0.5, 0.0)
     assert own["missing content"]["change"] == "less"
+    ids = review(QRELS, traces=(BEFORE, AFTER), measures="R@2", corpus=("a", "b", "x")).table("kinds").records()
+    assert list(shared.values()) == ids
     assert (shared["missing content"]["before"], shared["missing content"]["change"]) == (0.0, "not significant")
 
 

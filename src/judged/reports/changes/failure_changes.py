@@ -202,7 +202,7 @@ def answer_kinds(rows: Sequence[FailureChange], before: Failures, after: Failure
         if (changes := [f"{row.subject} {row.estimate}" for row in main if row.direction == direction])
     ]
     texts += [
-        f"The change of {row.failure} ({row.direction}) can be a consequence of {listed(row.causes)}."
+        f"{row.direction.capitalize()}, possibly a consequence of {listed(row.causes)}: {row.subject} {row.estimate}."
         for row in rows
         if row.causes
     ]

@@ -248,10 +248,12 @@ def review(
     if traces is not None and step_diff is not None:
         slicing = None if by is None else _slice_by(Qrels.of(qrels), runs[0], by, queries, attributes)
         options: dict[str, Any] = {"documents": documents, "date": date, "today": today, "seed": seed}
-        click_pair, corpus_pair = (data if isinstance(data, tuple) else (data, data) for data in (clicks, corpus))
+        click_pair = clicks if isinstance(clicks, tuple) else (clicks, clicks)
+        corpora = corpus if isinstance(corpus, tuple) and not any(isinstance(ids, str) for ids in corpus) else [corpus]
+        corpus_pair = [None if ids is None else frozenset(ids) for ids in corpora]
         before, after = (
             failures(qrels, side, scores.measure_names[0], clicks=rows, corpus=ids, slicing=slicing, **options)
-            for side, rows, ids in zip(traces, click_pair, corpus_pair, strict=True)
+            for side, rows, ids in zip(traces, click_pair, (corpus_pair[0], corpus_pair[-1]), strict=True)
         )
         changes = failure_changes(before, after)
         answers += [answer_steps(step_diff), answer_kinds(changes, before, after)]
@@ -290,7 +292,9 @@ def _recorded_judgments(qrels: Qrels, traces: tuple[Traces, Traces]) -> tuple[Qr
         return qrels, ()
     topics = [topic for topic in qrels.topics if topic not in set(unrecorded)]
     if not topics:
-        raise InputError("both traces record the final list of no judged topic", fix="pass the runs of both systems")
+        raise InputError(
+            "no judged topic has a recorded final list in both traces", fix="pass the runs of both systems"
+        )
     text = f"the comparison of the runs leaves out {counted(len(unrecorded), 'topic')}: the final list is not recorded"
     return qrels.over(topics), (Note("unrecorded-stages", text),)
 
