@@ -200,7 +200,8 @@ def test_a_failure_by_date_source_or_class_is_part_of_the_loss_in_the_same_direc
         assert worse["scoring"] == ("more", ())  # the other direction
 
 
-def test_a_loss_outside_the_class_is_not_part_of_the_class() -> None:
+@pytest.mark.parametrize("kind", ["intent", SLICE_TEST])
+def test_a_loss_outside_the_class_is_not_part_of_the_class(kind: str) -> None:
     topics = tuple(f"t{i:02}" for i in range(60))
     noise = np.random.default_rng(6).random(60) / 100
     is_member = np.arange(60) % 2 == 0
@@ -208,15 +209,15 @@ def test_a_loss_outside_the_class_is_not_part_of_the_class() -> None:
 
     def failures_with(loss: Any) -> Any:
         values = dict(zip(topics, loss.tolist(), strict=True))
-        test = FailureTest("intent", "a", "w", 30, 0.1, None, 0.01, values=values, members=members, significant=True)
+        test = FailureTest(kind, "a", "w", 30, 0.1, None, 0.01, values=values, members=members, significant=True)
         return side(topics, tests=[test], scoring=loss)
 
     only_class = causes_of(failures_with(noise + 0.5 * is_member), failures_with(noise[::-1]))
-    assert only_class == {"scoring": ("less", ("intent",)), "intent": ("less", ())}
+    assert only_class == {"scoring": ("less", (kind,)), kind: ("less", ())}
     everywhere = causes_of(failures_with(noise + 0.2 + 0.5 * is_member), failures_with(noise[::-1]))
-    assert everywhere == {"scoring": ("less", ()), "intent": ("less", ())}
+    assert everywhere == {"scoring": ("less", ()), kind: ("less", ())}
     opposite = causes_of(failures_with(noise + 0.7 * is_member), failures_with(noise[::-1] + 0.2 * ~is_member))
-    assert opposite["scoring"] == ("less", ("intent",))
+    assert opposite["scoring"] == ("less", (kind,))
 
 
 STILL = row_of("feedback", "position", after=True)
@@ -231,6 +232,7 @@ LACKING = (Untested("feedback", "clicks", "no-data", "no clicks"), Untested("x",
         ("freshness", [row_of(after=True)], "inspect", ("still detected (all topics)",)),
         ("freshness", [row_of(after=True, adjusted=0.3)], "bad", ("still detected (all topics)",)),
         ("freshness", [row_of(adjusted=0.3)], "undecided", ("not detected",)),
+        ("freshness", [row_of(difference=0.1)], "undecided", ("not detected",)),  # more, though not detected after
         ("freshness", [row_of(before=False, after=True)], "undecided", ("not detected before", "1 test")),
         ("feedback", [STILL, UNCLEAR, row_of()], "bad", ("still detected (position)", "popularity -0.250")),
         # one that was not detected before, and is after

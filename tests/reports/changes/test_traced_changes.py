@@ -70,6 +70,21 @@ def test_steps_and_losses_by_hand() -> None:
     assert {(row["change_bm25"], row["change_rerank"], row["change_order"]) for row in losses} == {(0.0, -0.5, 0.0)}
 
 
+def test_a_score_can_change_without_a_significant_step() -> None:
+    """Five topics lose b at the first step and five at the second: 2 / 2^5 for a step, 2 / 2^10 for the score."""
+    complete = traced("new", dict.fromkeys(TOPICS, "ab"))
+    spans = [
+        replace(span, documents=(Document("a", 1), Document("x", 2)))
+        if span.query_id in TOPICS[: 5 if span.stage == "bm25" else 10]
+        else span
+        for span in complete.spans
+    ]
+    change = review(QRELS, traces=(Traces(tuple(spans), "old"), complete), measures="R@2")
+    p = {row["part"]: row["p"] for row in change.table("steps").records()}
+    assert (p["score"], p["bm25"], p["rerank"]) == pytest.approx((2 / 2**10, 2 / 2**5, 2 / 2**5))
+    assert answers(change)["Which steps changed the score?"].state == "undecided"
+
+
 def test_all_topics_with_a_loss_are_sorted_and_only_five_are_visible() -> None:
     worse = traced("worse", {topic: "xa" if i < 7 else "xx"[:1] for i, topic in enumerate(TOPICS)})
     perfect = traced("perfect", dict.fromkeys(TOPICS, "ab"))
