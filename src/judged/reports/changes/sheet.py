@@ -229,7 +229,7 @@ def review(
     >>> checks = {"check": [{"measure": "RR", "margin": 0.1}]}
     >>> change = review(qrels, {"old": good}, {"new": bad}, "RR,R@10", config=checks)
     >>> change.decision, change.questions[0].state, sum(row.state == "no data" for row in change.questions)
-    ('do not ship', 'bad', 7)
+    ('do not ship', 'bad', 10)
     """
     if target_failure is not None:
         one_of("target failure", target_failure, FAILURES)
