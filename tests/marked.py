@@ -44,7 +44,7 @@ SLOW = (
     "scoring/evaluation/test_repeated", "pipelines/experiments/test_collection", "pipelines/experiments/test_latency",
     "pipelines/experiments/test_named", "diagnosis/gates/test_few", "pipelines/rag/test_filling",
     "pipelines/rag/test_scoring", "stats/test_bounded", "online/statistics/test_changes",
-    "reports/changes/test_changes", "stats/test_paired", "stats/test_rare", "stats/test_ratio", "studies/test_pilot",
+    "stats/test_paired", "stats/test_rare", "stats/test_ratio", "studies/test_pilot",
     "studies/test_learning_simulated",
     "studies/test_records", "studies/test_report_tables", "studies/test_study_report", "pipelines/traces/test_gaps",
     "pipelines/traces/test_reading", "pipelines/traces/test_writing", "online/pages/test_clicks_in",

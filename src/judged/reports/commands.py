@@ -20,7 +20,9 @@ from judged.scoring.default_measures import REPORTED_MEASURES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged.data.run import Run
     from judged.interface.arguments import OutputOptions
+    from judged.pipelines.traces import Traces
 
 
 @click.group("change", cls=LazyGroup)
@@ -53,8 +55,8 @@ _watch_option = click.option(
 
 @change.command("review", short_help="Answer questions on quality, slices, costs, the gate, and online tests.")
 @shared("qrels")
-@click.argument("baseline")
-@click.argument("candidate")
+@click.argument("baseline", required=False)
+@click.argument("candidate", required=False)
 @shared("measures", help="Measure. The first measure decides which run is better. Repeat for more measures.")
 @shared("queries", "attributes")
 @shared(
@@ -67,9 +69,24 @@ _watch_option = click.option(
     "--traces",
     nargs=2,
     metavar="BASELINE CANDIDATE",
-    help="Files of traces of the two systems, to compare the failures of the systems.",
+    help="Files of traces of the two systems, to compare settings, pipeline steps, and failures. Without the arguments"
+    " BASELINE and CANDIDATE, the runs are the lists that users saw.",
+)
+@click.option(
+    "--settings",
+    nargs=2,
+    metavar="BEFORE AFTER",
+    help="Settings of the two systems as TOML or JSON files.  [default: the settings in the traces]",
 )
 @click.option("--target-failure", metavar="KIND", help="Kind of failure that the change should fix.")
+@click.option(
+    "--corpus",
+    multiple=True,
+    metavar="FILE",
+    help="Documents or document ids of the corpus, which are required to detect failures of the kind 'missing content'."
+    " Use one file for both systems, or repeat the option: first the file of the baseline, then the file of the"
+    " candidate.",
+)
 @click.option(
     "--documents",
     metavar="FILE",
@@ -132,16 +149,18 @@ _watch_option = click.option(
 @_watch_option
 @shared("seed", type=click.IntRange(0))
 @shared("columns")
+@shared("per_topic", help="Show every topic with a loss, sorted from the largest to the smallest loss.")
 @answer_options()
 def review_command(
     qrels: str,
-    baseline: str,
-    candidate: str,
+    baseline: str | None,
+    candidate: str | None,
     output: OutputOptions,
     *,
     measure: tuple[str, ...],
     by: tuple[str, ...],
     traces: tuple[str, str] | None,
+    corpus: tuple[str, ...],
     clicks: tuple[str, ...],
     costs: Path | None,
     cost_columns: tuple[str, ...],
@@ -151,6 +170,7 @@ def review_command(
     propensities: tuple[str, ...],
     topics: str | None,
     watched: Path | None,
+    per_topic: bool,
     **options: Any,
 ) -> None:
     """Answer questions about a change from BASELINE to CANDIDATE, and list the questions without data.
@@ -159,14 +179,15 @@ def review_command(
     result; 2: invalid input.
     """
     from judged.reports.changes import review
-    from judged.scoring.evaluation.inputs import run_pair
 
-    output.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
+    files = (*(traces or ()), *(options["settings"] or ()), *corpus, *clicks, options["documents"])
+    output.keep(qrels, *filter(None, (baseline, candidate)), *log, *files)
     results: dict[str, Any] = {}
     for option, value, missing_option, missing_value in (
         ("--costs", costs, "--cost COLUMN", cost_columns),
         ("--cost", cost_columns, "--costs FILE", costs),
         ("--target-failure", options["target_failure"], "--traces BASELINE CANDIDATE", traces),
+        ("--corpus", corpus, "--traces BASELINE CANDIDATE", traces),
         ("--documents", options["documents"], "--traces BASELINE CANDIDATE", traces),
         ("--clicks", clicks, "--traces BASELINE CANDIDATE", traces),
         ("--arm", options["arm"], "--log FILE", log or interleaved),
@@ -176,12 +197,12 @@ def review_command(
         if value and not missing_value:
             raise InputError(f"{option} requires {missing_option.split()[0]}", fix=f"add {missing_option}")
     options["documents"] = documents_with_ages(options)
-    runs = run_pair(baseline, candidate)
-    names = [run.name for run in runs]
     if costs is not None:
         results["costs_of"] = (costs, cost_columns)
     if traces:
-        results |= _read_traces(traces, clicks)
+        results |= _read_traces(traces, clicks, corpus)
+    runs = _runs(baseline, candidate, results.get("traces"))
+    names = [run.name for run in runs]
     if log:
         from judged.online import abtest, read_log
 
@@ -208,8 +229,9 @@ def review_command(
         from judged.online.watch import watch
 
         results["watch"] = watch(watched)
-    review_answer = review(qrels, *runs, list(measure) or None, by=by or None, **options, **results)
-    output(review_answer)
+    pair = (None, None) if candidate is None else runs
+    review_answer = review(qrels, *pair, list(measure) or None, by=by or None, **options, **results)
+    output(review_answer, unfold=["losses"] if per_topic else (), table="losses" if per_topic else None)
     if review_answer.decision == "do not ship":
         raise SystemExit(1)
 
@@ -269,16 +291,31 @@ def rollback_command(
         raise SystemExit(decision.exit_code)
 
 
-def _read_traces(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, Any]:
+def _runs(baseline: str | None, candidate: str | None, traces: tuple[Traces, Traces] | None) -> tuple[Run, Run]:
+    from judged.reports.changes.sheet import final_lists
+    from judged.scoring.evaluation.inputs import run_pair
+
+    if candidate is not None:
+        return run_pair(baseline, candidate)
+    if baseline is not None or traces is None:
+        problem = "the command requires two runs, or the traces of two systems"
+        raise InputError(problem, fix="pass BASELINE CANDIDATE, or add --traces BASELINE CANDIDATE")
+    return final_lists(traces)
+
+
+def _read_traces(traces: tuple[str, str], clicks: tuple[str, ...], corpus: tuple[str, ...]) -> dict[str, Any]:
+    from judged.data.texts import document_ids
     from judged.pipelines.traces import read_traces
 
-    if len(clicks) > 2:
-        problem = f"--clicks must be used at most twice, got {len(clicks)}"
-        raise InputError(
-            problem, fix="use --clicks once for both systems, or twice: first for BASELINE, then for CANDIDATE"
-        )
-    click_files = clicks if len(clicks) == 2 else next(iter(clicks), None)
-    return {"traces": tuple(map(read_traces, traces)), "clicks": click_files}
+    pairs: dict[str, Any] = {}
+    for name, files in (("clicks", clicks), ("corpus", tuple(map(document_ids, corpus)))):
+        if len(files) > 2:
+            problem = f"--{name} must be used at most twice, got {len(files)}"
+            raise InputError(
+                problem, fix=f"use --{name} once for both systems, or twice: first for BASELINE, then for CANDIDATE"
+            )
+        pairs[name] = files if len(files) == 2 else next(iter(files), None)
+    return {"traces": tuple(map(read_traces, traces)), **pairs}
 
 
 def _baseline_arm(arms: Sequence[str], names: Sequence[str], candidate_arm: str | None) -> str:

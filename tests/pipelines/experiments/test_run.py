@@ -112,6 +112,8 @@ def test_scores_and_runs_agree_with_direct_searches(tmp_path: Path) -> None:
     assert results.machine["control"]["cores"] == os.cpu_count()
     traces = results.traces("control")
     assert traces.run("sqlite").table.num_rows == results.run("control").table.num_rows
+    stemmers = {span.settings["stemmer"] for span in results.traces("stemmer=english").spans}
+    assert (stemmers, traces.spans[0].settings["stemmer"] == "english") == ({"english"}, False)
 
 
 def test_every_engine_agrees_with_direct_searches(tmp_path: Path) -> None:

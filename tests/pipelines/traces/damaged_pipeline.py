@@ -4,6 +4,9 @@ Each topic has its own 40 documents, 8 of them relevant (grades 1 to 3), with da
 index three quarters of them each, with scores of 0.8 per grade and standard normal noise; the higher score of the two
 merges them, a reranker with less noise orders the top 30, and users see the top ten. Each list is shown 50 times,
 and clicks depend on grades, with a slow decrease by rank.
+
+The collection depends only on the seed, so that a damaged and an undamaged pipeline can be compared on the same
+topics. Indexes, noise, and clicks also depend on the number of the release.
 """
 
 from __future__ import annotations
@@ -45,9 +48,10 @@ class World(NamedTuple):
     unrecorded: frozenset[str]  # topics with an unrecorded stage
 
 
-def simulate(damage: str, seed: int) -> World:
-    """Simulate the pipeline over all topics, with one kind of damage."""
-    rng = np.random.default_rng(seed)
+def simulate(damage: str, seed: int, release: int = 0) -> World:
+    """Simulate a release of the pipeline over all topics, with one kind of damage."""
+    # Separate generators: the number of draws of clicks and of unrecorded topics depends on the damage.
+    rng, noise, users, damages = (np.random.default_rng([seed, number, release * (number > 0)]) for number in range(4))
     qrels: dict[str, dict[str, int]] = {}
     documents: dict[str, dict[str, str]] = {}
     attributes: dict[str, dict[str, str]] = {}
@@ -75,13 +79,13 @@ def simulate(damage: str, seed: int) -> World:
         }
         merged = np.full(DOCUMENTS, -np.inf)
         for source in ("sparse", "dense"):
-            is_held = is_indexed & (rng.random(DOCUMENTS) < 0.75)
-            scores = 0.8 * grades + rng.normal(size=DOCUMENTS)
+            is_held = is_indexed & (noise.random(DOCUMENTS) < 0.75)
+            scores = 0.8 * grades + noise.normal(size=DOCUMENTS)
             if source == "dense" and damage == "shifted scores":
                 scores += 1.5
             top = [i for i in np.argsort(-scores, kind="stable").tolist() if is_held[i]][:20]
             documents_listed = _documents(docs, scores, top)
-            if source == "dense" and damage == "unrecorded" and rng.random() < 1 / 3:
+            if source == "dense" and damage == "unrecorded" and damages.random() < 1 / 3:
                 unrecorded.add(topic)
                 spans.append(Span(topic, topic, source, "candidates", (), None))
             else:
@@ -90,15 +94,15 @@ def simulate(damage: str, seed: int) -> World:
         depth = 8 if damage == "cut candidates" else 30
         candidates = [i for i in np.argsort(-merged, kind="stable").tolist() if merged[i] > -np.inf][:depth]
         spans.append(Span(topic, topic, "merge", "fuse", ("sparse", "dense"), _documents(docs, merged, candidates)))
-        rerank_scores = grades + 0.3 * np.where(np.isinf(merged), 0.0, merged) + 0.7 * rng.normal(size=DOCUMENTS)
+        rerank_scores = grades + 0.3 * np.where(np.isinf(merged), 0.0, merged) + 0.7 * noise.normal(size=DOCUMENTS)
         if damage == "class ranker" and attributes[topic]["class"] == "broad":
-            rerank_scores = rng.normal(size=DOCUMENTS)
+            rerank_scores = damages.normal(size=DOCUMENTS)
         order = sorted(candidates, key=(-rerank_scores).__getitem__)
         spans.append(Span(topic, topic, "rerank", "rerank", ("merge",), _documents(docs, rerank_scores, order)))
         spans.append(Span(topic, topic, "shown", "shown", ("rerank",), _documents(docs, rerank_scores, order[:10])))
         for rank, i in enumerate(order[:10], 1):
             click_rate = 0.5 / rank if damage == "clicks by position" else (0.03 + 0.2 * grades[i]) * rank**-0.3
-            count = int(rng.binomial(50, click_rate))
+            count = int(users.binomial(50, click_rate))
             clicks.append({"query_id": topic, "doc_id": docs[i], "clicks": count})
     damaged = frozenset(deleted), frozenset(unindexed), frozenset(unrecorded)
     return World(qrels, Traces(tuple(spans), damage), documents, attributes, clicks, *damaged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_recorded_clicks_are_used_like_a_table() -> None:
     for row in sample.clicks:
         by_topic.setdefault(str(row["query_id"]), {})[str(row["doc_id"])] = row["clicks"]
     spans = [
-        span if span.stage != "shown" else Span(*list(vars(span).values())[:-1], {"clicks": by_topic[span.query_id]})
+        span if span.stage != "shown" else replace(span, facts={"clicks": by_topic[span.query_id]})
         for span in sample.traces.spans
     ]
     traced = run_failures(sample._replace(traces=Traces(tuple(spans))), clicks=None)

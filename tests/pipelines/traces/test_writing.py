@@ -31,6 +31,9 @@ FACTS = st.fixed_dictionaries(
 )
 
 
+SETTINGS = st.dictionaries(TEXT, st.integers() | TEXT | st.lists(TEXT, max_size=2), max_size=2)
+
+
 @st.composite
 def spans(draw: st.DrawFn) -> tuple[Span, ...]:
     """Generate traces of several queries, with all optional fields of a stage."""
@@ -51,7 +54,7 @@ def spans(draw: st.DrawFn) -> tuple[Span, ...]:
             kind = draw(st.sampled_from(KINDS))
             parents = tuple(f"s{j}" for j in range(i)) if draw(st.booleans()) else ()
             latency = draw(st.none() | st.floats(0, 1e4))
-            details = (draw(st.none() | TEXT), latency, draw(st.none() | TEXT), draw(FACTS))
+            details = (draw(st.none() | TEXT), latency, draw(st.none() | TEXT), draw(FACTS), draw(SETTINGS))
             all_spans.append(Span(f"t-{query}", query, f"s{i}", kind, parents, documents, *details))
     return tuple(all_spans)
 
@@ -95,7 +98,7 @@ def test_a_recorder_accepts_documents_in_several_forms(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "traces.jsonl")
     with recorder.query("q", "jazz", trace_id="t") as trace:
         trace.stage("rewrite", "rewrite", query="jazz music")
-        trace.stage("ids", "candidates", ["a", "b"])
+        trace.stage("ids", "candidates", ["a", "b"], settings={"depth": np.int64(2)})
         trace.stage("pairs", "candidates", [("a", np.float32(0.5)), ("c", 1)], latency_ms=3)
         trace.stage("scores", "score", {"a": 2.0, "c": 1.0}, parents=["pairs"], session_id="s")
         trace.stage("rows", "fuse", [{"id": "a", "score": 1, "features": {"bm25": np.int64(3)}}])
@@ -109,6 +112,7 @@ def test_a_recorder_accepts_documents_in_several_forms(tmp_path: Path) -> None:
     by_name = {span.stage: span for span in traces.spans}
     assert by_name["pairs"].documents == (Document("a", 1, 0.5), Document("c", 2, 1.0))
     assert by_name["scores"].facts == {"session_id": "s"}
+    assert (by_name["ids"].settings, by_name["ids"].facts) == ({"depth": 2}, {})
     assert by_name["rows"].documents == (Document("a", 1, 1.0, "", {"bm25": 3}),)
     assert by_name["documents"].documents == (Document("a", 1, 0.5, "index"),)
     assert by_name["shown"].documents is None

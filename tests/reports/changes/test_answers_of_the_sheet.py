@@ -204,6 +204,9 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
     assert [row["candidate"] for row in rows] == [0.0, 1 / 8, 1 / 5, 1 / 4, 1 / 4]
     assert [row["difference"] for row in rows] == pytest.approx([-1.0, -7 / 8, -4 / 5, -3 / 4, -3 / 4])
     assert [row["query"] for row in rows] == [""] * 5
+    complete: Any = question.blocks[1]
+    assert (complete.name, complete.folded) == ("losses", True)
+    assert [row["query_id"] for row in complete.records()] == ["q11", "q04", "q03", "q01", "q06", "q02", "q00"]
     lost = answer_lost_topics(scores)
     assert (lost.state, lost.finding) == ("bad", "The candidate returns no results for q11.")
     back = evaluate(QRELS, {"old": run(new), "new": run(old)}, "RR")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from judged.comparison.slicing.topic_slices import slice_topics
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures, write_traces
 from judged.pipelines.traces.failure_tests import SLICE_TEST
 from judged.reports.changes import review
-from judged.reports.changes.questions import answer_fixed
+from judged.reports.changes.failure_changes import FailureChange, answer_fixed, failure_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,6 +37,13 @@ def traces(listed: Callable[[int], str], topics: list[str] = TOPICS) -> Traces:
 STALE, FRESH = traces(lambda _: "on"), traces(lambda _: "no")
 
 
+def fixed(before: Failures, after: Failures, target: str) -> tuple[str, list[FailureChange]]:
+    """Return the state of the answer, and the changes of the target."""
+    changes = failure_changes(before, after)
+    kinds = {target, SLICE_TEST} if target == "intent" else {target}
+    return answer_fixed(changes, before, after, target).state, [row for row in changes if row.failure in kinds]
+
+
 def fresh(system_traces: Traces) -> Failures:
     return failures(QRELS, system_traces, "R@2", documents=DATES)
 
@@ -49,13 +57,12 @@ def test_freshness_is_mended_by_hand() -> None:
 
     All 12 signs alike: p is 2 of the 4096 ways to flip them.
     """
-    question = answer_fixed(fresh(STALE), fresh(FRESH), "freshness")
-    assert question.state == "good"
-    (row,) = (row for row in question.blocks[1].records() if row["failure"] == "freshness")  # type: ignore[attr-defined]
-    assert (row["n"], row["difference"], row["p"], row["adjusted"]) == (12, -2.0, 2 / 4096, 2 / 4096)
-    assert (row["detected_before"], row["detected_after"], row["difference_ci"]) == (True, False, None)  # no variance
-    assert answer_fixed(fresh(STALE), fresh(STALE), "freshness").state == "bad"
-    assert answer_fixed(fresh(FRESH), fresh(STALE), "freshness").state == "undecided"  # it was no failure before
+    state, (row,) = fixed(fresh(STALE), fresh(FRESH), "freshness")
+    assert state == "good"
+    assert (row.n, row.difference, row.p, row.adjusted) == (12, -2.0, 2 / 4096, 2 / 4096)  # no loss changed
+    assert (row.is_detected_before, row.is_detected_after, row.interval) == (True, False, None)  # no variance
+    assert fixed(fresh(STALE), fresh(STALE), "freshness")[0] == "bad"
+    assert fixed(fresh(FRESH), fresh(STALE), "freshness")[0] == "undecided"  # it was no failure before
 
 
 def test_less_of_a_failure_that_is_still_shown_is_something_to_look_at() -> None:
@@ -66,21 +73,20 @@ def test_less_of_a_failure_that_is_still_shown_is_something_to_look_at() -> None
         failures(qrels, traces(lambda i, stale=stale: "on" if i < stale else "no", topics), "R@2", documents=DATES)
         for stale in (36, 28)
     )
-    question = answer_fixed(before, after, "freshness")
-    (row,) = question.blocks[1].records()  # type: ignore[attr-defined]
-    assert row["difference"] == pytest.approx(-0.4)
-    assert row["p"] == pytest.approx(2 / 2**8, abs=0.0012)  # eight differ, all one way; 100,000 sign flips
-    assert question.state == "inspect"
+    state, (row,) = fixed(before, after, "freshness")
+    assert row.difference == pytest.approx(-0.4)
+    assert row.p == pytest.approx(2 / 2**8, abs=0.0012)  # eight differ, all one way; 100,000 sign flips
+    assert state == "inspect"
     unclear = failures(qrels, traces(lambda i: "on" if i < 23 else "no", topics), "R@2", documents=DATES)
     slight = failures(qrels, traces(lambda i: "on" if i < 27 else "no", topics), "R@2", documents=DATES)
     assert (slight.tests[0].significant, unclear.tests[0].significant) == (True, False)
-    assert answer_fixed(slight, unclear, "freshness").state == "undecided"  # 4 topics: p 1/8, though "not shown" after
+    assert fixed(slight, unclear, "freshness")[0] == "undecided"  # 4 topics: p 1/8, though "not shown" after
 
 
 @pytest.mark.parametrize("meant", ["freshness", "feedback", "intent", "calibration", "missing content"])
 def test_without_its_data_a_kind_is_not_tested_and_the_reason_is_given(meant: str) -> None:
     sides = failures(QRELS, STALE, "R@2"), failures(QRELS, FRESH, "R@2")
-    question = answer_fixed(*sides, meant)
+    question = answer_fixed(failure_changes(*sides), *sides, meant)
     assert question.state == "not tested"
     assert reasons(sides[0]) == {
         ("missing content", "corpus"): "no-data",
@@ -92,7 +98,7 @@ def test_without_its_data_a_kind_is_not_tested_and_the_reason_is_given(meant: st
         ("feedback", "labels"): "no-data",
     }
     assert next(row.reason for row in sides[0].untested if row.failure == meant) in question.finding
-    assert answer_fixed(fresh(STALE), sides[1], meant).state == "not tested"  # known before only
+    assert fixed(fresh(STALE), sides[1], meant)[0] == "not tested"  # known before only
 
 
 def test_with_few_topics_nothing_is_tested() -> None:
@@ -101,18 +107,17 @@ def test_with_few_topics_nothing_is_tested() -> None:
         qrels = {topic: QRELS[topic] for topic in some}
         question = failures(qrels, traces(lambda _: "on", some), "R@2", documents=DATES)
         assert reasons(question).get(("freshness", "all topics"), "") == code
-        assert answer_fixed(question, question, "freshness").state == ("not tested" if code else "bad")
+        assert fixed(question, question, "freshness")[0] == ("not tested" if code else "bad")
     for count, state in ((5, "not tested"), (6, "good")):
         some = TOPICS[:count]
         qrels = {topic: QRELS[topic] for topic in some}
         before, after = (
             failures(qrels, traces(lambda _, document=document: document, some), "R@1") for document in ("xo", "ox")
         )
-        question = answer_fixed(before, after, "scoring")
-        assert question.state == state
-        (row,) = (row for row in question.blocks[0].records() if row["kind"] == "scoring")  # type: ignore[attr-defined]
-        assert row["difference"] == -0.5  # R@1 from 0 to 1/2: also where it is not tested
-        assert (row["p"] is None, row["difference_ci"]) == (count < 6, None)
+        found, (row,) = fixed(before, after, "scoring")
+        assert found == state
+        assert row.difference == -0.5  # R@1 from 0 to 1/2: also where it is not tested
+        assert (math.isnan(row.p), row.interval) == (count < 6, None)
 
 
 def clicked(worse: int, better: int) -> list[dict[str, Any]]:
@@ -128,10 +133,9 @@ def test_feedback_is_mended_by_hand() -> None:
     qrels = {topic: {"w": 1, "b": 2} for topic in TOPICS}
     biased, sound = clicked(2, 1), clicked(1, 2)
     before, after = (failures(qrels, traces(lambda _: "wb"), "nDCG@2", clicks=record) for record in (biased, sound))
-    question = answer_fixed(before, after, "feedback")
-    assert question.state == "good"
-    (row,) = question.blocks[1].records()  # type: ignore[attr-defined]
-    assert (row["difference"], row["adjusted"]) == (-2.0, 2 / 4096)
+    state, (row,) = fixed(before, after, "feedback")
+    assert state == "good"
+    assert (row.difference, row.p) == (-2.0, 2 / 4096)
     old, new = ({name: {topic: ["w", "b"] for topic in TOPICS}} for name in ("old", "new"))
     options: dict[str, Any] = {"traces": (traces(lambda _: "wb"), traces(lambda _: "wb")), "target_failure": "feedback"}
     states = {
@@ -176,13 +180,14 @@ def test_a_class_of_queries_is_intent_only_if_other_reasons_were_looked_for() ->
 
 def test_a_mended_class_is_tested_against_the_change_of_all_others() -> None:
     (before, _), (after, _) = classes(broken=True), classes(broken=False)
-    question = answer_fixed(before, after, "intent")
-    (row,) = (row for row in question.blocks[1].records() if row["where"] == "class=a")  # type: ignore[attr-defined]
-    assert row["difference"] == pytest.approx((7 * 1 / 2 - 8 * 3 / 4 - 7 * 4 / 5) / 15)  # the others do not change
-    assert question.state == "good"
-    assert all(kind in question.finding for kind in before.alternatives)
-    assert answer_fixed(after, before, "intent").state == "undecided"
-    assert answer_fixed(before, before, "intent").state == "bad"
+    state, rows = fixed(before, after, "intent")
+    (row,) = (row for row in rows if row.where == "class=a")
+    assert row.difference == pytest.approx((7 * 1 / 2 - 8 * 3 / 4 - 7 * 4 / 5) / 15)  # the others do not change
+    assert state == "good"
+    finding = answer_fixed(failure_changes(before, after), before, after, "intent").finding
+    assert all(kind in finding for kind in before.alternatives)
+    assert fixed(after, before, "intent")[0] == "undecided"
+    assert fixed(before, before, "intent")[0] == "bad"
 
 
 def test_the_command_takes_the_data_and_says_not_tested_without(tmp_path: Path) -> None:
@@ -220,6 +225,5 @@ def test_losses_that_are_not_recorded_are_left_out_of_the_change() -> None:
     before, after = failures(QRELS, STALE, "R@1"), failures(QRELS, FRESH, "R@1")
     lost = np.array(before.recoverable["scoring"])
     lost[:3] = np.nan
-    question = answer_fixed(replace(before, recoverable={**before.recoverable, "scoring": lost}), after, "scoring")
-    (row,) = (row for row in question.blocks[0].records() if row["kind"] == "scoring")  # type: ignore[attr-defined]
-    assert row["n"] == 9
+    _, (row,) = fixed(replace(before, recoverable={**before.recoverable, "scoring": lost}), after, "scoring")
+    assert row.n == 9

@@ -19,7 +19,8 @@ from judged.online.watch.watched import Rollback
 from judged.pipelines.traces import failures
 from judged.pipelines.traces.recorder import sample_traces
 from judged.reports.changes import review
-from judged.reports.changes.questions import answer_costs, answer_false_positives, answer_fixed
+from judged.reports.changes.failure_changes import answer_fixed, failure_changes
+from judged.reports.changes.questions import answer_costs, answer_false_positives
 from judged.stats.paired import paired_test
 
 TOPICS = [f"q{i:02}" for i in range(24)]
@@ -38,7 +39,7 @@ def test_without_anything_else_the_rest_is_blank_and_nothing_follows():
     change = review(QRELS, {"old": GOOD}, {"new": BAD})
     assert change.decision == "undecided"
     assert states(change)["Is the candidate better?"] == "bad"
-    assert sum(state == "no data" for state in states(change).values()) == 8
+    assert sum(state == "no data" for state in states(change).values()) == 11
     assert all("--" in question.finding for question in change.questions if question.state == "no data")
 
 
@@ -64,15 +65,17 @@ def test_of_a_kind_of_failure_it_is_said_whether_it_was_mended():
     before = failures(sample.qrels(), traces)
     gained = np.array(before.recoverable["scoring"]) * 0.2
     after = replace(before, recoverable={**before.recoverable, "scoring": gained})
-    question = answer_fixed(before, after, "scoring")
-    assert question.state == "good"
+
+    def state(first, second, target):
+        return answer_fixed(failure_changes(first, second), first, second, target).state
+
+    assert state(before, after, "scoring") == "good"
     expected = paired_test(np.array(before.recoverable["scoring"]), gained)
-    rows = {row["kind"]: row for row in question.blocks[0].records()}
-    assert rows["scoring"]["difference"] == pytest.approx(expected.difference)
-    assert answer_fixed(before, before, "scoring").state == "undecided"
-    assert answer_fixed(after, before, "scoring").state == "bad"
-    assert answer_fixed(before, before, "candidate").state == "undecided"
-    assert answer_fixed(before, before, None).state == "inspect"
+    rows = {row.failure: row for row in failure_changes(before, after)}
+    assert rows["scoring"].difference == pytest.approx(expected.difference)
+    assert state(before, before, "scoring") == "undecided"
+    assert state(after, before, "scoring") == "bad"
+    assert state(before, before, "candidate") == "undecided"
 
 
 def test_costs_and_reviewed_results_by_the_names_of_runs_or_by_their_roles(tmp_path):

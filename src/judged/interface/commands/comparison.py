@@ -455,19 +455,15 @@ def fuse_command(
     name = target.name.partition(".")[0] if target else ""
     choice_options = {option: options.pop(option) for option in ("measure", "steps", "folds", "seed", "level")}
     if qrels is None:
-        fused = fuse(
-            run_list,
-            weights=_parse_weights(weights, run_list) if weights else None,
-            cutoff=cutoff,
-            name=name,
-            **options,
-        )
+        run_weights = _parse_weights(weights, run_list) if weights else None
+        fused = fuse(run_list, weights=run_weights, cutoff=cutoff, name=name, **options)
     elif weights:
         raise InputError(
             "--weight and --qrels cannot be combined", fix="use --weight to set weights, or --qrels to choose weights"
         )
     else:
         answer = choose_weights(Qrels.read(qrels, format=qrels_format), run_list, **choice_options, **options)
+        run_weights = answer.weights
         fused = answer.run(cutoff=cutoff, name=name)
         output(answer)
     if target is not None:
@@ -475,7 +471,9 @@ def fuse_command(
     if write_traces is not None:
         stages = {run.name: run for run in run_list} | {"fused": fused}
         parents = dict.fromkeys(stages, ()) | {"fused": tuple(run.name for run in run_list)}
-        write_traces(stages, parents, traces)
+        settings = {**options, "cutoff": cutoff, "weights": run_weights}
+        fusion_settings = {name: value for name, value in settings.items() if value is not None}
+        write_traces(stages, parents, {"fused": fusion_settings}, traces)
 
 
 def _parse_weights(texts: tuple[str, ...], runs: Sequence[Run]) -> dict[str, float]:

@@ -119,7 +119,10 @@ def run_job(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_count
         for engine in system.engines():
             if isinstance(engine, VectorEngine):
                 engine.read_queries(queries)
-        refused, cold_ms, answer_costs = _search_all(system, queries, job["depth"], folder, (steps, limit), clock)
+        settings = {part.name: part.settings for part in node.all()}
+        refused, cold_ms, answer_costs = _search_all(
+            system, queries, job["depth"], folder, (steps, limit), clock, settings
+        )
         costs |= answer_costs
         measured_queries = [query for query in queries if query not in refused]
         measurements: dict[str, Any] = {
@@ -222,6 +225,7 @@ def _search_all(
     folder: Path,
     limit: tuple[StepRecord, float],  # record of steps, and limit of a query in seconds
     clock: Clock,
+    settings: Mapping[str, Mapping[str, Any]],  # by name of the node
 ) -> tuple[dict[str, list[tuple[str, str]]], list[float], dict[str, float | None]]:
     """Search every query for the first time. Return rejections, milliseconds, and costs of answers."""
     recorder, (steps, seconds) = Recorder(folder / TRACES), limit
@@ -242,7 +246,7 @@ def _search_all(
         with recorder.query(query, text, trace_id=query) as trace:
             for record in records:
                 trace.stage(record.name, record.kind, record.hits, parents=record.parents, query=record.query,
-                            latency_ms=record.milliseconds)  # fmt: skip
+                            latency_ms=record.milliseconds, settings=settings.get(record.name))  # fmt: skip
             if isinstance(system, Generating):
                 with steps.step(f"query {query}", seconds):
                     answers[query] = answer = _answer(system, query, text, hits, clock)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ID = (str, int)
 _STAGE = {
     "trace_id?": _ID, "query_id?": _ID, "query?": str, "model?": str, "parents?": [_ID], "facts?": dict,
-    "documents?": list,
+    "settings?": dict, "documents?": list,
 }  # fmt: skip
 
 
@@ -71,6 +71,7 @@ def line_of(span: Span) -> str:
     row |= {"parents": list(span.parents)} if span.parents else {}
     fields = {"query": span.query, "latency_ms": span.latency_ms, "model": span.model}
     row |= {name: value for name, value in fields.items() if value is not None}
+    row |= {"settings": dict(span.settings)} if span.settings else {}
     row |= {"facts": dict(span.facts)} if span.facts else {}
     if span.documents is not None:
         row["documents"] = [document_row(document, place) for place, document in enumerate(span.documents, 1)]
@@ -113,6 +114,7 @@ def span_of(row: Mapping[str, Any]) -> Span:
         latency_ms=_number(row.get("latency_ms")),
         model=row.get("model"),
         facts=row.get("facts") or {},
+        settings=row.get("settings") or {},
     )
 
 
@@ -162,9 +164,16 @@ def _first_page(span: Span) -> Span:
     return replace(span, kind="shown", documents=(span.documents or ())[:_PAGE_SIZE]) if span.stage == "shown" else span
 
 
-def write_traces_of_runs(runs: Mapping[str, Run], parents: Mapping[str, tuple[str, ...]], path: Path) -> None:
-    """Write runs as stages of traces, with the parents of each stage."""
-    write_traces(traces_of_runs(runs, parents=parents), path)
+def write_traces_of_runs(
+    runs: Mapping[str, Run],
+    parents: Mapping[str, tuple[str, ...]],
+    settings: Mapping[str, Mapping[str, Any]],
+    path: Path,
+) -> None:
+    """Write runs as stages of traces, with the parents and the settings of each stage."""
+    traces = traces_of_runs(runs, parents=parents)
+    spans = [replace(span, settings=settings.get(span.stage, {})) for span in traces.spans]
+    write_traces(replace(traces, spans=tuple(spans)), path)
 
 
 def write_sample_traces(path: Path) -> None:
@@ -252,6 +261,7 @@ class RecordedTrace:
         query: str | None = None,
         latency_ms: float | None = None,
         model: str | None = None,
+        settings: Mapping[str, Any] | None = None,
         **facts: Any,
     ) -> None:
         """Record a stage.
@@ -271,7 +281,9 @@ class RecordedTrace:
         query
             Text that it received. Default: that of the query.
         latency_ms, model
-            Duration in milliseconds, and model or configuration.
+            Duration in milliseconds, and model or hash of the configuration.
+        settings
+            Configuration, such as ``{"depth": 50}``, to compare it with that of other traces.
         **facts
             Other facts, such as ``session_id``.
         """
@@ -281,6 +293,7 @@ class RecordedTrace:
             fields = {"parents": list(parents), "query": query or self._text, "latency_ms": latency_ms, "model": model}
             row = {**self._ids, "stage": name, "kind": kind}
             row |= {key: value for key, value in fields.items() if value not in (None, [])}
+            row |= {"settings": dict(settings)} if settings else {}
             row |= {"facts": facts} if facts else {}
             if documents is not None:
                 pairs = documents.items() if isinstance(documents, Mapping) else documents

@@ -69,6 +69,8 @@ class Span:
         Model that it used: a name, or a hash of the configuration.
     facts
         Other facts, such as ``session_id``, ``user_id``, ``top_k``, and ``feedback``.
+    settings
+        Configuration of the stage, such as ``{"depth": 50, "weights": {"title": 2.0}}``.
     """
 
     trace_id: str
@@ -81,6 +83,7 @@ class Span:
     latency_ms: float | None = None
     model: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)

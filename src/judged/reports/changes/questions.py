@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from judged.diagnosis.gates.guardrails import find_lost_topics, numbers_by_run
 from judged.errors import InputError
-from judged.pipelines.traces.failure_tests import SLICE_TEST
-from judged.pipelines.traces.failures import FAILURES
-from judged.pipelines.traces.steps import compare_with_rest
-from judged.reports.report_data import embed_block, shorten_line
-from judged.results import ANY, CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Table, columns_of, counted, listed
+from judged.pipelines.traces.funnel_answer import SCORE, format_step
+from judged.reports.report_data import embed_block, join_names, shorten_line
+from judged.results import CHANGE, COUNT, NUMBER, SHARE, TEXT, Column, Table, columns_of, counted, listed
 from judged.results.decimals import decimal
-from judged.stats.correction import adjust, clopper_pearson_intervals
-from judged.stats.inputs import spread
-from judged.stats.paired import paired_test
+from judged.stats.correction import clopper_pearson_intervals
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -36,14 +32,14 @@ if TYPE_CHECKING:
     from judged.online.clicks.off_policy_estimates import OffPolicyEstimates
     from judged.online.interleaving_analysis.analysis import Interleaving
     from judged.online.watch.watch import Watch
-    from judged.pipelines.traces import Failures
+    from judged.pipelines.traces import TraceDiff
+    from judged.pipelines.traces.settings import ChangedSetting
     from judged.results import Block
-    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
 
 
 QuestionState: TypeAlias = Literal["good", "bad", "undecided", "inspect", "not tested", "no data"]
-_MAX_WORST_TOPICS = 5
+_MAX_WORST_TOPICS = 5  # listed in the finding and in the short table
 
 
 @dataclass(frozen=True)
@@ -76,17 +72,41 @@ def _difference_sentence(pair: Pair) -> str:
     return f"{pair.second} - {pair.first}: {decimal(pair.result.difference, 4, '+')}."
 
 
-def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion:
-    """Answer which topics lost most."""
+def answer_settings(changed: Sequence[ChangedSetting]) -> ReviewQuestion:
+    """Answer which settings changed."""
+    question = "Which settings changed?"
+    if not changed:
+        return ReviewQuestion(question, "inspect", "No setting changed.")
+    columns = columns_of(changed, ("setting", TEXT), ("before", TEXT), ("after", TEXT))
+    table = Table("settings", columns, "Changed settings", note="-: the setting is missing")
+    names = join_names([row.setting for row in changed])
+    return ReviewQuestion(question, "inspect", f"{counted(len(changed), 'setting')} changed: {names}.", (table,))
+
+
+def answer_steps(diff: TraceDiff) -> ReviewQuestion:
+    """Answer which steps of the pipeline changed the score."""
+    parts = [change for change in diff.changes if change.is_overall and change.part != SCORE]
+    signs = {change.result.difference > 0 for change in parts if change.significant}
+    is_tested = any(not math.isnan(change.result.p) for change in parts)
+    state: QuestionState = "not tested" if not is_tested else "undecided" if not signs else "inspect"
+    if len(signs) == 1:
+        state = "good" if True in signs else "bad"
+    steps = embed_block(diff.table("changes"), "steps", title="Change by step", only="")
+    stages = embed_block(diff.table("stages"), "stages", title="Stages", only="")
+    return ReviewQuestion("Which steps changed the score?", state, " ".join(diff.sentences), (steps, stages))
+
+
+def answer_worst_topics(scores: Scores, topics: Topics | None, diff: TraceDiff | None = None) -> ReviewQuestion:
+    """Answer which topics lost, with the change by step if there are traces."""
     gains = scores.values[1, 0] - scores.values[0, 0]
     lower_is_better = scores.measures[0].properties.higher_is_better is False
     # Positive gains are improvements for any measure.
     gains = -gains if lower_is_better else gains
-    worst = [int(i) for i in np.argsort(gains, kind="stable")[:_MAX_WORST_TOPICS] if gains[i] < 0]
+    worst = [int(i) for i in np.argsort(gains, kind="stable") if gains[i] < 0]
     measure = scores.measure_names[0]
-    if not worst:
-        return ReviewQuestion("Which topics lost most?", "good", f"{measure} is worse on no topic.")
     ids = [scores.query_ids[i] for i in worst]
+    steps = {} if diff is None else {name: dict(zip(diff.other.query_ids, gain.tolist(), strict=True))
+                                     for name, gain in diff.gains.items() if name != SCORE}  # fmt: skip
     table = Table(
         "losses",
         (
@@ -97,15 +117,24 @@ def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion
                 for run, role in enumerate(("baseline", "candidate"))
             ),
             Column("difference", [float(scores.values[1, 0, i] - scores.values[0, 0, i]) for i in worst], CHANGE),
+            *(Column(f"change_{name}", [by_topic.get(id_, math.nan) for id_ in ids], CHANGE, format_step(name))
+              for name, by_topic in steps.items()),
         ),
-        f"Topics with the largest loss of {measure}",
-    )
-    n_worse = int((gains < 0).sum())
+        f"Topics with a loss of {measure}",
+    )  # fmt: skip
+    question, largest = "Which topics lost most?", ids[:_MAX_WORST_TOPICS]
+    if not worst:
+        return ReviewQuestion(question, "good", f"{measure} is worse on no topic.", (replace(table, folded=True),))
+    tables = (table,)
+    if len(ids) > len(largest):
+        title = f"Topics with the largest loss of {measure}"
+        first = replace(table.take(range(len(largest))), name="largest_losses", title=title, only="people")
+        tables = (first, replace(table, folded=True))
     finding = (
-        f"On {n_worse} of {counted(len(gains), 'topic')}, {measure} is worse. The largest"
-        f" {'loss is' if len(ids) == 1 else 'losses are'} on {listed(ids)}."
+        f"On {len(worst)} of {counted(len(gains), 'topic')}, {measure} is worse. The largest"
+        f" {'loss is' if len(largest) == 1 else 'losses are'} on {listed(largest)}."
     )
-    return ReviewQuestion("Which topics lost most?", "inspect", finding, (table,))
+    return ReviewQuestion(question, "inspect", finding, tables)
 
 
 def answer_slices(comparison: SliceComparison) -> ReviewQuestion:
@@ -252,188 +281,6 @@ def answer_rollback(watch: Watch) -> ReviewQuestion:
     states: Mapping[str, QuestionState] = {"roll back": "bad", "keep": "good"}
     table = embed_block(watch.table("deployments"), "deployments", title="Deployments")
     return ReviewQuestion(question, states.get(last.decision, "undecided"), str(last), (table,))
-
-
-_ALPHA = 0.05
-
-
-def answer_fixed(before: Failures, after: Failures, target: str | None) -> ReviewQuestion:
-    """Answer whether the kind of failure `target` was fixed, with the changes of all kinds."""
-    common = [topic for topic in before.funnel.query_ids if topic in set(after.funnel.query_ids)]
-    rows = [_loss_change(kind, before, after, common) for kind in before.recoverable if kind in after.recoverable]
-    shifts = list(_shifts(before, after, common))
-    table = Table(
-        "kinds",
-        (
-            *columns_of(rows, ("kind", TEXT), ("n", COUNT, "topics"), ("before", NUMBER), ("after", NUMBER)),
-            Column("difference", [row.difference for row in rows], CHANGE, ci=[row.interval for row in rows]),
-            *columns_of(rows, ("p", P_VALUE)),
-        ),
-        f"Loss of {before.funnel.measure} by kind of failure",
-        note="means over the topics whose loss is known before and after the change; p: paired test, not corrected for"
-        " multiple tests",
-    )
-    blocks: tuple[Block, ...] = (table, _shifts_table(shifts)) if shifts else (table,)
-    question = "Does the change fix the target failure?"
-    if target is None:
-        return ReviewQuestion(
-            question, "inspect", "The target failure was not specified. Fix: use --target-failure KIND.", blocks
-        )
-    if FAILURES[target].over_topics:
-        state, finding = _answer_fixed_over_topics(before, after, target, shifts)
-        return ReviewQuestion(question, state, finding, blocks)
-    row = next((row for row in rows if row.kind == target), None)
-    if row is None:
-        finding = f"{target} was not tested: {_untested_reasons(before, after, target)}."
-        return ReviewQuestion(question, "not tested", finding, blocks)
-    if missing := insufficiency(row.n, "verdict"):
-        return ReviewQuestion(question, "not tested", f"{target} was not tested. {missing.sentence('topic')}", blocks)
-    # NaN compares as False, so a missing p-value is undecided.
-    state = "undecided" if not row.p <= _ALPHA else "good" if row.difference < 0 else "bad"
-    change = f"changed from {decimal(row.before)} to {decimal(row.after)}"
-    finding = f"The mean loss due to {target} failures {change} (p = {row.p:.2g}, n = {counted(row.n, 'topic')})."
-    return ReviewQuestion(question, state, finding, blocks)
-
-
-class _LossChange(NamedTuple):
-    """Mean loss by a kind of failure before and after the change."""
-
-    kind: str
-    n: int
-    before: float
-    after: float
-    difference: float
-    interval: tuple[float, float] | None
-    p: float
-
-
-def _loss_change(kind: str, before: Failures, after: Failures, topics: Sequence[str]) -> _LossChange:
-    losses: list[Floats] = []
-    for result in (before, after):
-        index = {topic: i for i, topic in enumerate(result.funnel.query_ids)}
-        losses.append(np.asarray(result.recoverable[kind], dtype=np.float64)[[index[topic] for topic in topics]])
-    has_both = ~np.isnan(losses[0] + losses[1])
-    old, new = (loss[has_both] for loss in losses)
-    if not len(old):
-        return _LossChange(kind, 0, math.nan, math.nan, math.nan, None, math.nan)
-    difference, interval, p = _paired(old, new)
-    # Too few topics for a verdict: report the means, and no p-value.
-    p = math.nan if insufficiency(len(old), "verdict") else p
-    return _LossChange(kind, len(old), float(old.mean()), float(new.mean()), difference, interval, p)
-
-
-def _paired(old: Floats, new: Floats) -> tuple[float, tuple[float, float] | None, float]:
-    """Return the mean difference, its interval (None without enough data), and the p-value."""
-    test = paired_test(old, new)
-    interval = None if insufficiency(len(old), variance=spread(new - old)) else test.interval
-    return test.difference, interval, test.p
-
-
-class _Shift(NamedTuple):
-    """Change of a quantity that a test over topics measures."""
-
-    failure: str
-    where: str
-    quantity: str
-    n: int
-    detected_before: bool
-    detected_after: bool
-    difference: float
-    interval: tuple[float, float] | None
-    p: float
-    adjusted: float = math.nan
-
-    @property
-    def is_lower(self) -> bool:
-        """Whether the failure is significantly less than before."""
-        return self.adjusted <= _ALPHA and self.difference < 0
-
-
-def _shifts(before: Failures, after: Failures, topics: Sequence[str]) -> Iterator[_Shift]:
-    """Test the change of each quantity that was tested before and after, on the same topics; p adjusted by Holm."""
-    later = {(test.where, test.quantity): test for test in after.tests}
-    pairs = [(test, later[test.where, test.quantity]) for test in before.tests if (test.where, test.quantity) in later]
-    shifts: list[_Shift] = []
-    for old, new in pairs:
-        shared = [topic for topic in topics if topic in old.values and topic in new.values]
-        old_values, new_values = (np.array([test.values[topic] for topic in shared]) for test in (old, new))
-        if old.members is not None:  # a class of topics is compared with all other topics
-            is_member = np.array([topic in old.members for topic in shared], dtype=np.bool_)
-            (contrast,) = compare_with_rest(new_values - old_values, [is_member], level=1 - _ALPHA)
-            if contrast is not None:
-                test = (contrast.n, contrast.difference, contrast.interval, contrast.p)
-            elif np.any(new_values != old_values):
-                continue
-            else:  # no topic changed
-                test = (int(is_member.sum()), 0.0, None, 1.0)
-        elif insufficiency(len(shared), "verdict"):
-            continue
-        else:
-            test = (len(shared), *_paired(old_values, new_values))
-        n, difference, interval, p = test
-        shifts.append(
-            _Shift(old.failure, old.where, old.quantity, n, old.significant, new.significant, difference, interval, p)
-        )
-    adjusted = adjust([shift.p for shift in shifts], "holm").tolist() if shifts else []
-    yield from (shift._replace(adjusted=p) for shift, p in zip(shifts, adjusted, strict=True))
-
-
-def _shifts_table(shifts: Sequence[_Shift]) -> Table:
-    return Table(
-        "shifts",
-        (
-            *columns_of(shifts, ("failure", TEXT), ("where", TEXT), ("n", COUNT, "topics")),
-            *columns_of(shifts, ("detected_before", ANY, "detected before"), ("detected_after", ANY, "detected after")),
-            Column("difference", [row.difference for row in shifts], CHANGE, ci=[row.interval for row in shifts]),
-            Column("p", [shift.p for shift in shifts], P_VALUE, only="data"),
-            *columns_of(shifts, ("adjusted", P_VALUE, "adjusted p")),
-            Column("quantity", [shift.quantity for shift in shifts], TEXT, below=True),
-        ),
-        "Kinds of failure that are detected by tests over topics",
-        labels=2,
-        note="detected: whether the test in 'judged traces failures' is significant; difference: value after the"
-        " change minus value before, on the same topics (for a class of topics, relative to all other topics);"
-        " p-values are Holm-corrected",
-    )
-
-
-def _answer_fixed_over_topics(
-    before: Failures, after: Failures, target: str, shifts: Sequence[_Shift]
-) -> tuple[QuestionState, str]:
-    """Answer whether a failure that only tests over topics detect was detected before, and is less after."""
-    kinds = {target} | ({SLICE_TEST} if target == "intent" else set())
-    relevant = [shift for shift in shifts if shift.failure in kinds]
-    if not relevant:
-        return "not tested", f"{target} was not tested: {_untested_reasons(before, after, target)}."
-    subject = f"The failure '{target}'"
-    # A class of topics that loses more can have other causes than its intent.
-    alternatives = [kind for kind in dict.fromkeys((*before.alternatives, *after.alternatives)) if kind != target]
-    is_class = target == "intent" and any(shift.where != "subtopics" for shift in relevant)
-    caveat = f" Other possible causes: {listed(alternatives, 'or')}." if alternatives and is_class else ""
-    detected = [shift for shift in relevant if shift.detected_before]
-    if not detected:
-        tests = counted(len(relevant), "test")
-        return (
-            "undecided",
-            f"{subject} was not detected before the change ({tests}), so a fix cannot be shown.{caveat}",
-        )
-    if all(shift.failure == SLICE_TEST for shift in relevant):
-        subject = f"A higher loss in a {SLICE_TEST}"
-    changes = [f"{shift.where} {decimal(shift.difference, 3, '+')} (p = {shift.adjusted:.2g})" for shift in detected]
-    is_lower, remaining = (
-        all(shift.is_lower for shift in detected),
-        [row.where for row in relevant if row.detected_after],
-    )
-    state: QuestionState = ("inspect" if is_lower else "bad") if remaining else "good" if is_lower else "undecided"
-    result = f"still detected ({listed(remaining)})" if remaining else "not detected"
-    finding = f"{subject} was detected before the change, and is {result} after the change."
-    return state, f"{finding} Difference: {listed(changes)}.{caveat}"
-
-
-def _untested_reasons(before: Failures, after: Failures, target: str) -> str:
-    reasons = [row.reason for result in (before, after) for row in result.untested if row.failure == target]
-    unique_reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons))
-    return unique_reasons or "no quantity was measured on enough common topics before and after the change"
 
 
 MethodVerdict: TypeAlias = Literal["better", "worse", "undecided"]

@@ -13,8 +13,11 @@ from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.diagnosis.gates import gate
 from judged.errors import InputError
+from judged.pipelines.traces.diff import diff
 from judged.pipelines.traces.failures import FAILURES, failures
+from judged.pipelines.traces.settings import changed_settings, read_settings, recorded_settings
 from judged.reports import report
+from judged.reports.changes.failure_changes import answer_fixed, answer_kinds, failure_changes
 from judged.reports.changes.questions import (
     ReviewQuestion,
     answer_ab_test,
@@ -22,17 +25,19 @@ from judged.reports.changes.questions import (
     answer_better,
     answer_costs,
     answer_false_positives,
-    answer_fixed,
     answer_gate,
     answer_interleaving,
     answer_lost_topics,
     answer_measure_agreement,
     answer_rollback,
+    answer_settings,
     answer_slices,
+    answer_steps,
     answer_worst_topics,
     collect_evidence,
 )
 from judged.results import TEXT, Answer, Sentences, Table, columns_of, counted
+from judged.results.blocks import Note
 from judged.results.spelling import one_of
 from judged.scoring.evaluation.inputs import run_pair
 
@@ -47,13 +52,16 @@ if TYPE_CHECKING:
     from judged.online.watch.watch import Watch
     from judged.pipelines.traces import Traces
     from judged.results import Block
-    from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
 ChangeDecision: TypeAlias = Literal["ship", "do not ship", "undecided"]
 # Answers that decide on a release. All other answers explain, and never block it.
 _DECISIVE = ("Does the gate pass?", "Is the candidate better in the A/B test?", "Should the deployment be rolled back?")
 _INPUT_OPTIONS = {
+    "Which settings changed?": "Add the settings of both systems in TOML or JSON: `--settings BEFORE AFTER`. Or add"
+    " traces with `settings` for each stage: `--traces BASELINE CANDIDATE`.",
+    "Which steps changed the score?": "Add traces: `--traces BASELINE CANDIDATE`.",
+    "Which kinds of failure changed?": "Add traces: `--traces BASELINE CANDIDATE`.",
     "Does the change fix the target failure?": "Add traces: `--traces BASELINE CANDIDATE --target-failure KIND`.",
     "Which slices improved or got worse?": "Add query texts or attributes of topics: `--queries FILE` or `--attributes"
     " FILE`.",
@@ -140,8 +148,8 @@ class Change(Answer):
 
 def review(
     qrels: Any,
-    baseline: Any,
-    candidate: Any,
+    baseline: Any = None,
+    candidate: Any = None,
     measures: Any = None,
     *,
     queries: Any = None,
@@ -150,7 +158,9 @@ def review(
     config: Any = None,
     comparison: Comparison | None = None,
     traces: tuple[Traces, Traces] | None = None,
+    settings: tuple[Any, Any] | None = None,
     target_failure: str | None = None,
+    corpus: Any = None,
     documents: Any = None,
     clicks: Any = None,
     costs_of: tuple[str | Path, Iterable[str]] | None = None,
@@ -169,7 +179,7 @@ def review(
     ----------
     qrels, baseline, candidate, measures
         Input of `judged.reports.report`, one run each. The first measure decides which run is better; a disagreement
-        with the second is reported.
+        with the second is reported. Default of the runs: the lists that users saw, from `traces`.
     queries, attributes, by
         Texts and attributes of topics, and attributes to slice by, as for `report`.
     config
@@ -178,14 +188,16 @@ def review(
         Comparison that tested both runs by the same first measure, for example with other candidates, and corrects for
         all of them. Default: a comparison of the two runs.
     traces
-        Traces of both systems, as for `judged.pipelines.traces.failures`.
+        Traces of both systems, as for `judged.pipelines.traces.failures`. Their recorded settings are compared.
+    settings
+        Settings of both systems: mappings, or TOML or JSON files. Default: those in the traces.
     target_failure
         Kind of failure that the change should fix, of `judged.pipelines.traces.FAILURES`. Kinds that only tests over
         topics can detect need data: ``freshness`` `documents`, ``feedback`` `clicks`, ``intent`` `by`; otherwise they
-        are not tested.
-    documents, clicks
-        As for `judged.pipelines.traces.failures`. A pair of clicks has those on the baseline's and on the candidate's
-        lists; a single table is used for both.
+        are not tested. ``missing content`` needs `corpus`.
+    corpus, documents, clicks
+        As for `judged.pipelines.traces.failures`. A tuple of two corpora or of two tables of clicks has those of the
+        baseline and of the candidate; otherwise both have the same.
     costs_of
         Table with a column ``run``, whose values are run names or ``baseline`` and ``candidate``, and names of its cost
         columns: latency, memory, labels.
@@ -215,27 +227,36 @@ def review(
     >>> checks = {"check": [{"measure": "RR", "margin": 0.1}]}
     >>> change = review(qrels, {"old": good}, {"new": bad}, "RR,R@10", config=checks)
     >>> change.decision, change.questions[0].state, sum(row.state == "no data" for row in change.questions)
-    ('do not ship', 'bad', 7)
+    ('do not ship', 'bad', 10)
     """
     if target_failure is not None:
         one_of("target failure", target_failure, FAILURES)
+    judgments, trace_notes = qrels, tuple[Note, ...]()
+    if traces is not None and baseline is None and candidate is None:
+        baseline, candidate = final_lists(traces)
+        judgments, trace_notes = _recorded_judgments(Qrels.of(qrels), traces)
     runs = run_pair(baseline, candidate)
     topic_options: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
-    full_report = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **topic_options, **policies)
+    full_report = report(judgments, runs, measures, baseline=runs[0].name, seed=seed, **topic_options, **policies)
     scores, names = full_report.scores, full_report.scores.run_names
     tested: Comparison = comparison or full_report.results["comparison"]
-    answers: list[ReviewQuestion] = [answer_better(tested)]
-    if traces is not None:
+    # The order of the answers is the order of the questions in the review.
+    answers: list[ReviewQuestion] = [answer_better(tested), *_answer_settings(settings, traces)]
+    step_diff = None if traces is None else diff(qrels, *traces, scores.measure_names[0], seed=seed)
+    if traces is not None and step_diff is not None:
         slicing = None if by is None else _slice_by(Qrels.of(qrels), runs[0], by, queries, attributes)
         options: dict[str, Any] = {"documents": documents, "seed": seed}
         click_pair = clicks if isinstance(clicks, tuple) else (clicks, clicks)
+        corpora = corpus if isinstance(corpus, tuple) and not any(isinstance(ids, str) for ids in corpus) else [corpus]
+        corpus_pair = [None if ids is None else frozenset(ids) for ids in corpora]
         before, after = (
-            failures(qrels, run_traces, scores.measure_names[0], clicks=run_clicks, slicing=slicing, **options)
-            for run_traces, run_clicks in zip(traces, click_pair, strict=True)
+            failures(qrels, side, scores.measure_names[0], clicks=rows, corpus=ids, slicing=slicing, **options)
+            for side, rows, ids in zip(traces, click_pair, (corpus_pair[0], corpus_pair[-1]), strict=True)
         )
-        answers.append(answer_fixed(before, after, target_failure))
-    # The order of the answers is the order of the questions in the review.
-    answers.append(answer_worst_topics(scores, Topics.of(queries) if queries is not None else None))
+        changes = failure_changes(before, after)
+        answers += [answer_steps(step_diff), answer_kinds(changes, before, after)]
+        answers += [] if target_failure is None else [answer_fixed(changes, before, after, target_failure)]
+    answers.append(answer_worst_topics(scores, Topics.of(queries) if queries is not None else None, step_diff))
     if "slice comparison" in full_report.results:
         answers.append(answer_slices(full_report.results["slice comparison"]))
     if len(scores.measures) > 1:
@@ -246,12 +267,43 @@ def review(
     if costs_of is not None:
         answers.append(answer_costs(Path(costs_of[0]), names, tuple(costs_of[1])))
     if config is not None:
-        answers.append(answer_gate(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
+        answers.append(answer_gate(gate(judgments, runs[0], runs[1], config, attributes=attributes)))
     answers += _answer_online(tested, names, test, arm, mixed, logged, watch)
     answered = {row.question for row in answers}
     blanks = {question: option for question, option in _INPUT_OPTIONS.items() if question not in answered}
     answers += [ReviewQuestion(question, "no data", option) for question, option in blanks.items()]
-    return Change(names[0], names[1], tuple(answers), scores.provenance, full_report.notes)
+    return Change(names[0], names[1], tuple(answers), scores.provenance, (*full_report.notes, *trace_notes))
+
+
+def final_lists(traces: tuple[Traces, Traces]) -> tuple[Run, Run]:
+    """Return the lists that users saw as runs, with the names of the traces."""
+    baseline, candidate = ({side.name: side.run(side.final.name)} for side in traces)
+    return run_pair(baseline, candidate)
+
+
+def _recorded_judgments(qrels: Qrels, traces: tuple[Traces, Traces]) -> tuple[Qrels, tuple[Note, ...]]:
+    """Select the topics whose lists are recorded in both traces; a note counts the others."""
+    unrecorded = [
+        topic for topic in qrels.topics if any(side.documents(topic, side.final.name) is None for side in traces)
+    ]
+    if not unrecorded:
+        return qrels, ()
+    topics = [topic for topic in qrels.topics if topic not in set(unrecorded)]
+    if not topics:
+        raise InputError(
+            "no judged topic has a recorded final list in both traces", fix="pass the runs of both systems"
+        )
+    text = f"the comparison of the runs leaves out {counted(len(unrecorded), 'topic')}: the final list is not recorded"
+    return qrels.over(topics), (Note("unrecorded-stages", text),)
+
+
+def _answer_settings(settings: tuple[Any, Any] | None, traces: tuple[Traces, Traces] | None) -> list[ReviewQuestion]:
+    """Answer which settings changed, if settings are given or recorded, or the stages differ."""
+    recorded = [{}, {}] if traces is None else [recorded_settings(side.spans) for side in traces]
+    given = [{}, {}] if settings is None else [read_settings(side) for side in settings]
+    changed = changed_settings(*(side | more for side, more in zip(recorded, given, strict=True)))
+    has_settings = settings is not None or any(span.settings for side in traces or () for span in side.spans)
+    return [answer_settings(changed)] if changed or has_settings else []
 
 
 def _slice_by(qrels: Qrels, run: Run, by: str | Iterable[str], queries: Any, attributes: Any) -> Slicing:
