@@ -212,16 +212,23 @@ class SliceOptions:
     min_topics: int | None = None  # fewest topics of a tested slice; None for the default
     queries: str | None = None  # path
     where: str | None = None  # expression
+    class_measures: str | None = None  # labels with measures, or path
+    default_measure: str = ""  # of classes without their own measure
 
     @property
     def names(self) -> list[str]:
-        """Names of the slicing attributes."""
-        return names_in(self.by)
+        """Names of the slicing attributes: those of ``--by``, or else of the file of class measures."""
+        from judged.comparison.slicing.class_measures import read_class_measures
+
+        names = names_in(self.by)
+        if names or self.slices or self.class_measures is None:
+            return names
+        return names_in([read_class_measures(self.class_measures).by])
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Input files."""
-        return tuple(path for path in (self.attributes, self.queries, self.slices) if path)
+        return tuple(path for path in (self.attributes, self.queries, self.slices, self.class_measures) if path)
 
     def topic_attributes(
         self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None
@@ -243,7 +250,7 @@ class SliceOptions:
     def apply(self, qrels: Qrels, run: Run, documents: str | None = None) -> tuple[Qrels, Slicing | None]:
         """Filter topics by ``--where``. Return the qrels and the slicing, which is None without slicing options."""
         qrels = self.filter_topics(qrels, run)
-        if not (self.by or self.slices):
+        if not (self.by or self.slices or self.class_measures):
             return qrels, None
         return qrels, self.slice_topics(self.topic_attributes(qrels, run, documents=documents), qrels.topics)
 
@@ -251,7 +258,7 @@ class SliceOptions:
         """Slice topics by their attributes."""
         from judged.comparison.slicing.topic_slices import Slicing, slice_topics
 
-        if not (self.by or self.slices):
+        if not (self.names or self.slices):
             names = first_few(list(attributes.names))
             by = f"--by with one of {names}" if names else "--attributes FILE --by NAME, --queries FILE --by NAME"
             raise InputError("no slicing attribute", fix=f"use {by}, or --slices FILE")
@@ -261,6 +268,8 @@ class SliceOptions:
                     f"--by expects names of attributes, got the file {name}", fix=f"use --attributes {name} --by NAME"
                 )
         options: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
+        if self.class_measures and not self.cross:
+            options |= {"class_measures": self.class_measures, "default_measure": self.default_measure}
         names = [attributes.spelled(name) for name in self.names]
         if not self.cross:
             return slice_topics(attributes, names, slices=self.slices, **options)
@@ -268,6 +277,8 @@ class SliceOptions:
         slicings += [slice_topics(attributes, slices=self.slices, **options)] if self.slices else []
         if len(slicings) < 2:
             raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
+        if self.class_measures:
+            raise InputError("--cross cannot be combined with --class-measures", fix="omit one of the two options")
         return reduce(Slicing.cross, slicings)
 
     def filter_topics(self, qrels: Qrels, run: Run) -> Qrels:
@@ -350,7 +361,8 @@ def slice_options(command: Command) -> Command:
 
     @wraps(command)
     def call(*args: Any, **options: Any) -> Any:
-        slicing_options = SliceOptions(**{field.name: options.pop(field.name) for field in fields(SliceOptions)})
+        names = [field.name for field in fields(SliceOptions) if field.name in options]
+        slicing_options = SliceOptions(**{name: options.pop(name) for name in names})
         return command(*args, slicing_options=slicing_options, **options)
 
     return _SLICE_OPTIONS(call)  # pyright: ignore[reportReturnType]

@@ -93,7 +93,9 @@ class PartScores(AnswerOfScores, Generic[Row]):
         InputError
             If the part, run, or measure does not exist.
         """
-        rows = {row.part: row for row in self.estimates_of(*self.run_and_measure(run, measure))}
+        run, wanted = self.run_and_measure(run, measure)
+        selected = [row for row in self.estimates if row.run == run and (row.measure == wanted or measure is None)]
+        rows = {row.part: row for row in reversed(selected)}
         name = self.names[0] if name is None else name
         if name not in rows:
             raise InputError(f"no {self.part} {name!r}", fix=use_one_of(rows))
@@ -130,11 +132,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
         InputError
             If the run or measure does not exist.
         """
-        fixed_run, fixed_measure = self.run_and_measure(run, measure)
-        if len(self.scores.runs) == 1 or run is not None:
-            label, keys = self.part, {name: (fixed_run, name) for name in self.scores.measure_names}
-        else:
-            label, keys = fixed_measure, {name: (name, fixed_measure) for name in self.scores.run_names}
+        label, keys = self.overview_columns(*self.run_and_measure(run, measure), one_run=run is not None)
         rows_by_column = [self.displayed_estimates(*key) for key in keys.values()]
         names = [f"{row.part} {FEW}" if row.small else row.part for row in rows_by_column[0]]
         columns = [Column(self.part, names, TEXT, label), *self.part_info(rows_by_column[0])]
@@ -145,10 +143,21 @@ class PartScores(AnswerOfScores, Generic[Row]):
             columns.append(Column(heading, values, formatter, ci=ci, mark=marks))
         return Table(label, tuple(columns), only="people")
 
+    def overview_columns(self, run: str, measure: str, *, one_run: bool) -> tuple[str, dict[str, tuple[str, str]]]:
+        """Return the heading of the parts in the overview, and the run and measure of each of its columns."""
+        if len(self.scores.runs) == 1 or one_run:
+            return self.part, {name: (run, name) for name in self.scores.measure_names}
+        return measure, {name: (name, measure) for name in self.scores.run_names}
+
+    @property
+    def overview_measures(self) -> tuple[str, ...]:
+        """Measures that have an overview of their own."""
+        return self.scores.measure_names if len(self.scores.runs) > 1 else self.scores.measure_names[:1]
+
     def blocks(self) -> tuple[Block, ...]:
         """Return the tables, the sentences, the data tables, and a chart for each measure."""
         names = self.scores.measure_names
-        tables = [self.overview(name) for name in (names if len(self.scores.runs) > 1 else names[:1])]
+        tables = [self.overview(name) for name in self.overview_measures]
         tables[-1] = replace(tables[-1], note=self.caption)
         return (*tables, Sentences(self.sentences), *self.data(), *map(self._chart, names))
 

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from judged.comparison.slicing.class_measures import read_class_measures, with_measures
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression, quote_attribute
 from judged.data.files import exists
 from judged.data.toml_files import parse_toml, read_toml
-from judged.errors import InputError
+from judged.errors import InputError, MeasureError
 from judged.results import COUNT, YES_NO, Column, Table, columns_of, counted
-from judged.results.blocks import Note
+from judged.results.blocks import Note, first_few
 from judged.results.spelling import use_one_of
 from judged.results.types import ReadOnly
+from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,11 +154,13 @@ class Slice:
         A slice with fewer topics is shown, but never tested, ranked, or gated.
     owner
         Person or team to notify of failures.
+    measure
+        Measure of the slice alone. Empty: the measures of the call.
 
     Raises
     ------
     InputError
-        If the name is empty, the expression is invalid, or `min_topics` is below 1.
+        If the name is empty, the expression or the measure is invalid, or `min_topics` is below 1.
 
     Examples
     --------
@@ -168,6 +172,7 @@ class Slice:
     expression: str
     min_topics: int = DEFAULT_MIN_TOPICS
     owner: str = ""
+    measure: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -179,6 +184,12 @@ class Slice:
             Expression(self.expression)
         except InputError as error:
             raise InputError(f"slice {self.name!r}: {error.problem}", fix=error.fix) from None
+        if self.measure:
+            try:
+                parse(self.measure)
+            except MeasureError as error:
+                problem, fix = error.parts
+                raise InputError(f"slice {self.name!r}: {problem}", fix=fix) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +204,8 @@ class Slicing(ReadOnly):
         Membership of topics in slices. Slices may overlap, and a topic may be in none.
     attributes : Attributes
         Attributes of these topics, in the same order.
+    default_measure : str
+        Measure of the slices without their own, if others have one. Empty: these slices are left out.
 
     Examples
     --------
@@ -208,6 +221,13 @@ class Slicing(ReadOnly):
     query_ids: tuple[str, ...]
     members: Bools
     attributes: Attributes
+    default_measure: str = ""
+
+    @property
+    def class_measures(self) -> tuple[str, ...]:
+        """Measure of each slice, empty text if a slice has none; no element if no slice has a measure of its own."""
+        own = [slice_.measure for slice_ in self.slices]
+        return tuple(measure or self.default_measure for measure in own) if any(own) else ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,7 +263,7 @@ class Slicing(ReadOnly):
 
     def over(self, query_ids: Sequence[str]) -> Slicing:
         """Return the same slices of other topics; topics without attributes satisfy no comparison."""
-        return _build_slicing(self.slices, self.attributes.over(query_ids))
+        return replace(_build_slicing(self.slices, self.attributes.over(query_ids)), default_measure=self.default_measure)
 
     def cross(self, other: Slicing) -> Slicing:
         """Return the non-empty intersections of the slices of this and another slicing."""
@@ -269,11 +289,18 @@ class Slicing(ReadOnly):
     def table(self) -> Table:
         """Return a table with one row per slice."""
         counts = Column("n", self.n.tolist(), COUNT, "topics"), Column("small", self.small.tolist(), YES_NO)
-        rules = columns_of(self.slices, "name", "expression", "min_topics", "owner")
+        measure = ["measure"] if self.class_measures else []
+        rules = columns_of(self.slices, "name", "expression", "min_topics", "owner", *measure)
         return Table("slices", (*rules, *counts), only="data")
 
     def notes(self) -> Iterator[Note]:
-        """Yield a note on topics that are in no slice."""
+        """Yield notes on topics that are in no slice, or in slices without a measure of their own."""
+        others = [i for i, slice_ in enumerate(self.slices) if not slice_.measure] if self.class_measures else []
+        if others:
+            topics = counted(int(self.members[others].any(axis=0).sum()), "topic")
+            names = first_few([self.names[i] for i in others])
+            use = f"use the default measure {self.default_measure}" if self.default_measure else "are left out"
+            yield Note("no-class-measure", f"{topics} of classes without their own measure ({names}) {use}")
         if outside := int((~self.members.any(axis=0)).sum()):
             yield Note("topics-in-no-slice", f"{outside} of {counted(len(self.query_ids), 'topic')} are in no slice")
 
@@ -292,6 +319,8 @@ def slice_topics(
     slices: Any = None,
     min_topics: int | None = None,
     query_ids: Sequence[str] | None = None,
+    class_measures: Any = None,
+    default_measure: str = "",
 ) -> Slicing:
     """Divide topics into slices.
 
@@ -309,11 +338,18 @@ def slice_topics(
         None: 10.
     query_ids
         Topics to divide; None: those of the attributes.
+    class_measures
+        Measures of single slices, by the name of the slice or the value of its attribute: a dict such as
+        ``{"known-item": "P@5"}``, a text such as ``known-item=P@5,explore=R@100``, or a TOML file with
+        ``[class.measures]``. Tables and tests then have only rows of a slice and its own measure.
+    default_measure
+        Measure of the slices that `class_measures` does not name. Empty: these slices are left out.
 
     Raises
     ------
     InputError
-        If an attribute does not exist or has too many values, there are no slices, or two have the same name.
+        If an attribute does not exist or has too many values, there are no slices, two have the same name, or
+        `class_measures` has an unknown slice or measure.
 
     Examples
     --------
@@ -324,19 +360,24 @@ def slice_topics(
     table = Attributes.of(attributes)
     table = table if query_ids is None else table.over(query_ids)
     names = [by] if isinstance(by, str) else list(by or ())
+    declared = None if class_measures is None else read_class_measures(class_measures)
+    if declared is not None and declared.by and not (names or slices):
+        names = [declared.by]
     minimum = DEFAULT_MIN_TOPICS if min_topics is None else min_topics
     result = [slice_ for name in names for slice_ in _slices_by_value(table, name.strip(), minimum)]
     if slices is not None:
         result += read_slices(slices, minimum) if isinstance(slices, (str, Path)) else parse_slices(slices, minimum)
     if not result:
         raise InputError("no slicing attribute", fix="pass `by` or `slices`")
+    if declared is not None:
+        result = with_measures(result, declared.measures)
     where = str(slices) if isinstance(slices, (str, Path)) else ""
     slice_names = [slice_.name for slice_ in result]
     if duplicates := [name for name in slice_names if slice_names.count(name) > 1]:
         problem = f"slice names must be unique, got {duplicates[0]!r} twice"
         raise InputError(problem, fix="rename one of the two slices", path=where)
     try:
-        return _build_slicing(tuple(result), table)
+        return replace(_build_slicing(tuple(result), table), default_measure=default_measure)
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=error.path or where) from None
 
@@ -365,7 +406,7 @@ def parse_slices(data: Any, min_topics: int = DEFAULT_MIN_TOPICS) -> tuple[Slice
     """Convert dicts to slices; slices are returned unchanged.
 
     >>> parse_slices([{"name": "long", "expression": "words > 4"}])
-    (Slice(name='long', expression='words > 4', min_topics=10, owner=''),)
+    (Slice(name='long', expression='words > 4', min_topics=10, owner='', measure=''),)
     """
     return tuple(record if isinstance(record, Slice) else _parse_slice(record, min_topics) for record in data)
 
@@ -392,12 +433,14 @@ def _parse_slice(data: Any, min_topics: int) -> Slice:
             matches = get_close_matches(name, names, 1)
             fix = f"did you mean {matches[0]}" if matches else use_one_of(names)
             raise InputError(f"unknown key {name!r} of a slice", fix=fix)
-    settings: dict[str, Any] = {"min_topics": min_topics, **keys}
-    for name, kind, type_name in (("name", str, "text"), ("expression", str, "text"), ("min_topics", int, "integer")):
+    settings: dict[str, Any] = {"min_topics": min_topics, "measure": "", **keys}
+    types = {"name": str, "expression": str, "min_topics": int, "measure": str}
+    for name, kind in types.items():
+        type_name = "text" if kind is str else "integer"
         if type(settings.get(name)) is not kind:
             problem = f"`{name}` of a slice must be {type_name}, got {dict(keys)!r:.60}"
             raise InputError(problem, fix=f"set {name} to a value of type {type_name}")
-    return Slice(settings["name"], settings["expression"], settings["min_topics"], str(settings.get("owner", "")))
+    return Slice(**{**settings, "owner": str(settings.get("owner", ""))})
 
 
 def _slices_by_value(attributes: Attributes, name: str, min_topics: int) -> list[Slice]:

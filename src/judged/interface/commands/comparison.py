@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from judged.components import find
 from judged.errors import InputError
 from judged.interface import arguments
-from judged.interface.arguments import answer_options, filter_by_where
+from judged.interface.arguments import SliceOptions, answer_options, filter_by_where
 from judged.interface.options import (
     DEFAULT_TEST,
     FORMATS,
@@ -87,6 +88,7 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *TOPIC_OPTIONS)
+@shared("by", "class_measures")
 @answer_options()
 @shared(*READING)
 def compare_command(
@@ -96,13 +98,16 @@ def compare_command(
     collections: tuple[str, ...],
     measure: tuple[str, ...],
     pairs: bool,
+    by: tuple[str, ...],
+    class_measures: str | None,
     output: OutputOptions,
     **options: Any,
 ) -> None:
     """Compare RUNs over the topics of QRELS: differences, confidence intervals, and significance tests.
 
     QRELS and RUN are files that 'judged evaluate' can read. With --collection or several --scores, systems are compared
-    on each collection. The table has one column per collection.
+    on each collection. The table has one column per collection. With --class-measures, they are compared on each class
+    of topics by its own measure, as by 'judged slices --baseline'.
     """
     from judged.comparison import collections_of_scores, compare, compare_collections
     from judged.scoring.evaluation import Scores
@@ -115,6 +120,12 @@ def compare_command(
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
         raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")
+    if by and class_measures is None:
+        raise InputError("--by requires --class-measures", fix="use 'judged slices' to compare runs by slice")
+    if class_measures is not None:
+        slicing_options = SliceOptions(by=by, class_measures=class_measures, **topic_options)
+        _compare_classes(qrels, runs, slicing_options, measure, output, options)
+        return
     formats = {name: options.pop(name) for name in FORMATS}
     options["measures"] = measure or None
     if scores:
@@ -146,6 +157,39 @@ def compare_command(
         output(answer, unfold=unfold)
 
 
+def _compare_classes(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    slicing_options: SliceOptions,
+    measure: tuple[str, ...],
+    output: OutputOptions,
+    options: dict[str, Any],
+) -> None:
+    """Compare runs on each class of topics by its own measure; p-values of all classes are corrected together."""
+    from judged.interface.commands.slices import COMPARISON_OPTIONS, score_slices
+
+    _refuse(("min_difference", "ci", "pairs"), "--class-measures", "omit the option, or use -m instead")
+    if not qrels or not runs:
+        raise InputError("--class-measures requires QRELS and RUNs", fix="add the files of judgments and runs")
+    judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
+    first = arguments.baseline_run(options, run_list)
+    scores, slicing = score_slices(judgments, run_list, first, slicing_options, measure, options)
+    context = click.get_current_context()
+    if context.get_parameter_source("family") is not click.core.ParameterSource.COMMANDLINE:
+        options["family"] = "all"
+    values = {name: options[name] for name in (*COMPARISON_OPTIONS, "seed")}
+    answer = scores.compare_slices(slicing, options["baseline"], **values)
+    output(replace(answer, notes=(*slicing_options.notes(first), *answer.notes)))
+
+
+def _refuse(names: Iterable[str], reason: str, fix: str) -> None:
+    """Raise an error if one of these options is on the command line."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name.replace('_', '-')} cannot be combined with {reason}", fix=fix)
+
+
 def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
     """Join scores with the same judgments, under the name of the first."""
     from judged.scoring.evaluation.storage import same_judgments
@@ -161,15 +205,9 @@ def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Sco
 
 def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove options that do not apply to several collections. Raise an error if one was used."""
-    context = click.get_current_context()
-    for unused in ("min_difference", "margin", "ci", "pairs"):
-        if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
-            raise InputError(
-                f"--{unused} cannot be combined with several collections",
-                fix="omit the option, or compare each collection separately",
-            )
-        options.pop(unused, None)
-    return options
+    unused = ("min_difference", "margin", "ci", "pairs")
+    _refuse(unused, "several collections", "omit the option, or compare each collection separately")
+    return {name: value for name, value in options.items() if name not in unused}
 
 
 def _name_and_path(text: str) -> tuple[str, str]:

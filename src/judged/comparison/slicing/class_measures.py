@@ -1,0 +1,130 @@
+"""Measures of classes: slices of topics that are each scored by a measure of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from judged.data.files import exists
+from judged.data.toml_files import SettingError, SourceLines, parse_toml, read_toml, suggest_name
+from judged.errors import InputError
+from judged.results.spelling import use_one_of
+from judged.scoring.evaluation import DIALECTS
+from judged.scoring.evaluation.inputs import index_of_measure, with_rel
+
+if TYPE_CHECKING:
+    from judged.comparison.slicing.topic_slices import Slice, Slicing
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.measures.base import Measure
+
+NO_AVERAGE = "There is no average over the classes, because scores by different measures cannot be averaged."
+_COMMA = re.compile(r",(?![^()]*\))")  # outside of the parameters of a measure
+_ENTRY = re.compile(r"(.+?)=([^=()]+(?:\([^()]*\)[^=()]*)?)")  # the label may contain "="
+_GATE_KEYS = ("margin", "margin_relative", "min_topics", "strict")
+
+
+@dataclass(frozen=True)
+class ClassMeasures:
+    """Declaration of the measures of classes, before the classes are known."""
+
+    measures: Mapping[str, str]  # by label: the name of a slice, or the value of its attribute
+    by: str = ""  # attribute whose values are the classes; empty if not declared
+    checks: Mapping[str, Any] = field(default_factory=dict[str, Any])  # settings of the checks of a gate
+
+
+def read_class_measures(source: Any) -> ClassMeasures:
+    """Read the measures of classes.
+
+    Parameters
+    ----------
+    source
+        A dict ``{label: measure}``, a text such as ``known-item=P@5,explore=R@100``, or a TOML file with
+        ``[class.measures]``.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or no measure is declared.
+
+    Examples
+    --------
+    >>> read_class_measures("known-item=P@5,kind=law=nDCG(gain=exp2,rel=2)@10").measures
+    {'known-item': 'P@5', 'kind=law': 'nDCG(gain=exp2,rel=2)@10'}
+    """
+    if isinstance(source, Mapping):
+        return ClassMeasures({str(label): str(measure) for label, measure in cast("Any", source).items()})
+    if exists(source) or Path(source).suffix == ".toml":
+        text = read_toml(source)
+        with SourceLines.of(text, str(source)).locate_errors("class"):
+            return parse_class_table(parse_toml(text, str(source)).get("class", {}))
+    entries = [_ENTRY.fullmatch(part.strip()) for part in _COMMA.split(str(source))]
+    if not all(entries):
+        fix = "write LABEL=MEASURE,LABEL=MEASURE, such as known-item=P@5,explore=R@100; or the path of a TOML file"
+        raise InputError(f"the measures of classes cannot be read from {str(source)!r:.80}", fix=fix)
+    return ClassMeasures({entry[1].strip(): entry[2].strip() for entry in entries if entry})
+
+
+def parse_class_table(table: Any) -> ClassMeasures:
+    """Parse the table ``[class]`` of a TOML file.
+
+    >>> parse_class_table({"by": "kind", "measures": {"law": "P@5"}})
+    ClassMeasures(measures={'law': 'P@5'}, by='kind', checks={})
+    """
+    keys: dict[str, Any] = table if isinstance(table, dict) else {}
+    measures, by = keys.get("measures"), keys.get("by", "")
+    for key in keys:
+        if key not in {"measures", "by", *_GATE_KEYS}:
+            raise SettingError(key, f"no key {key!r}", suggest_name(key, ("by", "measures", *_GATE_KEYS)))
+    if not isinstance(measures, dict) or not measures or not all(isinstance(name, str) for name in measures.values()):
+        raise SettingError("measures", "no measures of classes", 'write [class.measures] with lines LABEL = "P@5"')
+    if not isinstance(by, str):
+        raise SettingError("by", f"by is {by!r:.40}", 'write the name of one attribute: by = "kind"')
+    checks = {key: value for key, value in keys.items() if key in _GATE_KEYS}
+    return ClassMeasures(cast("dict[str, str]", measures), by, checks)
+
+
+def with_measures(slices: Iterable[Slice], measures: Mapping[str, str]) -> list[Slice]:
+    """Set the measures of slices, by the name of a slice or the value of its attribute.
+
+    Raises
+    ------
+    InputError
+        If there is no such slice, several slices have the value, or a measure does not exist.
+    """
+    result = list(slices)
+    names = [part.name for part in result]
+    for label, measure in measures.items():
+        matches = [label] if label in names else [name for name in names if name.endswith(f"={label}")]
+        if len(matches) != 1:
+            problem = f"several classes have the value {label!r}" if matches else f"no class {label!r}"
+            raise InputError(problem, fix=use_one_of(matches or names))
+        index = names.index(matches[0])
+        result[index] = replace(result[index], measure=measure)
+    return result
+
+
+def measures_of_classes(scores: Scores, slicing: Slicing) -> dict[int, Measure]:
+    """Return the measure of each slice that has one, by index of the slice; empty if no slice has its own.
+
+    Raises
+    ------
+    InputError
+        If a measure was not evaluated.
+    """
+    rules = DIALECTS.get(scores.policies.dialect, DIALECTS["judged"])
+    measures: dict[int, Measure] = {}
+    for i, name in enumerate(slicing.class_measures):
+        if name:
+            parsed = rules.measures(name, scores.qrels.grades)[0]
+            # `evaluate(rel=2)` sets the lowest relevant grade of names without one
+            at_level = (measure for measure in scores.measures if with_rel(parsed, _level(measure), name) == measure)
+            measure = parsed if parsed in scores.measures else next(at_level, parsed)
+            measures[i] = scores.measures[index_of_measure(measure, scores.measures)]
+    return measures
+
+
+def _level(measure: Measure) -> float | None:
+    return getattr(measure, "rel", None)
