@@ -94,8 +94,10 @@ class PartScores(AnswerOfScores, Generic[Row]):
             If the part, run, or measure does not exist.
         """
         run, wanted = self.run_and_measure(run, measure)
-        selected = [row for row in self.estimates if row.run == run and (row.measure == wanted or measure is None)]
-        rows = {row.part: row for row in reversed(selected)}
+        rows: dict[str, Row] = {}
+        for row in self.estimates:
+            if row.run == run and (row.measure == wanted or measure is None):
+                rows.setdefault(row.part, row)
         name = self.names[0] if name is None else name
         if name not in rows:
             raise InputError(f"no {self.part} {name!r}", fix=use_one_of(rows))

@@ -168,7 +168,7 @@ def _compare_classes(
     """Compare runs on each class of topics by its own measure; p-values of all classes are corrected together."""
     from judged.interface.commands.slices import COMPARISON_OPTIONS, score_slices
 
-    _refuse(("min_difference", "ci", "pairs"), "--class-measures", "omit the option, or use -m instead")
+    _refuse(("min_difference", "ci", "pairs"), "--class-measures", "omit the option")
     if not qrels or not runs:
         raise InputError("--class-measures requires QRELS and RUNs", fix="add the files of judgments and runs")
     judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
