@@ -103,6 +103,14 @@ def baseline_run(options: dict[str, Any], runs: Sequence[Run]) -> Run:
     return run
 
 
+def refuse_options(names: Iterable[str], reason: str, fix: str = "omit the option") -> None:
+    """Raise an error if one of these parameters is on the command line."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name.replace('_', '-')} cannot be combined with {reason}", fix=fix)
+
+
 def refuse_measures(*paths: str) -> None:
     """Raise an error if an argument is a measure (``-m`` takes only one), or if standard input is used twice."""
     from judged.data.files import exists

@@ -263,7 +263,9 @@ class Slicing(ReadOnly):
 
     def over(self, query_ids: Sequence[str]) -> Slicing:
         """Return the same slices of other topics; topics without attributes satisfy no comparison."""
-        return replace(_build_slicing(self.slices, self.attributes.over(query_ids)), default_measure=self.default_measure)
+        return replace(
+            _build_slicing(self.slices, self.attributes.over(query_ids)), default_measure=self.default_measure
+        )
 
     def cross(self, other: Slicing) -> Slicing:
         """Return the non-empty intersections of the slices of this and another slicing."""

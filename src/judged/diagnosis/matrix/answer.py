@@ -30,7 +30,7 @@ from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
 from judged.stats.classical import HALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import TestedChange
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _MAX_FULL_RUNS = 4  # with more runs, a summary is shown
 _FULLY_JUDGED = 0.95  # share of the top 10; above it, missing judgments do not explain a low recall
 _SIGN = {"below": "-", "above": "+"}
-_SIGNS = "-: CI below the threshold, +: CI above the threshold, ?: CI includes the threshold"
+SIGNS = "-: CI below the threshold, +: CI above the threshold, ?: CI includes the threshold"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
 _MEANING = {
     RANKING: "relevant documents are retrieved but ranked low",
@@ -171,23 +171,9 @@ class Matrix(AnswerOfScores):
         )
 
     def _points(self) -> Table:
-        points, has_several_runs = self.points, len(self.scores.runs) > 1
-        columns = [
-            *columns_of(points, ("run", TEXT) if has_several_runs else "run", ("slice", TEXT)),
-            Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
-            Column("n", [point.n for point in points], COUNT, details=[SMALL * point.small for point in points]),
-            *columns_of(points, "small"),
-        ]
-        for name in "xy":
-            axes = [getattr(point, name) for point in points]
-            columns.append(replace(self._axis(name, axes), ci=[axis.ci for axis in axes]))
-            columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
-        columns += columns_of(points, ("judged", SHARE) if any(point.judged < 1 for point in points) else "judged")
-        return Table("points", tuple(columns), note="; ".join(self._rules()), labels=3 if has_several_runs else 2)
-
-    def _axis(self, name: str, axes: Sequence[Axis]) -> Column:
-        marks = [_SIGN.get(axis.side, "") for axis in axes]
-        return Column(name, [axis.value for axis in axes], NUMBER, str(getattr(self, name)), mark=marks)
+        titles = {"x": str(self.x), "y": str(self.y)}
+        table = points_table(self.points, titles, runs=len(self.scores.runs) > 1)
+        return replace(table, note="; ".join(self._rules()))
 
     def _rules(self) -> Iterator[str]:
         """Yield the origin of the cuts, and the rules by which runs and slices are classified."""
@@ -205,7 +191,7 @@ class Matrix(AnswerOfScores):
                 f" {counted(slices, 'slice')}, two measures); each CI uses the standard deviation of the slice"
                 " or of all topics, whichever is larger"
             )
-        yield _SIGNS if runs or slices else "no run or slice is assigned to a quadrant"
+        yield SIGNS if runs or slices else "no run or slice is assigned to a quadrant"
         if any(point.small for point in points):
             yield f"{SMALL}: too few topics"
 
@@ -226,7 +212,7 @@ class Matrix(AnswerOfScores):
             changes = [pairs[point.run][i] if point.run in pairs else None for point in overall]
             differences = [change and change.result.difference for change in changes]
             stars = ["*" if change and change.significant else "" for change in changes]
-            columns.append(self._axis(name, [getattr(point, name) for point in overall]))
+            columns.append(_axis_column(name, [getattr(point, name) for point in overall], str(getattr(self, name))))
             columns.append(Column(f"{name}_change", differences, CHANGE, "change", mark=stars))
         slice_counts = Counter((point.run, point.quadrant) for point in self.points if not point.is_overall)
         columns += [
@@ -236,7 +222,7 @@ class Matrix(AnswerOfScores):
         legend = "" if slicing is None else "; the last columns count the slices of each class"
         note = (
             f"summary of {len(overall)} runs; for CIs, use --per-run (in Python, unfold);"
-            f" {self._cuts_text}; {_SIGNS}; changes: {self._test_text}{legend}"
+            f" {self._cuts_text}; {SIGNS}; changes: {self._test_text}{legend}"
         )
         return Table("summary", tuple(columns), note=note, labels=2, only="people")
 
@@ -388,7 +374,8 @@ class Matrix(AnswerOfScores):
         overall, *slices = (point for point in self.points if point.run == run)
         for point in (overall, *slices):
             if point.quadrant not in {"", UNDECIDED}:
-                yield prefix + self._describe_point(point)
+                owner = "" if self.custom_cuts else "the baseline"
+                yield prefix + describe_point(point, (self.x, self.y), self.cuts, owner)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
             limit = "the threshold" if self.custom_cuts else f"the mean of run {self.baseline}"
             yield (
@@ -403,23 +390,6 @@ class Matrix(AnswerOfScores):
                 f" {self.describe_counts(run)}. The quadrants of topics are descriptive, not tested."
             )
 
-    def _describe_point(self, point: MatrixPoint) -> str:
-        owner = "" if self.custom_cuts else "the baseline's "
-        x, y = (
-            f"{name} {axis.text(3)} {_SIDE_TEXT.get(axis.side, axis.side)} {owner}{decimal(cut, 3)}"
-            for name, axis, cut in ((self.x, point.x, self.cuts[0]), (self.y, point.y, self.cuts[1]))
-        )
-        meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
-        if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
-            meaning = " (relevant documents are ranked low; it is undecided whether fewer are retrieved)"
-        judged = ""
-        if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
-            judged = (
-                f"; only {percent(point.judged)} of the top 10 documents are judged, so recall may be low because"
-                f" judgments are missing"
-            )
-        return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
-
     def _describe_change(self, x: TestedChange, y: TestedChange) -> Iterator[str]:
         """Yield the changes of a run against the baseline, over all topics, by slice and by topic."""
         run = x.system
@@ -433,3 +403,45 @@ class Matrix(AnswerOfScores):
         for axis, discoveries in self.lost[run].items():
             if discoveries.count or len(self.scores.runs) <= _MAX_FULL_RUNS:
                 yield f"{run} against {self.baseline} by {axis}: {describe_losers(discoveries, self.scores.query_ids)}."
+
+
+def points_table(points: Sequence[MatrixPoint], titles: Mapping[str, str], *, runs: bool) -> Table:
+    """Return a table with one row per point; `titles` name both axes, and `runs` is whether to show the run."""
+    columns = [
+        *columns_of(points, ("run", TEXT) if runs else "run", ("slice", TEXT)),
+        Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
+        Column("n", [point.n for point in points], COUNT, details=[SMALL * point.small for point in points]),
+        *columns_of(points, "small"),
+    ]
+    for name, title in titles.items():
+        axes = [getattr(point, name) for point in points]
+        columns.append(replace(_axis_column(name, axes, title), ci=[axis.ci for axis in axes]))
+        columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
+    columns += columns_of(points, ("judged", SHARE) if any(point.judged < 1 for point in points) else "judged")
+    return Table("points", tuple(columns), labels=3 if runs else 2)
+
+
+def _axis_column(name: str, axes: Sequence[Axis], title: str) -> Column:
+    marks = [_SIGN.get(axis.side, "") for axis in axes]
+    return Column(name, [axis.value for axis in axes], NUMBER, title, mark=marks)
+
+
+def describe_point(
+    point: MatrixPoint, measures: tuple[Measure, Measure], cuts: tuple[float, float], cuts_of: str
+) -> str:
+    """Describe a classified point; `cuts_of` is the run whose means are the thresholds, or empty."""
+    owner = f"{cuts_of}'s " if cuts_of else ""
+    x, y = (
+        f"{name} {axis.text(3)} {_SIDE_TEXT.get(axis.side, axis.side)} {owner}{decimal(cut, 3)}"
+        for name, axis, cut in zip(measures, (point.x, point.y), cuts, strict=True)
+    )
+    meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
+    if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
+        meaning = " (relevant documents are ranked low; it is undecided whether fewer are retrieved)"
+    judged = ""
+    if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
+        judged = (
+            f"; only {percent(point.judged)} of the top 10 documents are judged, so recall may be low because"
+            f" judgments are missing"
+        )
+    return f"{point.slice}: {point.quadrant}{meaning}: {', '.join(dict.fromkeys((x, y)))}{judged}."

@@ -119,10 +119,7 @@ def matrix_of_scores(
     rows = index_of_measure(single_measure(x), scores.measures), index_of_measure(single_measure(y), scores.measures)
     axes = scores.measures[rows[0]], scores.measures[rows[1]]
     for axis in axes:
-        if axis.entry.aggregate != "mean":
-            raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
-        if not axis.properties.higher_is_better:
-            raise MeasureError(f"higher values of {axis} are not better. {_FIX}")
+        check_axis(axis)
     if axes[0] == axes[1]:
         raise InputError(f"both axes are {axes[0]}", fix="use two different measures")
     resamples = resamples or default_resamples(len(scores.query_ids))
@@ -131,14 +128,13 @@ def matrix_of_scores(
     baseline_name = run_names[0] if baseline is None else find_run_name(baseline, run_names, "to use as the baseline")
     run_slicing = None if slicing is None else as_slicing(slicing).over(scores.query_ids)
     topic_sets = topic_subsets(len(scores.query_ids), run_slicing)
-    values = _values(scores, axes)
-    axis_cuts = _means(values[baseline_name]) if cuts is None else (float(cuts[0]), float(cuts[1]))
+    values = axis_values(scores, axes)
+    axis_cuts = means(values[baseline_name]) if cuts is None else (float(cuts[0]), float(cuts[1]))
     if not all(map(np.isfinite, axis_cuts)):
         raise InputError(
             f"the thresholds {axis_cuts} are not numbers", fix="use cuts=(x, y), or a baseline with scores"
         )
-    bounds = [(axis.properties.low, axis.properties.high) for axis in axes]
-    ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
+    ranges = axis_ranges(axes)
     for cut, (low, high), axis in zip(axis_cuts, ranges, axes, strict=True):
         if not low <= cut <= high:
             raise InputError(
@@ -194,7 +190,21 @@ matrix = build_run_function(
 )
 
 
-def _values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:
+def check_axis(axis: Measure) -> None:
+    """Raise MeasureError if a measure has no mean over topics, or higher values are not better."""
+    if axis.entry.aggregate != "mean":
+        raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
+    if not axis.properties.higher_is_better:
+        raise MeasureError(f"higher values of {axis} are not better. {_FIX}")
+
+
+def axis_ranges(axes: tuple[Measure, Measure]) -> list[tuple[float, float]]:
+    """Return the lowest and highest possible value of each measure."""
+    bounds = [(axis.properties.low, axis.properties.high) for axis in axes]
+    return [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
+
+
+def axis_values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:
     """Return x, y and the judged share of each run, shape (3, T)."""
     measure_names = scores.measure_names
     axis_rows = [measure_names.index(str(axis)) for axis in axes]
@@ -204,7 +214,8 @@ def _values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:
     return dict(zip(scores.run_names, stacked, strict=True))
 
 
-def _means(values: Floats) -> tuple[float, float]:
+def means(values: Floats) -> tuple[float, float]:
+    """Return the means of x and y over the topics with both scores."""
     defined = values[:2, ~np.isnan(values[:2]).any(axis=0)]
     x, y = defined.mean(axis=1).tolist() if defined.shape[1] else (np.nan, np.nan)
     return x, y

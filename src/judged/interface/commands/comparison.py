@@ -168,7 +168,7 @@ def _compare_classes(
     """Compare runs on each class of topics by its own measure; p-values of all classes are corrected together."""
     from judged.interface.commands.slices import COMPARISON_OPTIONS, score_slices
 
-    _refuse(("min_difference", "ci", "pairs"), "--class-measures", "omit the option")
+    arguments.refuse_options(("min_difference", "ci", "pairs"), "--class-measures")
     if not qrels or not runs:
         raise InputError("--class-measures requires QRELS and RUNs", fix="add the files of judgments and runs")
     judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
@@ -180,14 +180,6 @@ def _compare_classes(
     values = {name: options[name] for name in (*COMPARISON_OPTIONS, "seed")}
     answer = scores.compare_slices(slicing, options["baseline"], **values)
     output(replace(answer, notes=(*slicing_options.notes(first), *answer.notes)))
-
-
-def _refuse(names: Iterable[str], reason: str, fix: str) -> None:
-    """Raise an error if one of these options is on the command line."""
-    context = click.get_current_context()
-    for name in names:
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            raise InputError(f"--{name.replace('_', '-')} cannot be combined with {reason}", fix=fix)
 
 
 def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
@@ -206,7 +198,7 @@ def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Sco
 def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove options that do not apply to several collections. Raise an error if one was used."""
     unused = ("min_difference", "margin", "ci", "pairs")
-    _refuse(unused, "several collections", "omit the option, or compare each collection separately")
+    arguments.refuse_options(unused, "several collections", "omit the option, or compare each collection separately")
     return {name: value for name, value in options.items() if name not in unused}
 
 

@@ -9,6 +9,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, filter_by_where, print_warnings, slice_options
+from judged.interface.commands.slices import score_slices
 from judged.interface.options import FORMATS, POLICIES, READING, TOPIC_OPTIONS, Choice, shared
 from judged.results.decimals import counted
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
@@ -138,7 +139,7 @@ def stages_command(
 @shared("level", "fdr", "resamples", "seed", "per_topic")
 @click.option("--per-run", is_flag=True, help="Show all results of each run, also for more than 4 runs.")
 @slice_options
-@shared(*POLICIES)
+@shared("class_measures", *POLICIES)
 @answer_options()
 @shared(*READING)
 def matrix_command(
@@ -155,12 +156,23 @@ def matrix_command(
 
     If only the measure of -y is low, relevant documents were returned but ranked too low. If only the measure of -x is
     low, relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
-    interval is below the threshold.
+    interval is below the threshold. With --class-measures, each class has its own measure instead of -y, and its own
+    thresholds.
     """
+    from judged.diagnosis.matrix import class_matrix
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
+    from judged.scoring.evaluation.inputs import measures_of
 
     judgments, run_list = output.inputs(qrels, runs, options, options["documents"], *slicing_options.paths)
     baseline_run = arguments.baseline_run(options, run_list)
+    if slicing_options.class_measures:
+        arguments.refuse_options(("cuts", "fdr", "resamples", "per_topic", "per_run"), "--class-measures")
+        x, evaluated = options["x"], (judgments, run_list, baseline_run, slicing_options, (options["y"],), options)
+        scores, slicing = score_slices(*evaluated, more_measures=(x, "Judged@10"))
+        by_class = {"x": measures_of(x, rel=options["rel"])[0], "baseline": baseline_run.name}
+        answer = class_matrix(scores, slicing, **by_class, level=options["level"])
+        output(answer, notes=map(str, slicing_options.notes(baseline_run)))
+        return
     judgments, slicing = slicing_options.apply(judgments, baseline_run)
     with arguments.progress_bar(run_list) as progress:
         matrix_options = {"cuts": parse_cuts(cuts or ""), "slicing": slicing, "progress": progress}

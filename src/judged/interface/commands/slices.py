@@ -98,8 +98,9 @@ def score_slices(
     measures: tuple[str, ...],
     options: Mapping[str, Any],
     weights: tuple[str, ...] = (),
+    more_measures: tuple[str, ...] = (),
 ) -> tuple[Scores, Slicing]:
-    """Return the scores of the runs and the slices; with class measures, at most one other measure is the default."""
+    """Return the scores of the runs and the slices; with class measures, the only measure is the default of classes."""
     from judged.scoring.evaluation.evaluate import evaluate_without_warnings
     from judged.scoring.evaluation.inputs import attributes_of
 
@@ -112,11 +113,11 @@ def score_slices(
     attributes = slicing_options.topic_attributes(judgments, first, names=names, documents=options["documents"])
     judgments = slicing_options.filter_topics(judgments, first)
     slicing = slicing_options.slice_topics(attributes, judgments.topics)
-    own_measures = tuple(filter(None, slicing.class_measures))
+    evaluated = (*filter(None, slicing.class_measures), *more_measures) or measures or None
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with arguments.scoring(runs) as progress:
         scores = evaluate_without_warnings(
-            judgments, runs, own_measures or measures or None, progress=progress, attributes=attributes, **policies
+            judgments, runs, evaluated, progress=progress, attributes=attributes, **policies
         )
     return scores, slicing
 
