@@ -78,7 +78,8 @@ def by_slice(
     Raises
     ------
     InputError
-        If weights are not numbers or used with class measures, `scores` or `slicing` have the wrong type, or an option is out of range.
+        If weights are not numbers or used with class measures, `scores` or `slicing` have the wrong type, or an option
+        is out of range.
 
     Examples
     --------

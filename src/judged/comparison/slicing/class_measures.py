@@ -48,11 +48,6 @@ def read_class_measures(source: Any) -> ClassMeasures:
     ------
     InputError
         If the file cannot be read, or no measure is declared.
-
-    Examples
-    --------
-    >>> read_class_measures("known-item=P@5,kind=law=nDCG(gain=exp2,rel=2)@10").measures
-    {'known-item': 'P@5', 'kind=law': 'nDCG(gain=exp2,rel=2)@10'}
     """
     if isinstance(source, Mapping):
         return ClassMeasures({str(label): str(measure) for label, measure in cast("Any", source).items()})
@@ -60,11 +55,20 @@ def read_class_measures(source: Any) -> ClassMeasures:
         text = read_toml(source)
         with SourceLines.of(text, str(source)).locate_errors("class"):
             return parse_class_table(parse_toml(text, str(source)).get("class", {}))
-    entries = [_ENTRY.fullmatch(part.strip()) for part in _COMMA.split(str(source))]
+    return ClassMeasures(parse_class_measures(str(source)))
+
+
+def parse_class_measures(text: str) -> dict[str, str]:
+    """Parse ``LABEL=MEASURE,LABEL=MEASURE``.
+
+    >>> parse_class_measures("known-item=P@5,kind=law=nDCG(gain=exp2,rel=2)@10")
+    {'known-item': 'P@5', 'kind=law': 'nDCG(gain=exp2,rel=2)@10'}
+    """
+    entries = [_ENTRY.fullmatch(part.strip()) for part in _COMMA.split(text)]
     if not all(entries):
-        fix = "write LABEL=MEASURE,LABEL=MEASURE, such as known-item=P@5,explore=R@100; or the path of a TOML file"
-        raise InputError(f"the measures of classes cannot be read from {str(source)!r:.80}", fix=fix)
-    return ClassMeasures({entry[1].strip(): entry[2].strip() for entry in entries if entry})
+        fix = "write LABEL=MEASURE,LABEL=MEASURE, such as known-item=P@5,explore=R@100"
+        raise InputError(f"the measures of classes cannot be read from {text!r:.80}", fix=fix)
+    return {entry[1].strip(): entry[2].strip() for entry in entries if entry}
 
 
 def parse_class_table(table: Any) -> ClassMeasures:

@@ -204,7 +204,7 @@ class SliceComparison(Answer):
         return next(tests, None)
 
     def with_all(self, measure: str | None = None, second: str | None = None) -> tuple[SlicePair, ...]:
-        """Return the row of all topics, unless classes have their own measures, and those of the slices, of one pair."""
+        """Return the row of all topics, and those of the slices, of one pair; with class measures, only the latter."""
         rows = self.rows_of(measure, second)
         if self.slicing.class_measures:
             return rows
@@ -239,6 +239,7 @@ class SliceComparison(Answer):
                 *verdict_columns([row.pair for row in rows], differences, title, p_name),
             ),
             title=f"{subject}{other} {'over' if ratio else 'minus'} {first}",
+            labels=1 + len(measures),
             only="people",
         )
 

@@ -143,7 +143,8 @@ class PartScores(AnswerOfScores, Generic[Row]):
             ci = [row.ci for row in rows] if len(keys) <= MAX_INTERVAL_COLUMNS else None
             values, marks = [row.value for row in rows], [row.mark for row in rows]
             columns.append(Column(heading, values, formatter, ci=ci, mark=marks))
-        return Table(label, tuple(columns), only="people")
+        text_columns = sum(column.show is TEXT for column in columns)
+        return Table(label, tuple(columns), only="people", labels=text_columns)
 
     def overview_columns(self, run: str, measure: str, *, one_run: bool) -> tuple[str, dict[str, tuple[str, str]]]:
         """Return the heading of the parts in the overview, and the run and measure of each of its columns."""

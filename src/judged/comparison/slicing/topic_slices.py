@@ -379,7 +379,7 @@ def slice_topics(
         problem = f"slice names must be unique, got {duplicates[0]!r} twice"
         raise InputError(problem, fix="rename one of the two slices", path=where)
     try:
-        return replace(_build_slicing(tuple(result), table), default_measure=default_measure)
+        return _build_slicing(tuple(result), table, default_measure)
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=error.path or where) from None
 
@@ -496,7 +496,7 @@ def _literal(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else repr(value)
 
 
-def _build_slicing(slices: tuple[Slice, ...], attributes: Attributes) -> Slicing:
+def _build_slicing(slices: tuple[Slice, ...], attributes: Attributes, default_measure: str = "") -> Slicing:
     rows: list[Bools] = []
     for slice_ in slices:
         try:
@@ -504,4 +504,4 @@ def _build_slicing(slices: tuple[Slice, ...], attributes: Attributes) -> Slicing
         except InputError as error:
             raise InputError(f"slice {slice_.name!r}: {error.problem}", fix=error.fix, path=error.path) from None
     members = np.stack(rows) if rows else np.zeros((0, len(attributes)), dtype=np.bool_)
-    return Slicing(slices, attributes.query_ids, members, attributes)
+    return Slicing(slices, attributes.query_ids, members, attributes, default_measure)

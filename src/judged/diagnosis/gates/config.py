@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from judged.comparison.slicing.class_measures import parse_class_table
 from judged.comparison.slicing.topic_slices import Slice, parse_slices
 from judged.data.toml_files import SettingError, SourceLines, parse_toml, read_toml, suggest_name
 from judged.errors import InputError, MeasureError
@@ -190,6 +191,8 @@ class GateConfig:
         Limits that are compared without a test.
     slices
         Slices that checks refer to: expressions over attributes of the topics.
+    by
+        Attribute whose values are slices too, such as ``kind=law``.
     attributes, queries
         Files with attributes and texts of the topics. Relative paths start at the folder of the configuration file.
         Other attributes are derived where possible: see `judged.comparison.slicing.derived.read_topic_attributes`.
@@ -232,6 +235,7 @@ class GateConfig:
     checks: tuple[Check, ...] = ()
     guardrails: tuple[Guardrail, ...] = ()
     slices: tuple[Slice, ...] = ()
+    by: str | None = None
     attributes: str | None = None
     queries: str | None = None
     alpha: float = 0.05
@@ -324,6 +328,7 @@ _VALIDATORS: dict[str, Callable[[Any], str]] = {
     "at_most_ratio": _require_number("a number such as 1.1", lambda value: value >= 0),
     "quantile": _require_number("a share from 0 to 1, such as 0.95", lambda value: 0 <= value <= 1),
     "missing_topics": _require_integer(0),
+    "by": _require_text('the name of an attribute: by = "kind"'),
     "attributes": _require_text('a path: attributes = "topics.csv"'),
     "queries": _require_text('a path: queries = "queries.tsv"'),
     "alpha": _require_number("a probability above 0 and below 0.5, such as 0.05", lambda value: 0 < value < 0.5),
@@ -413,7 +418,7 @@ def read_config(path: str | Path) -> GateConfig:
     0.02
     """
     # The keys of [gate], [[check]], [[guardrail]] and [[slice]] are the parameters of GateConfig, Check, Guardrail and
-    # judged.slicing.Slice.
+    # judged.slicing.Slice. [class] stands for one [[check]] per class.
     fix = (
         "create a configuration with 'judged gate init', or check one measure without a file: -m nDCG@10 --margin 0.01"
     )
@@ -451,11 +456,32 @@ def _parse_mapping(raw: Mapping[str, Any], source_lines: SourceLines) -> GateCon
         tuple(source_lines.map_tables(table, enumerate(raw.get(table, [])), partial(_parse_table, table, source_lines)))
         for table in _TABLE_ARRAYS
     )
+    if "class" in raw:
+        with source_lines.locate_errors("class"):
+            class_checks, options["by"] = _class_checks(raw["class"], slices, options.get("by"), source_lines)
+        # errors of a check of a class show its line
+        lines = {("check", len(checks) + i, ""): check.line for i, check in enumerate(class_checks) if check.line}
+        source_lines, checks = replace(source_lines, lines={**source_lines.lines, **lines}), (*checks, *class_checks)
     with source_lines.locate_errors():
         config = GateConfig(checks, guardrails, slices, **options, source_lines=source_lines)
     rules = dialect_of(config.dialect)
     source_lines.map_tables("check", config.checks, lambda check: parse_measure(check.measure, rules))
     return config
+
+
+def _class_checks(
+    table: Any, slices: Sequence[Slice], by: str | None, source_lines: SourceLines
+) -> tuple[tuple[Check, ...], str | None]:
+    """Return a check of each class by its own measure, and the attribute whose values are the classes."""
+    declared, names = parse_class_table(table), {topic_slice.name for topic_slice in slices}
+    by, lines = declared.by or by, source_lines.lines
+    checks: list[Check] = []
+    for label, measure in declared.measures.items():
+        is_name = not by or label in names or label.startswith(tuple(f"{by}{mark}" for mark in "=<> "))
+        line = lines.get(("class.measures", 0, label), lines.get(("class.measures", 0, "")))
+        name = label if is_name else f"{by}={label}"
+        checks.append(Check(**{"measure": measure, "slice": name, "line": line, **declared.checks}))
+    return tuple(checks), by
 
 
 def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[str, Any]:
@@ -466,7 +492,7 @@ def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[st
                 raise SettingError(key, f"the key {key} must be in the table [gate]", f"write {key} under [gate]")
             if key in _KEYS["check"] and key not in _TABLE_ARRAYS:
                 raise SettingError(key, f"the key {key} must be in a table [[check]]", f"write {key} under [[check]]")
-        _check_keys(raw, ("gate", *_TABLE_ARRAYS, *_FILES), "table or key")
+        _check_keys(raw, ("gate", "class", *_TABLE_ARRAYS, *_FILES), "table or key")
         settings = raw.get("gate", {})
         if not isinstance(settings, dict):
             raise SettingError("gate", "gate is not a table", "write [gate]")

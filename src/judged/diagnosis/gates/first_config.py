@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.comparison.slicing.class_measures import ClassMeasures, measures_of_classes, read_class_measures
 from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
@@ -24,7 +25,7 @@ from judged.diagnosis.gates.guardrails import check_no_outcome
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import lines
 from judged.results.decimals import decimal
-from judged.scoring.evaluation import runs_of
+from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.evaluate import evaluate_without_warnings
 from judged.scoring.judging import judge
 from judged.scoring.measures.aggregates import aggregate
@@ -55,6 +56,7 @@ def first_config(
     attributes: Any = None,
     queries: Any = None,
     by: str | Sequence[str] | None = None,
+    class_measures: Any = None,
     out: Path | None = None,
     margin_relative: float | None = None,
     strict: bool = False,
@@ -70,27 +72,33 @@ def first_config(
     # Without them, scores of two versions are assumed to correlate at 0.9.
     # `measures`: None: nDCG@10, or RR@10 if a typical topic has one relevant document; and the deepest R@k of _DEPTHS
     # that the lists reach. `by`: attributes to slice by. None: the only attribute of the table, or no slices.
+    # `class_measures`: measures of single slices, as for `slice_topics`; the others are checked by the first measure.
     # `out`: path of the configuration; other paths are written relative to its folder.
     # `margin_relative`: margin of all checks as a share of the baseline's mean. None: 0.02, or the detectable loss if
     # `strict`.
     judgments, baseline_runs = Qrels.of(qrels), runs_of(baseline)
     if len(baseline_runs) != 1:
         raise InputError(f"the baseline must be one run, got {len(baseline_runs)}", fix="select one run")
-    checked = _default_measures(judgments, baseline_runs[0]) if measures is None else measures
+    checked = measures_of(_default_measures(judgments, baseline_runs[0]) if measures is None else measures)
+    declared = ClassMeasures({}) if class_measures is None else read_class_measures(class_measures)
     scores = evaluate_without_warnings(
-        judgments, [*baseline_runs, *([] if others is None else runs_of(others))], checked
+        judgments,
+        [*baseline_runs, *([] if others is None else runs_of(others))],
+        [*checked, *declared.measures.values()],
     )
     share = evaluate_without_warnings(judgments, baseline_runs, "Judged@10").value("Judged@10")
     _check_baseline_scores(scores)
     _warn_of_sparse_judgments(scores, share)
-    slicing = _topic_slicing(judgments, attributes, queries, by, scores.query_ids)
+    slicing = _topic_slicing(judgments, attributes, queries, by or declared.by, class_measures, scores.query_ids)
     tables = {"attributes": attributes, "queries": queries} if slicing else {}
     paths = {key: _relative_path(path, key, out) for key, path in tables.items() if path is not None}
     sizes = [] if slicing is None else list(zip(slicing.slices, slicing.n.tolist(), slicing.small, strict=True))
     large_slices = [topic_slice for topic_slice, _, is_small in sizes if not is_small]
     few = ", ".join(f"{topic_slice.name} ({n})" for topic_slice, n, is_small in sizes if is_small)
-    checks = [_CheckPlan.of(scores, row, Slice(ALL, ""), slicing) for row in range(len(scores.measures))]
-    checks += [_CheckPlan.of(scores, 0, topic_slice, slicing) for topic_slice in large_slices]
+    own = {} if slicing is None else measures_of_classes(scores, slicing)
+    rows = {part.name: scores.measures.index(own.get(i, checked[0])) for i, (part, *_) in enumerate(sizes)}
+    checks = [_CheckPlan.of(scores, row, Slice(ALL, ""), slicing) for row in range(len(checked))]
+    checks += [_CheckPlan.of(scores, rows[topic_slice.name], topic_slice, slicing) for topic_slice in large_slices]
     sections = [
         "\n".join(f"{key} = {json.dumps(path)}" for key, path in paths.items()),
         *(_slice_lines(topic_slice) for topic_slice in large_slices),
@@ -154,16 +162,22 @@ def _warn_of_sparse_judgments(scores: Scores, share: float) -> None:
 
 
 def _topic_slicing(
-    qrels: Qrels, attributes: Any, queries: Any, by: str | Sequence[str] | None, query_ids: Sequence[str]
+    qrels: Qrels,
+    attributes: Any,
+    queries: Any,
+    by: str | Sequence[str] | None,
+    class_measures: Any,
+    query_ids: Sequence[str],
 ) -> Slicing | None:
-    names = [by] if isinstance(by, str) else list(by or ())
+    names = [by] if isinstance(by, str) and by else list(by or ())
     if not names and attributes is None:
         return None
     check_no_outcome(names, "the slices of a gate must not depend on")
     topic_attributes = read_topic_attributes(qrels, attributes=attributes, queries=queries, needed=names)
     if not names and len(topic_attributes.names) != 1:
         raise InputError("no slicing attribute", fix=f"use --by with one of {', '.join(topic_attributes.names)}")
-    return slice_topics(topic_attributes, names or topic_attributes.names[0], query_ids=query_ids)
+    by = names or topic_attributes.names[0]
+    return slice_topics(topic_attributes, by, query_ids=query_ids, class_measures=class_measures)
 
 
 @dataclass(frozen=True)

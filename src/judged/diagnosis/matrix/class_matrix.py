@@ -84,7 +84,7 @@ class ClassMatrix(AnswerOfScores):
             f" {self.choices.level:.0%} for all CIs together (Bonferroni)]; {SIGNS}"
         )
         columns = (table.columns[0], table.columns[1], measures, *table.columns[2:], *cuts)
-        return replace(table, columns=columns, note=note), Sentences(self.sentences), self.slicing.table()
+        return replace(table, columns=columns, note=note, labels=4), Sentences(self.sentences), self.slicing.table()
 
     @property
     def sentences(self) -> tuple[str, ...]:
