@@ -78,8 +78,7 @@ def by_slice(
     Raises
     ------
     InputError
-        If weights are not numbers or used with class measures, `scores` or `slicing` have the wrong type, or an option
-        is out of range.
+        If weights are not numbers, `scores` or `slicing` have the wrong type, or an option is out of range.
 
     Examples
     --------
@@ -93,27 +92,17 @@ def by_slice(
     method = IntervalMethod(ci, level, resamples, seed)
     slicing = as_slicing(slicing).over(scores.query_ids)
     classes = measures_of_classes(scores, slicing)
-    if classes:
-        return _score_classes(select_measures(scores, list(classes.values())), slicing, classes, method, weights)
-    weightings, topic_values = _parse_weights(weights, slicing), _topic_values(scores)
+    scores = select_measures(scores, list(classes.values())) if classes else scores
+    # with class measures, slices are neither tested against other topics nor averaged
+    weightings, topic_values = _parse_weights(weights, slicing), {} if classes else _topic_values(scores)
     tests, test_count = _test_slices(topic_values, slicing, method)
     first_weights = next(iter(weightings.values()), None)
-    estimates = tuple(_compute_estimates(scores, slicing, method, first_weights, tests))
+    rows = _compute_estimates(scores, slicing, method, first_weights, tests)
+    own = {slicing.names[i]: str(measure) for i, measure in classes.items()}
+    estimates = tuple(row for row in rows if not classes or own.get(row.part) == row.measure)
     averages = tuple(_compute_averages(topic_values, estimates, slicing, weightings, method)) if topic_values else ()
     notes = (*scores.notes, *_notes(scores, slicing, weightings))
     return SlicedScores(scores, estimates, method, slicing, averages, test_count, tuple(weightings), notes)
-
-
-def _score_classes(
-    scores: Scores, slicing: Slicing, classes: Mapping[int, Measure], method: IntervalMethod, weights: Any
-) -> SlicedScores:
-    if weights is not None:
-        problem = "weights average over all topics, but each class has its own measure"
-        raise InputError(problem, fix="omit the weights, or the measures of classes")
-    own = {slicing.names[i]: str(measure) for i, measure in classes.items()}
-    rows = _compute_estimates(scores, slicing, method, None, {})
-    estimates = tuple(row for row in rows if own.get(row.part) == row.measure)
-    return SlicedScores(scores, estimates, method, slicing, (), 0, (), (*scores.notes, *_notes(scores, slicing, {})))
 
 
 def _evaluate_class_measures(qrels: Qrels, call: dict[str, Any]) -> tuple[Qrels, tuple[Note, ...]]:

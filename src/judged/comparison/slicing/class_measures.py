@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from judged.data.files import exists
-from judged.data.toml_files import SettingError, SourceLines, parse_toml, read_toml, suggest_name
+from judged.data.toml_files import SettingError, SourceLines, build_from_keys, parse_toml, read_toml
 from judged.errors import InputError
 from judged.results.spelling import use_one_of
 from judged.scoring.evaluation import DIALECTS
@@ -23,16 +23,19 @@ if TYPE_CHECKING:
 NO_AVERAGE = "There is no average over the classes, because scores by different measures cannot be averaged."
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of the parameters of a measure
 _ENTRY = re.compile(r"(.+?)=([^=()]+(?:\([^()]*\)[^=()]*)?)")  # the label may contain "="
-_GATE_KEYS = ("margin", "margin_relative", "min_topics", "strict")
 
 
 @dataclass(frozen=True)
 class ClassMeasures:
-    """Declaration of the measures of classes, before the classes are known."""
+    """Table ``[class]``: the measures of classes, before the classes are known."""
 
     measures: Mapping[str, str]  # by label: the name of a slice, or the value of its attribute
     by: str = ""  # attribute whose values are the classes; empty if not declared
-    checks: Mapping[str, Any] = field(default_factory=dict[str, Any])  # settings of the checks of a gate
+    # settings of the checks of a gate
+    margin: float | None = None
+    margin_relative: float | None = None
+    min_topics: int | None = None
+    strict: bool | None = None
 
 
 def read_class_measures(source: Any) -> ClassMeasures:
@@ -74,20 +77,15 @@ def parse_class_measures(text: str) -> dict[str, str]:
 def parse_class_table(table: Any) -> ClassMeasures:
     """Parse the table ``[class]`` of a TOML file.
 
-    >>> parse_class_table({"by": "kind", "measures": {"law": "P@5"}})
-    ClassMeasures(measures={'law': 'P@5'}, by='kind', checks={})
+    >>> declared = parse_class_table({"by": "kind", "measures": {"law": "P@5"}})
+    >>> declared.by, declared.measures
+    ('kind', {'law': 'P@5'})
     """
-    keys: dict[str, Any] = table if isinstance(table, dict) else {}
-    measures, by = keys.get("measures"), keys.get("by", "")
-    for key in keys:
-        if key not in {"measures", "by", *_GATE_KEYS}:
-            raise SettingError(key, f"no key {key!r}", suggest_name(key, ("by", "measures", *_GATE_KEYS)))
-    if not isinstance(measures, dict) or not measures or not all(isinstance(name, str) for name in measures.values()):
+    keys: dict[str, Any] = {**table} if isinstance(table, Mapping) else {}
+    measures = keys.pop("measures", None)
+    if not isinstance(measures, Mapping) or not measures:
         raise SettingError("measures", "no measures of classes", 'write [class.measures] with lines LABEL = "P@5"')
-    if not isinstance(by, str):
-        raise SettingError("by", f"by is {by!r:.40}", 'write the name of one attribute: by = "kind"')
-    checks = {key: value for key, value in keys.items() if key in _GATE_KEYS}
-    return ClassMeasures(cast("dict[str, str]", measures), by, checks)
+    return build_from_keys(ClassMeasures, keys, {"measures": measures})
 
 
 def with_measures(slices: Iterable[Slice], measures: Mapping[str, str]) -> list[Slice]:
@@ -104,7 +102,7 @@ def with_measures(slices: Iterable[Slice], measures: Mapping[str, str]) -> list[
         matches = [label] if label in names else [name for name in names if name.endswith(f"={label}")]
         if len(matches) != 1:
             problem = f"several classes have the value {label!r}" if matches else f"no class {label!r}"
-            raise InputError(problem, fix=use_one_of(matches or names))
+            raise InputError(problem, fix=use_one_of(matches or names) if names else "add an attribute to slice by")
         index = names.index(matches[0])
         result[index] = replace(result[index], measure=measure)
     return result
@@ -124,11 +122,11 @@ def measures_of_classes(scores: Scores, slicing: Slicing) -> dict[int, Measure]:
         if name:
             parsed = rules.measures(name, scores.qrels.grades)[0]
             # `evaluate(rel=2)` sets the lowest relevant grade of names without one
-            at_level = (measure for measure in scores.measures if with_rel(parsed, _level(measure), name) == measure)
+            at_level = (
+                measure
+                for measure in scores.measures
+                if with_rel(parsed, getattr(measure, "rel", None), name) == measure
+            )
             measure = parsed if parsed in scores.measures else next(at_level, parsed)
             measures[i] = scores.measures[index_of_measure(measure, scores.measures)]
     return measures
-
-
-def _level(measure: Measure) -> float | None:
-    return getattr(measure, "rel", None)

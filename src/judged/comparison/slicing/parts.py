@@ -71,6 +71,11 @@ class PartScores(AnswerOfScores, Generic[Row]):
     method: IntervalMethod
 
     @property
+    def by_class(self) -> bool:
+        """Whether each part has its own measure, so that no row is over all topics."""
+        return False
+
+    @property
     def by(self) -> str:
         """Phrase that names the grouping."""
         return f"by {self.part}"
@@ -127,14 +132,20 @@ class PartScores(AnswerOfScores, Generic[Row]):
     def overview(self, measure: str | None = None, *, run: str | None = None) -> Table:
         """Return a table with one row per part.
 
-        Columns are measures if there is one run or `run` is given, else runs.
+        Columns are measures if there is one run or `run` is given, else runs. With class measures, columns are runs.
 
         Raises
         ------
         InputError
             If the run or measure does not exist.
         """
-        label, keys = self.overview_columns(*self.run_and_measure(run, measure), one_run=run is not None)
+        fixed_run, fixed_measure = self.run_and_measure(run, measure)
+        if self.by_class:
+            label, keys = "class", {name: (name, "") for name in ([fixed_run] if run else self.scores.run_names)}
+        elif len(self.scores.runs) == 1 or run is not None:
+            label, keys = self.part, {name: (fixed_run, name) for name in self.scores.measure_names}
+        else:
+            label, keys = fixed_measure, {name: (name, fixed_measure) for name in self.scores.run_names}
         rows_by_column = [self.displayed_estimates(*key) for key in keys.values()]
         names = [f"{row.part} {FEW}" if row.small else row.part for row in rows_by_column[0]]
         columns = [Column(self.part, names, TEXT, label), *self.part_info(rows_by_column[0])]
@@ -146,21 +157,11 @@ class PartScores(AnswerOfScores, Generic[Row]):
         text_columns = sum(column.show is TEXT for column in columns)
         return Table(label, tuple(columns), only="people", labels=text_columns)
 
-    def overview_columns(self, run: str, measure: str, *, one_run: bool) -> tuple[str, dict[str, tuple[str, str]]]:
-        """Return the heading of the parts in the overview, and the run and measure of each of its columns."""
-        if len(self.scores.runs) == 1 or one_run:
-            return self.part, {name: (run, name) for name in self.scores.measure_names}
-        return measure, {name: (name, measure) for name in self.scores.run_names}
-
-    @property
-    def overview_measures(self) -> tuple[str, ...]:
-        """Measures that have an overview of their own."""
-        return self.scores.measure_names if len(self.scores.runs) > 1 else self.scores.measure_names[:1]
-
     def blocks(self) -> tuple[Block, ...]:
         """Return the tables, the sentences, the data tables, and a chart for each measure."""
         names = self.scores.measure_names
-        tables = [self.overview(name) for name in self.overview_measures]
+        several = len(self.scores.runs) > 1 and not self.by_class
+        tables = [self.overview(name) for name in (names if several else names[:1])]
         tables[-1] = replace(tables[-1], note=self.caption)
         return (*tables, Sentences(self.sentences), *self.data(), *map(self._chart, names))
 
@@ -213,7 +214,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
         best = {name: values[0 if lower else -1] for name, values in values_by_part.items() if values}
         winners = [row for row in rows if row.value == best[row.part]]
         best_run = next((row.run for row in winners if row.part == self.names[0]), "")
-        if not best_run:
+        if not best_run or self.by_class:
             return "", ""
         if len(self.scores.runs) > 1:
             win_count = sum(row.run == best_run for row in winners) - 1  # without the win over all topics

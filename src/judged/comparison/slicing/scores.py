@@ -119,20 +119,14 @@ class SlicedScores(PartScores[SliceEstimate]):
             raise InputError(f"no average {name!r}", fix=fix)
         return averages[name]
 
-    def overview_columns(self, run: str, measure: str, *, one_run: bool) -> tuple[str, dict[str, tuple[str, str]]]:
-        """Return the heading of the slices, and the run and measure of each column; with class measures, the runs."""
-        if self.slicing.class_measures:
-            return "class", {name: (name, measure) for name in ([run] if one_run else self.scores.run_names)}
-        return super().overview_columns(run, measure, one_run=one_run)
-
     @property
-    def overview_measures(self) -> tuple[str, ...]:
-        """Measures that have an overview of their own; the first one stands for all measures of classes."""
-        return super().overview_measures[: 1 if self.slicing.class_measures else None]
+    def by_class(self) -> bool:
+        """Whether slices have their own measures."""
+        return bool(self.slicing.class_measures)
 
     def displayed_estimates(self, run: str, measure: str) -> Sequence[SliceEstimate]:
         """Return the slices and the averages; averages without a value for this measure are empty rows."""
-        if self.slicing.class_measures:
+        if self.by_class:
             return [row for row in self.estimates if row.run == run]
         empty = {row.part: replace(row, value=math.nan, ci=None) for row in self.averages if row.part != TOPIC_MEAN}
         averages = {row.part: row for row in self.averages if (row.run, row.measure) == (run, measure)}
@@ -141,7 +135,7 @@ class SlicedScores(PartScores[SliceEstimate]):
     def part_info(self, rows: Sequence[SliceEstimate]) -> tuple[Column, ...]:
         """Return the number of topics of each slice, and its shares of topics and weight."""
         weights = (("weight", SHARE, f"of {name}") for name in self.weights[:1])
-        measure = [("measure", TEXT)] if self.slicing.class_measures else []
+        measure = [("measure", TEXT)] if self.by_class else []
         return columns_of(rows, *measure, ("size", COUNT, "topics"), ("share", SHARE), *weights)
 
     def data(self) -> tuple[Table, ...]:
@@ -192,7 +186,7 @@ class SlicedScores(PartScores[SliceEstimate]):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences on slices that differ, on the averages, and on small slices."""
-        if self.slicing.class_measures:
+        if self.by_class:
             return (NO_AVERAGE, *describe_small_slices(self.slicing))
         differences = (text for _, text in self.describe_differences())
         return (*differences, *self._averages_text(), *describe_small_slices(self.slicing))
@@ -232,9 +226,6 @@ class SlicedScores(PartScores[SliceEstimate]):
                     " does not mean that all slices have equal scores."
                 ),
             )
-
-    def _best_run_sentence(self, measure: str, rows: Sequence[SliceEstimate]) -> tuple[str, str]:
-        return ("", "") if self.slicing.class_measures else super()._best_run_sentence(measure, rows)
 
     def _are_complements(self, first: SliceEstimate, second: SliceEstimate) -> bool:
         # complementary slices have the same test: only one of the two is described

@@ -18,7 +18,7 @@ from judged.data.attributes import Attributes
 from judged.data.expression import Expression, quote_attribute
 from judged.data.files import exists
 from judged.data.toml_files import parse_toml, read_toml
-from judged.errors import InputError, MeasureError
+from judged.errors import InputError, JudgedError
 from judged.results import COUNT, YES_NO, Column, Table, columns_of, counted
 from judged.results.blocks import Note, first_few
 from judged.results.spelling import use_one_of
@@ -182,14 +182,11 @@ class Slice:
             raise InputError(problem, fix="use 10, for example")
         try:
             Expression(self.expression)
-        except InputError as error:
-            raise InputError(f"slice {self.name!r}: {error.problem}", fix=error.fix) from None
-        if self.measure:
-            try:
+            if self.measure:
                 parse(self.measure)
-            except MeasureError as error:
-                problem, fix = error.parts
-                raise InputError(f"slice {self.name!r}: {problem}", fix=fix) from None
+        except JudgedError as error:
+            problem, fix = error.parts
+            raise InputError(f"slice {self.name!r}: {problem}", fix=fix) from None
 
 
 @dataclass(frozen=True, eq=False)

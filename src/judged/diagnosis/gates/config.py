@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from judged.comparison.slicing.class_measures import parse_class_table
+from judged.comparison.slicing.class_measures import ClassMeasures, parse_class_table
 from judged.comparison.slicing.topic_slices import Slice, parse_slices
 from judged.data.toml_files import SettingError, SourceLines, parse_toml, read_toml, suggest_name
 from judged.errors import InputError, MeasureError
@@ -18,7 +18,7 @@ from judged.scoring.judging import TopicPolicy
 from judged.scoring.judging.ranking import TiePolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from judged.scoring.evaluation import Dialect
     from judged.scoring.evaluation.facts import TieTreatment
@@ -458,10 +458,9 @@ def _parse_mapping(raw: Mapping[str, Any], source_lines: SourceLines) -> GateCon
     )
     if "class" in raw:
         with source_lines.locate_errors("class"):
-            class_checks, options["by"] = _class_checks(raw["class"], slices, options.get("by"), source_lines)
-        # errors of a check of a class show its line
-        lines = {("check", len(checks) + i, ""): check.line for i, check in enumerate(class_checks) if check.line}
-        source_lines, checks = replace(source_lines, lines={**source_lines.lines, **lines}), (*checks, *class_checks)
+            declared = parse_class_table(raw["class"])
+            options["by"] = declared.by or options.get("by")
+            checks += tuple(_class_checks(declared, options["by"], {topic_slice.name for topic_slice in slices}))
     with source_lines.locate_errors():
         config = GateConfig(checks, guardrails, slices, **options, source_lines=source_lines)
     rules = dialect_of(config.dialect)
@@ -469,19 +468,12 @@ def _parse_mapping(raw: Mapping[str, Any], source_lines: SourceLines) -> GateCon
     return config
 
 
-def _class_checks(
-    table: Any, slices: Sequence[Slice], by: str | None, source_lines: SourceLines
-) -> tuple[tuple[Check, ...], str | None]:
-    """Return a check of each class by its own measure, and the attribute whose values are the classes."""
-    declared, names = parse_class_table(table), {topic_slice.name for topic_slice in slices}
-    by, lines = declared.by or by, source_lines.lines
-    checks: list[Check] = []
+def _class_checks(declared: ClassMeasures, by: str | None, slices: Collection[str]) -> Iterator[Check]:
+    """Yield a check of each class by its own measure; a label is the name of a slice, or a value of `by`."""
+    settings = {name: getattr(declared, name) for name in ("margin", "margin_relative", "min_topics", "strict")}
     for label, measure in declared.measures.items():
-        is_name = not by or label in names or label.startswith(tuple(f"{by}{mark}" for mark in "=<> "))
-        line = lines.get(("class.measures", 0, label), lines.get(("class.measures", 0, "")))
-        name = label if is_name else f"{by}={label}"
-        checks.append(Check(**{"measure": measure, "slice": name, "line": line, **declared.checks}))
-    return tuple(checks), by
+        is_name = not by or label in slices or label.startswith(tuple(f"{by}{mark}" for mark in "=<> "))
+        yield Check(measure, slice=label if is_name else f"{by}={label}", **settings)
 
 
 def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[str, Any]:

@@ -8,14 +8,19 @@ import os
 import re
 import textwrap
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.slicing.class_measures import ClassMeasures, measures_of_classes, read_class_measures
+from judged.comparison.slicing.class_measures import (
+    ClassMeasures,
+    measures_of_classes,
+    read_class_measures,
+    with_measures,
+)
 from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
@@ -89,16 +94,18 @@ def first_config(
     share = evaluate_without_warnings(judgments, baseline_runs, "Judged@10").value("Judged@10")
     _check_baseline_scores(scores)
     _warn_of_sparse_judgments(scores, share)
-    slicing = _topic_slicing(judgments, attributes, queries, by or declared.by, class_measures, scores.query_ids)
+    slicing = _topic_slicing(judgments, attributes, queries, by or declared.by or None, scores.query_ids)
     tables = {"attributes": attributes, "queries": queries} if slicing else {}
     paths = {key: _relative_path(path, key, out) for key, path in tables.items() if path is not None}
     sizes = [] if slicing is None else list(zip(slicing.slices, slicing.n.tolist(), slicing.small, strict=True))
     large_slices = [topic_slice for topic_slice, _, is_small in sizes if not is_small]
     few = ", ".join(f"{topic_slice.name} ({n})" for topic_slice, n, is_small in sizes if is_small)
-    own = {} if slicing is None else measures_of_classes(scores, slicing)
-    rows = {part.name: scores.measures.index(own.get(i, checked[0])) for i, (part, *_) in enumerate(sizes)}
+    slices = with_measures([topic_slice for topic_slice, *_ in sizes], declared.measures)
+    own = {} if slicing is None else measures_of_classes(scores, replace(slicing, slices=tuple(slices)))
+    rows = [scores.measures.index(own.get(i, checked[0])) for i in range(len(sizes))]
     checks = [_CheckPlan.of(scores, row, Slice(ALL, ""), slicing) for row in range(len(checked))]
-    checks += [_CheckPlan.of(scores, rows[topic_slice.name], topic_slice, slicing) for topic_slice in large_slices]
+    large_rows = [row for row, (*_, is_small) in zip(rows, sizes, strict=True) if not is_small]
+    checks += [_CheckPlan.of(scores, *part, slicing) for part in zip(large_rows, large_slices, strict=True)]
     sections = [
         "\n".join(f"{key} = {json.dumps(path)}" for key, path in paths.items()),
         *(_slice_lines(topic_slice) for topic_slice in large_slices),
@@ -162,22 +169,16 @@ def _warn_of_sparse_judgments(scores: Scores, share: float) -> None:
 
 
 def _topic_slicing(
-    qrels: Qrels,
-    attributes: Any,
-    queries: Any,
-    by: str | Sequence[str] | None,
-    class_measures: Any,
-    query_ids: Sequence[str],
+    qrels: Qrels, attributes: Any, queries: Any, by: str | Sequence[str] | None, query_ids: Sequence[str]
 ) -> Slicing | None:
-    names = [by] if isinstance(by, str) and by else list(by or ())
+    names = [by] if isinstance(by, str) else list(by or ())
     if not names and attributes is None:
         return None
     check_no_outcome(names, "the slices of a gate must not depend on")
     topic_attributes = read_topic_attributes(qrels, attributes=attributes, queries=queries, needed=names)
     if not names and len(topic_attributes.names) != 1:
         raise InputError("no slicing attribute", fix=f"use --by with one of {', '.join(topic_attributes.names)}")
-    by = names or topic_attributes.names[0]
-    return slice_topics(topic_attributes, by, query_ids=query_ids, class_measures=class_measures)
+    return slice_topics(topic_attributes, names or topic_attributes.names[0], query_ids=query_ids)
 
 
 @dataclass(frozen=True)

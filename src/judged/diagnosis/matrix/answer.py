@@ -375,7 +375,7 @@ class Matrix(AnswerOfScores):
         for point in (overall, *slices):
             if point.quadrant not in {"", UNDECIDED}:
                 owner = "" if self.custom_cuts else "the baseline"
-                yield prefix + describe_point(point, (self.x, self.y), self.cuts, owner)
+                yield prefix + describe_point(point, (str(self.x), str(self.y)), self.cuts, owner)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
             limit = "the threshold" if self.custom_cuts else f"the mean of run {self.baseline}"
             yield (
@@ -407,16 +407,20 @@ class Matrix(AnswerOfScores):
 
 def points_table(points: Sequence[MatrixPoint], titles: Mapping[str, str], *, runs: bool) -> Table:
     """Return a table with one row per point; `titles` name both axes, and `runs` is whether to show the run."""
+    by_class = any(point.measure for point in points)
     columns = [
         *columns_of(points, ("run", TEXT) if runs else "run", ("slice", TEXT)),
+        *(columns_of(points, ("measure", TEXT)) if by_class else ()),
         Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
         Column("n", [point.n for point in points], COUNT, details=[SMALL * point.small for point in points]),
         *columns_of(points, "small"),
     ]
-    for name, title in titles.items():
+    for i, (name, title) in enumerate(titles.items()):
         axes = [getattr(point, name) for point in points]
         columns.append(replace(_axis_column(name, axes, title), ci=[axis.ci for axis in axes]))
         columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
+        if by_class:
+            columns.append(Column(f"{name}_cut", [point.cuts[i] for point in points], NUMBER, "threshold"))
     columns += columns_of(points, ("judged", SHARE) if any(point.judged < 1 for point in points) else "judged")
     return Table("points", tuple(columns), labels=3 if runs else 2)
 
@@ -426,9 +430,7 @@ def _axis_column(name: str, axes: Sequence[Axis], title: str) -> Column:
     return Column(name, [axis.value for axis in axes], NUMBER, title, mark=marks)
 
 
-def describe_point(
-    point: MatrixPoint, measures: tuple[Measure, Measure], cuts: tuple[float, float], cuts_of: str
-) -> str:
+def describe_point(point: MatrixPoint, measures: tuple[str, str], cuts: tuple[float, float], cuts_of: str) -> str:
     """Describe a classified point; `cuts_of` is the run whose means are the thresholds, or empty."""
     owner = f"{cuts_of}'s " if cuts_of else ""
     x, y = (

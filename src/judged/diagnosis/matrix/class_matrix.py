@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.comparison.answer import AnswerOfScores
@@ -16,7 +17,7 @@ from judged.diagnosis.matrix.matrix import axis_ranges, axis_values, check_axis,
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, UNDECIDED, MatrixChoices, MatrixPoint, run_points
 from judged.diagnosis.stages.trace import single_measure
 from judged.errors import InputError
-from judged.results import NUMBER, TEXT, Column, Sentences
+from judged.results import Sentences
 from judged.scoring.evaluation.inputs import index_of_measure
 
 if TYPE_CHECKING:
@@ -25,15 +26,6 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
-
-
-@dataclass(frozen=True)
-class ClassPoint:
-    """Run on one class, and the thresholds of the class: the baseline's means on it."""
-
-    point: MatrixPoint
-    measure: Measure  # of the class
-    cuts: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,59 +39,47 @@ class ClassMatrix(AnswerOfScores):
         Measure of the candidates, the same for all classes.
     baseline : str
         Run whose means on each class are the thresholds of this class.
-    points : tuple of ClassPoint
+    level : float
+        Simultaneous confidence level of the intervals that classify.
+    points : tuple of MatrixPoint
         By run and class, first those of the baseline.
     slicing : Slicing
         The classes.
-    choices : MatrixChoices
     notes : tuple of Note
     """
 
     kind: ClassVar[str] = "class-matrix"
-    main: ClassVar[str] = "points"
 
     scores: Scores
     x: Measure
     baseline: str
-    points: tuple[ClassPoint, ...]
+    level: float
+    points: tuple[MatrixPoint, ...]
     slicing: Slicing
-    choices: MatrixChoices
     notes: tuple[Note, ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """Return the measure of the candidates, the baseline, and the level."""
-        return {"x": str(self.x), "baseline": self.baseline, "level": self.choices.level}
+        return {"x": self.x, "baseline": self.baseline, "level": self.level}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the table of points, the sentences, and the classes."""
-        rows, titles = self.points, {"x": str(self.x), "y": "own measure"}
-        table = points_table([row.point for row in rows], titles, runs=True)
-        measures = Column("measure", [str(row.measure) for row in rows], TEXT)
-        cuts = (
-            Column(f"{name}_cut", [row.cuts[i] for row in rows], NUMBER, f"threshold of {titles[name]}")
-            for i, name in enumerate("xy")
-        )
         note = (
             f"thresholds: the means of {self.baseline} on each class; their uncertainty is ignored; [CI: Student's t,"
-            f" {self.choices.level:.0%} for all CIs together (Bonferroni)]; {SIGNS}"
+            f" {self.level:.0%} for all CIs together (Bonferroni)]; {SIGNS}"
         )
-        columns = (table.columns[0], table.columns[1], measures, *table.columns[2:], *cuts)
-        return replace(table, columns=columns, note=note, labels=4), Sentences(self.sentences), self.slicing.table()
+        table = points_table(self.points, {"x": str(self.x), "y": "own measure"}, runs=True)
+        return replace(table, note=note, labels=4), Sentences(self.sentences), self.slicing.table()
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Classified classes of each run, those that cannot be classified, and small classes."""
-        classified = [row for row in self.points if row.point.quadrant not in {"", UNDECIDED}]
-        undecided = [f"{row.point.run} on {row.point.slice}" for row in self.points if row.point.quadrant == UNDECIDED]
-        return (
-            *(
-                f"{row.point.run}, {describe_point(row.point, (self.x, row.measure), row.cuts, 'the baseline')}"
-                for row in classified
-            ),
-            *([f"Not classified, because a CI includes the threshold: {', '.join(undecided)}."] if undecided else []),
-            NO_AVERAGE,
-            *describe_small_slices(self.slicing),
+        """Classified classes of each run, and small classes."""
+        points = (
+            f"{point.run}, {describe_point(point, (str(self.x), point.measure), point.cuts, self.baseline)}"
+            for point in self.points
+            if point.quadrant not in {"", UNDECIDED}
         )
+        return (*points, NO_AVERAGE, *describe_small_slices(self.slicing))
 
 
 def class_matrix(
@@ -132,7 +112,7 @@ def class_matrix(
     Raises
     ------
     InputError
-        If there are fewer than two runs, no class has a measure, or a measure was not evaluated.
+        If no class has a measure, or a run or measure was not evaluated.
     MeasureError
         If higher is not better for a measure, or it has no mean over topics.
 
@@ -144,38 +124,28 @@ def class_matrix(
     >>> scores = evaluate({query: {"a": 1, "b": 1} for query in ids}, runs, ["R@2", "RR", "P@1"])
     >>> kinds = {query: {"kind": "law" if i < 12 else "news"} for i, query in enumerate(ids)}
     >>> slicing = slice_topics(kinds, "kind", class_measures={"law": "RR", "news": "P@1"})
-    >>> [(row.point.slice, str(row.measure), row.cuts) for row in class_matrix(scores, slicing, x="R@2").points[:2]]
-    [('kind=law', 'RR', (1.0, 1.0)), ('kind=news', 'P@1', (1.0, 1.0))]
+    >>> [(row.slice, row.cuts) for row in class_matrix(scores, slicing, x="R@2").points[:2]]
+    [('kind=law', (1.0, 1.0)), ('kind=news', (1.0, 1.0))]
     """
     slicing = as_slicing(slicing).over(scores.query_ids)
     classes = measures_of_classes(scores, slicing)
     if not classes:
         raise InputError("no class has its own measure", fix="use `class_measures` of slice_topics (--class-measures)")
-    names = scores.run_names
-    if len(names) < 2:
-        raise InputError(
-            "at least two runs are required, because the thresholds are the baseline's means", fix="add a run"
-        )
     candidates = scores.measures[index_of_measure(single_measure(x), scores.measures)]
     for axis in (candidates, *classes.values()):
         check_axis(axis)
+    names = scores.run_names
     baseline = names[0] if baseline is None else find_run_name(baseline, names, "to use as the baseline")
-    options = MatrixChoices(level)
     intervals = 2 * (len(names) - 1) * sum(not slicing.small[i] for i in classes)
-    points: list[ClassPoint] = []
-    for name in sorted(names, key=lambda name: name != baseline):
-        for i, measure in classes.items():
-            axes = candidates, measure
-            values, topics = axis_values(scores, axes), slicing.members[i]
-            subset = TopicSubset(slicing.names[i], topics, bool(slicing.small[i]))
-            cuts = means(values[baseline][:, topics])
-            (point,) = run_points(
-                name, values[name], [subset], cuts, axis_ranges(axes), options, slice_intervals=intervals
-            )
-            if name == baseline:  # its own means are the thresholds
-                point = replace(point, quadrant="", x=replace(point.x, side=""), y=replace(point.y, side=""))
-            elif measure == candidates and point.quadrant == BOTH:
-                point = replace(point, quadrant=COVERAGE)
-            points.append(ClassPoint(point, measure, cuts))
-    notes = (*scores.notes, *slicing.notes())
-    return ClassMatrix(scores, candidates, baseline, tuple(points), slicing, options, notes)
+    points: list[MatrixPoint] = []
+    for name, (i, measure) in product([baseline, *(name for name in names if name != baseline)], classes.items()):
+        axes, topics = (candidates, measure), slicing.members[i]
+        values, subset = axis_values(scores, axes), TopicSubset(slicing.names[i], topics, bool(slicing.small[i]))
+        cuts, options = means(values[baseline][:, topics]), MatrixChoices(level)
+        (point,) = run_points(name, values[name], [subset], cuts, axis_ranges(axes), options, slice_intervals=intervals)
+        if name == baseline:  # its own means are the thresholds
+            point = replace(point, quadrant="", x=replace(point.x, side=""), y=replace(point.y, side=""))
+        elif measure == candidates and point.quadrant == BOTH:
+            point = replace(point, quadrant=COVERAGE)
+        points.append(replace(point, measure=str(measure), cuts=cuts))
+    return ClassMatrix(scores, candidates, baseline, level, tuple(points), slicing, (*scores.notes, *slicing.notes()))

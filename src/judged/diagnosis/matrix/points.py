@@ -67,6 +67,9 @@ class MatrixPoint:
     judged: float  # mean share of judged documents in the top 10; NaN if unknown
     quadrant: str  # by the intervals: one of `QUADRANTS`, or UNDECIDED; empty if not classified
     is_overall: bool  # whether the topics are all topics
+    # of a class with its own measure on y and its own cuts
+    measure: str = ""
+    cuts: tuple[float, float] = (math.nan, math.nan)
 
 
 def run_points(

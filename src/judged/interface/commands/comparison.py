@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 from judged.components import find
 from judged.errors import InputError
 from judged.interface import arguments
-from judged.interface.arguments import SliceOptions, answer_options, filter_by_where
+from judged.interface.arguments import answer_options, filter_by_where
 from judged.interface.options import (
     DEFAULT_TEST,
     FORMATS,
@@ -120,11 +119,8 @@ def compare_command(
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
         raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")
-    if by and class_measures is None:
-        raise InputError("--by requires --class-measures", fix="use 'judged slices' to compare runs by slice")
-    if class_measures is not None:
-        slicing_options = SliceOptions(by=by, class_measures=class_measures, **topic_options)
-        _compare_classes(qrels, runs, slicing_options, measure, output, options)
+    if class_measures is not None or by:
+        _compare_classes()
         return
     formats = {name: options.pop(name) for name in FORMATS}
     options["measures"] = measure or None
@@ -157,29 +153,15 @@ def compare_command(
         output(answer, unfold=unfold)
 
 
-def _compare_classes(
-    qrels: str | None,
-    runs: tuple[str, ...],
-    slicing_options: SliceOptions,
-    measure: tuple[str, ...],
-    output: OutputOptions,
-    options: dict[str, Any],
-) -> None:
-    """Compare runs on each class of topics by its own measure; p-values of all classes are corrected together."""
-    from judged.interface.commands.slices import COMPARISON_OPTIONS, score_slices
+def _compare_classes() -> None:
+    """Run 'judged slices' with a baseline; p-values of all classes are corrected together."""
+    from judged.interface.commands.slices import slices_command
 
-    arguments.refuse_options(("min_difference", "ci", "pairs"), "--class-measures")
-    if not qrels or not runs:
-        raise InputError("--class-measures requires QRELS and RUNs", fix="add the files of judgments and runs")
-    judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
-    first = arguments.baseline_run(options, run_list)
-    scores, slicing = score_slices(judgments, run_list, first, slicing_options, measure, options)
     context = click.get_current_context()
-    if context.get_parameter_source("family") is not click.core.ParameterSource.COMMANDLINE:
-        options["family"] = "all"
-    values = {name: options[name] for name in (*COMPARISON_OPTIONS, "seed")}
-    answer = scores.compare_slices(slicing, options["baseline"], **values)
-    output(replace(answer, notes=(*slicing_options.notes(first), *answer.notes)))
+    arguments.refuse_options(("min_difference", "ci", "pairs", "scores", "collections", "family"), "classes")
+    names = {param.name for param in slices_command.params}
+    values = {name: value for name, value in context.params.items() if name in names}
+    context.invoke(slices_command, **values | {"pair": values["baseline"] is None, "family": "all"})
 
 
 def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:

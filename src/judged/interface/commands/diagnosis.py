@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,6 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, filter_by_where, print_warnings, slice_options
-from judged.interface.commands.slices import score_slices
 from judged.interface.options import FORMATS, POLICIES, READING, TOPIC_OPTIONS, Choice, shared
 from judged.results.decimals import counted
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
@@ -161,19 +161,21 @@ def matrix_command(
     """
     from judged.diagnosis.matrix import class_matrix
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
+    from judged.scoring.evaluation.evaluate import evaluate_without_warnings
     from judged.scoring.evaluation.inputs import measures_of
 
     judgments, run_list = output.inputs(qrels, runs, options, options["documents"], *slicing_options.paths)
     baseline_run = arguments.baseline_run(options, run_list)
-    if slicing_options.class_measures:
-        arguments.refuse_options(("cuts", "fdr", "resamples", "per_topic", "per_run"), "--class-measures")
-        x, evaluated = options["x"], (judgments, run_list, baseline_run, slicing_options, (options["y"],), options)
-        scores, slicing = score_slices(*evaluated, more_measures=(x, "Judged@10"))
-        by_class = {"x": measures_of(x, rel=options["rel"])[0], "baseline": baseline_run.name}
-        answer = class_matrix(scores, slicing, **by_class, level=options["level"])
+    slicing_options = replace(slicing_options, default_measure=options["y"])
+    judgments, slicing = slicing_options.apply(judgments, baseline_run)
+    if slicing is not None and slicing.class_measures:
+        arguments.refuse_options(("cuts", "fdr", "resamples", "per_topic", "per_run"), "measures of classes")
+        evaluated = [*filter(None, slicing.class_measures), options["x"], "Judged@10"]
+        scores = evaluate_without_warnings(judgments, run_list, evaluated, **{name: options[name] for name in POLICIES})
+        x = measures_of(options["x"], rel=options["rel"])[0]
+        answer = class_matrix(scores, slicing, x=x, baseline=baseline_run.name, level=options["level"])
         output(answer, notes=map(str, slicing_options.notes(baseline_run)))
         return
-    judgments, slicing = slicing_options.apply(judgments, baseline_run)
     with arguments.progress_bar(run_list) as progress:
         matrix_options = {"cuts": parse_cuts(cuts or ""), "slicing": slicing, "progress": progress}
         answer = matrix(judgments, run_list, **matrix_options, **options)

@@ -13,17 +13,11 @@ from judged.interface.arguments import SliceOptions, answer_options, slice_optio
 from judged.interface.options import DEFAULT_TEST, PAIRED_TESTS, POLICIES, READING, Choice, shared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from judged.comparison.slicing import Slicing
-    from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.interface.arguments import OutputOptions
-    from judged.scoring.evaluation import Scores
 
 
-COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "family")
-"""Options of tests on slices."""
+_COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "family")
 
 
 @click.command("slices")
@@ -74,13 +68,30 @@ def slices_command(
     (--attributes), from other columns of the query file (--queries), or derived from the queries and the qrels. Slices
     with few topics are shown but not tested or ranked.
     """
+    from judged.scoring.evaluation.evaluate import evaluate_without_warnings
+    from judged.scoring.evaluation.inputs import attributes_of
+
     has_comparison = pair or baseline is not None
     _check_effects(weights, has_comparison=has_comparison, is_bootstrap=options["ci"] == "bootstrap")
     judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
     first = _baseline_run(run_list, baseline, pair=pair)
-    scores, slicing = score_slices(judgments, run_list, first, slicing_options, measure, options, weights)
+    if slicing_options.class_measures and len(measure) > 1:
+        problem = f"at most one default measure can be combined with --class-measures, got {len(measure)}"
+        raise InputError(problem, fix="use -m once, for the classes without their own measure")
+    slicing_options = replace(slicing_options, default_measure="".join(measure))
+    attributes = slicing_options.topic_attributes(
+        judgments, first, names=(*weights, *attributes_of(measure)), documents=options["documents"]
+    )
+    judgments = slicing_options.filter_topics(judgments, first)
+    slicing = slicing_options.slice_topics(attributes, judgments.topics)
+    evaluated = tuple(filter(None, slicing.class_measures)) or measure or None
+    policies = {name: options[name] for name in (*POLICIES, "seed")}
+    with arguments.scoring(run_list) as progress:
+        scores = evaluate_without_warnings(
+            judgments, run_list, evaluated, progress=progress, attributes=attributes, **policies
+        )
     used_options = (
-        COMPARISON_OPTIONS if has_comparison else ("ci", "level", *(["resamples"] if options["resamples"] else []))
+        _COMPARISON_OPTIONS if has_comparison else ("ci", "level", *(["resamples"] if options["resamples"] else []))
     )
     used_values = {name: options[name] for name in (*used_options, "seed")}
     if has_comparison:
@@ -88,38 +99,6 @@ def slices_command(
     else:
         answer = scores.by_slice(slicing, weights=weights or None, **used_values)
     output(replace(answer, notes=(*slicing_options.notes(first), *answer.notes)))
-
-
-def score_slices(
-    judgments: Qrels,
-    runs: list[Run],
-    first: Run,
-    slicing_options: SliceOptions,
-    measures: tuple[str, ...],
-    options: Mapping[str, Any],
-    weights: tuple[str, ...] = (),
-    more_measures: tuple[str, ...] = (),
-) -> tuple[Scores, Slicing]:
-    """Return the scores of the runs and the slices; with class measures, the only measure is the default of classes."""
-    from judged.scoring.evaluation.evaluate import evaluate_without_warnings
-    from judged.scoring.evaluation.inputs import attributes_of
-
-    if slicing_options.class_measures and measures:
-        if len(measures) > 1:
-            problem = f"at most one default measure can be combined with --class-measures, got {len(measures)}"
-            raise InputError(problem, fix="use -m once, for the classes without their own measure")
-        slicing_options = replace(slicing_options, default_measure=measures[0])
-    names = (*weights, *attributes_of(measures))
-    attributes = slicing_options.topic_attributes(judgments, first, names=names, documents=options["documents"])
-    judgments = slicing_options.filter_topics(judgments, first)
-    slicing = slicing_options.slice_topics(attributes, judgments.topics)
-    evaluated = (*filter(None, slicing.class_measures), *more_measures) or measures or None
-    policies = {name: options[name] for name in (*POLICIES, "seed")}
-    with arguments.scoring(runs) as progress:
-        scores = evaluate_without_warnings(
-            judgments, runs, evaluated, progress=progress, attributes=attributes, **policies
-        )
-    return scores, slicing
 
 
 def _baseline_run(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
@@ -135,7 +114,7 @@ def _check_effects(weights: tuple[str, ...], *, has_comparison: bool, is_bootstr
     """Raise an error for an option without effect."""
     context = click.get_current_context()
     exception = "resamples" if is_bootstrap and not has_comparison else ""
-    for name in ("ci", "level") if has_comparison else COMPARISON_OPTIONS:
+    for name in ("ci", "level") if has_comparison else _COMPARISON_OPTIONS:
         if name != exception and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             fix = (
                 f"omit --{name}; --alpha sets the level of the confidence intervals"
