@@ -276,18 +276,16 @@ class SliceOptions:
                     f"--by expects names of attributes, got the file {name}", fix=f"use --attributes {name} --by NAME"
                 )
         options: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
-        if self.class_measures and not self.cross:
-            options |= {"class_measures": self.class_measures, "default_measure": self.default_measure}
         names = [attributes.spelled(name) for name in self.names]
-        if not self.cross:
-            return slice_topics(attributes, names, slices=self.slices, **options)
-        slicings = [slice_topics(attributes, name, **options) for name in names]
-        slicings += [slice_topics(attributes, slices=self.slices, **options)] if self.slices else []
-        if len(slicings) < 2:
-            raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
-        if self.class_measures:
-            raise InputError("--cross cannot be combined with --class-measures", fix="omit one of the two options")
-        return reduce(Slicing.cross, slicings)
+        if self.cross:
+            slicings = [slice_topics(attributes, name, **options) for name in names]
+            slicings += [slice_topics(attributes, slices=self.slices, **options)] if self.slices else []
+            if len(slicings) < 2:
+                raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
+            slicing = reduce(Slicing.cross, slicings)
+        else:
+            slicing = slice_topics(attributes, names, slices=self.slices, **options)
+        return slicing.with_measures(self.class_measures or {}, self.default_measure)
 
     def filter_topics(self, qrels: Qrels, run: Run) -> Qrels:
         """Filter judgments by ``--where``, and warn of topics for which the expression is undefined."""

@@ -85,7 +85,7 @@ def report(
     by
         Attributes to slice by. Default: those with few values.
     class_measures
-        Measures of single slices, for a section about them: as for `slice_topics`.
+        Measures of single slices, for a section about them: as for `Slicing.with_measures`.
     title
         Title of the report.
     seed
@@ -124,7 +124,7 @@ def report(
     measures = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures
     if baseline is not None:
         baseline = find_run_name(baseline, runs_by_name, "to use as the baseline")
-    by = by or (read_class_measures(class_measures).by if class_measures is not None else None) or None
+    by = by or read_class_measures(class_measures or {}).by or None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
         names = [*attributes_of(measures or ()), *(Expression(where).names if where else ())]

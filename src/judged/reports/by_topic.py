@@ -177,9 +177,7 @@ def classes(data: ReportData) -> ReportPart | None:
     section = Section(
         "classes", "Classes by their own measures", (Sentences(sentences), *embed_blocks("classes", tables))
     )
-    warnings = dict.fromkeys(text for answer in answers for text in answer.warnings)
-    new = tuple(text for text in warnings if text not in data.scores.warnings)
-    return ReportPart(section, results, sentences[0], new)
+    return ReportPart(section, results, sentences[0], tuple(text for answer in answers for text in answer.warnings))
 
 
 def _extreme_slices_sentence(by_slice: SlicedScores, run: str) -> str:

@@ -58,7 +58,7 @@ class ReportData:
     seed: int  # of the tests
     resamples: int  # of the tests
     policies: Mapping[str, Any]  # of `evaluate`
-    class_measures: Any = None  # measures of single slices, as for `slice_topics`
+    class_measures: Any = None  # measures of single slices, as for `Slicing.with_measures`
 
     @property
     def main_measure(self) -> Measure:
@@ -198,9 +198,7 @@ class ReportData:
             return None
         if self.slicing is None:
             raise InputError("the measures of classes require a slicing attribute", fix="set `by` (--by NAME)")
-        options = {"class_measures": self.class_measures, "default_measure": str(self.main_measure)}
-        query_ids = self.slicing.query_ids
-        return slice_topics(self.slicing.attributes, slices=self.slicing.slices, query_ids=query_ids, **options)
+        return self.slicing.with_measures(self.class_measures, str(self.main_measure))
 
     @cached_property
     def stages(self) -> Stages:

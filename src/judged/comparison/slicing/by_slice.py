@@ -58,8 +58,8 @@ def by_slice(
         Result of `evaluate`.
     slicing
         Slices of topics from `slice_topics`, or a table with one attribute of topics, such as a path. Topics without
-        scores are ignored. Slices with their own measure (`class_measures` of `slice_topics`) are scored by this
-        measure only, and neither averaged nor tested against other topics.
+        scores are ignored. Slices with their own measure (`Slicing.with_measures`) are scored by this measure only,
+        and neither averaged nor tested against other topics.
     weights
         Topic weights for additional averages: the name of a numeric attribute, such as ``traffic`` or ``relevant``;
         several names; ``{name: (T,) numbers}``, in the order of ``scores.query_ids``; or such numbers.

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from judged.data.files import exists
 from judged.data.toml_files import SettingError, SourceLines, build_from_keys, parse_toml, read_toml
 from judged.errors import InputError
-from judged.results.spelling import use_one_of
 from judged.scoring.evaluation import DIALECTS
 from judged.scoring.evaluation.inputs import index_of_measure, with_rel
 
 if TYPE_CHECKING:
-    from judged.comparison.slicing.topic_slices import Slice, Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
 
@@ -88,26 +87,6 @@ def parse_class_table(table: Any) -> ClassMeasures:
     return build_from_keys(ClassMeasures, keys, {"measures": measures})
 
 
-def with_measures(slices: Iterable[Slice], measures: Mapping[str, str]) -> list[Slice]:
-    """Set the measures of slices, by the name of a slice or the value of its attribute.
-
-    Raises
-    ------
-    InputError
-        If there is no such slice, several slices have the value, or a measure does not exist.
-    """
-    result = list(slices)
-    names = [part.name for part in result]
-    for label, measure in measures.items():
-        matches = [label] if label in names else [name for name in names if name.endswith(f"={label}")]
-        if len(matches) != 1:
-            problem = f"several classes have the value {label!r}" if matches else f"no class {label!r}"
-            raise InputError(problem, fix=use_one_of(matches or names) if names else "add an attribute to slice by")
-        index = names.index(matches[0])
-        result[index] = replace(result[index], measure=measure)
-    return result
-
-
 def measures_of_classes(scores: Scores, slicing: Slicing) -> dict[int, Measure]:
     """Return the measure of each slice that has one, by index of the slice; empty if no slice has its own.
 
@@ -122,11 +101,7 @@ def measures_of_classes(scores: Scores, slicing: Slicing) -> dict[int, Measure]:
         if name:
             parsed = rules.measures(name, scores.qrels.grades)[0]
             # `evaluate(rel=2)` sets the lowest relevant grade of names without one
-            at_level = (
-                measure
-                for measure in scores.measures
-                if with_rel(parsed, getattr(measure, "rel", None), name) == measure
-            )
+            at_level = (m for m in scores.measures if with_rel(parsed, getattr(m, "rel", None), name) == m)
             measure = parsed if parsed in scores.measures else next(at_level, parsed)
             measures[i] = scores.measures[index_of_measure(measure, scores.measures)]
     return measures

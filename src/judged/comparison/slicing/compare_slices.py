@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
-    from judged.stats.slice_differences import AgainstRest
 
     Quantities = Mapping[tuple[int, int, int], ValuePair]  # by indices of the measure and of the two runs
 
@@ -60,8 +60,8 @@ def compare_slices(
         Result of `evaluate`.
     slicing
         Slices of topics from `slice_topics`, or a table with one attribute of topics. Slices with fewer than
-        `min_topics` topics are shown but not tested. Slices with their own measure (`class_measures` of
-        `slice_topics`) are compared by this measure only.
+        `min_topics` topics are shown but not tested. Slices with their own measure
+        (`Slicing.with_measures`) are compared by this measure only.
     baseline
         The run that all others are compared with. Default with two runs: the first.
     test
@@ -129,6 +129,7 @@ def compare_slices(
     classes = measures_of_classes(table, slicing)
     table = select_measures(table, list(classes.values())) if classes else table
     overall = compare_scores(table, choices)
+    overall = replace(overall, notes=table.notes) if classes else overall  # those of tests over all topics do not apply
     quantities = _quantities(overall)
     if not quantities:
         reasons = ", ".join(map(_aggregate_reason, overall.measures))
@@ -137,7 +138,7 @@ def compare_slices(
     rows, families = _pair_rows(overall, quantities, slicing, classes)
     between = () if classes else tuple(_test_between_slices(overall, quantities, slicing))
     notes = (
-        *_overall_notes(overall, is_by_class=bool(classes)),
+        *_overall_notes(overall),
         *_slice_notes(overall, rows, slicing),
         *_few_topics_notes(rows, families, choices),
     )
@@ -191,17 +192,16 @@ def _pair_rows(
     for j, ((measure, *runs), quantity) in enumerate(quantities.items()):
         name, (first, second) = scores.measure_names[measure], (scores.run_names[run] for run in runs)
         large = [i for i in range(len(slicing)) if (i, j) not in untested]
-        contrasts: dict[int, AgainstRest] = {}
-        if not classes:
-            options = {"resamples": min(choices.resamples, _MAX_RESAMPLES), "seed": choices.seed}
-            results = against_rest(quantity.differences, slicing.members[large], level=choices.level, **options)
-            contrasts = dict(zip(large, results, strict=True))
+        options = {"resamples": min(choices.resamples, _MAX_RESAMPLES), "seed": choices.seed}
+        results = against_rest(quantity.differences, slicing.members[large], level=choices.level, **options)
+        # the measure of a class is not that of the other topics
+        contrasts = dict(zip(large, [None] * len(large) if classes else results, strict=True))
         for i in sorted(range(len(slicing)), key=slicing.small.tolist().__getitem__):
             if (i, j) in other_measures:
                 continue
             test, min_topics = tests[i, j], slicing.slices[i].min_topics
             pair = None
-            if i in large:
+            if i in contrasts:
                 pair = build_pair(slice_scores[i], measure, (runs[0], runs[1]), test, choices, sizes[name])
             difference = math.exp(test.difference) if quantity.geometric else test.difference
             share = float(slicing.members[i].mean())
@@ -228,10 +228,9 @@ def _aggregate_reason(compared: MeasureComparison) -> str:
     return f"{compared.name} is a {compared.measure.entry.aggregate} over the topics"
 
 
-def _overall_notes(overall: Comparison, *, is_by_class: bool) -> Iterator[Note]:
-    # measures without tests are not part of the result by slice, and tests over all topics not of that by class
-    notes = overall.scores.notes if is_by_class else overall.notes
-    yield from (note for note in notes if note.rule != "not-tested")
+def _overall_notes(overall: Comparison) -> Iterator[Note]:
+    # measures without tests are not part of the result by slice
+    yield from (note for note in overall.notes if note.rule != "not-tested")
     for compared in overall.measures:
         if compared.untested:
             yield Note("not-tested", f"{_aggregate_reason(compared)}, so it is not compared by slice")

@@ -177,8 +177,7 @@ class SliceComparison(Answer):
         is_any = measure is None and self._has_all_measures
         name, system = measure_name(measure, self.measures), second or self.pairs[0][1]
         rows = tuple(row for row in self.rows if (is_any or row.measure == name) and row.second == system)
-        if is_any:
-            rows = tuple(sorted(rows, key=lambda row: row.small))
+        rows = tuple(sorted(rows, key=lambda row: row.small))
         if not rows:
             names = ", ".join(second for _, second in self.pairs)
             raise InputError(f"{system!r} was not compared", fix=f"use one of {names}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from judged.comparison.slicing.class_measures import read_class_measures, with_measures
+from judged.comparison.slicing.class_measures import read_class_measures
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression, quote_attribute
 from judged.data.files import exists
@@ -260,9 +260,7 @@ class Slicing(ReadOnly):
 
     def over(self, query_ids: Sequence[str]) -> Slicing:
         """Return the same slices of other topics; topics without attributes satisfy no comparison."""
-        return replace(
-            _build_slicing(self.slices, self.attributes.over(query_ids)), default_measure=self.default_measure
-        )
+        return _build_slicing(self.slices, self.attributes.over(query_ids), self.default_measure)
 
     def cross(self, other: Slicing) -> Slicing:
         """Return the non-empty intersections of the slices of this and another slicing."""
@@ -284,6 +282,38 @@ class Slicing(ReadOnly):
         """Return a subset of the slices, by index."""
         rows = list(indices)
         return replace(self, slices=tuple(self.slices[i] for i in rows), members=self.members[rows])
+
+    def with_measures(self, class_measures: Any, default_measure: str = "") -> Slicing:
+        """Return the same slices with their own measures: tables and tests then have only rows of these.
+
+        Parameters
+        ----------
+        class_measures
+            Measures by the name of the slice or the value of its attribute: a dict such as ``{"known-item": "P@5"}``,
+            a text such as ``known-item=P@5,explore=R@100``, or a TOML file with ``[class.measures]``.
+        default_measure
+            Measure of the other slices. Empty: they are left out.
+
+        Raises
+        ------
+        InputError
+            If there is no such slice, several slices have the value, or a measure does not exist.
+
+        Examples
+        --------
+        >>> kinds = slice_topics({"q1": {"kind": "news"}, "q2": {"kind": "law"}}, "kind")
+        >>> kinds.with_measures({"law": "R@100"}, "P@5").class_measures
+        ('R@100', 'P@5')
+        """
+        slices = list(self.slices)
+        for label, measure in read_class_measures(class_measures).measures.items():
+            names = [label] if label in self.names else [name for name in self.names if name.endswith(f"={label}")]
+            if len(names) != 1:
+                problem = f"several classes have the value {label!r}" if names else f"no class {label!r}"
+                raise InputError(problem, fix=use_one_of(names or self.names))
+            index = self.names.index(names[0])
+            slices[index] = replace(slices[index], measure=measure)
+        return replace(self, slices=tuple(slices), default_measure=default_measure)
 
     def table(self) -> Table:
         """Return a table with one row per slice."""
@@ -318,8 +348,6 @@ def slice_topics(
     slices: Any = None,
     min_topics: int | None = None,
     query_ids: Sequence[str] | None = None,
-    class_measures: Any = None,
-    default_measure: str = "",
 ) -> Slicing:
     """Divide topics into slices.
 
@@ -337,18 +365,11 @@ def slice_topics(
         None: 10.
     query_ids
         Topics to divide; None: those of the attributes.
-    class_measures
-        Measures of single slices, by the name of the slice or the value of its attribute: a dict such as
-        ``{"known-item": "P@5"}``, a text such as ``known-item=P@5,explore=R@100``, or a TOML file with
-        ``[class.measures]``. Tables and tests then have only rows of a slice and its own measure.
-    default_measure
-        Measure of the slices that `class_measures` does not name. Empty: these slices are left out.
 
     Raises
     ------
     InputError
-        If an attribute does not exist or has too many values, there are no slices, two have the same name, or
-        `class_measures` has an unknown slice or measure.
+        If an attribute does not exist or has too many values, there are no slices, or two have the same name.
 
     Examples
     --------
@@ -359,24 +380,19 @@ def slice_topics(
     table = Attributes.of(attributes)
     table = table if query_ids is None else table.over(query_ids)
     names = [by] if isinstance(by, str) else list(by or ())
-    declared = None if class_measures is None else read_class_measures(class_measures)
-    if declared is not None and declared.by and not (names or slices):
-        names = [declared.by]
     minimum = DEFAULT_MIN_TOPICS if min_topics is None else min_topics
     result = [slice_ for name in names for slice_ in _slices_by_value(table, name.strip(), minimum)]
     if slices is not None:
         result += read_slices(slices, minimum) if isinstance(slices, (str, Path)) else parse_slices(slices, minimum)
     if not result:
         raise InputError("no slicing attribute", fix="pass `by` or `slices`")
-    if declared is not None:
-        result = with_measures(result, declared.measures)
     where = str(slices) if isinstance(slices, (str, Path)) else ""
     slice_names = [slice_.name for slice_ in result]
     if duplicates := [name for name in slice_names if slice_names.count(name) > 1]:
         problem = f"slice names must be unique, got {duplicates[0]!r} twice"
         raise InputError(problem, fix="rename one of the two slices", path=where)
     try:
-        return _build_slicing(tuple(result), table, default_measure)
+        return _build_slicing(tuple(result), table)
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=error.path or where) from None
 
@@ -426,20 +442,18 @@ def _parse_slice(data: Any, min_topics: int) -> Slice:
         fix = 'use {"name": "long", "expression": "words > 4"}'
         raise InputError(f"a slice must be a dict, got {data!r:.60}", fix=fix)
     keys = cast("Mapping[str, Any]", data)
-    names = [field.name for field in fields(Slice)]
+    names = [field.name for field in fields(Slice) if field.name != "measure"]  # which [class.measures] declares
     for name in keys:
         if name not in names:
             matches = get_close_matches(name, names, 1)
             fix = f"did you mean {matches[0]}" if matches else use_one_of(names)
             raise InputError(f"unknown key {name!r} of a slice", fix=fix)
-    settings: dict[str, Any] = {"min_topics": min_topics, "measure": "", **keys}
-    types = {"name": str, "expression": str, "min_topics": int, "measure": str}
-    for name, kind in types.items():
-        type_name = "text" if kind is str else "integer"
+    settings: dict[str, Any] = {"min_topics": min_topics, **keys}
+    for name, kind, type_name in (("name", str, "text"), ("expression", str, "text"), ("min_topics", int, "integer")):
         if type(settings.get(name)) is not kind:
             problem = f"`{name}` of a slice must be {type_name}, got {dict(keys)!r:.60}"
             raise InputError(problem, fix=f"set {name} to a value of type {type_name}")
-    return Slice(**{**settings, "owner": str(settings.get("owner", ""))})
+    return Slice(settings["name"], settings["expression"], settings["min_topics"], str(settings.get("owner", "")))
 
 
 def _slices_by_value(attributes: Attributes, name: str, min_topics: int) -> list[Slice]:

@@ -191,8 +191,6 @@ class GateConfig:
         Limits that are compared without a test.
     slices
         Slices that checks refer to: expressions over attributes of the topics.
-    by
-        Attribute whose values are slices too, such as ``kind=law``.
     attributes, queries
         Files with attributes and texts of the topics. Relative paths start at the folder of the configuration file.
         Other attributes are derived where possible: see `judged.comparison.slicing.derived.read_topic_attributes`.
@@ -218,6 +216,8 @@ class GateConfig:
         without a test, so it has no error rate.
     topics, ties, depth, dialect, exclude_self
         As for `evaluate`.
+    by
+        Attribute whose values are slices too, such as ``kind=law``.
     source_lines
         Line numbers of the tables and keys in the configuration file.
 
@@ -235,7 +235,6 @@ class GateConfig:
     checks: tuple[Check, ...] = ()
     guardrails: tuple[Guardrail, ...] = ()
     slices: tuple[Slice, ...] = ()
-    by: str | None = None
     attributes: str | None = None
     queries: str | None = None
     alpha: float = 0.05
@@ -252,6 +251,7 @@ class GateConfig:
     depth: int | None = None
     dialect: str | None = None
     exclude_self: bool | None = None
+    by: str | None = None
     source_lines: SourceLines = field(default_factory=SourceLines, compare=False, repr=False)
 
     def __post_init__(self) -> None:

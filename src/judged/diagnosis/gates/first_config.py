@@ -8,19 +8,14 @@ import os
 import re
 import textwrap
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.slicing.class_measures import (
-    ClassMeasures,
-    measures_of_classes,
-    read_class_measures,
-    with_measures,
-)
+from judged.comparison.slicing.class_measures import measures_of_classes, read_class_measures
 from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
@@ -77,7 +72,7 @@ def first_config(
     # Without them, scores of two versions are assumed to correlate at 0.9.
     # `measures`: None: nDCG@10, or RR@10 if a typical topic has one relevant document; and the deepest R@k of _DEPTHS
     # that the lists reach. `by`: attributes to slice by. None: the only attribute of the table, or no slices.
-    # `class_measures`: measures of single slices, as for `slice_topics`; the others are checked by the first measure.
+    # `class_measures`: measures of single slices, as for `Slicing.with_measures`; others have the first measure.
     # `out`: path of the configuration; other paths are written relative to its folder.
     # `margin_relative`: margin of all checks as a share of the baseline's mean. None: 0.02, or the detectable loss if
     # `strict`.
@@ -85,12 +80,9 @@ def first_config(
     if len(baseline_runs) != 1:
         raise InputError(f"the baseline must be one run, got {len(baseline_runs)}", fix="select one run")
     checked = measures_of(_default_measures(judgments, baseline_runs[0]) if measures is None else measures)
-    declared = ClassMeasures({}) if class_measures is None else read_class_measures(class_measures)
-    scores = evaluate_without_warnings(
-        judgments,
-        [*baseline_runs, *([] if others is None else runs_of(others))],
-        [*checked, *declared.measures.values()],
-    )
+    declared = read_class_measures(class_measures or {})
+    compared_runs = [*baseline_runs, *([] if others is None else runs_of(others))]
+    scores = evaluate_without_warnings(judgments, compared_runs, [*checked, *declared.measures.values()])
     share = evaluate_without_warnings(judgments, baseline_runs, "Judged@10").value("Judged@10")
     _check_baseline_scores(scores)
     _warn_of_sparse_judgments(scores, share)
@@ -100,12 +92,13 @@ def first_config(
     sizes = [] if slicing is None else list(zip(slicing.slices, slicing.n.tolist(), slicing.small, strict=True))
     large_slices = [topic_slice for topic_slice, _, is_small in sizes if not is_small]
     few = ", ".join(f"{topic_slice.name} ({n})" for topic_slice, n, is_small in sizes if is_small)
-    slices = with_measures([topic_slice for topic_slice, *_ in sizes], declared.measures)
-    own = {} if slicing is None else measures_of_classes(scores, replace(slicing, slices=tuple(slices)))
-    rows = [scores.measures.index(own.get(i, checked[0])) for i in range(len(sizes))]
+    if slicing is None and declared.measures:
+        raise InputError("the measures of classes require a slicing attribute", fix="use --by NAME")
+    own = {} if slicing is None else measures_of_classes(scores, slicing.with_measures(declared.measures))
     checks = [_CheckPlan.of(scores, row, Slice(ALL, ""), slicing) for row in range(len(checked))]
-    large_rows = [row for row, (*_, is_small) in zip(rows, sizes, strict=True) if not is_small]
-    checks += [_CheckPlan.of(scores, *part, slicing) for part in zip(large_rows, large_slices, strict=True)]
+    for i, (topic_slice, _, is_small) in enumerate(sizes):
+        row = scores.measures.index(own.get(i, checked[0]))
+        checks += [] if is_small else [_CheckPlan.of(scores, row, topic_slice, slicing)]
     sections = [
         "\n".join(f"{key} = {json.dumps(path)}" for key, path in paths.items()),
         *(_slice_lines(topic_slice) for topic_slice in large_slices),

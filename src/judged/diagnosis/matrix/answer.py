@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
+from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.comparison.slicing.comparison import difference_title
+from judged.comparison.slicing.scores import describe_small_slices
 from judged.data.run import find_run_name
 from judged.diagnosis.changes import SMALL, changes_table, describe_losers, describe_slice_changes, lost_table
 from judged.diagnosis.matrix.points import (
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 _MAX_FULL_RUNS = 4  # with more runs, a summary is shown
 _FULLY_JUDGED = 0.95  # share of the top 10; above it, missing judgments do not explain a low recall
 _SIGN = {"below": "-", "above": "+"}
-SIGNS = "-: CI below the threshold, +: CI above the threshold, ?: CI includes the threshold"
+_SIGNS = "-: CI below the threshold, +: CI above the threshold, ?: CI includes the threshold"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
 _MEANING = {
     RANKING: "relevant documents are retrieved but ranked low",
@@ -172,7 +174,7 @@ class Matrix(AnswerOfScores):
 
     def _points(self) -> Table:
         titles = {"x": str(self.x), "y": str(self.y)}
-        table = points_table(self.points, titles, runs=len(self.scores.runs) > 1)
+        table = _points_table(self.points, titles, runs=len(self.scores.runs) > 1)
         return replace(table, note="; ".join(self._rules()))
 
     def _rules(self) -> Iterator[str]:
@@ -191,7 +193,7 @@ class Matrix(AnswerOfScores):
                 f" {counted(slices, 'slice')}, two measures); each CI uses the standard deviation of the slice"
                 " or of all topics, whichever is larger"
             )
-        yield SIGNS if runs or slices else "no run or slice is assigned to a quadrant"
+        yield _SIGNS if runs or slices else "no run or slice is assigned to a quadrant"
         if any(point.small for point in points):
             yield f"{SMALL}: too few topics"
 
@@ -222,7 +224,7 @@ class Matrix(AnswerOfScores):
         legend = "" if slicing is None else "; the last columns count the slices of each class"
         note = (
             f"summary of {len(overall)} runs; for CIs, use --per-run (in Python, unfold);"
-            f" {self._cuts_text}; {SIGNS}; changes: {self._test_text}{legend}"
+            f" {self._cuts_text}; {_SIGNS}; changes: {self._test_text}{legend}"
         )
         return Table("summary", tuple(columns), note=note, labels=2, only="people")
 
@@ -374,8 +376,8 @@ class Matrix(AnswerOfScores):
         overall, *slices = (point for point in self.points if point.run == run)
         for point in (overall, *slices):
             if point.quadrant not in {"", UNDECIDED}:
-                owner = "" if self.custom_cuts else "the baseline"
-                yield prefix + describe_point(point, (str(self.x), str(self.y)), self.cuts, owner)
+                measures, owner = (str(self.x), str(self.y)), "" if self.custom_cuts else "the baseline's "
+                yield prefix + _describe_point(point, measures, self.cuts, owner)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
             limit = "the threshold" if self.custom_cuts else f"the mean of run {self.baseline}"
             yield (
@@ -405,7 +407,60 @@ class Matrix(AnswerOfScores):
                 yield f"{run} against {self.baseline} by {axis}: {describe_losers(discoveries, self.scores.query_ids)}."
 
 
-def points_table(points: Sequence[MatrixPoint], titles: Mapping[str, str], *, runs: bool) -> Table:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassMatrix(AnswerOfScores):
+    """Quadrants of runs on classes of topics, each by its own measure.
+
+    Attributes
+    ----------
+    x : Measure
+        Measure of the candidates, the same for all classes.
+    baseline : str
+        Run whose means on each class are the thresholds of this class.
+    level : float
+        Simultaneous confidence level of the intervals that classify.
+    points : tuple of MatrixPoint
+        By run and class, first those of the baseline.
+    slicing : Slicing
+        Classes with their measures.
+    """
+
+    kind: ClassVar[str] = "class-matrix"
+
+    scores: Scores
+    x: Measure
+    baseline: str
+    level: float
+    points: tuple[MatrixPoint, ...]
+    slicing: Slicing
+    notes: tuple[Note, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the measure of the candidates, the baseline, and the level."""
+        return {"x": self.x, "baseline": self.baseline, "level": self.level}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the table of points, the sentences, and the classes."""
+        note = (
+            f"thresholds: the means of {self.baseline} on each class; their uncertainty is ignored; [CI: Student's t,"
+            f" {self.level:.0%} for all CIs together (Bonferroni)]; {_SIGNS}"
+        )
+        table = _points_table(self.points, {"x": str(self.x), "y": "own measure"}, runs=True)
+        return replace(table, note=note, labels=4), Sentences(self.sentences), self.slicing.table()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Classified classes of each run, and small classes."""
+        owner = f"{self.baseline}'s "
+        points = (
+            f"{point.run}, {_describe_point(point, (str(self.x), point.measure), point.cuts, owner)}"
+            for point in self.points
+            if point.quadrant not in {"", UNDECIDED}
+        )
+        return (*points, NO_AVERAGE, *describe_small_slices(self.slicing))
+
+
+def _points_table(points: Sequence[MatrixPoint], titles: Mapping[str, str], *, runs: bool) -> Table:
     """Return a table with one row per point; `titles` name both axes, and `runs` is whether to show the run."""
     by_class = any(point.measure for point in points)
     columns = [
@@ -430,9 +485,7 @@ def _axis_column(name: str, axes: Sequence[Axis], title: str) -> Column:
     return Column(name, [axis.value for axis in axes], NUMBER, title, mark=marks)
 
 
-def describe_point(point: MatrixPoint, measures: tuple[str, str], cuts: tuple[float, float], cuts_of: str) -> str:
-    """Describe a classified point; `cuts_of` is the run whose means are the thresholds, or empty."""
-    owner = f"{cuts_of}'s " if cuts_of else ""
+def _describe_point(point: MatrixPoint, measures: tuple[str, str], cuts: tuple[float, float], owner: str) -> str:
     x, y = (
         f"{name} {axis.text(3)} {_SIDE_TEXT.get(axis.side, axis.side)} {owner}{decimal(cut, 3)}"
         for name, axis, cut in zip(measures, (point.x, point.y), cuts, strict=True)

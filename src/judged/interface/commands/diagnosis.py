@@ -159,8 +159,7 @@ def matrix_command(
     interval is below the threshold. With --class-measures, each class has its own measure instead of -y, and its own
     thresholds.
     """
-    from judged.diagnosis.matrix import class_matrix
-    from judged.diagnosis.matrix.matrix import matrix, parse_cuts
+    from judged.diagnosis.matrix.matrix import class_matrix, matrix, parse_cuts
     from judged.scoring.evaluation.evaluate import evaluate_without_warnings
     from judged.scoring.evaluation.inputs import measures_of
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from judged.comparison.slicing.class_measures import parse_class_measures
 from judged.comparison.slicing.parts import ALL
-from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS, slice_topics
+from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import (
     answer_page,
@@ -243,11 +243,9 @@ def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:
 @cached_in_workspace
 def _classes(workspace: Workspace, query: SlicesQuery) -> Slicing:
     """Return the slices with their own measures, and the first measure of the page for the others."""
-    slicing = build_slicing(workspace, query)
-    options = {"class_measures": parse_class_measures(query.class_measures), "query_ids": slicing.query_ids}
     default = str((list_measures(query.measures) or [DEFAULT_MEASURE])[0])
     with set_error_field("class_measures"):
-        return slice_topics(slicing.attributes, slices=slicing.slices, default_measure=default, **options)
+        return build_slicing(workspace, query).with_measures(parse_class_measures(query.class_measures), default)
 
 
 def visible_runs(workspace: Workspace, query: SlicesQuery) -> tuple[str, ...]:
