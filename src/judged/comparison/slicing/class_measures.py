@@ -93,7 +93,7 @@ def measures_of_classes(scores: Scores, slicing: Slicing) -> dict[int, Measure]:
     Raises
     ------
     InputError
-        If a measure was not evaluated.
+        If a measure was not evaluated, or with several lowest relevant grades.
     """
     rules = DIALECTS.get(scores.policies.dialect, DIALECTS["judged"])
     measures: dict[int, Measure] = {}
@@ -101,7 +101,9 @@ def measures_of_classes(scores: Scores, slicing: Slicing) -> dict[int, Measure]:
         if name:
             parsed = rules.measures(name, scores.qrels.grades)[0]
             # `evaluate(rel=2)` sets the lowest relevant grade of names without one
-            at_level = (m for m in scores.measures if with_rel(parsed, getattr(m, "rel", None), name) == m)
-            measure = parsed if parsed in scores.measures else next(at_level, parsed)
-            measures[i] = scores.measures[index_of_measure(measure, scores.measures)]
+            same = [m for m in scores.measures if with_rel(parsed, getattr(m, "rel", None), name) == m]
+            if len(same) > 1:
+                fix = "write the lowest relevant grade in the name, such as P(rel=1)@5"
+                raise InputError(f"{name} is ambiguous: {' and '.join(map(str, same))} were evaluated", fix=fix)
+            measures[i] = scores.measures[index_of_measure(same[0] if same else parsed, scores.measures)]
     return measures

@@ -421,8 +421,6 @@ class ClassMatrix(AnswerOfScores):
         Simultaneous confidence level of the intervals that classify.
     points : tuple of MatrixPoint
         By run and class, first those of the baseline.
-    slicing : Slicing
-        Classes with their measures.
     """
 
     kind: ClassVar[str] = "class-matrix"
