@@ -159,7 +159,7 @@ class SlicePage(Answer):
     def page_tables(self) -> Iterator[Table]:
         """Yield the tables of the page: one with a column per measure, or one per measure with a column per run."""
         scores, by_class = self.scores, bool(self.query.class_measures)
-        has_several_runs = by_class or len(self.runs) > 1
+        has_several_runs = any((by_class, len(self.runs) > 1))
         if scores is None:
             sizes = [Column("size", self.slicing.n.tolist(), COUNT, "topics")]
             yield self._add_conditions("Slices", self.slicing.names, sizes)
