@@ -1,4 +1,4 @@
-"""Classes with their own measures in `slices`, `compare`, `matrix`, `gate`, and `report`: one declaration for all."""
+"""Classes with their own measures in `slices`, `compare`, `matrix`, and `gate`: one declaration for all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.data.write import write_qrels, write_run
 from judged.diagnosis.gates import gate, parse_config
 from judged.diagnosis.matrix import class_matrix
-from judged.reports import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,20 +136,6 @@ def test_a_first_gate_has_a_check_of_each_class(run: Callable[..., Ended], sourc
     assert run("gate", "init", "qrels.txt", "old.run", "--class-measures", "news=RR", "-o", "-").code == 2
 
 
-def test_a_report_has_a_section_on_classes(run: Callable[..., Ended], folder: Path) -> None:
-    answer = report("qrels.txt", ["old.run", "new.run"], "AP", attributes="kinds.tsv", baseline="old", by="kind",
-                    class_measures=OWN)  # fmt: skip
-    scores, slicing = by_class("AP")
-    assert answer.results["classes"].table().records() == scores.by_slice(slicing).table().records()
-    compared = scores.compare_slices(slicing, "old")
-    assert answer.results["class comparison"].table().records() == compared.table().records()
-    options = ("--class-measures", "classes.toml", "-m", "AP", "--baseline", "old", "-o", "report.md")
-    assert run("report", *INPUTS, *ATTRIBUTES, *options).code == 0
-    section = (folder / "report.md").read_text().partition("## Classes by their own measures")[2].partition("## ")[0]
-    assert NO_AVERAGE in section
-    assert "| kind=news | RR | 12 |" in section
-
-
 @pytest.mark.parametrize(
     ("call", "part"),
     [
@@ -163,8 +148,6 @@ def test_a_report_has_a_section_on_classes(run: Callable[..., Ended], folder: Pa
         (("compare", "--collection", "a=qrels.txt,old.run,new.run", "--class-measures", "news=RR"), "classes"),
         (("matrix", *INPUTS, *OPTIONS, "--cuts", "0.5,0.5"), "--cuts"),
         (("gate", "init", "qrels.txt", "old.run", "--class-measures", "news=RR", "-o", "-"), "slicing attribute"),
-        (("report", *INPUTS, "--class-measures", "news=RR"), "slicing attribute"),
-        (("report", *INPUTS, *ATTRIBUTES, "--by", "kind", "--class-measures", "court=RR"), "kind=law"),
         (("slices", *INPUTS, *ATTRIBUTES, "--class-measures", "missing.toml"), "missing.toml"),
     ],
 )
