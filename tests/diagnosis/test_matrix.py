@@ -10,11 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from judged import evaluate
+from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.comparison.slicing.parts import topic_subsets
 from judged.comparison.slicing.topic_slices import slice_topics
-from judged.diagnosis.matrix import Matrix, matrix
+from judged.diagnosis.matrix import ClassMatrix, Matrix, class_matrix, matrix
 from judged.diagnosis.matrix.points import MatrixChoices, run_points, topic_quadrants
 from judged.errors import InputError, MeasureError
 from judged.results import Table
@@ -315,3 +317,69 @@ def test_the_document_has_the_head_of_evaluate() -> None:
     for name in ("judged", "versions", "qrels", "runs"):
         assert document[name] == scores[name]
     assert document["policies"]["ties"] == "docid"
+
+
+def by_class(baseline: str = "old", min_topics: int = 10, **own: str) -> ClassMatrix:
+    slicing = slice_topics(ATTRIBUTES, "kind", min_topics=min_topics).with_measures(own or OWN)
+    measures = [*(own or OWN).values(), "R@10", "Judged@10"]
+    return class_matrix(evaluate(QRELS, {"old": OLD, "new": NEW}, measures), slicing, x="R@10", baseline=baseline)
+
+
+OWN = {"good": "P@5", "low": "RR", "gone": "nDCG@5"}
+
+
+def test_each_class_has_the_means_of_the_baseline_by_its_own_measure_as_thresholds() -> None:
+    result = by_class()
+    scores = evaluate(QRELS, {"old": OLD, "new": NEW}, [*OWN.values(), "R@10"])
+    assert [(point.run, point.slice) for point in result.points] == [
+        (run, f"kind={kind}") for run in ("old", "new") for kind in ("gone", "good", "low")
+    ]
+    for point in result.points:
+        kind = point.slice.removeprefix("kind=")
+        on_class = scores.over_topics([ATTRIBUTES[topic]["kind"] == kind for topic in TOPICS])
+        assert point.measure == OWN[kind]
+        assert point.cuts == pytest.approx([on_class.value(name, "old") for name in ("R@10", OWN[kind])])
+        assert (point.x.value, point.y.value) == pytest.approx(
+            [on_class.value(name, point.run) for name in ("R@10", OWN[kind])]
+        )
+        assert (point.n, point.small) == (20, False)
+    quadrants = {(point.run, point.slice): point.quadrant for point in result.points}
+    assert {name for (run, _), name in quadrants.items() if run == "old"} == {""}
+    assert quadrants["new", "kind=gone"] == "both problems"
+    assert quadrants["new", "kind=low"] == "both problems"  # rank 13 is not in the top 10
+    assert quadrants["new", "kind=good"] == "undecided"
+    assert NO_AVERAGE in result.sentences
+    records = {row["slice"]: row for row in result.table("points").records() if row["run"] == "new"}
+    assert records["kind=low"]["y_cut"] == pytest.approx(by_class().points[2].y.value)
+    assert not [text for text in (result.text(), result.csv(), result.json()) if "all topics" in text]
+
+
+def test_intervals_of_classes_are_corrected_for_all_of_them() -> None:
+    scores = evaluate(QRELS, {"old": OLD, "new": NEW, "third": NEW}, ["P@5", "RR", "nDCG@5", "R@10", "Judged@10"])
+    slicing = slice_topics(ATTRIBUTES, "kind", min_topics=10).with_measures(OWN)
+    point = class_matrix(scores, slicing, x="R@10").points[-1]
+    assert (point.run, point.slice) == ("third", "kind=low")
+    rows = [scores.values[2, scores.measure_names.index(name)] for name in ("R@10", "RR")]
+    mask = slicing.mask("kind=low")
+    for axis, row in zip((point.x, point.y), rows, strict=True):
+        spread = max(row.std(ddof=1), row[mask].std(ddof=1))
+        half = t.ppf(1 - 0.05 / 2 / (3 * 2 * 2), 19) * spread / math.sqrt(20)
+        assert (axis.low, axis.high) == pytest.approx([max(axis.value - half, 0), min(axis.value + half, 1)])
+
+
+def test_a_class_with_the_measure_of_the_candidates_has_a_coverage_problem_only() -> None:
+    quadrants = {point.slice: point.quadrant for point in by_class(gone="R@10").points if point.run == "new"}
+    assert quadrants == {"kind=gone": "coverage problem"}
+
+
+def test_small_classes_are_shown_and_not_classified() -> None:
+    points = by_class(min_topics=21).points
+    assert [(point.small, point.quadrant, math.isnan(point.x.low)) for point in points] == [(True, "", True)] * 6
+
+
+def test_wrong_classes_of_a_matrix() -> None:
+    with pytest.raises(MeasureError, match="higher values of Judged@10"):
+        by_class(good="Judged@10")
+    plain = slice_topics(ATTRIBUTES, "kind")
+    with pytest.raises(InputError, match="no class has its own measure"):
+        class_matrix(evaluate(QRELS, {"old": OLD, "new": NEW}, ["R@100", "RR"]), plain)

@@ -16,6 +16,7 @@ from judged.comparison.collections import collections_of_scores
 from judged.comparison.fusion import choose_weights
 from judged.data import sample
 from judged.diagnosis.gates import Check, Guardrail
+from judged.diagnosis.matrix import class_matrix as matrix_of_classes
 from judged.diagnosis.stages.answer import Stages
 from judged.labels import LabelStore, NewTask, assign_tasks, check_collection, decide, status
 from judged.labels.asking import (
@@ -192,6 +193,22 @@ def by_slice() -> Answer:
 
 def compare_slices() -> Answer:
     return scores("nDCG@5", "GMAP").compare_slices(kinds(), "old", resamples=200, margin=0.5)
+
+
+def own_measures() -> Any:
+    return kinds().with_measures({"odd": "nDCG@5", "even": "R@5"})
+
+
+def by_class() -> Answer:
+    return scores("nDCG@5", "R@5").by_slice(own_measures())
+
+
+def compare_classes() -> Answer:
+    return scores("nDCG@5", "R@5").compare_slices(own_measures(), "old", resamples=200)
+
+
+def class_matrix() -> Answer:
+    return matrix_of_classes(scores("nDCG@5", "R@5", "Judged@10"), own_measures(), x="R@5")
 
 
 def by_document() -> Answer:

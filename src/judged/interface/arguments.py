@@ -103,6 +103,14 @@ def baseline_run(options: dict[str, Any], runs: Sequence[Run]) -> Run:
     return run
 
 
+def refuse_options(names: Iterable[str], reason: str, fix: str = "omit the option") -> None:
+    """Raise an error if one of these parameters is on the command line."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name.replace('_', '-')} cannot be combined with {reason}", fix=fix)
+
+
 def refuse_measures(*paths: str) -> None:
     """Raise an error if an argument is a measure (``-m`` takes only one), or if standard input is used twice."""
     from judged.data.files import exists
@@ -225,16 +233,23 @@ class SliceOptions:
     min_topics: int | None = None  # fewest topics of a tested slice; None for the default
     queries: str | None = None  # path
     where: str | None = None  # expression
+    class_measures: str | None = None  # labels with measures, or path
+    default_measure: str = ""  # of classes without their own measure
 
     @property
     def names(self) -> list[str]:
-        """Names of the slicing attributes."""
-        return names_in(self.by)
+        """Names of the slicing attributes: those of ``--by``, or else of the file of class measures."""
+        from judged.comparison.slicing.class_measures import read_class_measures
+
+        names = names_in(self.by)
+        if names or self.slices or self.class_measures is None:
+            return names
+        return names_in([read_class_measures(self.class_measures).by])
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Input files."""
-        return tuple(path for path in (self.attributes, self.queries, self.slices) if path)
+        return tuple(path for path in (self.attributes, self.queries, self.slices, self.class_measures) if path)
 
     def topic_attributes(
         self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: Any = None
@@ -256,7 +271,7 @@ class SliceOptions:
     def apply(self, qrels: Qrels, run: Run, documents: Any = None) -> tuple[Qrels, Slicing | None]:
         """Filter topics by ``--where``. Return the qrels and the slicing, which is None without slicing options."""
         qrels = self.filter_topics(qrels, run, documents)
-        if not (self.by or self.slices):
+        if not (self.by or self.slices or self.class_measures):
             return qrels, None
         return qrels, self.slice_topics(self.topic_attributes(qrels, run, documents=documents), qrels.topics)
 
@@ -264,7 +279,7 @@ class SliceOptions:
         """Slice topics by their attributes."""
         from judged.comparison.slicing.topic_slices import Slicing, slice_topics
 
-        if not (self.by or self.slices):
+        if not (self.names or self.slices):
             names = first_few(list(attributes.names))
             by = f"--by with one of {names}" if names else "--attributes FILE --by NAME, --queries FILE --by NAME"
             raise InputError("no slicing attribute", fix=f"use {by}, or --slices FILE")
@@ -275,13 +290,15 @@ class SliceOptions:
                 )
         options: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
         names = [attributes.spelled(name) for name in self.names]
-        if not self.cross:
-            return slice_topics(attributes, names, slices=self.slices, **options)
-        slicings = [slice_topics(attributes, name, **options) for name in names]
-        slicings += [slice_topics(attributes, slices=self.slices, **options)] if self.slices else []
-        if len(slicings) < 2:
-            raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
-        return reduce(Slicing.cross, slicings)
+        if self.cross:
+            slicings = [slice_topics(attributes, name, **options) for name in names]
+            slicings += [slice_topics(attributes, slices=self.slices, **options)] if self.slices else []
+            if len(slicings) < 2:
+                raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
+            slicing = reduce(Slicing.cross, slicings)
+        else:
+            slicing = slice_topics(attributes, names, slices=self.slices, **options)
+        return slicing.with_measures(self.class_measures or {}, self.default_measure)
 
     def filter_topics(self, qrels: Qrels, run: Run, documents: Any = None) -> Qrels:
         """Filter judgments by ``--where``, and warn of topics for which the expression is undefined."""
@@ -363,7 +380,8 @@ def slice_options(command: Command) -> Command:
 
     @wraps(command)
     def call(*args: Any, **options: Any) -> Any:
-        slicing_options = SliceOptions(**{field.name: options.pop(field.name) for field in fields(SliceOptions)})
+        names = [field.name for field in fields(SliceOptions) if field.name in options]
+        slicing_options = SliceOptions(**{name: options.pop(name) for name in names})
         return command(*args, slicing_options=slicing_options, **options)
 
     return _SLICE_OPTIONS(call)  # pyright: ignore[reportReturnType]

@@ -250,6 +250,12 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         help="Attributes to slice by, with one slice per value. Attributes are read from files or derived from the"
         " data (relevant, words, length, kind, first_relevant, ...).",
     ),
+    "class_measures": _option(
+        "--class-measures",
+        metavar="LABEL=MEASURE[,...]|FILE",
+        help="Measure of each class: a slice, or a value of the --by attribute. Each class is scored only by its own"
+        " measure. FILE: TOML with [class.measures].",
+    ),
     "pool_depth": _option(
         "--pool-depth",
         type=click.IntRange(1),

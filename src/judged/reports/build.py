@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from judged.comparison.answer import MeasureComparison
 from judged.comparison.choices import Choices, default_resamples, default_test
 from judged.comparison.compare import compare_scores
+from judged.comparison.slicing.class_measures import read_class_measures
 from judged.comparison.slicing.derived import read_topic_attributes
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
@@ -51,6 +52,7 @@ def report(
     texts: Any = None,
     baseline: str | None = None,
     by: str | Iterable[str] | None = None,
+    class_measures: Any = None,
     title: str | None = None,
     seed: int = 0,
     command: str = "",
@@ -82,6 +84,8 @@ def report(
         dialect.
     by
         Attributes to slice by. Default: those with few values.
+    class_measures
+        Measures of single slices, for a section about them: as for `Slicing.with_measures`.
     title
         Title of the report.
     seed
@@ -120,6 +124,7 @@ def report(
     measures = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures
     if baseline is not None:
         baseline = find_run_name(baseline, runs_by_name, "to use as the baseline")
+    by = by or read_class_measures(class_measures or {}).by or None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
         names = [*attributes_of(measures or ()), *(Expression(where).names if where else ())]
@@ -144,6 +149,7 @@ def report(
             seed=seed,
             resamples=resamples,
             policies={name: value for name, value in policies.items() if name != "progress"},
+            class_measures=class_measures,
         )
         default_title = f"Evaluation on {judgments.name}" + (f" where {where}" if where else "")
         return _build_sections(data, title or default_title, command, log, traces, responses)
@@ -174,6 +180,7 @@ _SECTIONS: dict[str, Callable[[ReportData], ReportPart | None]] = {
     "leaderboard": overview.leaderboard,
     "differences by topic": by_topic.differences,
     "slices": by_topic.slices,
+    "classes": by_topic.classes,
     "matrix": by_topic.matrix,
     "losses by stage": by_topic.by_stage,
     "worst topics": by_topic.lowest,
@@ -196,7 +203,7 @@ def _build_sections(data: ReportData, title: str, command: str, log: Any, traces
         online = online_section(*online_metrics_of(log))
         sections["users"] = lambda _: online
     parts: list[ReportPart] = []
-    _ = data.slicing  # raises here if the requested slices are invalid: an error, not an omitted section
+    _ = data.slicing, data.classes  # raises here if the requested slices are invalid: an error, not an omitted section
     # Some sections are impossible for some measures or policies; the report lists them with the reason.
     for name, build in sections.items():
         try:

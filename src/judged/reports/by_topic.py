@@ -16,7 +16,7 @@ from judged.diagnosis.diff import diff
 from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.errors import JudgedError
-from judged.reports.report_data import DEPTH, ReportPart, embed_block, join_names, shorten_line
+from judged.reports.report_data import DEPTH, ReportPart, embed_block, embed_blocks, join_names, shorten_line
 from judged.results import (
     CHANGE,
     NUMBER,
@@ -32,7 +32,7 @@ from judged.results import (
 )
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal
-from judged.scoring.evaluation.evaluate import select_measures
+from judged.scoring.evaluation.evaluate import evaluate_without_warnings, select_measures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,6 +160,24 @@ def slices(data: ReportData) -> ReportPart | None:
     unique_sentences = tuple(dict.fromkeys(filter(None, sentences)))
     section = Section("slices", "Slices", (Sentences(unique_sentences), *blocks))
     return ReportPart(section, results, headline, new)
+
+
+def classes(data: ReportData) -> ReportPart | None:
+    """Show and compare both runs on each class of topics by its own measure."""
+    if data.classes is None:
+        return None
+    runs, measures = [data.runs[name] for name in data.compared_names], list(filter(None, data.classes.class_measures))
+    scores = evaluate_without_warnings(data.qrels, runs, measures, seed=data.seed, **data.policies)
+    results: dict[str, Any] = {"classes": scores.by_slice(data.classes, seed=data.seed)}
+    if data.baseline is not None:
+        results["class comparison"] = scores.compare_slices(data.classes, data.baseline, seed=data.seed)
+    answers = list(results.values())
+    tables = [block for answer in answers for block in answer.blocks() if getattr(block, "only", "") == "people"]
+    sentences = (*answers[-1].sentences, *filter(None, [data.caution if data.baseline else ""]))
+    section = Section(
+        "classes", "Classes by their own measures", (Sentences(sentences), *embed_blocks("classes", tables))
+    )
+    return ReportPart(section, results, sentences[0], tuple(text for answer in answers for text in answer.warnings))
 
 
 def _extreme_slices_sentence(by_slice: SlicedScores, run: str) -> str:

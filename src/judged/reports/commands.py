@@ -346,6 +346,7 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
     help="Topic attribute whose values define slices: from a file, or derived from the data (length, kind,"
     " relevant_band, first_relevant, ...). Repeat for more attributes.  [default: attributes with few values]",
 )
+@shared("class_measures")
 @click.option(
     "--log",
     metavar="FILE",
@@ -399,7 +400,8 @@ def report_command(
     from judged.reports import report
     from judged.reports.answer import missing_chart_notes
 
-    files = [options[name] for name in ("queries", "attributes", "texts", "documents", "log", "responses")]
+    names = ("queries", "attributes", "class_measures", "texts", "documents", "log", "responses")
+    files = [options[name] for name in names]
     judgments, input_runs = output.inputs(qrels, runs, options, *files, *options["traces"])
     slicing_run = arguments.baseline_run(options, input_runs)
     slicing_options = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)

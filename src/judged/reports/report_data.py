@@ -58,6 +58,7 @@ class ReportData:
     seed: int  # of the tests
     resamples: int  # of the tests
     policies: Mapping[str, Any]  # of `evaluate`
+    class_measures: Any = None  # measures of single slices, as for `Slicing.with_measures`
 
     @property
     def main_measure(self) -> Measure:
@@ -189,6 +190,15 @@ class ReportData:
             names = (_LENGTH_ATTRIBUTE,)
             attributes = read_topic_attributes(self.qrels, needed=names, **files)
         return slice_topics(attributes, names, query_ids=self.scores.query_ids) if names else None
+
+    @cached_property
+    def classes(self) -> Slicing | None:
+        """The same slices with their own measures, else the first measure; None if no slice has its own."""
+        if self.class_measures is None:
+            return None
+        if self.slicing is None:
+            raise InputError("the measures of classes require a slicing attribute", fix="set `by` (--by NAME)")
+        return self.slicing.with_measures(self.class_measures, str(self.main_measure))
 
     @cached_property
     def stages(self) -> Stages:

@@ -192,11 +192,26 @@ def test_the_configuration_in_the_documentation_is_accepted() -> None:
     page = Path(__file__).parents[3] / "docs" / "gate-rules.md"
     (text,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     config = parse_config(text)
-    assert [check.slice for check in config.checks] == ["all", "long queries"]
+    assert [check.slice for check in config.checks] == ["all", "long queries", "query_class=explore"]
     assert [guardrail.kind for guardrail in config.guardrails] == ["judged", "table", "missing topics"]
     assert config == GateConfig(
-        config.checks, config.guardrails, config.slices, "topics.csv", "queries.tsv", topics="qrels"
+        config.checks, config.guardrails, config.slices, "topics.csv", "queries.tsv", topics="qrels", by="query_class"
     )
+
+
+def test_a_table_of_classes_is_one_check_for_each() -> None:
+    measures = '[class.measures]\nlaw = "P@5"\n"kind=a" = "AP"\nodd = "RR"\n'
+    text = f'[class]\nby = "kind"\nmargin_relative = 0.1\nmin_topics = 5\n{measures}'
+    config = parse_config(text + '[[slice]]\nname = "odd"\nexpression = "n == 1"\n')
+    names = [(check.measure, check.slice, check.margin_relative, check.min_topics) for check in config.checks]
+    assert names == [("P@5", "kind=law", 0.1, 5), ("AP", "kind=a", 0.1, 5), ("RR", "odd", 0.1, 5)]
+    assert config.by == "kind"
+    assert config_of({"class": {"by": "kind", "margin": 0.1, "measures": {"law": "P@5"}}}).by == "kind"
+    for wrong, problem in (("margin_relative", "margn"), ('by = "kind"', "by = 1"), ('"P@5"', '"P5"')):
+        with pytest.raises(InputError, match=r"gate\.toml"):
+            parse_config(text.replace(wrong, problem), path="gate.toml")
+    with pytest.raises(InputError, match="no margin is set"):
+        parse_config('[class.measures]\nlaw = "P@5"\n')
 
 
 @pytest.mark.parametrize(

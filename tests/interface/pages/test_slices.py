@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from judged.comparison.slicing import slice_topics
+from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.interface.pages.answer_pages import conjunction
 from judged.interface.pages.slices import visible_runs
 from judged.interface.pages.workspace import Workspace, open_workspace
@@ -18,6 +19,7 @@ from judged.web.app import make_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 QUOTED = """it's "quoted" \\ <b> & a=b + 100% `x`"""
 """A value that would break every way of writing it down but the right one."""
@@ -249,3 +251,34 @@ def test_with_much_data_only_the_best_run_is_shown(sample: Workspace, monkeypatc
     monkeypatch.setattr(answer, "_MAX_TESTED", 100)
     assert visible_runs(sample, SlicesQuery()) == ("rrf",)
     assert visible_runs(sample, SlicesQuery(run="*")) == sample.ranked_run_names()
+
+
+def test_classes_have_their_own_measures(sample: Workspace, of_sample: TestClient) -> None:
+    own = {"known-item": "P@5", "explore": "R@100"}
+    parameters = {"by": "query_class", "measures": "AP", "baseline": "bm25", "run": "tfidf"}
+    parameters["class_measures"] = ",".join(f"{name}={measure}" for name, measure in own.items())
+    slicing = slice_topics(sample.attributes, "query_class").with_measures(own, "AP")
+    expected = sample.scores(["R@100", "AP", "P@5"], ["tfidf"]).by_slice(slicing)
+    data = of_sample.get("/api/v1/slices", params=parameters).json()
+    assert data["results"] == expected.table("results").records()
+    assert data["averages"] == []
+    assert data["sentences"] == list(expected.sentences)
+    compared = sample.scores(["R@100", "AP", "P@5"], ["bm25", "tfidf"]).compare_slices(slicing, "bm25")
+    assert data["comparison"]["results"] == compared.table("results").records()
+    page = of_sample.get("/slices", params=parameters).text
+    assert NO_AVERAGE in page
+    assert ">all topics<" not in page
+    assert "known-item=P@5,explore=R@100" in page
+    assert all("class_measures" not in link for link in re.findall(r'href="/slices\?[^"]*by=length[^"]*"', page))
+
+
+def test_class_measures_of_a_page_are_never_a_path(of_sample: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "a=b.toml").write_text('[class.measures]\nexplore = "R@100"\n')
+    parameters = {"by": "query_class", "class_measures": str(tmp_path / "a=b.toml")}
+    answer = of_sample.get("/api/v1/slices", params=parameters)
+    assert answer.status_code == 400
+    assert "no class" in answer.json()["problem"]
+    for measures in ("nav=P@5", "explore=P5", "explore"):
+        page = of_sample.get("/slices", params={"by": "query_class", "class_measures": measures})
+        assert page.status_code == 400
+        assert 'name="class_measures"' in page.text

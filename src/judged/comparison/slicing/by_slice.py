@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from judged.comparison.slicing.class_measures import measures_of_classes
 from judged.comparison.slicing.parts import ALL, topic_subsets
 from judged.comparison.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, SlicedScores, SliceEstimate, TopicAverage
 from judged.comparison.slicing.topic_slices import as_slicing
@@ -16,9 +17,10 @@ from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note, first_few
 from judged.scoring.evaluation import Estimate
-from judged.scoring.evaluation.evaluate import build_run_function
+from judged.scoring.evaluation.evaluate import build_run_function, select_measures
 from judged.scoring.evaluation.notes import few_topics_note
 from judged.scoring.measures.aggregates import logarithms
+from judged.scoring.measures.grammar import list_measures
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
 from judged.stats.slice_differences import against_rest
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.comparison.slicing.topic_slices import Slicing
+    from judged.data.qrels import Qrels
     from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
@@ -55,7 +58,8 @@ def by_slice(
         Result of `evaluate`.
     slicing
         Slices of topics from `slice_topics`, or a table with one attribute of topics, such as a path. Topics without
-        scores are ignored.
+        scores are ignored. Slices with their own measure (`Slicing.with_measures`) are scored by this measure only,
+        and neither averaged nor tested against other topics.
     weights
         Topic weights for additional averages: the name of a numeric attribute, such as ``traffic`` or ``relevant``;
         several names; ``{name: (T,) numbers}``, in the order of ``scores.query_ids``; or such numbers.
@@ -87,18 +91,30 @@ def by_slice(
     """
     method = IntervalMethod(ci, level, resamples, seed)
     slicing = as_slicing(slicing).over(scores.query_ids)
-    weightings, topic_values = _parse_weights(weights, slicing), _topic_values(scores)
+    classes = measures_of_classes(scores, slicing)
+    scores = select_measures(scores, list(classes.values())) if classes else scores
+    # with class measures, slices are neither tested against other topics nor averaged
+    weightings, topic_values = _parse_weights(weights, slicing), {} if classes else _topic_values(scores)
     tests, test_count = _test_slices(topic_values, slicing, method)
     first_weights = next(iter(weightings.values()), None)
-    estimates = tuple(_compute_estimates(scores, slicing, method, first_weights, tests))
+    rows = _compute_estimates(scores, slicing, method, first_weights, tests)
+    own = {slicing.names[i]: str(measure) for i, measure in classes.items()}
+    estimates = tuple(row for row in rows if not classes or own.get(row.part) == row.measure)
     averages = tuple(_compute_averages(topic_values, estimates, slicing, weightings, method)) if topic_values else ()
     notes = (*scores.notes, *_notes(scores, slicing, weightings))
     return SlicedScores(scores, estimates, method, slicing, averages, test_count, tuple(weightings), notes)
 
 
+def _evaluate_class_measures(qrels: Qrels, call: dict[str, Any]) -> tuple[Qrels, tuple[Note, ...]]:
+    measures = [name for name in getattr(call["slicing"], "class_measures", ()) if name]
+    call["measures"] = [*list_measures(call["measures"] or ()), *measures] or None
+    return qrels, ()
+
+
 slices = build_run_function(
     by_slice,
     "slices",
+    prepare=_evaluate_class_measures,
     examples="""
     >>> from judged import slice_topics, slices
     >>> qrels, run = {"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": ["x", "d"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from judged.comparison import Choices
 from judged.comparison.choices import JOINT_TESTS, default_resamples, default_test, describe_least_p, has_too_few_topics
 from judged.comparison.compare import build_pair, compare_scores
+from judged.comparison.slicing.class_measures import measures_of_classes
 from judged.comparison.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
 from judged.comparison.slicing.parts import ValuePair, compare_subsets, topic_subsets
 from judged.comparison.slicing.topic_slices import as_slicing
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from judged.comparison.choices import Family
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.scoring.evaluation import Scores
+    from judged.scoring.measures.base import Measure
 
     Quantities = Mapping[tuple[int, int, int], ValuePair]  # by indices of the measure and of the two runs
 
@@ -57,7 +60,8 @@ def compare_slices(
         Result of `evaluate`.
     slicing
         Slices of topics from `slice_topics`, or a table with one attribute of topics. Slices with fewer than
-        `min_topics` topics are shown but not tested.
+        `min_topics` topics are shown but not tested. Slices with their own measure
+        (`Slicing.with_measures`) are compared by this measure only.
     baseline
         The run that all others are compared with. Default with two runs: the first.
     test
@@ -121,15 +125,18 @@ def compare_slices(
     if baseline is None and len(table.runs) > 2:
         problem = f"a baseline is required with more than two runs, got {len(table.runs)} runs"
         raise InputError(problem, fix=f"set a baseline, such as {table.run_names[0]}")
-    overall = compare_scores(table, choices)
     slicing = as_slicing(slicing).over(table.query_ids)
+    classes = measures_of_classes(table, slicing)
+    table = select_measures(table, list(classes.values())) if classes else table
+    overall = compare_scores(table, choices)
+    overall = replace(overall, notes=table.notes) if classes else overall  # those of tests over all topics do not apply
     quantities = _quantities(overall)
     if not quantities:
         reasons = ", ".join(map(_aggregate_reason, overall.measures))
         fix = "add a measure that is averaged over topics, such as AP"
         raise InputError(f"no measure is a mean over topics: {reasons}", fix=fix)
-    rows, families = _pair_rows(overall, quantities, slicing)
-    between = tuple(_test_between_slices(overall, quantities, slicing))
+    rows, families = _pair_rows(overall, quantities, slicing, classes)
+    between = () if classes else tuple(_test_between_slices(overall, quantities, slicing))
     notes = (
         *_overall_notes(overall),
         *_slice_notes(overall, rows, slicing),
@@ -153,7 +160,9 @@ def _quantities(overall: Comparison) -> Quantities:
     return quantities
 
 
-def _pair_rows(overall: Comparison, quantities: Quantities, slicing: Slicing) -> tuple[list[SlicePair], dict[str, int]]:
+def _pair_rows(
+    overall: Comparison, quantities: Quantities, slicing: Slicing, classes: Mapping[int, Measure]
+) -> tuple[list[SlicePair], dict[str, int]]:
     """Test the large slices, and return rows, small slices last, and the size of the family of each measure."""
     scores, choices = overall.scores, overall.choices
     # a measure may have no score on some topics, so a slice can be too small for one measure only
@@ -163,22 +172,33 @@ def _pair_rows(overall: Comparison, quantities: Quantities, slicing: Slicing) ->
         for i, slice_ in enumerate(slicing.slices)
         if np.count_nonzero(~np.isnan(quantity.differences[slicing.members[i]])) < slice_.min_topics
     }
+    # a class is compared only by its own measure
+    other_measures = {
+        (i, j)
+        for j, (column, *_) in enumerate(quantities)
+        for i in range(len(slicing))
+        if classes and classes.get(i) != scores.measures[column]
+    }
+    untested = small | other_measures
     subsets = topic_subsets(len(scores.query_ids), slicing)[1:]
-    tests = compare_subsets(list(quantities.values()), subsets, choices, small)
+    tests = compare_subsets(list(quantities.values()), subsets, choices, untested)
     sizes: dict[str, int] = {}
     for measure, *_ in quantities:
         in_family = [choices.family == "all" or other == measure for other, *_ in quantities]
         size = sum(in_family[j] and not math.isnan(test.p) for (_, j), test in tests.items())
         sizes[scores.measure_names[measure]] = size
-    slice_scores = {i: scores.over_topics(slicing.members[i]) for i in {key[0] for key in tests if key not in small}}
+    slice_scores = {i: scores.over_topics(slicing.members[i]) for i in {key[0] for key in tests if key not in untested}}
     rows: list[SlicePair] = []
     for j, ((measure, *runs), quantity) in enumerate(quantities.items()):
         name, (first, second) = scores.measure_names[measure], (scores.run_names[run] for run in runs)
-        large = [i for i in range(len(slicing)) if (i, j) not in small]
+        large = [i for i in range(len(slicing)) if (i, j) not in untested]
         options = {"resamples": min(choices.resamples, _MAX_RESAMPLES), "seed": choices.seed}
         results = against_rest(quantity.differences, slicing.members[large], level=choices.level, **options)
-        contrasts = dict(zip(large, results, strict=True))
+        # the measure of a class is not that of the other topics
+        contrasts = dict(zip(large, [None] * len(large) if classes else results, strict=True))
         for i in sorted(range(len(slicing)), key=slicing.small.tolist().__getitem__):
+            if (i, j) in other_measures:
+                continue
             test, min_topics = tests[i, j], slicing.slices[i].min_topics
             pair = None
             if i in contrasts:
@@ -221,7 +241,7 @@ def _slice_notes(overall: Comparison, rows: Sequence[SlicePair], slicing: Slicin
     if not slicing.disjoint:
         text = "slices overlap, so their tests share topics, and the variation between slices is not tested"
         yield Note("slices-overlap", text)
-    for compared in overall.measures:
+    for compared in () if slicing.class_measures else overall.measures:
         for pair in compared.pairs:
             names = pair.first, pair.second
             pair_rows = [row for row in rows if (row.measure, row.first, row.second) == (compared.name, *names)]

@@ -22,6 +22,7 @@ from judged.comparison.pair import (
     topics_table,
     verdict_columns,
 )
+from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.comparison.slicing.parts import ALL, FEW, measure_name
 from judged.comparison.slicing.scores import MAX_NAMES, describe_small_slices, rest_columns
 from judged.errors import InputError
@@ -160,16 +161,23 @@ class SliceComparison(Answer):
         """Compared measures."""
         return tuple(dict.fromkeys(row.measure for row in self.rows))
 
+    @property
+    def _has_all_measures(self) -> bool:
+        """Whether a table has all measures: each class has its own, and no difference is a ratio."""
+        return bool(self.slicing.class_measures) and not any(map(self._is_ratio, self.measures))
+
     def rows_of(self, measure: str | None = None, second: str | None = None) -> tuple[SlicePair, ...]:
-        """Return the slices of one measure and pair, by default the first of each.
+        """Return the slices of one measure and pair, by default the first of each; with class measures, all slices.
 
         Raises
         ------
         InputError
             If the measure or pair was not compared.
         """
+        is_any = measure is None and self._has_all_measures
         name, system = measure_name(measure, self.measures), second or self.pairs[0][1]
-        rows = tuple(row for row in self.rows if (row.measure, row.second) == (name, system))
+        rows = tuple(row for row in self.rows if (is_any or row.measure == name) and row.second == system)
+        rows = tuple(sorted(rows, key=lambda row: row.small))
         if not rows:
             names = ", ".join(second for _, second in self.pairs)
             raise InputError(f"{system!r} was not compared", fix=f"use one of {names}")
@@ -195,8 +203,10 @@ class SliceComparison(Answer):
         return next(tests, None)
 
     def with_all(self, measure: str | None = None, second: str | None = None) -> tuple[SlicePair, ...]:
-        """Return the row of all topics, followed by those of the slices, of one measure and pair."""
+        """Return the row of all topics, and those of the slices, of one pair; with class measures, only the latter."""
         rows = self.rows_of(measure, second)
+        if self.slicing.class_measures:
+            return rows
         name, first, second = rows[0].measure, rows[0].first, rows[0].second
         pair = self.overall.pair(first, second, name)
         difference, n = pair.shown_difference, pair.result.n
@@ -213,23 +223,29 @@ class SliceComparison(Answer):
         rows = self.with_all(measure, second)
         name, first, other = rows[0].measure, rows[0].first, rows[0].second
         ratio = self._is_ratio(name)
-        uncorrected = self.choices.correction == "none" or self.families[name] < 2
+        uncorrected = self.choices.correction == "none" or max(self.families[row.measure] for row in rows) < 2
+        subject, measures = f"{name}: ", list[Column]()
+        if measure is None and self._has_all_measures:
+            subject, measures = "", [Column("measure", [row.measure for row in rows], TEXT)]
         p_name = "P(higher)" if self.choices.test == "bayes" else "p" if uncorrected else "adjusted p"
         differences, title = [row.difference for row in rows], difference_title(other, first, ratio=ratio)
         return Table(
-            f"{name}: {other}",
+            f"{subject}{other}",
             (
                 Column("slice", [row.slice + f" {FEW}" * row.small for row in rows], TEXT),
+                *measures,
                 Column("n", [row.n for row in rows], COUNT, "topics"),
                 *verdict_columns([row.pair for row in rows], differences, title, p_name),
             ),
-            title=f"{name}: {other} {'over' if ratio else 'minus'} {first}",
+            title=f"{subject}{other} {'over' if ratio else 'minus'} {first}",
+            labels=1 + len(measures),
             only="people",
         )
 
     def blocks(self) -> tuple[Block, ...]:
         """Return a table per measure and pair, the sentences, the data tables, and a chart per measure."""
-        keys = [(measure, second) for measure in self.measures for _, second in self.pairs]
+        measures = (None,) if self._has_all_measures else self.measures
+        keys = [(measure, second) for measure in measures for _, second in self.pairs]
         tables = [self.overview(measure, second=second) for measure, second in keys]
         tables[-1] = replace(tables[-1], note=self.caption)
         rows = [row for key in keys for row in self.with_all(*key)]
@@ -347,7 +363,7 @@ class SliceComparison(Answer):
             + ", or exact on slices with fewer permutations than resamples" * bool(some_exact)
             + HALL * any(pair.result.test in {"randomization", "t", "ratio"} for pair in pairs),
             correction,
-            f"{ALL}: the comparison without slices, with its own correction",
+            f"{ALL}: the comparison without slices, with its own correction" * (not self.slicing.class_measures),
             f"alpha = {choices.alpha:g}",
             f"{SIGNIFICANT} significant"
             + f" ({SENSITIVE} if sensitive to a few topics)" * any(pair.sensitive for pair in all_pairs),
@@ -360,7 +376,7 @@ class SliceComparison(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Conclusions for each measure and pair."""
-        small = describe_small_slices(self.slicing)
+        small = (*[NO_AVERAGE] * bool(self.slicing.class_measures), *describe_small_slices(self.slicing))
         if not any(row.pair for row in self.rows):
             return ("No conclusion about single slices is possible, because all slices have too few topics.", *small)
         sentences: list[str] = []

@@ -71,6 +71,11 @@ class PartScores(AnswerOfScores, Generic[Row]):
     method: IntervalMethod
 
     @property
+    def by_class(self) -> bool:
+        """Whether each part has its own measure, so that no row is over all topics."""
+        return False
+
+    @property
     def by(self) -> str:
         """Phrase that names the grouping."""
         return f"by {self.part}"
@@ -93,7 +98,11 @@ class PartScores(AnswerOfScores, Generic[Row]):
         InputError
             If the part, run, or measure does not exist.
         """
-        rows = {row.part: row for row in self.estimates_of(*self.run_and_measure(run, measure))}
+        run, wanted = self.run_and_measure(run, measure)
+        rows: dict[str, Row] = {}
+        for row in self.estimates:
+            if row.run == run and (row.measure == wanted or measure is None):
+                rows.setdefault(row.part, row)
         name = self.names[0] if name is None else name
         if name not in rows:
             raise InputError(f"unknown {self.part}: {name!r}", fix=use_one_of(rows))
@@ -123,7 +132,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
     def overview(self, measure: str | None = None, *, run: str | None = None) -> Table:
         """Return a table with one row per part.
 
-        Columns are measures if there is one run or `run` is given, else runs.
+        Columns are measures if there is one run or `run` is given, else runs. With class measures, columns are runs.
 
         Raises
         ------
@@ -131,7 +140,9 @@ class PartScores(AnswerOfScores, Generic[Row]):
             If the run or measure does not exist.
         """
         fixed_run, fixed_measure = self.run_and_measure(run, measure)
-        if len(self.scores.runs) == 1 or run is not None:
+        if self.by_class:
+            label, keys = "class", {name: (name, "") for name in ([fixed_run] if run else self.scores.run_names)}
+        elif len(self.scores.runs) == 1 or run is not None:
             label, keys = self.part, {name: (fixed_run, name) for name in self.scores.measure_names}
         else:
             label, keys = fixed_measure, {name: (name, fixed_measure) for name in self.scores.run_names}
@@ -143,12 +154,14 @@ class PartScores(AnswerOfScores, Generic[Row]):
             ci = [row.ci for row in rows] if len(keys) <= MAX_INTERVAL_COLUMNS else None
             values, marks = [row.value for row in rows], [row.mark for row in rows]
             columns.append(Column(heading, values, formatter, ci=ci, mark=marks))
-        return Table(label, tuple(columns), only="people")
+        text_columns = sum(column.show is TEXT for column in columns)
+        return Table(label, tuple(columns), only="people", labels=text_columns)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the tables, the sentences, the data tables, and a chart for each measure."""
         names = self.scores.measure_names
-        tables = [self.overview(name) for name in (names if len(self.scores.runs) > 1 else names[:1])]
+        several = len(self.scores.runs) > 1 and not self.by_class
+        tables = [self.overview(name) for name in (names if several else names[:1])]
         tables[-1] = replace(tables[-1], note=self.caption)
         return (*tables, Sentences(self.sentences), *self.data(), *map(self._chart, names))
 
@@ -201,7 +214,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
         best = {name: values[0 if lower else -1] for name, values in values_by_part.items() if values}
         winners = [row for row in rows if row.value == best[row.part]]
         best_run = next((row.run for row in winners if row.part == self.names[0]), "")
-        if not best_run:
+        if not best_run or self.by_class:
             return "", ""
         if len(self.scores.runs) > 1:
             win_count = sum(row.run == best_run for row in winners) - 1  # without the win over all topics

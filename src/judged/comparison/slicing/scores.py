@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.comparison.pair import BETTER, TIMES, WORSE
+from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.comparison.slicing.parts import ALL, FEW, MAX_INTERVAL_COLUMNS, PartEstimate, PartScores, value_column
 from judged.errors import InputError
-from judged.results import ANY, CHANGE, COUNT, SHARE, YES_NO, Column, Table, columns_of, counted
+from judged.results import ANY, CHANGE, COUNT, SHARE, TEXT, YES_NO, Column, Table, columns_of, counted
 from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
 from judged.results.spelling import use_one_of
@@ -62,7 +63,8 @@ class SlicedScores(PartScores[SliceEstimate]):
     scores : Scores
         Scores of all topics.
     estimates : tuple of SliceEstimate
-        By slice, run, and measure; ``all topics`` first, small slices last.
+        By slice, run, and measure; ``all topics`` first, small slices last. If slices have their own measures, only
+        these, without ``all topics``.
     method : IntervalMethod
         Method of the intervals.
     slicing : Slicing
@@ -117,8 +119,15 @@ class SlicedScores(PartScores[SliceEstimate]):
             raise InputError(f"no average {name!r}", fix=fix)
         return averages[name]
 
+    @property
+    def by_class(self) -> bool:
+        """Whether slices have their own measures."""
+        return bool(self.slicing.class_measures)
+
     def displayed_estimates(self, run: str, measure: str) -> Sequence[SliceEstimate]:
         """Return the slices and the averages; averages without a value for this measure are empty rows."""
+        if self.by_class:
+            return [row for row in self.estimates if row.run == run]
         empty = {row.part: replace(row, value=math.nan, ci=None) for row in self.averages if row.part != TOPIC_MEAN}
         averages = {row.part: row for row in self.averages if (row.run, row.measure) == (run, measure)}
         return [*self.estimates_of(run, measure), *(averages.get(name, row) for name, row in empty.items())]
@@ -126,7 +135,8 @@ class SlicedScores(PartScores[SliceEstimate]):
     def part_info(self, rows: Sequence[SliceEstimate]) -> tuple[Column, ...]:
         """Return the number of topics of each slice, and its shares of topics and weight."""
         weights = (("weight", SHARE, f"of {name}") for name in self.weights[:1])
-        return columns_of(rows, ("size", COUNT, "topics"), ("share", SHARE), *weights)
+        measure = [("measure", TEXT)] if self.by_class else []
+        return columns_of(rows, *measure, ("size", COUNT, "topics"), ("share", SHARE), *weights)
 
     def data(self) -> tuple[Table, ...]:
         """Return the data tables of estimates with their tests, of averages, and of slices."""
@@ -176,6 +186,8 @@ class SlicedScores(PartScores[SliceEstimate]):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences on slices that differ, on the averages, and on small slices."""
+        if self.by_class:
+            return (NO_AVERAGE, *describe_small_slices(self.slicing))
         differences = (text for _, text in self.describe_differences())
         return (*differences, *self._averages_text(), *describe_small_slices(self.slicing))
 

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from judged.comparison.slicing.class_measures import read_class_measures
 from judged.data.attributes import Attributes, Bands
 from judged.data.expression import Expression, quote_attribute
 from judged.data.files import exists
 from judged.data.freshness import AFTER, NO_DATE
 from judged.data.toml_files import parse_toml, read_toml
-from judged.errors import InputError
+from judged.errors import InputError, JudgedError
 from judged.results import COUNT, YES_NO, Column, Table, columns_of, counted
-from judged.results.blocks import Note
+from judged.results.blocks import Note, first_few
 from judged.results.spelling import use_one_of
 from judged.results.types import ReadOnly
+from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,11 +135,13 @@ class Slice:
         A slice with fewer topics is shown, but never tested, ranked, or gated.
     owner
         Person or team to notify of failures.
+    measure
+        Measure of the slice alone. Empty: the measures of the call.
 
     Raises
     ------
     InputError
-        If the name is empty, the expression is invalid, or `min_topics` is below 1.
+        If the name is empty, the expression or the measure is invalid, or `min_topics` is below 1.
 
     Examples
     --------
@@ -149,6 +153,7 @@ class Slice:
     expression: str
     min_topics: int = DEFAULT_MIN_TOPICS
     owner: str = ""
+    measure: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -158,8 +163,11 @@ class Slice:
             raise InputError(problem, fix="use 10, for example")
         try:
             Expression(self.expression)
-        except InputError as error:
-            raise InputError(f"slice {self.name!r}: {error.problem}", fix=error.fix) from None
+            if self.measure:
+                parse(self.measure)
+        except JudgedError as error:
+            problem, fix = error.parts
+            raise InputError(f"slice {self.name!r}: {problem}", fix=fix) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +182,8 @@ class Slicing(ReadOnly):
         Membership of topics in slices. Slices may overlap, and a topic may be in none.
     attributes : Attributes
         Attributes of these topics, in the same order.
+    default_measure : str
+        Measure of the slices without their own, if others have one. Empty: these slices are left out.
 
     Examples
     --------
@@ -189,6 +199,13 @@ class Slicing(ReadOnly):
     query_ids: tuple[str, ...]
     members: Bools
     attributes: Attributes
+    default_measure: str = ""
+
+    @property
+    def class_measures(self) -> tuple[str, ...]:
+        """Measure of each slice, empty text if a slice has none; no element if no slice has a measure of its own."""
+        own = [slice_.measure for slice_ in self.slices]
+        return tuple(measure or self.default_measure for measure in own) if any(own) else ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -224,7 +241,7 @@ class Slicing(ReadOnly):
 
     def over(self, query_ids: Sequence[str]) -> Slicing:
         """Return the same slices of other topics; topics without attributes satisfy no comparison."""
-        return _build_slicing(self.slices, self.attributes.over(query_ids))
+        return _build_slicing(self.slices, self.attributes.over(query_ids), self.default_measure)
 
     def cross(self, other: Slicing) -> Slicing:
         """Return the non-empty intersections of the slices of this and another slicing."""
@@ -247,16 +264,55 @@ class Slicing(ReadOnly):
         rows = list(indices)
         return replace(self, slices=tuple(self.slices[i] for i in rows), members=self.members[rows])
 
+    def with_measures(self, class_measures: Any, default_measure: str = "") -> Slicing:
+        """Return the same slices with their own measures: tables and tests then have only rows of these.
+
+        Parameters
+        ----------
+        class_measures
+            Measures by the name of the slice or the value of its attribute: a dict such as ``{"known-item": "P@5"}``,
+            a text such as ``known-item=P@5,explore=R@100``, or a TOML file with ``[class.measures]``.
+        default_measure
+            Measure of the other slices. Empty: they are left out.
+
+        Raises
+        ------
+        InputError
+            If there is no such slice, several slices have the value, or a measure does not exist.
+
+        Examples
+        --------
+        >>> kinds = slice_topics({"q1": {"kind": "news"}, "q2": {"kind": "law"}}, "kind")
+        >>> kinds.with_measures({"law": "R@100"}, "P@5").class_measures
+        ('R@100', 'P@5')
+        """
+        slices = list(self.slices)
+        for label, measure in read_class_measures(class_measures).measures.items():
+            names = [label] if label in self.names else [name for name in self.names if name.endswith(f"={label}")]
+            if len(names) != 1:
+                problem = f"several classes have the value {label!r}" if names else f"no class {label!r}"
+                raise InputError(problem, fix=use_one_of(names or self.names))
+            index = self.names.index(names[0])
+            slices[index] = replace(slices[index], measure=measure)
+        return replace(self, slices=tuple(slices), default_measure=default_measure)
+
     def table(self) -> Table:
         """Return a table with one row per slice."""
         counts = Column("n", self.n.tolist(), COUNT, "topics"), Column("small", self.small.tolist(), YES_NO)
-        rules = columns_of(self.slices, "name", "expression", "min_topics", "owner")
+        measure = ["measure"] if self.class_measures else []
+        rules = columns_of(self.slices, "name", "expression", "min_topics", "owner", *measure)
         return Table("slices", (*rules, *counts), only="data")
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on the attributes of the slices, and on topics that are in no slice."""
+        """Yield notes on the attributes of the slices, on slices without a measure, and on topics in no slice."""
         used = {name for slice_ in self.slices for name in Expression(slice_.expression).names}
         yield from dict.fromkeys(note for name, note in self.attributes.notes.items() if name in used)
+        others = [i for i, slice_ in enumerate(self.slices) if not slice_.measure] if self.class_measures else []
+        if others:
+            topics = counted(int(self.members[others].any(axis=0).sum()), "topic")
+            names = first_few([self.names[i] for i in others])
+            use = f"use the default measure {self.default_measure}" if self.default_measure else "are left out"
+            yield Note("no-class-measure", f"{topics} of classes without their own measure ({names}) {use}")
         if outside := int((~self.members.any(axis=0)).sum()):
             yield Note("topics-in-no-slice", f"{outside} of {counted(len(self.query_ids), 'topic')} are in no slice")
 
@@ -348,7 +404,7 @@ def parse_slices(data: Any, min_topics: int = DEFAULT_MIN_TOPICS) -> tuple[Slice
     """Convert dicts to slices; slices are returned unchanged.
 
     >>> parse_slices([{"name": "long", "expression": "words > 4"}])
-    (Slice(name='long', expression='words > 4', min_topics=10, owner=''),)
+    (Slice(name='long', expression='words > 4', min_topics=10, owner='', measure=''),)
     """
     return tuple(record if isinstance(record, Slice) else _parse_slice(record, min_topics) for record in data)
 
@@ -369,7 +425,7 @@ def _parse_slice(data: Any, min_topics: int) -> Slice:
         fix = 'use {"name": "long", "expression": "words > 4"}'
         raise InputError(f"a slice must be a dict, got {data!r:.60}", fix=fix)
     keys = cast("Mapping[str, Any]", data)
-    names = [field.name for field in fields(Slice)]
+    names = [field.name for field in fields(Slice) if field.name != "measure"]  # which [class.measures] declares
     for name in keys:
         if name not in names:
             matches = get_close_matches(name, names, 1)
@@ -434,7 +490,7 @@ def _literal(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else repr(value)
 
 
-def _build_slicing(slices: tuple[Slice, ...], attributes: Attributes) -> Slicing:
+def _build_slicing(slices: tuple[Slice, ...], attributes: Attributes, default_measure: str = "") -> Slicing:
     rows: list[Bools] = []
     for slice_ in slices:
         try:
@@ -442,4 +498,4 @@ def _build_slicing(slices: tuple[Slice, ...], attributes: Attributes) -> Slicing
         except InputError as error:
             raise InputError(f"slice {slice_.name!r}: {error.problem}", fix=error.fix, path=error.path) from None
     members = np.stack(rows) if rows else np.zeros((0, len(attributes)), dtype=np.bool_)
-    return Slicing(slices, attributes.query_ids, members, attributes)
+    return Slicing(slices, attributes.query_ids, members, attributes, default_measure)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from judged.comparison.slicing.class_measures import ClassMeasures, parse_class_table
 from judged.comparison.slicing.topic_slices import Slice, parse_slices
 from judged.data.toml_files import SettingError, SourceLines, parse_toml, read_toml, suggest_name
 from judged.errors import InputError, MeasureError
@@ -17,7 +18,7 @@ from judged.scoring.judging import TopicPolicy
 from judged.scoring.judging.ranking import TiePolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from judged.scoring.evaluation import Dialect
     from judged.scoring.evaluation.facts import TieTreatment
@@ -215,6 +216,8 @@ class GateConfig:
         without a test, so it has no error rate.
     topics, ties, depth, dialect, exclude_self
         As for `evaluate`.
+    by
+        Attribute whose values are slices too, such as ``kind=law``.
     source_lines
         Line numbers of the tables and keys in the configuration file.
 
@@ -248,6 +251,7 @@ class GateConfig:
     depth: int | None = None
     dialect: str | None = None
     exclude_self: bool | None = None
+    by: str | None = None
     source_lines: SourceLines = field(default_factory=SourceLines, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -324,6 +328,7 @@ _VALIDATORS: dict[str, Callable[[Any], str]] = {
     "at_most_ratio": _require_number("a number such as 1.1", lambda value: value >= 0),
     "quantile": _require_number("a share from 0 to 1, such as 0.95", lambda value: 0 <= value <= 1),
     "missing_topics": _require_integer(0),
+    "by": _require_text('the name of an attribute: by = "kind"'),
     "attributes": _require_text('a path: attributes = "topics.csv"'),
     "queries": _require_text('a path: queries = "queries.tsv"'),
     "alpha": _require_number("a probability above 0 and below 0.5, such as 0.05", lambda value: 0 < value < 0.5),
@@ -413,7 +418,7 @@ def read_config(path: str | Path) -> GateConfig:
     0.02
     """
     # The keys of [gate], [[check]], [[guardrail]] and [[slice]] are the parameters of GateConfig, Check, Guardrail and
-    # judged.slicing.Slice.
+    # judged.slicing.Slice. [class] stands for one [[check]] per class.
     fix = (
         "create a configuration with 'judged gate init', or check one measure without a file: -m nDCG@10 --margin 0.01"
     )
@@ -451,11 +456,24 @@ def _parse_mapping(raw: Mapping[str, Any], source_lines: SourceLines) -> GateCon
         tuple(source_lines.map_tables(table, enumerate(raw.get(table, [])), partial(_parse_table, table, source_lines)))
         for table in _TABLE_ARRAYS
     )
+    if "class" in raw:
+        with source_lines.locate_errors("class"):
+            declared = parse_class_table(raw["class"])
+            options["by"] = declared.by or options.get("by")
+            checks += tuple(_class_checks(declared, options["by"], {topic_slice.name for topic_slice in slices}))
     with source_lines.locate_errors():
         config = GateConfig(checks, guardrails, slices, **options, source_lines=source_lines)
     rules = dialect_of(config.dialect)
     source_lines.map_tables("check", config.checks, lambda check: parse_measure(check.measure, rules))
     return config
+
+
+def _class_checks(declared: ClassMeasures, by: str | None, slices: Collection[str]) -> Iterator[Check]:
+    """Yield a check of each class by its own measure; a label is the name of a slice, or a value of `by`."""
+    settings = {name: getattr(declared, name) for name in ("margin", "margin_relative", "min_topics", "strict")}
+    for label, measure in declared.measures.items():
+        is_name = not by or label in slices or label.startswith(tuple(f"{by}{mark}" for mark in "=<> "))
+        yield Check(measure, slice=label if is_name else f"{by}={label}", **settings)
 
 
 def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[str, Any]:
@@ -466,7 +484,7 @@ def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[st
                 raise SettingError(key, f"the key {key} must be in the table [gate]", f"write {key} under [gate]")
             if key in _KEYS["check"] and key not in _TABLE_ARRAYS:
                 raise SettingError(key, f"the key {key} must be in a table [[check]]", f"write {key} under [[check]]")
-        _check_keys(raw, ("gate", *_TABLE_ARRAYS, *_FILES), "table or key")
+        _check_keys(raw, ("gate", "class", *_TABLE_ARRAYS, *_FILES), "table or key")
         settings = raw.get("gate", {})
         if not isinstance(settings, dict):
             raise SettingError("gate", "gate is not a table", "write [gate]")

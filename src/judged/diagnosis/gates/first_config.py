@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.comparison.slicing.class_measures import measures_of_classes, read_class_measures
 from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
@@ -24,7 +25,7 @@ from judged.diagnosis.gates.guardrails import check_no_outcome
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import lines
 from judged.results.decimals import decimal
-from judged.scoring.evaluation import runs_of
+from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.evaluate import evaluate_without_warnings
 from judged.scoring.judging import judge
 from judged.scoring.measures.aggregates import aggregate
@@ -55,6 +56,7 @@ def first_config(
     attributes: Any = None,
     queries: Any = None,
     by: str | Sequence[str] | None = None,
+    class_measures: Any = None,
     out: Path | None = None,
     margin_relative: float | None = None,
     strict: bool = False,
@@ -70,27 +72,33 @@ def first_config(
     # Without them, scores of two versions are assumed to correlate at 0.9.
     # `measures`: None: nDCG@10, or RR@10 if a typical topic has one relevant document; and the deepest R@k of _DEPTHS
     # that the lists reach. `by`: attributes to slice by. None: the only attribute of the table, or no slices.
+    # `class_measures`: measures of single slices, as for `Slicing.with_measures`; others have the first measure.
     # `out`: path of the configuration; other paths are written relative to its folder.
     # `margin_relative`: margin of all checks as a share of the baseline's mean. None: 0.02, or the detectable loss if
     # `strict`.
     judgments, baseline_runs = Qrels.of(qrels), runs_of(baseline)
     if len(baseline_runs) != 1:
         raise InputError(f"the baseline must be one run, got {len(baseline_runs)}", fix="select one run")
-    checked = _default_measures(judgments, baseline_runs[0]) if measures is None else measures
-    scores = evaluate_without_warnings(
-        judgments, [*baseline_runs, *([] if others is None else runs_of(others))], checked
-    )
+    checked = measures_of(_default_measures(judgments, baseline_runs[0]) if measures is None else measures)
+    declared = read_class_measures(class_measures or {})
+    compared_runs = [*baseline_runs, *([] if others is None else runs_of(others))]
+    scores = evaluate_without_warnings(judgments, compared_runs, [*checked, *declared.measures.values()])
     share = evaluate_without_warnings(judgments, baseline_runs, "Judged@10").value("Judged@10")
     _check_baseline_scores(scores)
     _warn_of_sparse_judgments(scores, share)
-    slicing = _topic_slicing(judgments, attributes, queries, by, scores.query_ids)
+    slicing = _topic_slicing(judgments, attributes, queries, by or declared.by or None, scores.query_ids)
     tables = {"attributes": attributes, "queries": queries} if slicing else {}
     paths = {key: _relative_path(path, key, out) for key, path in tables.items() if path is not None}
     sizes = [] if slicing is None else list(zip(slicing.slices, slicing.n.tolist(), slicing.small, strict=True))
     large_slices = [topic_slice for topic_slice, _, is_small in sizes if not is_small]
     few = ", ".join(f"{topic_slice.name} ({n})" for topic_slice, n, is_small in sizes if is_small)
-    checks = [_CheckPlan.of(scores, row, Slice(ALL, ""), slicing) for row in range(len(scores.measures))]
-    checks += [_CheckPlan.of(scores, 0, topic_slice, slicing) for topic_slice in large_slices]
+    if slicing is None and declared.measures:
+        raise InputError("the measures of classes require a slicing attribute", fix="use --by NAME")
+    own = {} if slicing is None else measures_of_classes(scores, slicing.with_measures(declared.measures))
+    checks = [_CheckPlan.of(scores, row, Slice(ALL, ""), slicing) for row in range(len(checked))]
+    for i, (topic_slice, _, is_small) in enumerate(sizes):
+        row = scores.measures.index(own.get(i, checked[0]))
+        checks += [] if is_small else [_CheckPlan.of(scores, row, topic_slice, slicing)]
     sections = [
         "\n".join(f"{key} = {json.dumps(path)}" for key, path in paths.items()),
         *(_slice_lines(topic_slice) for topic_slice in large_slices),

@@ -168,7 +168,8 @@ def _check_slice_names(config: GateConfig, slicing: Slicing | None) -> None:
     def check_slice_name(check: Check) -> None:
         if check.slice not in (ALL, *names):
             fix = suggest_name(check.slice, names) if names else "add a [[slice]] with this name"
-            raise InputError(f"no slice {check.slice!r}", fix=fix)
+            among = f" among {', '.join(names)}" if config.by else ""
+            raise InputError(f"no slice {check.slice!r}{among}", fix=fix)
 
     config.source_lines.map_tables("check", config.checks, check_slice_name)
 

@@ -198,14 +198,16 @@ def config_slicing(config: GateConfig, attributes: Any = None, qrels: Qrels | No
     # With `qrels`, attributes that the tables lack are derived from the judgments.
     file_keys = ("queries", "attributes") if attributes is None else ("queries",)
     files = {key: _attribute_file(config, key) for key in file_keys}
-    if not config.slices:
+    if not config.slices and config.by is None:
         return None
+    by = [] if config.by is None else [config.by]
+    check_no_outcome(by, "the slices of a gate must not depend on")
     places = config.source_lines
     places.map_tables("slice", config.slices, check_slice)
     table = files["attributes"] if attributes is None else attributes
     with places.locate_errors():
         if qrels is not None:
-            names = [name for part in config.slices for name in Expression(part.expression).names]
+            names = [*by, *(name for part in config.slices for name in Expression(part.expression).names)]
             known_attributes = read_topic_attributes(qrels, attributes=table, queries=files["queries"], needed=names)
         elif table is not None:
             known_attributes = Attributes.of(table)
@@ -213,7 +215,8 @@ def config_slicing(config: GateConfig, attributes: Any = None, qrels: Qrels | No
             fix = 'set attributes = "topics.csv", a table with a column query_id'
             raise InputError("the slices need attributes, and no topic has any", fix=fix)
     places.map_tables("slice", config.slices, lambda part: Expression(part.expression).mask(known_attributes))
-    return slice_topics(known_attributes, slices=config.slices)
+    with places.locate_errors("class"):
+        return slice_topics(known_attributes, by, slices=config.slices)
 
 
 def _attribute_file(config: GateConfig, name: str) -> Path | None:

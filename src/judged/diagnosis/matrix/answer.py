@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
+from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.comparison.slicing.comparison import difference_title
+from judged.comparison.slicing.scores import describe_small_slices
 from judged.data.run import find_run_name
 from judged.diagnosis.changes import SMALL, changes_table, describe_losers, describe_slice_changes, lost_table
 from judged.diagnosis.matrix.points import (
@@ -30,7 +32,7 @@ from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
 from judged.stats.classical import HALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import TestedChange
@@ -171,23 +173,9 @@ class Matrix(AnswerOfScores):
         )
 
     def _points(self) -> Table:
-        points, has_several_runs = self.points, len(self.scores.runs) > 1
-        columns = [
-            *columns_of(points, ("run", TEXT) if has_several_runs else "run", ("slice", TEXT)),
-            Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
-            Column("n", [point.n for point in points], COUNT, details=[SMALL * point.small for point in points]),
-            *columns_of(points, "small"),
-        ]
-        for name in "xy":
-            axes = [getattr(point, name) for point in points]
-            columns.append(replace(self._axis(name, axes), ci=[axis.ci for axis in axes]))
-            columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
-        columns += columns_of(points, ("judged", SHARE) if any(point.judged < 1 for point in points) else "judged")
-        return Table("points", tuple(columns), note="; ".join(self._rules()), labels=3 if has_several_runs else 2)
-
-    def _axis(self, name: str, axes: Sequence[Axis]) -> Column:
-        marks = [_SIGN.get(axis.side, "") for axis in axes]
-        return Column(name, [axis.value for axis in axes], NUMBER, str(getattr(self, name)), mark=marks)
+        titles = {"x": str(self.x), "y": str(self.y)}
+        table = _points_table(self.points, titles, runs=len(self.scores.runs) > 1)
+        return replace(table, note="; ".join(self._rules()))
 
     def _rules(self) -> Iterator[str]:
         """Yield the origin of the cuts, and the rules by which runs and slices are classified."""
@@ -226,7 +214,7 @@ class Matrix(AnswerOfScores):
             changes = [pairs[point.run][i] if point.run in pairs else None for point in overall]
             differences = [change and change.result.difference for change in changes]
             stars = ["*" if change and change.significant else "" for change in changes]
-            columns.append(self._axis(name, [getattr(point, name) for point in overall]))
+            columns.append(_axis_column(name, [getattr(point, name) for point in overall], str(getattr(self, name))))
             columns.append(Column(f"{name}_change", differences, CHANGE, "change", mark=stars))
         slice_counts = Counter((point.run, point.quadrant) for point in self.points if not point.is_overall)
         columns += [
@@ -388,7 +376,8 @@ class Matrix(AnswerOfScores):
         overall, *slices = (point for point in self.points if point.run == run)
         for point in (overall, *slices):
             if point.quadrant not in {"", UNDECIDED}:
-                yield prefix + self._describe_point(point)
+                measures, owner = (str(self.x), str(self.y)), "" if self.custom_cuts else "the baseline's "
+                yield prefix + _describe_point(point, measures, self.cuts, owner)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == UNDECIDED):
             limit = "the threshold" if self.custom_cuts else f"the mean of run {self.baseline}"
             yield (
@@ -403,23 +392,6 @@ class Matrix(AnswerOfScores):
                 f" {self.describe_counts(run)}. The quadrants of topics are descriptive, not tested."
             )
 
-    def _describe_point(self, point: MatrixPoint) -> str:
-        owner = "" if self.custom_cuts else "the baseline's "
-        x, y = (
-            f"{name} {axis.text(3)} {_SIDE_TEXT.get(axis.side, axis.side)} {owner}{decimal(cut, 3)}"
-            for name, axis, cut in ((self.x, point.x, self.cuts[0]), (self.y, point.y, self.cuts[1]))
-        )
-        meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
-        if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
-            meaning = " (relevant documents are ranked low; it is undecided whether fewer are retrieved)"
-        judged = ""
-        if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
-            judged = (
-                f"; only {percent(point.judged)} of the top 10 documents are judged, so recall may be low because"
-                f" judgments are missing"
-            )
-        return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
-
     def _describe_change(self, x: TestedChange, y: TestedChange) -> Iterator[str]:
         """Yield the changes of a run against the baseline, over all topics, by slice and by topic."""
         run = x.system
@@ -433,3 +405,96 @@ class Matrix(AnswerOfScores):
         for axis, discoveries in self.lost[run].items():
             if discoveries.count or len(self.scores.runs) <= _MAX_FULL_RUNS:
                 yield f"{run} against {self.baseline} by {axis}: {describe_losers(discoveries, self.scores.query_ids)}."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassMatrix(AnswerOfScores):
+    """Quadrants of runs on classes of topics, each by its own measure.
+
+    Attributes
+    ----------
+    x : Measure
+        Measure of the candidates, the same for all classes.
+    baseline : str
+        Run whose means on each class are the thresholds of this class.
+    level : float
+        Simultaneous confidence level of the intervals that classify.
+    points : tuple of MatrixPoint
+        By run and class, first those of the baseline.
+    """
+
+    kind: ClassVar[str] = "class-matrix"
+
+    scores: Scores
+    x: Measure
+    baseline: str
+    level: float
+    points: tuple[MatrixPoint, ...]
+    slicing: Slicing
+    notes: tuple[Note, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the measure of the candidates, the baseline, and the level."""
+        return {"x": self.x, "baseline": self.baseline, "level": self.level}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the table of points, the sentences, and the classes."""
+        note = (
+            f"thresholds: the means of {self.baseline} on each class; their uncertainty is ignored; [CI: Student's t,"
+            f" {self.level:.0%} for all CIs together (Bonferroni)]; {_SIGNS}"
+        )
+        table = _points_table(self.points, {"x": str(self.x), "y": "own measure"}, runs=True)
+        return replace(table, note=note, labels=4), Sentences(self.sentences), self.slicing.table()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Classified classes of each run, and small classes."""
+        owner = f"{self.baseline}'s "
+        points = (
+            f"{point.run}, {_describe_point(point, (str(self.x), point.measure), point.cuts, owner)}"
+            for point in self.points
+            if point.quadrant not in {"", UNDECIDED}
+        )
+        return (*points, NO_AVERAGE, *describe_small_slices(self.slicing))
+
+
+def _points_table(points: Sequence[MatrixPoint], titles: Mapping[str, str], *, runs: bool) -> Table:
+    """Return a table with one row per point; `titles` name both axes, and `runs` is whether to show the run."""
+    by_class = any(point.measure for point in points)
+    columns = [
+        *columns_of(points, ("run", TEXT) if runs else "run", ("slice", TEXT)),
+        *(columns_of(points, ("measure", TEXT)) if by_class else ()),
+        Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
+        Column("n", [point.n for point in points], COUNT, details=[SMALL * point.small for point in points]),
+        *columns_of(points, "small"),
+    ]
+    for i, (name, title) in enumerate(titles.items()):
+        axes = [getattr(point, name) for point in points]
+        columns.append(replace(_axis_column(name, axes, title), ci=[axis.ci for axis in axes]))
+        columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
+        if by_class:
+            columns.append(Column(f"{name}_cut", [point.cuts[i] for point in points], NUMBER, "threshold"))
+    columns += columns_of(points, ("judged", SHARE) if any(point.judged < 1 for point in points) else "judged")
+    return Table("points", tuple(columns), labels=3 if runs else 2)
+
+
+def _axis_column(name: str, axes: Sequence[Axis], title: str) -> Column:
+    marks = [_SIGN.get(axis.side, "") for axis in axes]
+    return Column(name, [axis.value for axis in axes], NUMBER, title, mark=marks)
+
+
+def _describe_point(point: MatrixPoint, measures: tuple[str, str], cuts: tuple[float, float], owner: str) -> str:
+    x, y = (
+        f"{name} {axis.text(3)} {_SIDE_TEXT.get(axis.side, axis.side)} {owner}{decimal(cut, 3)}"
+        for name, axis, cut in zip(measures, (point.x, point.y), cuts, strict=True)
+    )
+    meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
+    if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
+        meaning = " (relevant documents are ranked low; it is undecided whether fewer are retrieved)"
+    judged = ""
+    if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
+        judged = (
+            f"; only {percent(point.judged)} of the top 10 documents are judged, so recall may be low because"
+            f" judgments are missing"
+        )
+    return f"{point.slice}: {point.quadrant}{meaning}: {', '.join(dict.fromkeys((x, y)))}{judged}."

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import default_resamples
-from judged.comparison.slicing.parts import ValuePair, topic_subsets
+from judged.comparison.slicing.class_measures import measures_of_classes
+from judged.comparison.slicing.parts import TopicSubset, ValuePair, topic_subsets
 from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.data.run import find_run_name
 from judged.diagnosis.changes import changes_of_quantities
-from judged.diagnosis.matrix.answer import Matrix
-from judged.diagnosis.matrix.points import MatrixChoices, MatrixPoint, run_points
+from judged.diagnosis.matrix.answer import ClassMatrix, Matrix
+from judged.diagnosis.matrix.points import BOTH, COVERAGE, MatrixChoices, MatrixPoint, run_points
 from judged.diagnosis.stages.trace import POSITIVE, single_measure
 from judged.errors import InputError, MeasureError
 from judged.results.decimals import read_number
@@ -119,10 +122,7 @@ def matrix_of_scores(
     rows = index_of_measure(single_measure(x), scores.measures), index_of_measure(single_measure(y), scores.measures)
     axes = scores.measures[rows[0]], scores.measures[rows[1]]
     for axis in axes:
-        if axis.entry.aggregate != "mean":
-            raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
-        if not axis.properties.higher_is_better:
-            raise MeasureError(f"higher values of {axis} are not better. {_FIX}")
+        _check_axis(axis)
     if axes[0] == axes[1]:
         raise InputError(f"both axes are {axes[0]}", fix="use two different measures")
     resamples = resamples or default_resamples(len(scores.query_ids))
@@ -137,8 +137,7 @@ def matrix_of_scores(
         raise InputError(
             f"the thresholds {axis_cuts} are not numbers", fix="use cuts=(x, y), or a baseline with scores"
         )
-    bounds = [(axis.properties.low, axis.properties.high) for axis in axes]
-    ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
+    ranges = _axis_ranges(axes)
     for cut, (low, high), axis in zip(axis_cuts, ranges, axes, strict=True):
         if not low <= cut <= high:
             raise InputError(
@@ -192,6 +191,89 @@ matrix = build_run_function(
     {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
     """,
 )
+
+
+def class_matrix(
+    scores: Scores,
+    slicing: Slicing,
+    *,
+    x: str | Measure = "R@100",
+    baseline: str | None = None,
+    level: float = 0.95,
+) -> ClassMatrix:
+    """Classify runs on each class of topics by a measure of the candidates and by the measure of the class.
+
+    Parameters
+    ----------
+    scores
+        Result of `evaluate`, by `x` and the measures of all classes.
+    slicing
+        Slices with their own measures, from `Slicing.with_measures`.
+    x
+        Measure of the candidates. A class that has the same measure is healthy or has a coverage problem.
+    baseline
+        Run whose means on a class are the thresholds of this class. None: the first run.
+    level
+        Simultaneous confidence level of the intervals that classify (Bonferroni).
+
+    Returns
+    -------
+    ClassMatrix
+
+    Raises
+    ------
+    InputError
+        If no class has a measure, or a run or measure was not evaluated.
+    MeasureError
+        If higher is not better for a measure, or it has no mean over topics.
+
+    Examples
+    --------
+    >>> from judged import evaluate, slice_topics
+    >>> ids = [f"q{i}" for i in range(24)]
+    >>> runs = {"old": {query: ["a", "b"] for query in ids}, "new": {query: ["x", "a"] for query in ids}}
+    >>> scores = evaluate({query: {"a": 1, "b": 1} for query in ids}, runs, ["R@2", "RR", "P@1"])
+    >>> kinds = {query: {"kind": "law" if i < 12 else "news"} for i, query in enumerate(ids)}
+    >>> slicing = slice_topics(kinds, "kind").with_measures({"law": "RR", "news": "P@1"})
+    >>> [(row.slice, row.cuts) for row in class_matrix(scores, slicing, x="R@2").points[:2]]
+    [('kind=law', (1.0, 1.0)), ('kind=news', (1.0, 1.0))]
+    """
+    slicing = as_slicing(slicing).over(scores.query_ids)
+    classes = measures_of_classes(scores, slicing)
+    if not classes:
+        raise InputError("no class has its own measure", fix="call `slicing.with_measures`")
+    candidates = scores.measures[index_of_measure(single_measure(x), scores.measures)]
+    for axis in (candidates, *classes.values()):
+        _check_axis(axis)
+    names = scores.run_names
+    baseline = names[0] if baseline is None else find_run_name(baseline, names, "to use as the baseline")
+    intervals = 2 * (len(names) - 1) * sum(not slicing.small[i] for i in classes)
+    points: list[MatrixPoint] = []
+    for name, (i, measure) in product([baseline, *(name for name in names if name != baseline)], classes.items()):
+        axes, topics = (candidates, measure), slicing.members[i]
+        values, subset = _values(scores, axes), TopicSubset(slicing.names[i], topics, bool(slicing.small[i]))
+        cuts, options = _means(values[baseline][:, topics]), MatrixChoices(level)
+        (point,) = run_points(
+            name, values[name], [subset], cuts, _axis_ranges(axes), options, slice_intervals=intervals
+        )
+        if name == baseline:  # its own means are the thresholds
+            point = replace(point, quadrant="", x=replace(point.x, side=""), y=replace(point.y, side=""))
+        elif measure == candidates and point.quadrant == BOTH:
+            point = replace(point, quadrant=COVERAGE)
+        points.append(replace(point, measure=str(measure), cuts=cuts))
+    return ClassMatrix(scores, candidates, baseline, level, tuple(points), slicing, (*scores.notes, *slicing.notes()))
+
+
+def _check_axis(axis: Measure) -> None:
+    if axis.entry.aggregate != "mean":
+        raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
+    if not axis.properties.higher_is_better:
+        raise MeasureError(f"higher values of {axis} are not better. {_FIX}")
+
+
+def _axis_ranges(axes: tuple[Measure, Measure]) -> list[tuple[float, float]]:
+    bounds = [(axis.properties.low, axis.properties.high) for axis in axes]
+    return [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
 
 
 def _values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:

@@ -67,6 +67,9 @@ class MatrixPoint:
     judged: float  # mean share of judged documents in the top 10; NaN if unknown
     quadrant: str  # by the intervals: one of `QUADRANTS`, or UNDECIDED; empty if not classified
     is_overall: bool  # whether the topics are all topics
+    # of a class with its own measure on y and its own cuts
+    measure: str = ""
+    cuts: tuple[float, float] = (math.nan, math.nan)
 
 
 def run_points(
@@ -78,14 +81,16 @@ def run_points(
     options: MatrixChoices,
     *,
     classified_runs: int = 0,
+    slice_intervals: int | None = None,
 ) -> tuple[MatrixPoint, ...]:
     """Compute the points of a run over all topics and over each slice."""
     # `classified_runs`: number of runs that are classified over all topics; their intervals are corrected for it.
     # 0: this run is not classified, because its own means are the cuts.
+    # `slice_intervals`: number of intervals of slices that are corrected together. None: those of these slices.
     has_both = ~np.isnan(values[:2]).any(axis=0)
     sizes = [int((topics.mask & has_both).sum()) for topics in topic_sets]
     too_few = [part.small or bool(insufficiency(n, "verdict")) for part, n in zip(topic_sets, sizes, strict=True)]
-    slice_intervals = 2 * sum(
+    slice_intervals = slice_intervals or 2 * sum(
         not is_few and not topics.is_all for topics, is_few in zip(topic_sets, too_few, strict=True)
     )
     spread = _row_spread(values[:2])

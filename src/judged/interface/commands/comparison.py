@@ -87,6 +87,7 @@ _JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-d
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show the results of each pair of runs.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *TOPIC_OPTIONS)
+@shared("by", "class_measures")
 @answer_options()
 @shared(*READING)
 def compare_command(
@@ -96,13 +97,16 @@ def compare_command(
     collections: tuple[str, ...],
     measure: tuple[str, ...],
     pairs: bool,
+    by: tuple[str, ...],
+    class_measures: str | None,
     output: OutputOptions,
     **options: Any,
 ) -> None:
     """Compare RUNs over the topics of QRELS: differences, confidence intervals, and significance tests.
 
     QRELS and RUN are files that 'judged evaluate' can read. With --collection or several --scores, systems are compared
-    on each collection. The table has one column per collection.
+    on each collection. The table has one column per collection. With --class-measures, they are compared on each class
+    of topics by its own measure, as by 'judged slices --baseline'.
     """
     from judged.comparison import collections_of_scores, compare, compare_collections
     from judged.scoring.evaluation import Scores
@@ -115,6 +119,9 @@ def compare_command(
     topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
         raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit this option")
+    if class_measures is not None or by:
+        _compare_classes()
+        return
     formats = {name: options.pop(name) for name in FORMATS}
     options["measures"] = measure or None
     if scores:
@@ -146,6 +153,17 @@ def compare_command(
         output(answer, unfold=unfold)
 
 
+def _compare_classes() -> None:
+    """Run 'judged slices' with a baseline; p-values of all classes are corrected together."""
+    from judged.interface.commands.slices import slices_command
+
+    context = click.get_current_context()
+    arguments.refuse_options(("min_difference", "ci", "pairs", "scores", "collections", "family"), "classes")
+    names = {param.name for param in slices_command.params}
+    values = {name: value for name, value in context.params.items() if name in names}
+    context.invoke(slices_command, **values | {"pair": values["baseline"] is None, "family": "all"})
+
+
 def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
     """Join scores with the same judgments, under the name of the first."""
     from judged.scoring.evaluation.storage import same_judgments
@@ -161,15 +179,9 @@ def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Sco
 
 def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove options that do not apply to several collections. Raise an error if one was used."""
-    context = click.get_current_context()
-    for unused in ("min_difference", "margin", "ci", "pairs"):
-        if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
-            raise InputError(
-                f"--{unused} cannot be combined with several collections",
-                fix="omit the option, or compare each collection separately",
-            )
-        options.pop(unused, None)
-    return options
+    unused = ("min_difference", "margin", "ci", "pairs")
+    arguments.refuse_options(unused, "several collections", "omit the option, or compare each collection separately")
+    return {name: value for name, value in options.items() if name not in unused}
 
 
 def _name_and_path(text: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -138,7 +139,7 @@ def stages_command(
 @shared("level", "fdr", "resamples", "seed", "per_topic")
 @click.option("--per-run", is_flag=True, help="Show all results of each run, also for more than 4 runs.")
 @slice_options
-@shared(*POLICIES)
+@shared("class_measures", *POLICIES)
 @answer_options()
 @shared(*READING)
 def matrix_command(
@@ -155,13 +156,25 @@ def matrix_command(
 
     If only the measure of -y is low, relevant documents were returned but ranked too low. If only the measure of -x is
     low, relevant documents were not returned, or were returned but not judged. A slice is low if its whole confidence
-    interval is below the threshold.
+    interval is below the threshold. With --class-measures, each class has its own measure instead of -y, and its own
+    thresholds.
     """
-    from judged.diagnosis.matrix.matrix import matrix, parse_cuts
+    from judged.diagnosis.matrix.matrix import class_matrix, matrix, parse_cuts
+    from judged.scoring.evaluation.evaluate import evaluate_without_warnings
+    from judged.scoring.evaluation.inputs import measures_of
 
     judgments, run_list = output.inputs(qrels, runs, options, options["documents"], *slicing_options.paths)
     baseline_run = arguments.baseline_run(options, run_list)
+    slicing_options = replace(slicing_options, default_measure=options["y"])
     judgments, slicing = slicing_options.apply(judgments, baseline_run)
+    if slicing is not None and slicing.class_measures:
+        arguments.refuse_options(("cuts", "fdr", "resamples", "per_topic", "per_run"), "measures of classes")
+        evaluated = [*filter(None, slicing.class_measures), options["x"], "Judged@10"]
+        scores = evaluate_without_warnings(judgments, run_list, evaluated, **{name: options[name] for name in POLICIES})
+        x = measures_of(options["x"], rel=options["rel"])[0]
+        answer = class_matrix(scores, slicing, x=x, baseline=baseline_run.name, level=options["level"])
+        output(answer, notes=map(str, slicing_options.notes(baseline_run)))
+        return
     with arguments.progress_bar(run_list) as progress:
         matrix_options = {"cuts": parse_cuts(cuts or ""), "slicing": slicing, "progress": progress}
         answer = matrix(judgments, run_list, **matrix_options, **options)

@@ -195,7 +195,7 @@ def gate_command(
 @click.argument("baseline")
 @click.argument("others", nargs=-1, metavar="[RUN]...")
 @shared("measures", help="Measure. Can be repeated.  [default: the measures recommended for the data]")
-@shared("attributes", "queries", "by")
+@shared("attributes", "queries", "by", "class_measures")
 @click.option(
     "--margin-relative",
     type=float,

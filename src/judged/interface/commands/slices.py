@@ -23,6 +23,7 @@ _COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "fa
 @click.command("slices")
 @shared("qrels", "runs")
 @slice_options
+@shared("class_measures")
 @click.option(
     "--weights",
     multiple=True,
@@ -76,15 +77,20 @@ def slices_command(
     judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
     documents = arguments.documents_with_ages(options)
     first = _baseline_run(run_list, baseline, pair=pair)
+    if slicing_options.class_measures and len(measure) > 1:
+        problem = f"at most one default measure can be combined with --class-measures, got {len(measure)}"
+        raise InputError(problem, fix="use -m once, for the classes without their own measure")
+    slicing_options = replace(slicing_options, default_measure="".join(measure))
     attributes = slicing_options.topic_attributes(
         judgments, first, names=(*weights, *attributes_of(measure)), documents=documents
     )
     judgments = slicing_options.filter_topics(judgments, first, documents)
     slicing = slicing_options.slice_topics(attributes, judgments.topics)
+    evaluated = tuple(filter(None, slicing.class_measures)) or measure or None
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with arguments.scoring(run_list) as progress:
         scores = evaluate_without_warnings(
-            judgments, run_list, measure or None, progress=progress, attributes=attributes, **policies
+            judgments, run_list, evaluated, progress=progress, attributes=attributes, **policies
         )
     used_options = (
         _COMPARISON_OPTIONS if has_comparison else ("ci", "level", *(["resamples"] if options["resamples"] else []))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 from fastapi import APIRouter, Query
 from pydantic import BeforeValidator, Field
 
+from judged.comparison.slicing.class_measures import parse_class_measures
 from judged.comparison.slicing.parts import ALL
 from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError
@@ -22,9 +23,9 @@ from judged.interface.pages.answer_pages import (
     slices_with_conditions,
 )
 from judged.interface.pages.filters import blocks, probability, query_string, signed
-from judged.interface.pages.pagination import LONGEST, ScoredQuery, blank_to_none
+from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, blank_to_none
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import LEVEL, CurrentWorkspace
+from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, cached_in_workspace, set_error_field
 from judged.results import COUNT, TEXT, Answer, Chart, Column, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
@@ -73,6 +74,12 @@ class SlicedQuery(SlicingQuery):
 
 class SlicesQuery(SlicedQuery, ScoredQuery):
     """Parameters of the scores or differences by slice."""
+
+    class_measures: Trimmed = Field(
+        "",
+        max_length=2000,
+        description="Own measures of classes, such as law=P@5,news=R@100. Other classes use the first measure.",
+    )
 
     measures: str = Field(
         ",".join(RANKING_AND_CANDIDATES), max_length=500, description="Measures, separated by commas; at most six."
@@ -151,12 +158,14 @@ class SlicePage(Answer):
 
     def page_tables(self) -> Iterator[Table]:
         """Yield the tables of the page: one with a column per measure, or one per measure with a column per run."""
-        scores, has_several_runs = self.scores, len(self.runs) > 1
+        scores, by_class = self.scores, bool(self.query.class_measures)
+        has_several_runs = any((by_class, len(self.runs) > 1))
         if scores is None:
             sizes = [Column("size", self.slicing.n.tolist(), COUNT, "topics")]
             yield self._add_conditions("Slices", self.slicing.names, sizes)
             return
-        for title in self.measures if has_several_runs else (f"{self.runs[0]} by slice",):
+        titles = self.measures if has_several_runs else (f"{self.runs[0]} by slice",)
+        for title in titles[: 1 if by_class else None]:
             one_run = [(self.runs[0], name) for name in self.measures]
             pairs = [(run, title) for run in self.runs] if has_several_runs else one_run
             table = scores.overview(title if has_several_runs else None)
@@ -169,7 +178,7 @@ class SlicePage(Answer):
                     kinds=[_KINDS[row.better] for row in rows],
                 )
             names = [row.part for row in scores.displayed_estimates(*pairs[0])]
-            yield self._add_conditions(title, names, table.columns[1:])
+            yield self._add_conditions("Classes by their own measures" if by_class else title, names, table.columns[1:])
 
     def _add_conditions(self, title: str, names: Sequence[str], columns: Iterable[Column]) -> Table:
         """Return a table of slices with their conditions; averages are the last rows."""
@@ -204,9 +213,11 @@ def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:
     if not query.names:
         query = query.model_copy(update={"by": default_attribute(workspace)})
     slicing, runs = build_slicing(workspace, query), visible_runs(workspace, query)
-    measures = tuple(
-        dict.fromkeys(map(str, measures_of(list_measures(query.measures) or [DEFAULT_MEASURE], rel=query.rel)))
-    )
+    names = list_measures(query.measures) or [DEFAULT_MEASURE]
+    if query.class_measures:
+        slicing = _classes(workspace, query)
+        names = list(filter(None, slicing.class_measures))
+    measures = tuple(dict.fromkeys(map(str, measures_of(names, rel=query.rel))))
     if len(measures) > MAX_MEASURES:
         raise InputError(
             f"a page can have at most {MAX_MEASURES} measures, got {len(measures)}", fix="remove some measures"
@@ -227,6 +238,14 @@ def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:
         attributes=attributes(workspace),
         notes=page_notes(workspace, query, len(slicing.query_ids), scores.notes if scores else ()),
     )
+
+
+@cached_in_workspace
+def _classes(workspace: Workspace, query: SlicesQuery) -> Slicing:
+    """Return the slices with their own measures, and the first measure of the page for the others."""
+    default = str((list_measures(query.measures) or [DEFAULT_MEASURE])[0])
+    with set_error_field("class_measures"):
+        return build_slicing(workspace, query).with_measures(parse_class_measures(query.class_measures), default)
 
 
 def visible_runs(workspace: Workspace, query: SlicesQuery) -> tuple[str, ...]:
@@ -271,7 +290,8 @@ def _page_values(workspace: Workspace, query: SlicesQuery, answer: SlicePage | N
     """Return links from attributes and runs to their pages, the tables, and the charts."""
     table = attributes(workspace)
     rows = table.records()
-    attribute_links = [f"/slices{query_string(query, by=row['name'])}" if row["slices"] else "" for row in rows]
+    addresses = [query_string(query, by=row["name"], class_measures=None) if row["slices"] else "" for row in rows]
+    attribute_links = [f"/slices{address}" if address else "" for address in addresses]
     values: dict[str, Any] = {"attribute_table": table.changed("name", links=attribute_links), "figures": ""}
     if answer is not None:
         links = {run: f"/slices{query_string(query, run=run)}" for run in answer.runs if len(answer.runs) > 1}
@@ -296,6 +316,7 @@ def scores_by_slice(workspace: CurrentWorkspace, query: Annotated[SlicesQuery, Q
     """Slice the topics by attributes, and score the runs on each slice.
 
     Each slice is tested against the other topics, with Holm correction. Slices with few topics are not tested.
+    With ``class_measures``, each class has only its own measure, and is not tested against other topics.
     With ``baseline``, runs are compared on each slice by a paired randomization test.
     """
     return slices(workspace, query)
