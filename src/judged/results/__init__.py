@@ -13,6 +13,7 @@ from judged.results.blocks import (
     Sentences,
 )
 from judged.results.decimals import counted, listed, wrapped
+from judged.results.headline import Headline
 from judged.results.table import (
     ANY,
     CHANGE,
@@ -52,6 +53,7 @@ __all__ = [
     "Chart",
     "Code",
     "Column",
+    "Headline",
     "RankedDocument",
     "RankedList",
     "RankedLists",

@@ -21,7 +21,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, select_autoescape
 from jinja2.ext import Extension
 
-from judged.components import all_components
+from judged.components import Page, all_components
 from judged.errors import InputError
 from judged.interface.pages.filters import FILTERS, link, shared_choices
 from judged.interface.pages.shared_files import PACKAGES, VERSION
@@ -38,15 +38,17 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from judged.interface.pages.workspace import Workspace
     from judged.results import Block
     from judged.results.blocks import Note
 
 HOME_PATH = "judged.home"
 """Key in the ASGI scope: the start page of users who see only one part of judged."""
-NAVIGATION = {
-    page.path: (page.name, page.question) for component in all_components() for page in component.pages if page.path
-}
-"""Pages of the navigation bar, in order: path, name, and the question that the page answers."""
+_PAGES = [page for component in all_components() for page in component.pages if page.path]
+NAVIGATION = {page.path: (page.name, page.question) for page in _PAGES}
+"""Pages of the navigation, in order: path, name, and the question that the page answers."""
+GROUPS = ("Quality", "Diagnosis", "Users", "Judging", "")
+"""Headings of the navigation, in order; pages of the last group have no heading."""
 
 FORMS = {
     "csv": ("text/csv", Table.csv),
@@ -57,6 +59,8 @@ FORMS = {
 """Media type and writer of each download format."""
 TABLE_REQUEST = "judged.table"
 """Key in the ASGI scope: name and format of the requested table."""
+_HOME = Page("", "/", "Overview")
+_OPEN = Page("", "/open", "Open files", group="")
 _FILE = re.compile(rf"(?P<page>/[\w/-]*)\.(?P<table>.+)\.(?P<form>{'|'.join(FORMS)})", re.DOTALL)
 
 
@@ -136,15 +140,25 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "version": request.app.version,
         "link": partial(link, choices=choices),
         # Judges with a judge token, and participants of a study, must not see systems.
-        "navigation": [(path, link(path, choices).removeprefix(path), name) for path, (name, _) in NAVIGATION.items()]
+        "navigation": _navigation(current_workspace(request), choices)
         if workbench and JUDGE not in request.scope
-        else (),
+        else {},
     }
     layout = _TEMPLATES.get_template(template)
     context = layout.new_context({**shared, **values})
     markup = "".join(layout.root_render_func(context))
     context.parent.clear()  # macros and their context are a reference cycle that would hold all data of the page
     return HTMLResponse(isolate_directions(markup), status_code=status)
+
+
+def _navigation(workspace: Workspace, choices: Mapping[str, str]) -> dict[str, list[dict[str, str]]]:
+    """Return the entries of the navigation by group: name, path, address with the shared choices, and missing data."""
+    groups: dict[str, list[dict[str, str]]] = {group: [] for group in GROUPS}
+    for page in (_HOME, *_PAGES, _OPEN):
+        needs = "" if page.option in {"", *workspace.open_data} else page.data
+        entry = {"name": page.name, "path": page.path, "address": link(page.path, choices), "needs": needs}
+        groups.setdefault(page.group, []).append(entry)
+    return groups
 
 
 def serve_tables(app: ASGIApp) -> ASGIApp:

@@ -20,7 +20,7 @@ from judged.interface.pages.answer_pages import NotOpenError, answer_page, conju
 from judged.interface.pages.filters import blocks, link, probability, query_string, shared_choices
 from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, contains_words, order_by
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace, set_error_field
-from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
+from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Headline, Section, Sentences, Show, Table
 from judged.results import number as digits
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
@@ -198,6 +198,11 @@ class ComparePage(Answer):
     def by_measure(self) -> MeasureComparison:
         """Results of the selected measure."""
         return self.comparison.measure(str(self.measure))
+
+    @property
+    def headline(self) -> Headline | None:
+        """Status of the selected measure."""
+        return self.by_measure.headline(self.pair) if self.pair else None
 
     @property
     def pair(self) -> Pair | None:

@@ -15,7 +15,7 @@ from Stemmer import Stemmer
 
 from judged.components import all_components
 from judged.errors import MissingExtraError
-from judged.results import Show, html, plain
+from judged.results import Headline, Show, html, plain
 from judged.results.decimals import counted, decimal, format_distinct, printed
 
 if TYPE_CHECKING:
@@ -197,6 +197,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     render.__name__: render
     for render in (score, signed, interval, grade, data, pairs, query_string, table, blocks, split_at_matches)
 }
+FILTERS["headline"] = _elements(Headline.html)
 FILTERS.update(count=counted, prose=_elements(html.prose), name=_elements(html.name_html), notes=_elements(html.notes))
 
 
