@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from judged.results.decimals import percent, printed
-from judged.results.table import NUMBER, Show
+from judged.results.decimals import format_level, printed
+from judged.results.table import NUMBER, Axis, Show
 
 if TYPE_CHECKING:
-    from judged.results.table import IntervalLimits
+    from judged.results.table import IntervalLimits, Status
 
-Status: TypeAlias = Literal["better", "worse", "same", "unknown", "info"]
-"""``better`` and ``worse``: shown by the data; ``same``: no significant difference; ``unknown``: not enough data, or
-not tested; ``info``: an estimate that is neither good nor bad."""
-ICONS: dict[Status, str] = {"better": "▲", "worse": "▼", "same": "=", "unknown": "?", "info": "●"}
+ICONS: dict[str, str] = {"better": "▲", "worse": "▼", "same": "=", "unknown": "?", "info": "●"}
 MAX_WORDS = 20
 """Maximum number of words of a sentence."""
 
@@ -45,14 +42,14 @@ class Headline:
         Confidence level of the interval.
     reference
         Number that means "no difference", drawn as a line; None without one.
-    scale
-        Ends of the drawn axis. Default: the interval, the number, and the reference, with margins.
+    axis
+        Axis of the drawing. Default: an axis that contains the number, the interval, and the reference.
 
     Examples
     --------
     >>> headline = Headline("better", "better", "b is better than a.", "AP, b - a", 0.25, ci=(0.1, 0.4), reference=0)
-    >>> headline.to_dict()["ci"], headline.axis
-    ([0.1, 0.4], (-0.04, 0.44))
+    >>> headline.to_dict()["ci"], headline.word
+    ([0.1, 0.4], 'better')
     """
 
     status: Status
@@ -64,18 +61,7 @@ class Headline:
     ci: IntervalLimits = None
     level: float = 0.95
     reference: float | None = None
-    scale: tuple[float, float] | None = None
-
-    @property
-    def axis(self) -> tuple[float, float]:
-        """Ends of the drawn axis."""
-        if self.scale is not None:
-            return self.scale
-        points = [x for x in (*(self.ci or ()), self.value, self.reference) if x is not None and math.isfinite(x)]
-        if not points:
-            return (0.0, 1.0)
-        margin = (max(points) - min(points)) / 10 or 1.0
-        return (round(min(points) - margin, 12), round(max(points) + margin, 12))
+    axis: Axis | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON."""
@@ -91,8 +77,9 @@ class Headline:
             parts.append(f'<p class="figure"><b>{escape(number)}</b> <span>{escape(self.label)}</span></p>')
         if self.ci is not None and self.value is not None:
             low, high = (printed((self.show.limit or self.show.write)(limit), "float64") for limit in self.ci)
-            text = f"{percent(self.level)} CI {escape(low)} to {escape(high)}"
-            drawing = interval_svg(self.value, self.ci, self.axis, self.reference, self.status)
+            text = f"{format_level(self.level)} CI {escape(low)} to {escape(high)}"
+            axis = self.axis or Axis.over([self.value], [self.ci], reference=self.reference)
+            drawing = interval_svg(self.value, self.ci, axis, self.status)
             parts.append(f'<p class="range">{drawing}<span>{text}</span></p>')
         parts.append(f'<p class="sentence">{escape(printed(self.sentence))}</p>')
         content = "\n".join(parts)
@@ -108,25 +95,18 @@ def chip(status: Status, word: str) -> str:
     return f'<span class="chip {status}"><span aria-hidden="true">{ICONS[status]}</span> {escape(word)}</span>'
 
 
-def interval_svg(
-    value: float,
-    ci: IntervalLimits,
-    axis: tuple[float, float],
-    reference: float | None = None,
-    status: str = "info",
-) -> str:
-    """Draw a number, its interval, and a reference on an axis; parts outside of the axis are clipped."""
-    low, high = axis
+def interval_svg(value: float | None, ci: IntervalLimits, axis: Axis, status: str = "info") -> str:
+    """Draw a number, its interval, and the reference on an axis; what is outside of the axis is drawn at its end."""
 
     def position(x: float) -> str:
-        return f"{100 * min(max((x - low) / (high - low), 0), 1):.2f}%"
+        return f"{100 * min(max((x - axis.low) / (axis.high - axis.low), 0), 1):.2f}%"
 
     parts = ['<line class="axis" x1="0" x2="100%" y1="50%" y2="50%"/>']
-    if reference is not None:
-        parts.append(
-            f'<line class="reference" x1="{position(reference)}" x2="{position(reference)}" y1="0" y2="100%"/>'
-        )
+    if axis.reference is not None:
+        x = position(axis.reference)
+        parts.append(f'<line class="reference" x1="{x}" x2="{x}" y1="0" y2="100%"/>')
     if ci is not None:
         parts.append(f'<line class="ci" x1="{position(ci[0])}" x2="{position(ci[1])}" y1="50%" y2="50%"/>')
-    parts.append(f'<circle cx="{position(value)}" cy="50%" r="5"/>')
+    if value is not None and math.isfinite(value):
+        parts.append(f'<circle cx="{position(value)}" cy="50%" r="5"/>')
     return f'<svg class="interval {status}" aria-hidden="true">{"".join(parts)}</svg>'
