@@ -136,6 +136,8 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "open": current_workspace(request) if workbench else None,
         "here": request.url.path,
         "home": request.scope.get(HOME_PATH, "/judging"),
+        "missing": _page_without_data(request) if workbench else None,
+        "opens_paths": getattr(request.app.state, "opens_paths", False),
         "status": status,
         "version": request.app.version,
         "link": partial(link, choices=choices),
@@ -149,6 +151,14 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     markup = "".join(layout.root_render_func(context))
     context.parent.clear()  # macros and their context are a reference cycle that would hold all data of the page
     return HTMLResponse(isolate_directions(markup), status_code=status)
+
+
+def _page_without_data(request: Request) -> Page | None:
+    """Return the page of the navigation that contains this address, if its data are not open."""
+    here, opened = request.url.path, current_workspace(request).open_data
+    pages = [page for page in _PAGES if here == page.path or here.startswith(f"{page.path}/")]
+    page = max(pages, key=lambda page: len(page.path), default=None)
+    return page if page is not None and page.option not in {"", *opened} else None
 
 
 def _navigation(workspace: Workspace, choices: Mapping[str, str]) -> dict[str, list[dict[str, str]]]:
