@@ -366,7 +366,7 @@ def add_by_form(
     request: Request,
     workspace: CurrentWorkspace,
     option: Annotated[str, Form(max_length=40)],
-    page_path: Annotated[str, Form(max_length=200, pattern=r"^/[\w/-]*$")],
+    page_path: Annotated[str, Form(max_length=200, pattern=r"^/(\w[\w/-]*)?$")],
     path: Annotated[str, Form(max_length=4096)] = "",
     file: Annotated[UploadFile | None, File()] = None,
 ) -> Response:
