@@ -35,6 +35,9 @@ class Page(NamedTuple):
     name: str = ""
     question: str = ""  # that it answers
     choices: Mapping[str, str] = _NONE  # its names of what pages share: measure, baseline, run, where, rel
+    group: str = "Quality"  # heading above its entry in the navigation
+    option: str = ""  # option of `judged serve` that opens the data of the page; empty: judgments and runs
+    data: str = ""  # these data, such as "an interaction log"
 
 
 class Component(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from comparison_made import scores
-from judged.comparison.pair import format_level
+from judged.results.decimals import format_level
 from judged.stats.paired import paired_test
 
 SMALL, LARGE = [9] * 10 + [1], [8] * 10 + [0]  # ten topics a little better, one much worse: the mean falls

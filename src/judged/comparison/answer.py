@@ -26,17 +26,34 @@ from judged.comparison.pair import (
     verdict_columns,
 )
 from judged.errors import InputError
-from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
+from judged.results import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    TEXT,
+    Answer,
+    Chart,
+    Column,
+    Headline,
+    Section,
+    Sentences,
+    Show,
+    Table,
+    columns_of,
+    number,
+)
 from judged.results.decimals import counted, decimal
 from judged.results.spelling import use_one_of
 from judged.results.table import best_first_order
 from judged.results.types import cached_property
 from judged.scoring.evaluation.summary import ESTIMATE
+from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from judged.comparison.choices import Choices
     from judged.results import Block
     from judged.results.blocks import Note
+    from judged.results.headline import Status
     from judged.scoring.evaluation import Estimate, Scores
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
@@ -83,6 +100,38 @@ class MeasureComparison:
             if pair.better is not None:
                 beaten.setdefault(pair.better, set()).add(pair.other(pair.better))
         return beaten
+
+    def headline(self, pair: Pair) -> Headline:
+        """Return the status of a pair: whether its second system is better or worse than the first."""
+        words = ("higher", "lower") if self.higher_is_better is None else ("better", "worse")
+        status: Status = "same"
+        word, topics = "no significant difference", counted(pair.result.n, "topic")
+        sentence = f"No significant difference between {pair.second} and {pair.first} on {topics}."
+        if pair.insufficiency is not None:
+            status, word = "unknown", "not enough data"
+            sentence = f"A verdict requires at least {MIN_UNITS['verdict']} topics, got {pair.result.n}."
+        elif not pair.gains and not pair.losses:
+            word, sentence = "equal", f"{pair.second} and {pair.first} have the same score on each of {topics}."
+        elif pair.favored is not None and pair.better is None:
+            status, word = "unknown", "contradiction"
+            sentence = f"The test favors {pair.favored}, but the mean of {pair.other(pair.favored)} is better."
+        elif pair.better is not None:
+            is_second = pair.better == pair.second
+            status, word = ("better", words[0]) if is_second else ("worse", words[1])
+            status = "info" if self.higher_is_better is None else status
+            sentence = f"{pair.second} is {word} than {pair.first} on {topics} (p {pair.format_p()})."
+        sign = "/" if pair.is_ratio else "-"
+        return Headline(
+            status,
+            word,
+            sentence,
+            f"{self.name}, {pair.second} {sign} {pair.first}",
+            pair.shown_difference,
+            number() if pair.is_ratio else CHANGE,
+            pair.shown_interval,
+            pair.result.level,
+            reference=1.0 if pair.is_ratio else 0.0,
+        )
 
     def order(self) -> list[int]:
         """Return the indices of the systems from best to worst; systems without a value come last."""

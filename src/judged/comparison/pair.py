@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from judged.comparison.choices import JOINT_TESTS, correction_name
 from judged.results import NUMBER, TEXT, Column, Show, Table, columns_of, number
-from judged.results.decimals import counted, decimal, format_distinct, p_text
+from judged.results.decimals import counted, decimal, format_distinct, format_level, p_text
 from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.results import TEST_NAMES
 from judged.stats.sensitivity import sensitivity_sentences
@@ -98,19 +98,6 @@ def describe_winner(test: str, winner: str, loser: str, measure: str) -> str:
     ('new is better than old in AP', 'new wins more topics than old in AP')
     """
     return f"{winner} {claim_wording(test).verb_phrase.format(loser=loser, measure=measure)}"
-
-
-def format_level(level: float) -> str:
-    """Format a confidence level with enough digits to distinguish it from 100%.
-
-    >>> format_level(0.95), format_level(1 - 0.05 / 7), format_level(1 - 0.05 / 66)
-    ('95%', '99.29%', '99.924%')
-    """
-    miss_percent = 100 * (1 - level)
-    # two significant digits of the miss rate; 1e-9 keeps exact powers of ten from rounding down
-    digits = max(0, 1 - math.floor(math.log10(miss_percent) + 1e-9))
-    text = f"{100 - miss_percent:.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.') if digits else text}%"
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ COMPONENT = Component(
             "Topics",
             "Which topics are hard? What did each run return for a topic, and how is each result scored?",
             {"measure": "measure", "baseline": "runs", "run": "runs", **_TOPICS},
+            "Diagnosis",
         ),
         Page(
             f"{_PAGES}.matrix:router",
@@ -108,6 +109,7 @@ COMPONENT = Component(
             "Matrix",
             "Are relevant documents missing or ranked low, and on which topics and slices?",
             {"measure": "y", "baseline": "baseline", "run": "run", **_TOPICS},
+            "Diagnosis",
         ),
         Page(
             f"{_PAGES}.slices:router",
@@ -115,12 +117,14 @@ COMPONENT = Component(
             "Slices",
             "On which kinds of topics does a run score high or low?",
             {"measure": "measures", "baseline": "baseline", "run": "run", **_TOPICS},
+            "Diagnosis",
         ),
         Page(
             f"{_PAGES}.learn.routes:router",
             "/learn",
             "Learn",
             "What does a measure count, when should you use it, and when does it mislead?",
+            group="",
         ),
         Page(f"{_PAGES}.search:router"),
     ),

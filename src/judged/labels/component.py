@@ -24,6 +24,7 @@ COMPONENT = Component(
             "/judging",
             "Judging",
             "Grade documents, alone or with other judges, and resolve disagreements between judges.",
+            group="Judging",
         ),
         Page("judged.labels.pages.judging:labels_router"),
     ),

@@ -25,12 +25,18 @@ COMPONENT = Component(
             "/clicks",
             "Clicks",
             "Which click model fits, how often do users examine each rank, and do clicks agree with judgments?",
+            group="Users",
+            option="log",
+            data="an interaction log",
         ),
         Page(
             "judged.online.pages:users_router",
             "/users",
             "Users",
             "What is the result of an A/B test, and have metrics of the running system changed?",
+            group="Users",
+            option="log",
+            data="an interaction log",
         ),
     ),
     log_readers={

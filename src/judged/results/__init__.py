@@ -13,6 +13,7 @@ from judged.results.blocks import (
     Sentences,
 )
 from judged.results.decimals import counted, listed, wrapped
+from judged.results.headline import Headline
 from judged.results.table import (
     ANY,
     CHANGE,
@@ -22,8 +23,10 @@ from judged.results.table import (
     SHARE,
     TEXT,
     YES_NO,
+    Axis,
     Column,
     Show,
+    Status,
     Table,
     bars,
     columns_of,
@@ -48,10 +51,12 @@ __all__ = [
     "YES_NO",
     "Answer",
     "AnswerList",
+    "Axis",
     "Block",
     "Chart",
     "Code",
     "Column",
+    "Headline",
     "RankedDocument",
     "RankedList",
     "RankedLists",
@@ -59,6 +64,7 @@ __all__ = [
     "Section",
     "Sentences",
     "Show",
+    "Status",
     "Table",
     "bars",
     "columns_of",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from judged.results.blocks import Block, Note
+    from judged.results.headline import Headline
     from judged.results.types import Table as ArrowTable
 
 
@@ -118,6 +119,11 @@ class Answer:
     def sentences(self) -> tuple[str, ...]:
         """Conclusions and their limits."""
         return ()
+
+    @property
+    def headline(self) -> Headline | None:
+        """Status, main number, and short sentence, which a page shows first; None without them."""
+        return None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -225,6 +231,8 @@ class Answer:
         record: dict[str, Any] = {"schema": f"judged.{self.kind}/{self.version}"}
         record |= {} if self.provenance is None else self.provenance.to_dict()
         record |= plain(self.facts())
+        if (headline := self.headline) is not None:
+            record["headline"] = plain(headline.to_dict())
         blocks = list(flat(self.blocks()))
         record |= {name: table.records() for name, table in _tables(blocks).items()}
         for block in blocks:

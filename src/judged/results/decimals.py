@@ -54,6 +54,19 @@ def printed(text: str, kind: str = "") -> str:
     return "\N{EN DASH}" if text == "-" else _MINUS.sub("\N{MINUS SIGN}", text)
 
 
+def format_level(level: float) -> str:
+    """Format a confidence level with enough digits to distinguish it from 100%.
+
+    >>> format_level(0.95), format_level(1 - 0.05 / 7), format_level(1 - 0.05 / 66)
+    ('95%', '99.29%', '99.924%')
+    """
+    miss_percent = 100 * (1 - level)
+    # two significant digits of the miss rate; 1e-9 keeps exact powers of ten from rounding down
+    digits = max(0, 1 - math.floor(math.log10(miss_percent) + 1e-9))
+    text = f"{100 - miss_percent:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if digits else text}%"
+
+
 def percent(share: float, digits: int = 0) -> str:
     """Format a share in percent, with more digits if it would otherwise look like 0% or 100%.
 

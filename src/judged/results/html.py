@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -15,21 +16,23 @@ from judged.results.blocks import Chart, Code, RankedLists, Section, Sentences, 
 from judged.results.charts import library, resource, specification
 from judged.results.decimals import printed
 from judged.results.escaping import Cell, isolate_directions
-from judged.results.table import Table
+from judged.results.headline import chip, interval_svg
+from judged.results.table import Column, Show, Table
 from judged.results.text_formats import full_stop
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from judged.results.blocks import Block, Note, RankedDocument, RankedList
-    from judged.results.table import Column
 
 _LONG_TEXT = 34  # characters from which a text of a table may wrap
 _MAX_PARAGRAPHS, _N_LEADING = 3, 2  # sentences up to which all are paragraphs; leading paragraphs of more
 _CODE = re.compile(r"`([^`]+)`")
 _MINUS_IN_PROSE = re.compile(r"(?<![\w.-])-(?=\d*\.\d)")  # only with decimals, because other texts may be names
+_NARROW_ROWS, _NARROW_COLUMNS = 15, 7  # of tables that a wide page shows beside another block
 _TAIL_LENGTH = 12  # characters at the end of a shortened name
 _CURRENT = ' aria-current="true"'
+_LABEL = Show(str, "string")
 _EXPORT = re.compile(r"^export (?:default )?", re.MULTILINE)
 _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
 
@@ -162,7 +165,10 @@ def _block(block: Block, chart_names: Collection[str], tables: Collection[str]) 
     inner = _block_content(block)
     if block.folded:
         return f"<details>\n<summary>{escape(block.title or block.name)}</summary>\n{inner}\n</details>"
-    return f"<h3>{escape(block.title)}</h3>\n{inner}" if block.title else inner
+    heading = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
+    is_wide = isinstance(block, Table) and (len(block) > _NARROW_ROWS or len(block.shown) > _NARROW_COLUMNS)
+    kinds = _class("block", "wide-block" * (is_wide or isinstance(block, RankedLists)))
+    return f"<div{kinds}>\n{heading}{inner}\n</div>"
 
 
 def _block_content(block: Table | Sentences | Code | RankedLists) -> str:
@@ -255,7 +261,8 @@ def table(
     ``heads`` maps column names to links that sort: address, and current order of the table by this column
     (``ascending``, ``descending``, or empty).
     """
-    columns, kinds = block.shown, block.kinds or [""] * len(block)
+    columns = [part for column in block.shown for part in _with_drawing(column)]
+    kinds = block.kinds or [""] * len(block)
     name_column = 1 if block.labels > 1 and columns and not columns[0].heading else 0  # the column that names the row
     is_left = [i < block.labels or column.show.type == "string" for i, column in enumerate(columns)]
     head = "".join(
@@ -279,6 +286,32 @@ def table(
         f"<table{_class(kind)}>\n"
         f"{caption_html}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows or empty_row}\n</tbody>\n</table>\n</div>"
     )
+
+
+class _Markup(str):
+    """HTML that is inserted unescaped."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+def _with_drawing(column: Column) -> Iterator[Column]:
+    """Yield a column, and a column of drawings of its numbers if it has an axis; write its statuses as labels."""
+    if (axis := column.axis) is None and not column.statuses:
+        yield column
+        return
+    statuses = column.statuses or ["info"] * len(column.values)
+    if axis is None:
+        labels = [chip(status, text) if text else "" for status, text in zip(statuses, column.values, strict=True)]
+        yield replace(column, values=list(map(_Markup, labels)), show=_LABEL, statuses=())
+        return
+    yield replace(column, ci=None)
+    intervals = column.ci or [None] * len(column.values)
+    rows = zip(column.values, intervals, statuses, strict=True)
+    drawings = [_Markup(interval_svg(value, ci, axis, status)) for value, ci, status in rows]
+    yield Column(f"{column.name}_drawing", drawings, _LABEL, axis.title, kinds=["drawing"] * len(drawings))
 
 
 def _heading_cell(text: str, link: tuple[str, str] | None, is_left: bool) -> str:

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 from judged.errors import JudgedError
 from judged.results.decimals import decimal, listed, p_text, percent
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _DEFAULT_WIDTH, _MIN_WIDTH = 100, 40  # widths of texts below rows
 _BAR, _EIGHTHS = 24, " ▏▎▍▌▋▊▉"  # characters of the longest bar, and eighths of a character
+Status: TypeAlias = Literal["better", "worse", "same", "unknown", "info"]
+"""``better`` and ``worse``: shown by the data; ``same``: no significant difference; ``unknown``: not enough data, or
+not tested; ``info``: an estimate that is neither good nor bad."""
 Type: TypeAlias = Literal["", "float64", "int64", "string", "bool"]
 """Type of a column in a data frame; empty: inferred from the values."""
 IntervalLimits: TypeAlias = tuple[float, float] | None
@@ -126,6 +129,36 @@ def _look_up(texts: Mapping[str, str], value: Any) -> str:
     return texts[repr(value)]
 
 
+_ROW_LISTS = ("ci", "details", "mark", "best", "links", "kinds", "each", "statuses")
+
+
+class Axis(NamedTuple):
+    """Axis on which a page draws the numbers of a column and their intervals, in a cell beside each number."""
+
+    low: float
+    high: float
+    title: str = "95% CI"  # heading of the drawings
+    reference: float | None = None  # number that means "no difference", drawn as a line
+
+    @classmethod
+    def over(
+        cls,
+        values: Sequence[float | None],
+        intervals: Sequence[IntervalLimits] = (),
+        title: str = "95% CI",
+        reference: float | None = None,
+    ) -> Self:
+        """Return an axis that contains all numbers, intervals, and the reference, with margins of 5%.
+
+        >>> Axis.over([0.2, None], [(0.1, 0.3), None], reference=0)
+        Axis(low=-0.015, high=0.315, title='95% CI', reference=0)
+        """
+        limits = [limit for interval in intervals if interval is not None for limit in interval]
+        points = [x for x in (*values, *limits, reference) if x is not None and math.isfinite(x)] or [0.0, 1.0]
+        margin = 0.05 * (max(points) - min(points)) or 1.0
+        return cls(round(min(points) - margin, 12), round(max(points) + margin, 12), title, reference)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
     """Column of a table: values and their format.
@@ -160,6 +193,10 @@ class Column:
         Whether a terminal shows the texts below the rows.
     each
         Format of each value, if rows have different units; `show` is then only used for the type.
+    axis
+        Axis on which a page draws the numbers and intervals, instead of writing the intervals; None: no drawing.
+    statuses
+        Status of each value (`Status`): the color of its drawing, or of its text as a label. Only for pages.
     """
 
     name: str
@@ -175,9 +212,11 @@ class Column:
     only: Literal["", "data", "json", "people", "terminal"] = ""
     below: bool = False
     each: Sequence[Show] = ()
+    axis: Axis | None = None
+    statuses: Sequence[Status] = ()
 
     def __post_init__(self) -> None:
-        parts = (self.ci or (), self.details, self.mark, self.best, self.links, self.kinds, self.each)
+        parts = (self.ci or (), *(getattr(self, name) for name in _ROW_LISTS[1:]))
         if any(len(part) not in {0, len(self.values)} for part in parts):
             raise JudgedError(f"column {self.name!r}: all its lists must have one entry per row")
 
@@ -223,7 +262,7 @@ class Column:
         """Return the column with these rows, in this order."""
         parts = {
             name: [part[row] for row in rows]
-            for name in ("values", "ci", "details", "mark", "best", "links", "kinds", "each")
+            for name in ("values", *_ROW_LISTS)
             if (part := getattr(self, name)) is not None and len(part)
         }
         return replace(self, **parts)
@@ -466,11 +505,23 @@ class Table:
         """Render as a LaTeX tabular (package booktabs)."""
         return self.grid().latex()
 
-    def csv(self) -> str:
+    def csv(self, delimiter: str = ",") -> str:
         """Render as CSV in full precision; missing values are empty."""
         columns = self._cell_value()
         rows = zip(*([_csv_cell(value) for value in values] for _, values, _ in columns), strict=True)
-        return csv_lines([[name for name, _, _ in columns], *rows])
+        return csv_lines([[name for name, _, _ in columns], *rows], delimiter)
+
+    def with_intervals_apart(self) -> Table:
+        """Return the table with the intervals for people in columns of their own, so that a cell has one value."""
+        columns: list[Column] = []
+        for column in self.columns:
+            columns.append(replace(column, ci=None, axis=None) if column.ci and column.only != "data" else column)
+            if column.ci and column.only in {"", "people"}:
+                shows = column.each or [column.show] * len(column.values)
+                texts = [_format_interval(limits, show) for limits, show in zip(column.ci, shows, strict=True)]
+                title = column.axis.title if column.axis else "CI"
+                columns.append(Column(f"{column.name}_interval", texts, TEXT, title, only="people"))
+        return replace(self, columns=tuple(columns))
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dict per row, as in JSON."""

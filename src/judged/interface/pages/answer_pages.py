@@ -21,7 +21,7 @@ from judged.interface.arguments import outcome_note
 from judged.interface.pages.answers import page
 from judged.interface.pages.problems import PROBLEMS, Parameters
 from judged.interface.pages.workspace import cached_in_workspace
-from judged.results import TEXT, Answer, Column, Section, Table, columns_of, truncated
+from judged.results import TEXT, Answer, Column, Section, Sentences, Table, columns_of, truncated
 from judged.results.blocks import Note
 
 if TYPE_CHECKING:
@@ -167,6 +167,15 @@ class NotOpenError(InputError):
         super().__init__(problem, fix=f"start with: {command or 'judged serve QRELS RUN RUN'}")
 
 
+def _split_details(answer: Answer) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """Return the blocks of a page, and those of its folded details: untitled sentences, if there is a headline."""
+    blocks = answer.blocks()
+    if answer.headline is None:
+        return blocks, ()
+    is_detail = [isinstance(block, Sentences) and not block.title for block in blocks]
+    return tuple(compress(blocks, [not detail for detail in is_detail])), tuple(compress(blocks, is_detail))
+
+
 def answer_page(
     router: APIRouter,
     template: str,
@@ -195,7 +204,7 @@ def answer_page(
             context |= dict.fromkeys(("answer", "problem", "closed"))
             try:
                 answer = context["answer"] = function(**arguments)
-                context["blocks"] = answer.blocks()
+                context["blocks"], context["details_blocks"] = _split_details(answer)
             except MissingExtraError:
                 raise
             except NotOpenError as error:

@@ -20,7 +20,7 @@ from judged.interface.pages.answer_pages import NotOpenError, answer_page, conju
 from judged.interface.pages.filters import blocks, link, probability, query_string, shared_choices
 from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, contains_words, order_by
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace, set_error_field
-from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
+from judged.results import CHANGE, NUMBER, TEXT, Answer, Axis, Chart, Column, Headline, Section, Sentences, Show, Table
 from judged.results import number as digits
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.comparison.slicing import SliceComparison
     from judged.interface.pages.workspace import Workspace
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation import Scores
@@ -200,6 +200,11 @@ class ComparePage(Answer):
         return self.comparison.measure(str(self.measure))
 
     @property
+    def headline(self) -> Headline | None:
+        """Status of the selected measure."""
+        return self.by_measure.headline(self.pair) if self.pair else None
+
+    @property
     def pair(self) -> Pair | None:
         """Test by the selected measure; None if it is not tested."""
         return next(iter(self.by_measure.pairs), None)
@@ -285,6 +290,10 @@ class ComparePage(Answer):
         is_ratio = any(pair and pair.is_ratio for pair in pairs)
         differences = [pair.shown_difference if pair else math.nan for pair in pairs]
         heading = difference_title(second, first, ratio=is_ratio)
+        difference, *details = verdict_columns(pairs, differences, heading, "p", "not tested")
+        axis = Axis.over(differences, difference.ci or (), "CI", 1.0 if is_ratio else 0.0)
+        headlines = [result.headline(pair) if pair else None for result, pair in rows]
+        statuses: list[Status] = [headline.status if headline else "unknown" for headline in headlines]
         columns = (
             Column(
                 "measure",
@@ -298,8 +307,15 @@ class ComparePage(Answer):
                 Column(f"run{i}", [result.estimates[i].value for result, _ in rows], NUMBER, run)
                 for i, run in enumerate((first, second))
             ),
-            *verdict_columns(pairs, differences, heading, "p", "not tested"),
-            Column("better", [(pair.better or "neither") if pair else "" for pair in pairs], TEXT),
+            replace(difference, axis=axis, statuses=statuses, mark=()),
+            Column(
+                "result",
+                [headline.word if headline else "not tested" for headline in headlines],
+                TEXT,
+                "Result",
+                statuses=statuses,
+            ),
+            *details,
         )
         row_kinds = ["selected" if result.measure == self.measure else "" for result, _ in rows]
         return Table(f"by_{'ratio' if is_ratio else 'difference'}", columns, only="people", kinds=row_kinds)

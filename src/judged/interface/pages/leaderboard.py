@@ -21,9 +21,9 @@ from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.answer_pages import answer_page
 from judged.interface.pages.filters import blocks, probability
-from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, order_by
+from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, order_by, shades_of
 from judged.interface.pages.workspace import CurrentWorkspace
-from judged.results import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, counted, number
+from judged.results import CHANGE, COUNT, TEXT, Answer, Axis, Column, Headline, Show, Table, counted, number
 from judged.results.blocks import Note
 from judged.results.chart_drawings import SERIES
 from judged.results.decimals import percent
@@ -35,15 +35,16 @@ from judged.scoring.measures.grammar import list_measures, parse, parse_many
 from judged.scoring.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
 from judged.stats.inputs import topics_text
+from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from markupsafe import Markup
 
     from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.interface.pages.workspace import Workspace
-    from judged.results import Block, Chart
+    from judged.results import Block, Chart, Status
     from judged.scoring.evaluation import Estimate
     from judged.scoring.measures.base import Measure
 
@@ -100,7 +101,17 @@ MIN_JUDGED_SHARE = 0.7
 MAX_CURVES = 40
 """Maximum number of runs in the curve chart."""
 JUDGED_MEASURE = "Judged@10"
-_KINDS = {"better": "good", "ahead": "good", "worse": "bad", "behind": "bad"}
+_STATUSES: dict[str, Status] = {
+    "": "same",
+    "better": "better",
+    "ahead": "better",
+    "worse": "worse",
+    "behind": "worse",
+    "higher": "info",
+    "lower": "info",
+    "inconsistent": "unknown",
+}
+_P = Show(probability, "float64")
 _PERCENT = Show(lambda share: percent(share, 1), "float64")
 
 
@@ -140,6 +151,30 @@ class LeaderboardPage(Answer):
         """Measure by which the rows are sorted; else the first one."""
         sort_column = self.sort.removeprefix("-")
         return next((measure for measure in self.measures if str(measure) == sort_column), self.measures[0])
+
+    @property
+    def headline(self) -> Headline | None:
+        """Whether a single run is best, with its score."""
+        if self.result is None or math.isnan((first := self._ranked_estimates()[0]).value):
+            return None
+        name, pairs = str(self.lead), self.result.measure(str(self.lead)).pairs
+        verdicts = Counter(_STATUSES[_verdict(self.result.measure(name), pair)] for pair in pairs)
+        others = counted(len(pairs), "other run")
+        status: Status = "same"
+        if not pairs:
+            status, word, sentence = "info", "not compared", f"Only one run is scored, over {topics_text(self.n)}."
+        elif all(pair.insufficiency is not None for pair in pairs):
+            status, word = "unknown", "not enough data"
+            sentence = f"A verdict requires at least {MIN_UNITS['verdict']} topics, got {self.n}."
+        elif first.run != self.baseline:
+            status, word = ("better", f"{verdicts['better']} better") if verdicts["better"] else ("same", "none better")
+            sentence = f"{verdicts['better']} of {others} are significantly better than the baseline {self.baseline}."
+        else:
+            is_alone = verdicts["worse"] == len(pairs)
+            status, word = ("better", "best run") if is_alone else ("same", "no single best run")
+            sentence = f"{first.run} is first; {verdicts['worse']} of {others} are significantly worse."
+        axis = Axis(0.0, 1.0) if 0 <= first.value <= 1 else None
+        return Headline(status, word, sentence, f"{name} of {first.run}", first.value, ci=first.ci, axis=axis)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -204,22 +239,37 @@ class LeaderboardPage(Answer):
         values = table.column(self.sort.removeprefix("-")).values
         return table.take(order_by(values, descending=self.sort.startswith("-")))
 
-    def _columns(self, result: MeasureComparison) -> tuple[Column, ...]:
-        """Return the columns of a measure: its values, and differences from the baseline or the verdicts."""
+    def _columns(self, result: MeasureComparison) -> Iterator[Column]:
+        """Yield the columns of a measure: values, verdicts, p-values, and, if requested, differences."""
         name, runs = result.name, self.workspace.run_names
         pairs = [result.by_runs.get((self.baseline, run)) for run in runs]
         verdicts = [_verdict(result, pair) if pair else "" for pair in pairs]
-        notes = [_format_verdict(pair, verdict) if pair else "" for pair, verdict in zip(pairs, verdicts, strict=True)]
-        kinds = [_KINDS.get(verdict, "") for verdict in verdicts]
-        column = replace(result.column(name, runs, self.baseline), kinds=kinds)
-        verdict = Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
-        if not self.query.details or not any(pairs):
-            return replace(column, details=notes), verdict
-        text_format = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
-        values = [pair and pair.shown_difference for pair in pairs]
-        intervals = [pair and pair.shown_interval for pair in pairs]
-        difference = Column(f"{name} - {self.baseline}", values, text_format, "difference", ci=intervals, details=notes)
-        return column, difference, verdict
+        statuses = [_STATUSES[verdict] if pair else "info" for pair, verdict in zip(pairs, verdicts, strict=True)]
+        column = result.column(name, runs, self.baseline)
+        is_lead = name == str(self.lead)
+        if is_lead:
+            words = [
+                _word(run == self.baseline, pair, verdict)
+                for run, pair, verdict in zip(runs, pairs, verdicts, strict=True)
+            ]
+            yield replace(column, axis=Axis.over(column.values, column.ci or ()), statuses=statuses, mark=())
+            if any(pairs):
+                yield Column("status", words, TEXT, f"Against {self.baseline}", only="people", statuses=statuses)
+        else:
+            shades = shades_of(column.values, lower_is_better=result.lower_is_better)
+            shown_ci = column.ci if self.query.details else None  # by default, a cell has one number
+            yield replace(column, kinds=shades, ci=shown_ci, only="people")
+            yield replace(column, only="data")
+        if not any(pairs):
+            return
+        yield Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
+        p_values = [pair.decisive if pair else math.nan for pair in pairs]
+        yield Column(f"{name} {self.p_name}", p_values, _P, self.p_name, only="" if is_lead else "data")
+        if self.query.details:
+            text_format = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
+            values = [pair and pair.shown_difference for pair in pairs]
+            intervals = [pair and pair.shown_interval for pair in pairs]
+            yield Column(f"{name} - {self.baseline}", values, text_format, "difference", ci=intervals)
 
     def _judged_shares(self) -> list[float]:
         """Return the share of judged documents of each run; NaN if runs have no ranking."""
@@ -334,9 +384,12 @@ def _verdict(result: MeasureComparison, pair: Pair) -> str:
     return words[pair.better != pair.second]
 
 
-def _format_verdict(pair: Pair, verdict: str) -> str:
-    p = f"{'p' if pair.result.posterior is None else 'P'} {probability(pair.decisive)}"
-    return f"{verdict} {p}{' (few topics)' * pair.sensitive}".lstrip()
+def _word(is_baseline: bool, pair: Pair | None, verdict: str) -> str:
+    if pair is None:
+        return "baseline" if is_baseline else ""
+    if pair.insufficiency is not None:
+        return "not enough data"
+    return f"{verdict}{' (few topics)' * pair.sensitive}" if verdict else "no significant difference"
 
 
 FALLBACK_MEASURE = "NumRet"

@@ -66,6 +66,21 @@ class Paging:
         return rows[max(self.page - 1, 0) * self.size : self.last_shown]
 
 
+def shades_of(values: Sequence[float | None], *, lower_is_better: bool = False) -> list[str]:
+    """Return the CSS class of the background of each number: ``shade0`` for the worst, ``shade8`` for the best.
+
+    >>> shades_of([0.2, None, 0.4, 0.3]), shades_of([0.5, 0.5])
+    (['shade0', '', 'shade8', 'shade4'], ['', ''])
+    """
+    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    numbers = -numbers if lower_is_better else numbers
+    spread = np.nanmax(numbers, initial=-np.inf) - np.nanmin(numbers, initial=np.inf)
+    if not 0 < spread < np.inf:
+        return [""] * len(numbers)
+    shares = (numbers - np.nanmin(numbers)) / spread
+    return ["" if np.isnan(share) else f"shade{round(8 * share)}" for share in shares.tolist()]
+
+
 def order_by(values: Sequence[Any], *, descending: bool) -> list[int]:
     """Return the order of rows by texts or numbers; ties stay in input order, missing values are last.
 

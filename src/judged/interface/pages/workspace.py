@@ -125,6 +125,10 @@ COVERS_ALL_TOPICS = (
 )
 
 
+_OPTIONS = {"responses": "rag", "trials": "experiment", "results": "experiment"}
+"""Options of `judged serve` by the names of parts of a workspace, where these differ."""
+
+
 _NO_ROWS = pa.table(
     {"query_id": pa.array([], "string"), "doc_id": pa.array([], "string"), "relevance": pa.array([], "float64")}
 )
@@ -162,6 +166,12 @@ class Workspace:
     def query_ids(self) -> tuple[str, ...]:
         """Topics of the qrels, in byte order."""
         return self.qrels.topics
+
+    @property
+    def open_data(self) -> set[str]:
+        """Options of `judged serve` whose data are open."""
+        has_traces = {"traces"} if self.lists else set[str]()  # stages of a pipeline can be runs
+        return {_OPTIONS.get(name, name) for name in self.parts} | has_traces
 
     def query(self, query_id: str) -> str:
         """Return the text of a query, or an empty string if it is unknown."""
@@ -424,9 +434,9 @@ class WorkspaceHolder:
     workspace: Workspace
     trial: LockedFolder | None = None  # trial labels
 
-    def replace(self, workspace: Workspace) -> Workspace:
-        """Open another workspace with the same labels. The previous one is freed after its last request."""
-        self.workspace = replace(workspace, labels=self.workspace.labels)
+    def replace(self, workspace: Workspace, labels: Any = None) -> Workspace:
+        """Open another workspace, by default with the same labels. The previous one is freed after its last request."""
+        self.workspace = replace(workspace, labels=labels or self.workspace.labels)
         return self.workspace
 
     def close(self) -> None:

@@ -15,14 +15,13 @@ from judged.comparison.pair import (
     SENSITIVE,
     SIGNIFICANT,
     correction_name,
-    format_level,
     sensitivity_columns,
 )
 from judged.pipelines.experiments.limits import QUANTILES
 from judged.pipelines.experiments.neighbors import neighbor_section
 from judged.results import Answer, Chart, ReferenceLine, Section, Sentences, Table, counted, listed
 from judged.results.blocks import first_few
-from judged.results.decimals import decimal, p_text
+from judged.results.decimals import decimal, format_level, p_text
 from judged.results.table import COUNT, NUMBER, SHARE, TEXT, YES_NO, Column, columns_of, number, significant
 from judged.stats.sensitivity import sensitivity_sentences
 from judged.stats.sufficiency import insufficiency
