@@ -354,6 +354,23 @@ def test_each_class_has_the_means_of_the_baseline_by_its_own_measure_as_threshol
     assert not [text for text in (result.text(), result.csv(), result.json()) if "all topics" in text]
 
 
+def test_thresholds_differ_between_classes() -> None:
+    points = by_class(baseline="new").points
+    assert [(point.run, point.slice, point.x.value) for point in points[:3]] == [
+        ("new", "kind=gone", 0.0),
+        ("new", "kind=good", 1.0),
+        ("new", "kind=low", 0.0),
+    ]
+    assert points[0].cuts == (0.0, 0.0)
+    assert points[1].cuts == (1.0, pytest.approx(0.4))  # P@5
+    assert points[2].cuts == (0.0, pytest.approx(1 / 13))  # RR
+    assert [(point.cuts, point.quadrant) for point in points[3:]] == [
+        (points[0].cuts, "healthy"),
+        (points[1].cuts, "undecided"),
+        (points[2].cuts, "healthy"),
+    ]
+
+
 def test_intervals_of_classes_are_corrected_for_all_of_them() -> None:
     scores = evaluate(QRELS, {"old": OLD, "new": NEW, "third": NEW}, ["P@5", "RR", "nDCG@5", "R@10", "Judged@10"])
     slicing = slice_topics(ATTRIBUTES, "kind", min_topics=10).with_measures(OWN)

@@ -445,7 +445,7 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     >>> parse_config('[[check]]\nmeasure = "AP"\nmargn = 0.01', path="gate.toml")
     Traceback (most recent call last):
     ...
-    judged.errors.InputError: gate.toml:3: [[check]] 1: no key 'margn'. Fix: write margin.
+    judged.errors.InputError: gate.toml:3: [[check]] 1: unknown key: 'margn'. Fix: write margin.
     """
     return _parse_mapping(parse_toml(text, path, "[[check]]"), SourceLines.of(text, path))
 
