@@ -17,7 +17,7 @@ from judged.pipelines.traces.failure_tests import SLICE_TEST, alternatives, miss
 from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
-from judged.results import Answer, Column, Sentences, Table, counted
+from judged.results import Answer, Column, Headline, Sentences, Table, counted
 from judged.results.decimals import decimal, listed, p_text
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.results.types import cached_property
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 
 _ROUNDING = 1e-12
+_FOUND = {
+    "missing content": "are not in the corpus",
+    "candidate": "are returned by no first stage",
+    "scoring": "are found, and then removed or ranked below the cutoff",
+    "debugging": "are lost at stages that are not recorded",
+}
 
 
 class Failure(NamedTuple):
@@ -184,6 +190,23 @@ class Failures(Answer):
         highs = [high for kind, (_, high) in bounds.items() if kind not in (first, "debugging")]
         low = bounds[first][0]
         return first if low > 0 and all(low >= high for high in highs) else None
+
+    @property
+    def headline(self) -> Headline:
+        """The kind with the largest loss. Whether other kinds lose less is not tested."""
+        measure, unknown = self.funnel.measure, self.bounds("debugging")[1]
+        if self.first is None and unknown > 0:
+            sentence = f"Up to {decimal(unknown)} of {measure} is lost at stages that are not recorded."
+            return Headline("unknown", "not recorded", sentence)
+        if self.first is None:
+            return Headline("info", "no loss", f"There is no recoverable loss of {measure}.")
+        low, high = self.bounds(self.first)
+        lost_topics = [topic for topic, _, kind, _, _ in self.documents if kind == self.first]
+        documents = counted(len(lost_topics), "relevant document")
+        sentence = f"{documents} of {counted(len(set(lost_topics)), 'topic')} {_FOUND[self.first]}."
+        bound = "" if high - low < _ROUNDING else f" or more, at most {decimal(high)}"
+        label = f"{measure} lost by {self.first}{bound}"
+        return Headline("info", f"work on {self.first}", sentence, label, low)
 
     @property
     def sentences(self) -> tuple[str, ...]:
