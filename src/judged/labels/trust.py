@@ -121,7 +121,7 @@ class LabelQuality(Answer):
         status, word = _VERDICTS[self.alpha.verdict]
         alpha, documents = self.alpha, counted(self.pairs, "shared document")
         sentence = f"{alpha.judges} judges graded {documents}; 1 is full agreement, 0 is chance."
-        axis = Axis(min(-0.2, *(alpha.interval or ())), 1.0, reference=0.0)
+        axis = Axis(min((-0.2, *(alpha.interval or ()))), 1.0, reference=0.0)
         options: dict[str, Any] = {"ci": alpha.interval, "level": alpha.level, "reference": 0.0, "axis": axis}
         return Headline(status, word, sentence, alpha.name, alpha.value, _THREE_DECIMALS, **options)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from judged.comparison.answer import AnswerOfScores
 from judged.comparison.pair import verdict_columns
 from judged.pipelines.rag.scoring import evidence_qrels, unavailable_measures
-from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Headline, Sentences, Table, columns_of
+from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Headline, Section, Sentences, Table, columns_of
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
@@ -109,9 +109,14 @@ class SystemScores(AnswerOfScores):
             (bounded if measure.measure.properties.bounds == (0.0, 1.0) else others).append(measure)
         tables = [self._table(name, title, rows) for name, title, rows in (
             ("shares", "Measures from 0 to 1", bounded), ("amounts", "Other measures", others)) if rows]  # fmt: skip
-        summary, *data = self.scores.blocks()
+        summary, data, *_ = self.scores.blocks()
         means = replace(summary, folded=True, title="Means with intervals and bounds, by system")
-        return (Sentences((f"{self.comparison.caption}.",)), *tables, means, *data)
+        return (
+            Sentences((f"{self.comparison.caption}.",)),
+            Section("scores", "By measure", tuple(tables)),
+            means,
+            data,
+        )
 
     def _table(self, name: str, title: str, measures: list[MeasureComparison]) -> Table:
         baseline, systems = self.scores.run_names[0], len(self.scores.runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.pipelines.rag.chains import STEPS, UNITS
@@ -231,7 +231,11 @@ class Waterfall(Answer):
             Column("n_reached", [step.n_reached for step in steps], COUNT, "reached"),
             *columns_of(steps, ("n", COUNT, "passed")),
             Column("unjudged", [step.unjudged for step in steps], COUNT, only=only(has_unjudged)),
-            _share_column("share", [step.share for step in steps], "share", few_topics_marks),
+            replace(
+                _share_column("share", [step.share for step in steps], "share", few_topics_marks),
+                axis=_UNIT if name == "main_steps" else None,
+                statuses=[self._status(step) for step in steps] if name == "main_steps" else (),
+            ),
             _share_column("overall", [step.overall for step in steps], "overall", few_topics_marks),
             *([bound_column] if has_unjudged else []),
             *columns_of(steps, "lowest", "highest"),
@@ -244,6 +248,10 @@ class Waterfall(Answer):
         groups = [UNITS[step.unit][1] for step in steps] if name == "steps" else ()
         labels = 1 + self.several + is_by_slice
         return Table(name, columns, title, note, labels, not is_main, "people" if is_main else "", groups=groups)
+
+    def _status(self, step: ChainStep) -> Status:
+        worst = self.weakest.get(step.run)
+        return "worse" if worst and worst.step is step and worst.p <= 1 - self.level else "info"
 
     def _step_columns(self, steps: Sequence[str], title: str = "step") -> tuple[Column, Column]:
         names = [self.step_title(step) for step in steps]

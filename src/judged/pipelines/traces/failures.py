@@ -17,7 +17,7 @@ from judged.pipelines.traces.failure_tests import SLICE_TEST, alternatives, miss
 from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
-from judged.results import Answer, Column, Headline, Sentences, Table, counted
+from judged.results import Answer, Axis, Column, Headline, Sentences, Table, counted
 from judged.results.decimals import decimal, listed, p_text
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.results.types import cached_property
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.failure_tests import FailureTest, ScoreBand, Untested
     from judged.pipelines.traces.funnel_answer import TraceFunnel
     from judged.pipelines.traces.traces import Traces
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.measures.base import Measure
@@ -279,7 +279,7 @@ class Failures(Answer):
         tests = [self._tests_table()] if self.tests else []
         untested = [self._untested_table()] if self.untested else []
         curves = [self._curves_table()] if self.curves else []
-        return (*summary, *tests, *untested, *curves, self._documents_table())
+        return (*summary, *untested, *tests, *curves, self._documents_table())
 
     def _kinds_table(self) -> Table:
         means = {kind: mean_of(loss) for kind, loss in self.recoverable.items()}
@@ -340,12 +340,17 @@ class Failures(Answer):
         alternatives_text, definitions = ", ".join(self.alternatives), [FAILURES.get(test.failure) for test in tests]
         recoverable = [test.recoverable for test in tests]
         p = p_value(self.fdr)
+        axis = Axis.over([test.difference for test in tests], [test.interval for test in tests], reference=0.0)
+        statuses: list[Status] = ["worse" if test.significant else "same" for test in tests]
         return Table(
             "tests",
             (
                 Column("failure", [test.failure for test in tests], TEXT),
                 *columns_of(tests, ("where", TEXT), ("n", COUNT, "topics")),
-                Column("difference", [test.difference for test in tests], CHANGE, ci=[test.interval for test in tests]),
+                Column("difference", [test.difference for test in tests], CHANGE, ci=[test.interval for test in tests],
+                       axis=axis, statuses=statuses),
+                Column("result", ["failure" if test.significant else "no significant failure" for test in tests], TEXT,
+                       only="people", statuses=statuses),
                 Column("p", [test.p for test in tests], p, only="data"),
                 Column("adjusted", [test.adjusted for test in tests], p, "adjusted p",
                        mark=["*" if test.significant else "" for test in tests]),

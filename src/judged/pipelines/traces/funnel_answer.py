@@ -324,6 +324,8 @@ class TraceFunnel(Answer):
         names = {format_step(name): name for name in self.parts}
         bounds = [self.bounds(names[name], masks[slice_name]) for slice_name, name, _ in rows]
         only, alpha = "" if is_sliced else "data", 1 - self.level
+        values, intervals = [row[2].value for row in rows], [row[2].ci for row in rows]
+        axis = Axis.over(values, intervals, reference=0.0)
         test_note = (
             "; p: permutation test of the difference from all other topics, Holm-corrected over slices and parts"
             if is_sliced
@@ -334,9 +336,7 @@ class TraceFunnel(Answer):
             (
                 Column("slice", [row[0] for row in rows], TEXT, only=only),
                 Column("part", [row[1] for row in rows], TEXT),
-                Column(
-                    "value", [row[2].value for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]
-                ),
+                Column("value", values, NUMBER, str(self.measure), ci=intervals, axis=axis),
                 Column("n", n_complete, COUNT, "topics", only="data" if is_complete else ""),
                 Column("low", [low for low, _ in bounds], NUMBER, "lower bound", only="data" if is_complete else ""),
                 Column("high", [high for _, high in bounds], NUMBER, "upper bound", only="data" if is_complete else ""),

@@ -19,7 +19,7 @@ from judged.errors import InputError
 from judged.pipelines.traces.content_gaps import KINDS, NO_GAP, ContentGap, find_content_gaps
 from judged.pipelines.traces.entities import Entities, entities_of_documents
 from judged.pipelines.traces.steps import compare_with_rest, sufficient_intervals
-from judged.results import Answer, Column, Headline, Sentences, Table, counted
+from judged.results import Answer, Axis, Column, Headline, Sentences, Table, counted
 from judged.results.blocks import Note, first_few
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.scoring.judging import judge
@@ -224,7 +224,15 @@ class Gaps(Answer):
                 Column("unrecorded", [row.unrecorded for row in rows], COUNT, "not recorded", only=bounds_only),
                 Column("lowest", [row.lowest for row in rows], NUMBER, "lower bound", only=bounds_only),
                 Column("highest", [row.highest for row in rows], NUMBER, "upper bound", only=bounds_only),
-                Column("score", [row.score for row in rows], NUMBER, str(self.measure), ci=[row.ci for row in rows]),
+                Column(
+                    "score",
+                    [row.score for row in rows],
+                    NUMBER,
+                    str(self.measure),
+                    ci=[row.ci for row in rows],
+                    axis=Axis.over([row.score for row in rows], [row.ci for row in rows]),
+                    statuses=["worse" if row in self.worse else "info" for row in rows],
+                ),
                 Column("difference", [row.difference for row in rows], CHANGE, "vs. others"),
                 Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
             ),
