@@ -97,7 +97,7 @@ def test_the_sample_is_open_without_files_and_ctrl_c_ends_it_quietly():
         assert '"judgments":1613' in text
         assert server.get("/")[0] == 200
         assert server.get("/shared/vega.js")[0] == 200  # drawn by altair, where pandas is hidden
-        status, text = server.get("/leaderboard")
+        status, text = server.get("/compare")
         assert status == 200
         assert "data-spec=" in text  # a chart
         assert server.get("/", Host="evil.example")[0] == 421

@@ -307,6 +307,12 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     return decorate
 
 
+def options_by_name(options: Sequence[Callable[[Any], Any]]) -> dict[str, click.Option]:
+    """Return the click options that decorators add, by the names of their parameters."""
+    command = click.command()(with_options(*options)(lambda: None))
+    return {str(option.name): option for option in command.params if isinstance(option, click.Option)}
+
+
 def shared(*names: str, **changes: Any) -> Callable[[Command], Command]:
     """Return a decorator that adds shared options to a command; `changes` replaces attributes, such as ``help``."""
     return with_options(*(_OPTIONS[name](**changes) for name in names))

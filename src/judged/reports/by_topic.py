@@ -119,7 +119,7 @@ def by_stage(data: ReportData) -> ReportPart:
     section = Section("stages", "Losses by stage", tuple(blocks))
     # The warnings of the evaluation are in the report already.
     new = tuple(warning for warning in result.warnings if warning not in result.provenance.warnings)
-    return ReportPart(section, {"stages": result}, result.headline, new)
+    return ReportPart(section, {"stages": result}, result.summary, new)
 
 
 def slices(data: ReportData) -> ReportPart | None:

@@ -505,11 +505,23 @@ class Table:
         """Render as a LaTeX tabular (package booktabs)."""
         return self.grid().latex()
 
-    def csv(self) -> str:
+    def csv(self, delimiter: str = ",") -> str:
         """Render as CSV in full precision; missing values are empty."""
         columns = self._cell_value()
         rows = zip(*([_csv_cell(value) for value in values] for _, values, _ in columns), strict=True)
-        return csv_lines([[name for name, _, _ in columns], *rows])
+        return csv_lines([[name for name, _, _ in columns], *rows], delimiter)
+
+    def with_intervals_apart(self) -> Table:
+        """Return the table with the intervals for people in columns of their own, so that a cell has one value."""
+        columns: list[Column] = []
+        for column in self.columns:
+            columns.append(replace(column, ci=None, axis=None) if column.ci and column.only != "data" else column)
+            if column.ci and column.only in {"", "people"}:
+                shows = column.each or [column.show] * len(column.values)
+                texts = [_format_interval(limits, show) for limits, show in zip(column.ci, shows, strict=True)]
+                title = column.axis.title if column.axis else "CI"
+                columns.append(Column(f"{column.name}_interval", texts, TEXT, title, only="people"))
+        return replace(self, columns=tuple(columns))
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dict per row, as in JSON."""

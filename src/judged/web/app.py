@@ -18,7 +18,7 @@ from judged.interface.pages.answers import Json, page, serve_tables
 from judged.interface.pages.guard import Rules, configure_app
 from judged.interface.pages.workspace import CurrentWorkspace, WorkspaceHolder
 from judged.results import TEXT, Column, Table
-from judged.web.uploads import API_OPEN_PATH, OPEN_PATH, Limits, reject_concurrent_opens
+from judged.web.uploads import ADD_PATH, API_OPEN_PATH, OPEN_PATH, Limits, reject_concurrent_opens
 from judged.web.uploads import router as opening
 
 if TYPE_CHECKING:
@@ -152,8 +152,12 @@ _API_DESCRIPTION = "The data of the workbench as JSON. Each page has a route in 
 _FORM_BYTES = 1 << 20  # allowed for a form in addition to its files
 
 
-def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | None = None) -> FastAPI:
+def make_app(
+    workspace: Workspace, rules: Rules | None = None, limits: Limits | None = None, *, opens_paths: bool = False
+) -> FastAPI:
     """Create the web application for a workspace.
+
+    With `opens_paths`, users can also open files by their paths on this machine.
 
     >>> from judged.interface.pages.workspace import open_sample
     >>> make_app(open_sample()).title
@@ -169,14 +173,22 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
         default_response_class=Json,
         lifespan=_lifespan,
     )
-    app.state.holder, app.state.limits = WorkspaceHolder(workspace), limits or Limits()
-    uploads = dict.fromkeys((OPEN_PATH, API_OPEN_PATH), app.state.limits.total + _FORM_BYTES)
+    app.state.holder, app.state.limits, app.state.opens_paths = (
+        WorkspaceHolder(workspace),
+        limits or Limits(),
+        opens_paths,
+    )
+    uploads = dict.fromkeys((OPEN_PATH, API_OPEN_PATH, ADD_PATH), app.state.limits.total + _FORM_BYTES)
     # Compression blocks other requests, so use the fastest level.
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)
     app.add_middleware(serve_tables)
     app.add_middleware(reject_concurrent_opens)
+
     # Requests of judges are authenticated by the label store.
-    judge_of = None if workspace.labels is None else workspace.labels.judge_with_token
+    def judge_of(token: str) -> str | None:
+        labels = app.state.holder.workspace.labels
+        return None if labels is None else labels.judge_with_token(token)
+
     return configure_app(app, ROUTERS, replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
 
 

@@ -6,6 +6,7 @@ import gc
 from contextlib import suppress
 from ctypes import CDLL
 from functools import partial
+from ipaddress import ip_address
 from sys import setswitchinterval
 from threading import Thread
 from time import sleep
@@ -64,7 +65,8 @@ def serve(workspace: Workspace, listener: Listener, *, ready: Callable[[], Any] 
     """Serve requests until a signal ends the process; `ready` is called in a thread at the start."""
     remove_unlocked_folders()
     setswitchinterval(_SWITCH_INTERVAL)
-    app = make_app(workspace, listener.rules)
+    is_local = ip_address(listener.socket.getsockname()[0]).is_loopback
+    app = make_app(workspace, listener.rules, opens_paths=is_local)
     Thread(target=ready, daemon=True).start()
     Thread(target=_preload, args=(workspace,), daemon=True).start()
     try:

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, File, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from judged.components import all_components
 from judged.data import files
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
@@ -25,10 +27,19 @@ from judged.data.sources import source_name
 from judged.data.text_rows import TextRows
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.interface.options import options_by_name
 from judged.interface.pages.answers import page
 from judged.interface.pages.home import open_data_overview
 from judged.interface.pages.problems import PROBLEMS, Problem, problem_response
-from judged.interface.pages.workspace import LockedFolder, Workspace, open_sample, open_workspace, workspace_holder
+from judged.interface.pages.workspace import (
+    CurrentWorkspace,
+    LockedFolder,
+    Workspace,
+    open_sample,
+    open_workspace,
+    workspace_holder,
+)
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -250,8 +261,29 @@ def _replace_paths(text: str, files: Iterable[StoredFile]) -> str:
     return text
 
 
-OPEN_PATH, API_OPEN_PATH = "/open", "/api/v1/open"
-OPEN_PATHS = frozenset({OPEN_PATH, API_OPEN_PATH, "/open/sample", "/api/v1/open/sample"})
+def open_data(workspace: Workspace, option: str, source: str) -> Workspace:
+    """Open a file as an option of `judged serve` does, in addition to the open data."""
+    modules = [import_module(component.serve) for component in all_components() if component.serve]
+    options = {name: option for module in modules for name, option in options_by_name(module.OPTIONS).items()}
+    if option not in options:
+        raise InputError(f"unknown kind of data: {option!r:.60}", fix=use_one_of(options))
+    values: dict[str, Any] = {name: () if parameter.multiple else None for name, parameter in options.items()}
+    judgments = None if option == "experiment" else workspace.qrels  # a plan has its own judgments
+    values |= {"qrels": judgments, "queries": workspace.topics, "texts": None}
+    values[option] = (source,) if options[option].multiple else source
+    keywords: dict[str, Any] = {}
+    parts = dict(workspace.parts)
+    for module in modules:
+        module_keywords = module.workspace_arguments(values)
+        parts |= module_keywords.pop("parts", {})
+        keywords |= module_keywords
+    if "qrels" in keywords:  # an experiment opens its judgments and runs
+        return replace(open_workspace(**keywords, parts=parts), labels=workspace.labels)
+    return replace(workspace, parts=parts, **keywords)
+
+
+OPEN_PATH, API_OPEN_PATH, ADD_PATH = "/open", "/api/v1/open", "/open/data"
+OPEN_PATHS = frozenset({OPEN_PATH, API_OPEN_PATH, ADD_PATH, "/open/sample", "/api/v1/open/sample"})
 """Paths that replace the workspace; `reject_concurrent_opens` serializes their requests."""
 _BUSY: dict[int | str, dict[str, Any]] = {
     409: {"model": Problem, "description": "Other files are currently being opened."}
@@ -327,6 +359,32 @@ def open_by_form(request: Request, uploads: Files) -> Response:
 def open_by_program(request: Request, uploads: Files) -> dict[str, Any]:
     """Open judgments and runs. If there is no error, the new data replace the current data for all users."""
     return open_data_overview(_open_upload(request, uploads)).to_dict()
+
+
+@router.post(ADD_PATH, include_in_schema=False)
+def add_by_form(
+    request: Request,
+    workspace: CurrentWorkspace,
+    option: Annotated[str, Form(max_length=40)],
+    page_path: Annotated[str, Form(max_length=200, pattern=r"^/(\w[\w/-]*)?$")],
+    path: Annotated[str, Form(max_length=4096)] = "",
+    file: Annotated[UploadFile | None, File()] = None,
+) -> Response:
+    """Open a file that a page needs beside the open data, as the option of `judged serve` does; return to the page."""
+    has_file = file is not None and bool(file.filename or file.size)
+    if not has_file and not (path and request.app.state.opens_paths):
+        raise InputError("a file is required", fix="select a file")
+    limits, folder = request.app.state.limits, workspace.upload_folder or LockedFolder()
+    source, stored = path, list[StoredFile]()
+    if file is not None and has_file:
+        name = display_name(file.filename, option, limits.name)
+        prefix = folder.path / f"sent-{option}{len(list(folder.path.iterdir()))}"
+        stored = [store(file.file, name, prefix, limits, max_size=limits.unpacked)]
+        source = str(stored[0].path)
+    with _use_display_names(stored):
+        added = open_data(workspace, option, source)
+    workspace_holder(request).replace(replace(added, upload_folder=folder), labels=added.labels)
+    return RedirectResponse(page_path, 303)
 
 
 @router.post("/open/sample", include_in_schema=False)

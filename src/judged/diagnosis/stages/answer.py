@@ -391,7 +391,7 @@ class Stages(Answer):
         return (*self._change_sentences(), *self._system_sentences())
 
     @property
-    def headline(self) -> str:
+    def summary(self) -> str:
         """Score and losses of the system in one sentence; empty if nothing can be lost."""
         overall = self.headroom
         if not overall.n or overall.has_no_relevant:
@@ -419,7 +419,7 @@ class Stages(Answer):
                 " ranking loss"
                 f" do not add up to the loss of {name}."
             )
-        yield self.headline
+        yield self.summary
         ranking = overall.losses[-1]
         if ranking.value > 0 and non_candidate_share < _MAX_NON_CANDIDATES:
             yield (

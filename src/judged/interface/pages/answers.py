@@ -14,7 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -23,7 +23,7 @@ from jinja2.ext import Extension
 
 from judged.components import Page, all_components
 from judged.errors import InputError
-from judged.interface.pages.filters import FILTERS, link, shared_choices
+from judged.interface.pages.filters import CARRIED, FILTERS, link, shared_choices
 from judged.interface.pages.shared_files import PACKAGES, VERSION
 from judged.interface.pages.workspace import JUDGE, current_workspace
 from judged.results import Answer, Chart, Table, plain
@@ -52,11 +52,14 @@ GROUPS = ("Quality", "Diagnosis", "Users", "Judging", "")
 
 FORMS = {
     "csv": ("text/csv", Table.csv),
+    "tsv": ("text/tab-separated-values", lambda table: table.csv("\t")),
     "json": ("application/json", lambda table: json.dumps(table.records(), indent=2, ensure_ascii=False)),
-    "tex": ("application/x-tex", Table.latex),
-    "md": ("text/markdown", Table.markdown),
+    "tex": ("application/x-tex", lambda table: table.with_intervals_apart().latex()),
+    "md": ("text/markdown", lambda table: table.with_intervals_apart().markdown()),
 }
 """Media type and writer of each download format."""
+CARRIED_CHOICES = "judged.carried"
+"""Key in the ASGI scope: parameters that the page does not use, but keeps for its links."""
 TABLE_REQUEST = "judged.table"
 """Key in the ASGI scope: name and format of the requested table."""
 _HOME = Page("", "/", "Overview")
@@ -130,12 +133,15 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     if table_request is not None and status == HTTPStatus.OK:
         return _download(table_request, values)
     workbench = hasattr(request.app.state, "holder")
-    choices = shared_choices(request.url.path, request.query_params.multi_items()) if status == HTTPStatus.OK else {}
+    parameters = [*request.query_params.multi_items(), *request.scope.get(CARRIED_CHOICES, ())]
+    choices = shared_choices(request.url.path, parameters) if status == HTTPStatus.OK else {}
     shared: Mapping[str, Any] = {
         "request": request,
         "open": current_workspace(request) if workbench else None,
         "here": request.url.path,
         "home": request.scope.get(HOME_PATH, "/judging"),
+        "missing": _page_without_data(request) if workbench else None,
+        "opens_paths": getattr(request.app.state, "opens_paths", False),
         "status": status,
         "version": request.app.version,
         "link": partial(link, choices=choices),
@@ -149,6 +155,14 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     markup = "".join(layout.root_render_func(context))
     context.parent.clear()  # macros and their context are a reference cycle that would hold all data of the page
     return HTMLResponse(isolate_directions(markup), status_code=status)
+
+
+def _page_without_data(request: Request) -> Page | None:
+    """Return the page of the navigation that contains this address, if its data are not open."""
+    here, opened = request.url.path, current_workspace(request).open_data
+    pages = [page for page in _PAGES if here == page.path or here.startswith(f"{page.path}/")]
+    page = max(pages, key=lambda page: len(page.path), default=None)
+    return page if page is not None and page.option not in {"", *opened} else None
 
 
 def _navigation(workspace: Workspace, choices: Mapping[str, str]) -> dict[str, list[dict[str, str]]]:
@@ -166,12 +180,22 @@ def serve_tables(app: ASGIApp) -> ASGIApp:
 
     async def middleware(scope: Scope, receive: Receive, send: Send) -> None:
         match = _FILE.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
+        if scope["type"] == "http" and CARRIED.encode() in scope["query_string"]:
+            scope = {**scope, **_without_carried_choices(scope["query_string"])}
         if match is not None and not match["page"].startswith(("/api/", "/static/", "/shared/", "/files-")):
             scope = {**scope, "path": match["page"], "raw_path": match["page"].encode()}
             scope[TABLE_REQUEST] = (match["table"], match["form"])
         await app(scope, receive, send)
 
     return middleware
+
+
+def _without_carried_choices(query_string: bytes) -> dict[str, Any]:
+    """Return the query string without shared choices that the page does not use, and these choices."""
+    parameters = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    carried = [pair for pair in parameters if pair[0].startswith(CARRIED)]
+    used = [pair for pair in parameters if pair not in carried]
+    return {"query_string": urlencode(used).encode(), CARRIED_CHOICES: carried}
 
 
 def _download(table_request: tuple[str, str], values: Mapping[str, Any]) -> HTMLResponse:

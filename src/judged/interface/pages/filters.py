@@ -198,9 +198,13 @@ FILTERS: dict[str, Callable[..., Any]] = {
     for render in (score, signed, interval, grade, data, pairs, query_string, table, blocks, split_at_matches)
 }
 FILTERS["headline"] = _elements(Headline.html)
+FILTERS["shared_choices_of"] = lambda address, path: {**dict.fromkeys(_SHARED, ""), **shared_choices(path, address)}
 FILTERS.update(count=counted, prose=_elements(html.prose), name=_elements(html.name_html), notes=_elements(html.notes))
 
 
+_SHARED = ("measure", "baseline", "run", "where", "rel")
+CARRIED = "with."
+"""Prefix of shared choices in the address of a page that does not use them, but keeps them for its links."""
 _CHOICES = {page.path: page.choices for component in all_components() for page in component.pages if page.path}
 _CHOICES["/topic"] = _CHOICES["/compare"]
 """By page: the shared choices (measure, baseline, run, ...) and the page's parameter for each."""
@@ -217,6 +221,7 @@ def shared_choices(path: str, address: Address) -> dict[str, str]:
     values: dict[str, list[str]] = {}
     for name, value in pairs(address):
         values.setdefault(name, []).append(str(value))
+    carried = {name.removeprefix(CARRIED): value[0] for name, value in values.items() if name.startswith(CARRIED)}
     if len(values.get("runs", ())) != 2:  # other numbers of runs are columns, not a pair
         values.pop("runs", None)
     parameters = _CHOICES.get(path, {})
@@ -224,7 +229,7 @@ def shared_choices(path: str, address: Address) -> dict[str, str]:
     if "measures" in values and path in {"/leaderboard", "/slices"}:
         values.setdefault(parameters["measure"], [""])[0] = values["measures"][0].split(",")[0].strip()
     choices = {name: values.get(parameter, [""])[-1 if name == "run" else 0] for name, parameter in parameters.items()}
-    return {name: value for name, value in choices.items() if value not in {"", "*"}}
+    return {name: value for name, value in {**carried, **choices}.items() if value not in {"", "*"}}
 
 
 def link(path: str, choices: Mapping[str, str], **changes: Any) -> str:
@@ -233,11 +238,12 @@ def link(path: str, choices: Mapping[str, str], **changes: Any) -> str:
     >>> link("/matrix", {"measure": "AP", "run": "rrf"}, baseline="bm25", quadrant="healthy")
     '/matrix?y=AP&run=rrf&baseline=bm25&quadrant=healthy'
     >>> link("/learn", {"run": "rrf"}), link("/slices", {"where": "words > 4"}, where=None)
-    ('/learn', '/slices')
+    ('/learn?with.run=rrf', '/slices')
     """
     values, parameters = {**choices, **changes}, _CHOICES.get(path, {})
     if path == "/topics" and not (values.get("baseline") and values.get("run")):
         values |= {"baseline": "", "run": ""}
-    names = {*parameters, *changes}
-    address = [(parameters.get(name, name), value) for name, value in values.items() if name in names]
+    address = [
+        (parameters.get(name, name if name in changes else f"{CARRIED}{name}"), value) for name, value in values.items()
+    ]
     return path + query_string([pair for pair in address if pair[1]]).removesuffix("?")

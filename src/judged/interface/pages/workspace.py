@@ -434,9 +434,9 @@ class WorkspaceHolder:
     workspace: Workspace
     trial: LockedFolder | None = None  # trial labels
 
-    def replace(self, workspace: Workspace) -> Workspace:
-        """Open another workspace with the same labels. The previous one is freed after its last request."""
-        self.workspace = replace(workspace, labels=self.workspace.labels)
+    def replace(self, workspace: Workspace, labels: Any = None) -> Workspace:
+        """Open another workspace, by default with the same labels. The previous one is freed after its last request."""
+        self.workspace = replace(workspace, labels=labels or self.workspace.labels)
         return self.workspace
 
     def close(self) -> None:

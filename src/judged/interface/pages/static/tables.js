@@ -2,6 +2,7 @@
 import { createElement } from "./elements.js";
 
 const MAX_UNFILTERED_ROWS = 12; // rows of a table that needs no filter
+const MIN_PICKED_COLUMNS = 6; // tables with more have a list of columns to show
 const FORMATS = { csv: "CSV", json: "JSON", tex: "LaTeX", md: "Markdown" };
 
 const menu = (description, ...parts) =>
@@ -66,16 +67,41 @@ const filter = (container, table) => {
   container.before(createElement("p", { class: "filter" }, input, " ", status));
 };
 
+/** Check boxes that hide columns; the first column stays. Hidden columns are kept for this page until the tab is closed. */
+const columnPicker = (container, table) => {
+  const key = `judged-hidden ${location.pathname} ${container.dataset.table}`;
+  const hidden = new Set(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
+  const heads = [...table.tHead.rows[0].cells];
+  const names = heads.map((head) => head.textContent.replace(/[↑↓↕]/g, "").trim());
+  const show = () => {
+    for (const row of table.rows) for (const [i, cell] of [...row.cells].entries()) cell.hidden = hidden.has(names[i]);
+    sessionStorage.setItem(key, JSON.stringify([...hidden]));
+  };
+  const boxes = names.slice(1).filter(Boolean).map((name) => {
+    const box = createElement("input", { type: "checkbox" });
+    box.checked = !hidden.has(name);
+    box.addEventListener("change", () => {
+      if (box.checked) hidden.delete(name);
+      else hidden.add(name);
+      show();
+    });
+    return createElement("label", { class: "checkbox" }, box, ` ${name}`);
+  });
+  show();
+  return createElement("details", { class: "column-picker" }, createElement("summary", {}, "Columns"), createElement("div", { class: "controls" }, ...boxes));
+};
+
 for (const container of document.querySelectorAll("main .scroll[data-table]:not(.route *, [data-table=sheet])")) {
   const table = container.querySelector("table");
   const rows = [...table.tBodies[0].rows];
   const isSortable = !table.querySelector("thead a[href*='sort='], tbody [colspan]");
   if (isSortable && rows.length > 2) sortable(table);
   if (isSortable && rows.length > MAX_UNFILTERED_ROWS) filter(container, table);
+  const columns = table.tHead.rows[0].cells.length;
+  if (columns > MIN_PICKED_COLUMNS && !table.querySelector("[colspan]")) container.before(columnPicker(container, table));
   const copy = button("Copy", async (pressed) => {
-    const shown = [...table.rows].filter((row) => !row.hidden);
-    const text = shown.map((row) => [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim()).join("\t")).join("\n");
-    await navigator.clipboard.writeText(text);
+    const response = await fetch(downloadUrl(container.dataset.table, "tsv")); // cells with one value each
+    await navigator.clipboard.writeText(await response.text());
     pressed.textContent = "Copied";
   });
   const links = Object.entries(FORMATS).map(([format, text]) => createElement("a", { href: downloadUrl(container.dataset.table, format), download: "" }, text));

@@ -11,6 +11,8 @@
   }
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   addEventListener("DOMContentLoaded", () => {
+    const isNarrow = matchMedia("(max-width: 40rem)").matches; // settings of a page are one line on a phone
+    for (const settings of document.querySelectorAll("details.settings")) settings.open = !isNarrow || Boolean(settings.querySelector(".problem"));
     const button = document.getElementById("theme");
     if (!button) return;
     const label = () => {

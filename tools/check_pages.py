@@ -1,0 +1,153 @@
+"""Open the pages of the workbench with the sample, and report what a reader would stumble over.
+
+python tools/check_pages.py [--width 375 ...] [--scheme light ...] [--to FOLDER]
+
+Reports violations of axe-core, clipped cells, pages wider than the window, console messages, and headlines that are not
+visible without scrolling. ``--to`` saves a screenshot of each page. Exit code 1 if there is a problem.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from browser import chromium, served
+
+from judged.interface.pages.workspace import open_sample
+from judged.web.app import make_app
+
+HEADLINES = (
+    "/",
+    "/leaderboard",
+    "/compare?first=tfidf&second=bm25",
+    "/topics",
+    "/topic?topic=t02&first=tfidf&second=bm25",
+    "/slices?by=query_class",
+    "/matrix?run=bm25&by=query_class",
+    "/change?first=bm25&second=tfidf",
+    "/traces",
+    "/traces/failures",
+    "/rag",
+    "/users",
+    "/users/test",
+    "/clicks",
+)
+"""Pages that answer a question, with a headline."""
+ADDRESSES = (
+    *HEADLINES,
+    "/leaderboard?details=difference&curve=nDCG",
+    "/leaderboard?measures=AP,RR,P@5,Bpref&rel=2",
+    "/leaderboard?where=query_class+%3D%3D+'how-to'",
+    "/compare?first=bm25&second=bm25_title&by=query_class&outcome=losses",
+    "/compare?first=tfidf&second=bm25&measure=R@100",
+    "/topics?runs=bm25&runs=tfidf",
+    "/topics?q=file",
+    "/topic?topic=t12&first=bm25_title&second=rrf&measure=AP",
+    "/slices?by=length&run=*",
+    "/slices?by=query_class&run=bm25&baseline=tfidf",
+    "/matrix?run=bm25&baseline=tfidf",
+    "/evaluator?list=3,0,2,1,0&cutoff=5",
+    "/evaluator?list=3,0,2,1,0&cutoff=5&other=3:d1,2:d3,1:d4,0:d2,0:d5",
+    "/traces?by=query_class",
+    "/traces/gaps",
+    "/traces/topic?topic=t34&doc=gzip.compress",
+    "/rag/scores",
+    "/rag/topic",
+    "/experiment",
+    "/experiment/try?topic=t09&setting=stemmer&value=english",
+    "/clicks/ranks",
+    "/clicks/people",
+    "/users/watch",
+    "/judging",
+    "/learn",
+    "/learn/nDCG",
+    "/learn/lessons/gain-and-discount",
+    "/choose",
+    "/open",
+    "/api",
+    "/search?q=ndcg",
+    "/learn/lessons",
+)
+WIDTHS = (375, 768, 1280, 1440, 1920)
+MAX_TOP = {1440: (900, 400), 390: (844, 500)}
+"""Window height, and largest position of the lower edge of chip and number, by window width."""
+_CLIPPED = """() => [...document.querySelectorAll("main :is(th, td, .figure, .chip, .range, dd)")].filter((cell) => {
+    const inside = [...cell.querySelectorAll("*:not(svg *)")];
+    const parts = [cell, ...inside].filter((part) => !part.closest("bdi.name, .visually-hidden"));
+    return /\\d/.test(cell.textContent) && cell.offsetParent !== null && parts.some((part) =>
+        part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 && getComputedStyle(part).display !== "inline"
+        && getComputedStyle(part).overflowX !== "auto" && getComputedStyle(part).overflowX !== "scroll");
+}).slice(0, 5).map((cell) => cell.textContent.trim().slice(0, 60))"""
+_BOTTOM = """() => Math.max(...[".headline .chip", ".headline .figure"].map((place) =>
+    document.querySelector(place)?.getBoundingClientRect().bottom ?? Infinity))"""
+
+
+def page_problems(page: Any) -> Iterator[str]:
+    """Yield problems of the open page: its width, clipped cells, and violations of axe-core."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    width = page.evaluate("document.documentElement.scrollWidth")
+    if width > page.viewport_size["width"]:
+        yield f"{width} pixels wide"
+    for cell in page.evaluate(_CLIPPED):
+        yield f"clipped: {cell}"
+    for violation in Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]:
+        if violation["impact"] in {"serious", "critical"}:
+            yield f"{violation['id']}: {violation['nodes'][0]['html'][:120]}"
+
+
+def open_page(page: Any, address: str) -> None:
+    """Open a page, and wait until its charts are drawn."""
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    if page.locator(".chart[data-chart]").count():
+        page.wait_for_selector("html[data-charts-rendered]", timeout=60_000)
+
+
+def main() -> None:
+    """Check all pages, and print the problems."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--width", type=int, action="append")
+    parser.add_argument("--scheme", choices=("light", "dark"), action="append")
+    parser.add_argument("--to", type=Path)
+    options = parser.parse_args()
+    problems = list[str]()
+    with served(make_app(open_sample())) as server, chromium() as browser:
+        for width in options.width or WIDTHS:
+            for scheme in options.scheme or ("light", "dark"):
+                context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+                context.set_default_timeout(120_000)
+                page, messages = context.new_page(), list[str]()
+                page.on("console", lambda message, messages=messages: messages.append(f"console: {message.text}"))
+                for number, address in enumerate(ADDRESSES, 1):
+                    open_page(page, server + address)
+                    found = [*page_problems(page), *messages]
+                    messages.clear()
+                    problems += [f"{address} at {width}, {scheme}: {problem}" for problem in found]
+                    if options.to:
+                        options.to.mkdir(parents=True, exist_ok=True)
+                        page.screenshot(path=options.to / f"{number:02}-{width}-{scheme}.png", full_page=True)
+                context.close()
+        problems += [f"{address} at {width}: {text}" for address, width, text in hidden_headlines(browser, server)]
+    print("\n".join(problems) or f"{len(ADDRESSES)} pages without problems")
+    sys.exit(bool(problems))
+
+
+def hidden_headlines(browser: Any, server: str) -> Iterator[tuple[str, int, str]]:
+    """Yield pages whose chip and number are not visible at once: address, window width, and problem."""
+    for width, (height, max_top) in MAX_TOP.items():
+        context = browser.new_context(viewport={"width": width, "height": height})
+        page = context.new_page()
+        for address in HEADLINES:
+            open_page(page, server + address)
+            bottom = page.evaluate(_BOTTOM)
+            if not bottom <= max_top:
+                yield address, width, f"the headline ends at {bottom} pixels"
+        context.close()
+
+
+if __name__ == "__main__":
+    main()
