@@ -334,8 +334,8 @@ def _headline(responses: Responses) -> Headline:
     if not known:
         return Headline(status, word, "The answer has no citations, nuggets, or context.")
     (noun, what, n, total), *others = known
-    sentence = "; ".join(f"{n} of {total} {noun} {what}" for noun, what, n, total in others)
-    return Headline(status, word, f"{sentence}." if sentence else "", f"of {total} {noun} {what}", n, COUNT)
+    sentence = "; ".join(f"{n} of {total} {noun} {what}" for noun, what, n, total in others) or "A single answer"
+    return Headline(status, word, f"{sentence}.", f"of {total} {noun} {what}", n, COUNT)
 
 
 def _score_blocks(

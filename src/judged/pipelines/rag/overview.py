@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from judged.comparison.answer import AnswerOfScores
-from judged.comparison.pair import verdict_columns
+from judged.comparison.choices import Choices
+from judged.comparison.compare import untested_comparison
+from judged.comparison.pair import pair_columns, verdict_columns
 from judged.pipelines.rag.scoring import evidence_qrels, unavailable_measures
 from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Headline, Section, Sentences, Table, columns_of
 from judged.results.types import cached_property
@@ -88,7 +90,9 @@ class SystemScores(AnswerOfScores):
 
     @cached_property
     def comparison(self) -> Comparison:
-        """All systems against the first one; p-values are corrected (Holm) over all systems and measures."""
+        """All systems against the first one, with Holm's correction over all measures; one system has no tests."""
+        if len(self.scores.runs) == 1:
+            return untested_comparison(self.scores, Choices())
         return self.scores.compare(baseline=self.scores.run_names[0], family="all")
 
     @property
@@ -116,23 +120,28 @@ class SystemScores(AnswerOfScores):
             Section("scores", "By measure", tuple(tables)),
             means,
             data,
+            Table("pairs", pair_columns(self.comparison.pairs), only="data"),
         )
 
     def _table(self, name: str, title: str, measures: list[MeasureComparison]) -> Table:
         baseline, systems = self.scores.run_names[0], len(self.scores.runs)
-        rows: list[tuple[MeasureComparison, int, Pair | None]] = [
-            (measure, i, pair) for measure in measures for i, pair in enumerate(measure.pairs or (None,), 1)
+        rows: list[tuple[MeasureComparison, Pair | None]] = [
+            (measure, pair) for measure in measures for pair in measure.pairs or (None,)
         ]
-        firsts = [measure.estimates[0] for measure, _, _ in rows]
+        values = {
+            (measure.name, estimate.run): estimate.value for measure in measures for estimate in measure.estimates
+        }
+        firsts = [measure.estimates[0] for measure, _ in rows]
         axis = Axis(0.0, 1.0) if name == "shares" else None
         columns = [
-            Column("measure", [measure.name for measure, _, _ in rows], TEXT),
+            Column("measure", [measure.name for measure, _ in rows], TEXT),
             Column("first", [first.value for first in firsts], NUMBER, baseline, ci=[first.ci for first in firsts],
                    axis=axis if systems == 1 else None),
         ]  # fmt: skip
         if systems > 1:
-            pairs = [pair for *_, pair in rows]
-            headlines = [pair and measure.headline(pair) for measure, _, pair in rows]
+            pairs = [pair for _, pair in rows]
+            headlines = [pair and measure.headline(pair) for measure, pair in rows]
+            seconds = [values[measure.name, pair.second] if pair else math.nan for measure, pair in rows]
             statuses: list[Status] = [headline.status if headline else "unknown" for headline in headlines]
             differences = [pair.shown_difference if pair else math.nan for pair in pairs]
             difference, p, won, _ = verdict_columns(pairs, differences, "difference", "adjusted p", "not tested")
@@ -142,7 +151,7 @@ class SystemScores(AnswerOfScores):
                 Column("run", [pair.second if pair else "" for pair in pairs], TEXT, "system",
                        only="" if systems > 2 else "data"),
                 replace(columns[1], ci=None),
-                Column("second", [measure.estimates[i].value for measure, i, _ in rows], NUMBER,
+                Column("second", seconds, NUMBER,
                        self.scores.run_names[1] if systems == 2 else "score"),
                 replace(difference, axis=Axis.over(differences, difference.ci or (), "CI", 0.0), mark=(),
                         statuses=statuses),
