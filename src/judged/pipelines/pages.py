@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.trial import QueryTrial, TrialEngines
     from judged.pipelines.rag.responses import Responses
     from judged.pipelines.rag.waterfall_answer import Waterfall
+    from judged.results import Chart
 
     LossAnswer = TypeVar("LossAnswer", TraceFunnel, Failures)
 
@@ -100,7 +101,14 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
         lists = {"first": baseline, "second": answer.best}
         return with_links(table, "query_id", lambda row: f"/topic{query_string({'topic': row['query_id'], **lists})}")
 
-    return {"changes": {"leaderboard": link_runs, "effect_topics": link_topics}}
+    def without_chart(block: Table | Chart) -> Table | None:
+        """Remove the chart of effects, whose numbers the table of effects draws."""
+        return block if isinstance(block, Table) else None
+
+    pairs = partial(_hide, names=("baseline", "dz"))
+    return {
+        "changes": {"leaderboard": link_runs, "pairs": pairs, "effects": without_chart, "effect_topics": link_topics}
+    }
 
 
 @_page("/experiment", "Experiment", "Conclusions", _link_conclusions)

@@ -261,7 +261,16 @@ class Conclusions(Answer):
             Column(
                 "run", runs, TEXT, "configuration", details=["(baseline)" if run == baseline else "" for run in runs]
             ),
-            Column("value", score.values, NUMBER, self.measure, ci=score.ci, mark=score.mark, best=score.best),
+            Column(
+                "value",
+                score.values,
+                NUMBER,
+                self.measure,
+                ci=score.ci,
+                mark=score.mark,
+                best=score.best,
+                axis=Axis.over(score.values, score.ci or ()),
+            ),
             Column("may_be_best", [run in self.may_be_best for run in runs], YES_NO, "may be best"),
         ]
         for name in cost_names(self.costs):
@@ -472,12 +481,15 @@ class Conclusions(Answer):
 
 def _test_columns(estimates: Sequence[Any], sensitive: Sequence[bool]) -> tuple[Column, ...]:
     """Return the columns of tests: the difference with its interval, and the corrected p-value."""
+    differences = [estimate and estimate.difference for estimate in estimates]
+    intervals = [estimate and estimate.interval for estimate in estimates]
     return (
         Column(
             "difference",
-            [estimate and estimate.difference for estimate in estimates],
+            differences,
             DIFFERENCE,
-            ci=[estimate and estimate.interval for estimate in estimates],
+            ci=intervals,
+            axis=Axis.over(differences, intervals, "CI", 0.0),
             mark=[
                 (SENSITIVE if is_sensitive else SIGNIFICANT) if estimate and estimate.significant else ""
                 for estimate, is_sensitive in zip(estimates, sensitive, strict=True)
