@@ -34,6 +34,8 @@ def workspace_with_answers() -> Any:
 def test_lost_evidence_links_to_one_answer(serve: Any, tab: Any, workspace_with_answers: Any, width: int) -> None:
     browser_tab = tab(serve(workspace_with_answers) + "/", width)
     page = browser_tab.page
+    if width < 1024:
+        page.get_by_role("button", name="Menu").click()
     page.get_by_label("Workbench").get_by_role("link", name="Answers").click()
     with page.expect_navigation():
         page.get_by_label("Run of the context").select_option("last")
