@@ -37,6 +37,8 @@ def test_lost_evidence_links_to_one_answer(serve: Any, tab: Any, workspace_with_
     if width < 1024:
         page.get_by_role("button", name="Menu").click()
     page.get_by_label("Workbench").get_by_role("link", name="Answers").click()
+    if width < 1024:
+        page.locator("details.settings > summary").click()
     with page.expect_navigation():
         page.get_by_label("Run of the context").select_option("last")
     expect(page.locator("main")).to_contain_text("Work on “cited” first")
