@@ -70,7 +70,7 @@ def test_trying_a_query_in_the_browser(serve: Any, tab: Any, open_experiment: An
     browser_tab = tab(serve(open_experiment) + "/")
     page = browser_tab.page
     page.get_by_label("Workbench").get_by_role("link", name="Experiment").click()
-    page.get_by_role("link", name="Try a query").click()
+    page.get_by_role("link", name="Try a query", exact=True).click()
     expect(page.locator("h1")).to_have_text("Try a query")
     page.get_by_label("Topic", exact=True).fill("t05")
     with page.expect_navigation():

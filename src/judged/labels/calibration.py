@@ -25,7 +25,7 @@ from judged.labels.corrected_systems import (
     topic_means,
 )
 from judged.labels.labels import Labels
-from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Headline, Sentences, Table, columns_of, counted, number
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
 from judged.scoring.evaluation import evaluate, runs_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from judged.comparison.agreement import JudgeAgreement
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.stats.prediction_powered import PredictionPoweredMean
 
 _DIGITS, _SIGNED = number(3), number(3, "+")
@@ -122,6 +122,21 @@ class Calibration(Answer):
     def title(self) -> str:
         """Title of the result."""
         return "Model judges compared with people"
+
+    @property
+    def headline(self) -> Headline:
+        """Value of the labels of a single model, or the agreement with people of the model that agrees most."""
+        judge = max(self.judges, key=lambda judge: -1.0 if math.isnan(judge.quadratic) else judge.quadratic)
+        options: dict[str, Any] = {"level": self.level, "reference": 0.0}
+        same = f"{judge.judge} gives {judge.same:.0%} of {counted(judge.shared, 'document')} the same grade as people"
+        if judge.added_topics_ci is None or len(self.judges) > 1:
+            label = f"kappa of {judge.judge} and people"
+            return Headline("info", "agreement", f"{same}.", label, judge.kappa, _DIGITS, judge.kappa_ci, **options)
+        status: Status = "better" if judge.added_topics_ci[0] > 0 else "same"
+        word = "labels add information" if status == "better" else "no significant information"
+        sentence = f"{same}, who judged {counted(self.labeled, 'topic')}."
+        label = f"more topics judged by people would add as much information on {self.measure}"
+        return Headline(status, word, sentence, label, judge.added_topics, number(0), judge.added_topics_ci, **options)
 
     @property
     def sentences(self) -> tuple[str, ...]:

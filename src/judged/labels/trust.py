@@ -20,7 +20,7 @@ from judged.labels.corrected_systems import rows_by_slice, topic_interval, topic
 from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, Labels
 from judged.labels.store import LabelStore
-from judged.results import COUNT, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.results import COUNT, SHARE, TEXT, Answer, Axis, Headline, Sentences, Table, columns_of, counted, number
 from judged.results.blocks import Note
 from judged.results.decimals import decimal, p_text, percent
 from judged.stats.agreement import MIN_GROUPS, krippendorff_alpha
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.comparison.agreement import JudgeAgreement
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.types import Floats, Ints
     from judged.stats.agreement import Agreement, Scale
 
@@ -40,6 +40,12 @@ FAST = 1.0
 """Labels that took fewer seconds are fast: too short to read a document."""
 _MAX_COMPARED_JUDGES = 10  # without runs; the number of pairs grows with the square
 _THREE_DECIMALS, _SIGNED = number(3), number(3, "+")
+_VERDICTS: dict[str, tuple[Status, str]] = {
+    "unknown": ("unknown", "not enough data"),
+    "chance": ("same", "no agreement beyond chance"),
+    "less": ("worse", "less agreement than by chance"),
+    "more": ("better", "agreement beyond chance"),
+}
 _OPTIONAL_COLUMNS = (
     ("consistency", SHARE, "self-consistency", ("repeats", "consistency_ci")),
     ("accuracy", SHARE, "accuracy", ("gold", "accuracy_ci")),
@@ -108,6 +114,16 @@ class LabelQuality(Answer):
     def title(self) -> str:
         """Title of the result."""
         return "Quality of labels"
+
+    @property
+    def headline(self) -> Headline:
+        """Agreement of the judges, compared with chance."""
+        status, word = _VERDICTS[self.alpha.verdict]
+        alpha, documents = self.alpha, counted(self.pairs, "shared document")
+        sentence = f"{alpha.judges} judges graded {documents}; 1 is full agreement, 0 is chance."
+        axis = Axis(min((-0.2, *(alpha.interval or ()))), 1.0, reference=0.0)
+        options: dict[str, Any] = {"ci": alpha.interval, "level": alpha.level, "reference": 0.0, "axis": axis}
+        return Headline(status, word, sentence, alpha.name, alpha.value, _THREE_DECIMALS, **options)
 
     @property
     def sentences(self) -> tuple[str, ...]:

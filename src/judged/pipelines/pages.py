@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -16,17 +16,18 @@ from judged.interface.pages.answer_pages import (
     answer_page,
     build_slicing,
     first_rows,
-    replace_tables,
+    listed_page,
     with_links,
 )
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.pagination import LONGEST, ScoredQuery
+from judged.interface.pages.pagination import LONGEST, ScoredQuery, shades_of
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.slices import SlicedQuery, SlicingQuery
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
-from judged.pipelines.rag import explain, waterfall
+from judged.pipelines.rag import evaluate, explain, waterfall
+from judged.pipelines.rag.overview import SystemScores
 from judged.pipelines.traces import (
     DocumentPaths,
     Failures,
@@ -39,22 +40,24 @@ from judged.pipelines.traces import (
     gaps,
     traces_of_runs,
 )
-from judged.results import TEXT, Answer, Column, RankedLists, Table
+from judged.results import TEXT, Answer, Column, Table
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from judged.interface.pages.workspace import Workspace
     from judged.pipelines.experiments.trial import QueryTrial, TrialEngines
     from judged.pipelines.rag.responses import Responses
     from judged.pipelines.rag.waterfall_answer import Waterfall
+    from judged.results import Chart
 
     LossAnswer = TypeVar("LossAnswer", TraceFunnel, Failures)
 
 
+Page: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000, description="Page of the list; 0: all rows.")]
 router = APIRouter(tags=["experiment"])
-_TABS = {"/experiment": "Conclusions", "/experiment/try": "Try a query"}
+_TABS = {"/experiment": "Results", "/experiment/try": "Try a query"}
 _page = partial(answer_page, router, "experiment.html", label="Experiment", tabs=_TABS)
 _SETTINGS = 100  # at most, in the form of a trial
 
@@ -98,7 +101,14 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
         lists = {"first": baseline, "second": answer.best}
         return with_links(table, "query_id", lambda row: f"/topic{query_string({'topic': row['query_id'], **lists})}")
 
-    return {"blocks": replace_tables(answer.blocks(), leaderboard=link_runs, effect_topics=link_topics)}
+    def without_chart(block: Table | Chart) -> Table | None:
+        """Remove the chart of effects, whose numbers the table of effects draws."""
+        return block if isinstance(block, Table) else None
+
+    pairs = partial(_hide, names=("baseline", "dz"))
+    return {
+        "changes": {"leaderboard": link_runs, "pairs": pairs, "effects": without_chart, "effect_topics": link_topics}
+    }
 
 
 @_page("/experiment", "Experiment", "Conclusions", _link_conclusions)
@@ -156,7 +166,7 @@ def _changed_settings(params: TrialQuery) -> dict[str, str]:
 
 
 rag_router = APIRouter(tags=["rag"])
-_RAG_TABS = {"/rag": "Where evidence is lost", "/rag/scores": "Scores", "/rag/topic": "One answer"}
+_RAG_TABS = {"/rag": "Loss of evidence", "/rag/scores": "Scores", "/rag/topic": "One answer"}
 
 
 class WaterfallQuery(SlicedQuery):
@@ -167,6 +177,7 @@ class WaterfallQuery(SlicedQuery):
         max_length=LONGEST,
         description="Run with the documents that were retrieved for the answers. Default: the traces of the workbench.",
     )
+    page: Page = 1
 
 
 class AnswerScoresQuery(Parameters):
@@ -186,27 +197,33 @@ class SingleAnswerQuery(Parameters):
     )
 
 
-def _link_answers(_: Workspace, _params: Parameters, answer: Answer | None) -> dict[str, Any]:
-    """Link topics to their answers, and move the context of an answer to the side."""
+def _link_answers(_: Workspace, params: WaterfallQuery, answer: Waterfall | None) -> dict[str, Any]:
+    """Link topics to their answers, and list the lost items."""
 
     def link_topics(table: Table) -> Table:
         def answer_url(row: Mapping[str, Any]) -> str:
             return f"/rag/topic{query_string({'topic': row['query_id'], 'system': row['run']})}"
 
-        return first_rows(with_links(table, "query_id", answer_url))
+        return with_links(table, "query_id", answer_url)
 
-    blocks = replace_tables(answer.blocks() if answer else (), topics=link_topics, lost=link_topics)
-    side_blocks = [block for block in blocks if isinstance(block, RankedLists)]
-    return {"side_blocks": side_blocks, "blocks": [block for block in blocks if block not in side_blocks]}
+    if answer is None:
+        return {}
+    hide = partial(_hide, names=("overall", "reappeared", "if_perfect"))
+    changes = {"main_steps": hide, "topics": lambda table: first_rows(link_topics(table)), "lost": _remove}
+    return {"changes": changes, **listed_page(replace(link_topics(answer.table("lost")), note=""), params.page)}
 
 
-_rag_page = partial(answer_page, rag_router, "rag.html", page_values=_link_answers, label="Answers", tabs=_RAG_TABS)
+_rag_page = partial(answer_page, rag_router, "rag.html", label="Answers", tabs=_RAG_TABS)
 
 
-@_rag_page("/rag", "Where evidence is lost", "Where evidence is lost")
-@cached_in_workspace
+@_rag_page("/rag", "Answers", "Loss of evidence", _link_answers)
 def evidence(workspace: CurrentWorkspace, params: Annotated[WaterfallQuery, Query()]) -> Waterfall:
     """Follow evidence from the corpus to the answer: loss at each step, and the step to improve."""
+    return _waterfall(workspace, params.model_copy(update={"page": 1}))
+
+
+@cached_in_workspace
+def _waterfall(workspace: Workspace, params: WaterfallQuery) -> Waterfall:
     responses = _responses(workspace)
     run_names = [params.run] if params.run else [name for name in workspace.run_names if name in responses.run_names]
     if params.where.strip():
@@ -218,17 +235,24 @@ def evidence(workspace: CurrentWorkspace, params: Annotated[WaterfallQuery, Quer
     )
 
 
-@_rag_page("/rag/scores", "Scores of answers", "Scores of answers")
+@_rag_page("/rag/scores", "Scores", "Scores of answers")
 @cached_in_workspace
-def scores_of_answers(workspace: CurrentWorkspace, params: Annotated[AnswerScoresQuery, Query()]) -> Answer:
-    """Score answers by their content, citations, and support."""
-    from judged.pipelines.rag import evaluate
-
+def scores_of_answers(workspace: CurrentWorkspace, params: Annotated[AnswerScoresQuery, Query()]) -> SystemScores:
+    """Score answers by their content, citations, and support, and compare systems with the first one."""
     measures = [name.strip() for name in params.measures.split(",") if name.strip()] or None
-    return evaluate(_responses(workspace), measures, qrels=workspace.qrels)
+    scores = evaluate(_responses(workspace), measures, qrels=workspace.qrels)
+    return SystemScores(scores, scores.notes)
 
 
-@_rag_page("/rag/topic", "One answer", "One answer")
+def _show_topic(workspace: Workspace, params: SingleAnswerQuery, _: Answer | None) -> dict[str, Any]:
+    """Fill the form with the topic and system that are shown, and give the text of the answer a title."""
+    responses = _responses(workspace)
+    topic = params.topic or responses["answers"]["query_id"][0].as_py()
+    query = params.model_copy(update={"topic": topic, "system": params.system or responses.run_names[0]})
+    return {"query": query, "changes": {"sentences": lambda text: replace(text, title="Answer")}}
+
+
+@_rag_page("/rag/topic", "One answer", "One answer", _show_topic)
 def one_answer(workspace: CurrentWorkspace, params: Annotated[SingleAnswerQuery, Query()]) -> Answer:
     """Show one answer with its support, context, and references."""
     responses = _responses(workspace)
@@ -248,7 +272,7 @@ def _responses(workspace: Workspace) -> Responses:
 
 traces_router = APIRouter(tags=["traces"])
 _TRACES_TABS = {
-    "/traces": "Stages",
+    "/traces": "Loss by stage",
     "/traces/failures": "Kinds of failure",
     "/traces/gaps": "Content gaps",
     "/traces/topic": "One topic",
@@ -272,6 +296,7 @@ class FunnelQuery(SlicedQuery, ScoredQuery):
         max_length=200,
         description="Measure whose loss (best possible score minus score) is split by pipeline stage.",
     )
+    page: Page = 1
 
 
 class GapsQuery(ScoredQuery):
@@ -299,46 +324,43 @@ class DocumentPathQuery(Parameters):
     )
 
 
-def _link_topics_by_loss(workspace: Workspace, _: FunnelQuery, answer: TraceFunnel | None) -> dict[str, Any]:
-    """Link the topics with the largest losses."""
+def _list_topics_by_loss(workspace: Workspace, params: FunnelQuery, answer: TraceFunnel | None) -> dict[str, Any]:
+    """List the topics, the largest loss first; the chart is omitted, because the table of parts draws its numbers."""
+    if answer is None:
+        return {}
+    table = with_links(answer.table("topics"), "query_id", lambda row: _topic_url(topic=row["query_id"]))
+    parts = [f"lost_{name}" for name in answer.parts]
+    shades = shades_of([loss for name in parts for loss in table.column(name).values])
+    for i, name in enumerate(parts):
+        table = table.changed(name, kinds=shades[i * len(table) : (i + 1) * len(table)])
+    changes: dict[str, Any] = dict.fromkeys(("losses", "topics", "documents"), _remove)
+    changes["stages"] = partial(_hide, names=("kind", "headroom"))
+    return {"changes": changes, **listed_page(_with_queries(workspace, table), params.page)}
 
-    def link_topics(table: Table) -> Table:
-        return _with_queries(workspace, with_links(table, "query_id", lambda row: _topic_url(topic=row["query_id"])))
 
-    blocks = answer.blocks() if answer else ()
-    return {"blocks": replace_tables(blocks, topics=link_topics, documents=lambda table: replace(table, only="data"))}
-
-
-@_traces_page("/traces", "Loss by stage", "Loss by stage", _link_topics_by_loss)
-@cached_in_workspace
+@_traces_page("/traces", "Traces", "Loss by stage", _list_topics_by_loss)
 def loss_by_stage(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> TraceFunnel:
     """Show how much each stage of the pipeline contributes to the loss of a topic (best possible score minus score)."""
-    return _analyze_losses(workspace, params, funnel)
+    return _analyze_losses(workspace, params.model_copy(update={"page": 1}), funnel)
 
 
-def _link_failures(workspace: Workspace, _: FunnelQuery, answer: Failures | None) -> dict[str, Any]:
-    """Link to the paths of documents."""
+def _list_failures(workspace: Workspace, params: FunnelQuery, answer: Failures | None) -> dict[str, Any]:
+    """List the documents, with links to their paths."""
+    if answer is None:
+        return {}
+    table = answer.table("documents")
+    table = with_links(table, "doc_id", lambda row: _topic_url(topic=row["query_id"], doc=row["doc_id"]))
+    return {"changes": {"documents": _remove}, **listed_page(_with_queries(workspace, table), params.page)}
 
-    def link_paths(table: Table) -> Table:
-        table = with_links(table, "doc_id", lambda row: _topic_url(topic=row["query_id"], doc=row["doc_id"]))
-        return replace(_with_queries(workspace, table), title="Relevant documents that users did not see")
 
-    return {"blocks": replace_tables(answer.blocks() if answer else (), documents=link_paths)}
-
-
-@_traces_page("/traces/failures", "Kinds of failure", "Kinds of failure", _link_failures)
-@cached_in_workspace
+@_traces_page("/traces/failures", "Kinds of failure", "Kinds of failure", _list_failures)
 def kinds_of_failure(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> Failures:
     """Classify missed relevant documents by kind of failure, and recommend a first action."""
-    return _analyze_losses(workspace, params, failures)
+    return _analyze_losses(workspace, params.model_copy(update={"page": 1}), failures)
 
 
-def _link_gaps(workspace: Workspace, _: GapsQuery, answer: Gaps | None) -> dict[str, Any]:
+def _link_gaps(workspace: Workspace, _: GapsQuery, _answer: Gaps | None) -> dict[str, Any]:
     """Show the queries of lost searches, and link the topics with missing content."""
-
-    def shorten(table: Table) -> Table:
-        first = first_rows(table)
-        return replace(first, note=". ".join(filter(None, (first.note, table.note))))
 
     def link_topics(table: Table) -> Table:
         def url(row: Mapping[str, Any]) -> str:
@@ -349,11 +371,9 @@ def _link_gaps(workspace: Workspace, _: GapsQuery, answer: Gaps | None) -> dict[
     traced = set(workspace.parts["traces"].query_ids) if "traces" in workspace.parts else set[str]()
 
     def show_queries(table: Table) -> Table:
-        return shorten(table.changed("queries", only=""))
+        return first_rows(table.changed("queries", only=""))
 
-    blocks = answer.blocks() if answer else ()
-    tables = {"content_gaps": show_queries, "entities": shorten, "missing_content": link_topics}
-    return {"blocks": replace_tables(blocks, **tables)}
+    return {"changes": {"content_gaps": show_queries, "entities": first_rows, "missing_content": link_topics}}
 
 
 @_traces_page("/traces/gaps", "Content gaps", "Content gaps", _link_gaps)
@@ -382,7 +402,7 @@ def content_gaps(workspace: CurrentWorkspace, params: Annotated[GapsQuery, Query
     )
 
 
-def _link_documents(workspace: Workspace, params: DocumentPathQuery, answer: DocumentPaths | None) -> dict[str, Any]:
+def _link_documents(workspace: Workspace, params: DocumentPathQuery, _: DocumentPaths | None) -> dict[str, Any]:
     """Link to the paths of single documents, and show the beginnings of their texts."""
     texts = workspace.texts
 
@@ -396,8 +416,7 @@ def _link_documents(workspace: Workspace, params: DocumentPathQuery, answer: Doc
         )
 
     params = params.model_copy(update={"topic": params.topic or _open_traces(workspace).query_ids[0]})
-    blocks = replace_tables(answer.blocks() if answer else (), ranks=link_ranks)
-    return {"title": f"Topic {params.topic}", "query": params, "blocks": blocks}
+    return {"title": f"Topic {params.topic}", "query": params, "changes": {"ranks": link_ranks}}
 
 
 @_traces_page("/traces/topic", "One topic", "Paths of documents", _link_documents)
@@ -416,6 +435,7 @@ def _open_traces(workspace: Workspace) -> Traces:
     return workspace.parts["traces"]
 
 
+@cached_in_workspace
 def _analyze_losses(workspace: Workspace, params: FunnelQuery, analyze: Callable[..., LossAnswer]) -> LossAnswer:
     traces, measure = _open_traces(workspace), params.read(params.measure)
     workspace.mask(params.where)
@@ -424,13 +444,21 @@ def _analyze_losses(workspace: Workspace, params: FunnelQuery, analyze: Callable
     return analyze(workspace.qrels, traces, measure, slicing=slicing, **filters)
 
 
+def _remove(_: object) -> None:
+    """Remove a block from a page."""
+
+
+def _hide(table: Table, names: Sequence[str]) -> Table:
+    """Hide columns that the page shows elsewhere."""
+    return replace(table, columns=tuple(column for column in table.columns if column.name not in names))
+
+
 def _topic_url(**parameters: str) -> str:
     return f"/traces/topic{query_string(parameters)}"
 
 
 def _with_queries(workspace: Workspace, table: Table) -> Table:
-    """Show the first rows of a table, with the texts of queries."""
-    table = first_rows(replace(table, folded=False))
+    """Insert the texts of queries after the topics."""
     return _insert_text_column(table, "query", [workspace.query(topic) for topic in table.column("query_id").values])
 
 

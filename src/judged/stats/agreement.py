@@ -47,6 +47,14 @@ class Agreement:
     note: str = ""  # reason why there is no value or no interval
 
     @property
+    def verdict(self) -> Literal["more", "less", "chance", "unknown"]:
+        """Whether the agreement is significantly more or less than by chance; unknown with too few groups."""
+        if math.isnan(self.value) or self.interval is None or insufficiency(self.groups, "verdict"):
+            return "unknown"
+        low, high = self.interval
+        return "chance" if low <= 0 <= high else "less" if self.value < 0 else "more"
+
+    @property
     def sentence(self) -> str:
         """Result in one sentence."""
         if math.isnan(self.value):
@@ -54,14 +62,12 @@ class Agreement:
         within = ""
         if self.interval is not None:
             within = f", {self.level:.0%} CI [{decimal(self.interval[0], 3)}, {decimal(self.interval[1], 3)}]"
-        if self.interval is None or insufficiency(self.groups, "verdict"):
-            share = "there are too few data to compare the agreement with chance"
-        elif self.interval[0] <= 0 <= self.interval[1]:
-            share = "the data do not show agreement beyond chance"
-        elif self.value < 0:
-            share = "the judges disagree more than expected by chance"
-        else:
-            share = f"the judges disagree {percent(self.value)} less than expected by chance"
+        share = {
+            "unknown": "there are too few data to compare the agreement with chance",
+            "chance": "the data do not show agreement beyond chance",
+            "less": "the judges disagree more than expected by chance",
+            "more": f"the judges disagree {percent(self.value)} less than expected by chance",
+        }[self.verdict]
         note = f" ({self.note})" if self.note else ""
         return f"{self.name} is {decimal(self.value, 3)}{within}, over {self.units} judged units: {share}{note}."
 

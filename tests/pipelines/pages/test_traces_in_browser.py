@@ -25,7 +25,7 @@ def test_three_clicks_from_the_first_page_to_why_a_document_is_not_shown(serve: 
     shown = tab(serve(sample) + "/")
     page = shown.page
     page.get_by_label("Workbench").get_by_role("link", name="Traces").click()
-    expect(page.locator("h1")).to_have_text("Loss by stage")
+    expect(page.locator("h1")).to_have_text("Traces")
     shown.accessible()
     shown.fits()
     page.get_by_role("link", name="t34", exact=True).click()

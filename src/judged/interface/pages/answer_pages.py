@@ -19,13 +19,15 @@ from judged.data.query_text import has_language_detector
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.interface.arguments import outcome_note
 from judged.interface.pages.answers import page
+from judged.interface.pages.pagination import Paging
 from judged.interface.pages.problems import PROBLEMS, Parameters
 from judged.interface.pages.workspace import cached_in_workspace
 from judged.results import TEXT, Answer, Column, Section, Sentences, Table, columns_of, truncated
 from judged.results.blocks import Note
+from judged.results.text_formats import full_stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fastapi import APIRouter
     from fastapi.responses import HTMLResponse
@@ -167,13 +169,32 @@ class NotOpenError(InputError):
         super().__init__(problem, fix=f"start with: {command or 'judged serve QRELS RUN RUN'}")
 
 
-def _split_details(answer: Answer) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-    """Return the blocks of a page, and those of its folded details: untitled sentences, if there is a headline."""
-    blocks = answer.blocks()
+_MAX_NOTE = 30  # words of a note that is shown below its table; longer ones are in the folded details
+
+
+def _split_details(answer: Answer, blocks: Iterable[Block]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """Return the blocks of a page, and those of its folded details, if there is a headline.
+
+    Details are untitled sentences, and long notes of tables.
+    """
     if answer.headline is None:
-        return blocks, ()
-    is_detail = [isinstance(block, Sentences) and not block.title for block in blocks]
-    return tuple(compress(blocks, [not detail for detail in is_detail])), tuple(compress(blocks, is_detail))
+        return tuple(blocks), ()
+    shown: list[Block] = []
+    details: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Section):
+            parts, more = _split_details(answer, block.blocks)
+            shown.append(replace(block, blocks=parts))
+            details += [replace(part, title=block.title) if isinstance(part, Sentences) else part for part in more]
+        elif isinstance(block, Sentences) and not (block.title or block.folded):
+            details.append(block)
+        elif isinstance(block, Table) and len(block.note.split()) > _MAX_NOTE:
+            shown.append(replace(block, note=""))
+            note = full_stop(block.note[:1].upper() + block.note[1:])
+            details.append(Sentences((note,), f"{block.name}_note", block.title or block.name.capitalize()))
+        else:
+            shown.append(block)
+    return tuple(shown), tuple(details)
 
 
 def answer_page(
@@ -187,7 +208,8 @@ def answer_page(
 ) -> Callable[[PageFunction], PageFunction]:
     """Serve a function of the workspace and the query as a page, and as JSON below ``/api/v1``.
 
-    ``page_values`` returns more values for the template, from the workspace, the query, and the answer or None.
+    ``page_values`` returns more values for the template, from the workspace, the query, and the answer or None. Its
+    value ``changes`` replaces or removes blocks, as in `replace_blocks`.
     """
 
     def register(function: PageFunction) -> PageFunction:
@@ -203,8 +225,7 @@ def answer_page(
             context: dict[str, Any] = {"query": query, "title": title, "blocks": (), **values}
             context |= dict.fromkeys(("answer", "problem", "closed"))
             try:
-                answer = context["answer"] = function(**arguments)
-                context["blocks"], context["details_blocks"] = _split_details(answer)
+                context["answer"] = function(**arguments)
             except MissingExtraError:
                 raise
             except NotOpenError as error:
@@ -215,6 +236,10 @@ def answer_page(
             context["status"] = HTTPStatus.OK if context["problem"] is None else HTTPStatus.BAD_REQUEST
             if page_values is not None and context["closed"] is None:
                 context |= page_values(workspace, query, context["answer"])
+            answer: Answer | None = context["answer"]
+            if answer is not None and not context["blocks"]:
+                blocks = replace_blocks(answer.blocks(), context.pop("changes", {}))
+                context["blocks"], context["details_blocks"] = _split_details(answer, blocks)
             return page(request, template, **context)
 
         # FastAPI reads the parameters of a request from the signature of its handler. Both handlers take `**arguments`,
@@ -239,17 +264,14 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
     return [parameter.replace(annotation=types[name]) for name, parameter in signature(function).parameters.items()]
 
 
-def replace_tables(blocks: Iterable[Block], **changes: Callable[[Table], Table]) -> list[Block]:
-    """Replace tables by name among the blocks of an answer, including nested sections."""
-    result: list[Block] = []
+def replace_blocks(blocks: Iterable[Block], changes: Mapping[str, Callable[[Any], Block | None]]) -> Iterator[Block]:
+    """Replace blocks by name, including those in sections; None removes a block."""
     for block in blocks:
-        if isinstance(block, Section):
-            result.append(replace(block, blocks=tuple(replace_tables(block.blocks, **changes))))
-        elif isinstance(block, Table) and block.name in changes:
-            result.append(changes[block.name](block))
-        else:
-            result.append(block)
-    return result
+        changed = changes[block.name](block) if block.name in changes else block
+        if isinstance(changed, Section):
+            yield replace(changed, blocks=tuple(replace_blocks(changed.blocks, changes)))
+        elif changed is not None:
+            yield changed
 
 
 def with_links(table: Table, column: str, address: Callable[[Mapping[str, Any]], str]) -> Table:
@@ -266,5 +288,12 @@ def topic_columns(workspace: Workspace, ids: Sequence[str], links: Sequence[str]
 
 def first_rows(table: Table) -> Table:
     """Limit a long table to its first rows, with a note."""
-    note = f"First {_ROWS} of {len(table):,} rows" if len(table) > _ROWS else ""
+    note = f"First {_ROWS} of {len(table):,} rows; saved files have all rows" if len(table) > _ROWS else ""
+    note = ". ".join(filter(None, (note, table.note)))
     return replace(table, note=note).take(range(min(len(table), _ROWS)))
+
+
+def listed_page(table: Table, page: int) -> dict[str, Any]:
+    """Return the rows of a page of a long list, and its paging, for a template with `ui.pages`."""
+    paging = Paging.for_page(page, len(table))
+    return {"listed": replace(table.take(paging.of(range(len(table)))), folded=False), "paging": paging}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from statistics import pvariance
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request
@@ -19,7 +17,7 @@ from pydantic import BaseModel, Field
 from judged.data.write import write_qrels, write_trec
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
-from judged.interface.pages.answers import PageAnswer, page
+from judged.interface.pages.answers import page
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.guard import JUDGE_COOKIE, NAME_COOKIE, judge_of
 from judged.interface.pages.pagination import Paging
@@ -27,80 +25,17 @@ from judged.interface.pages.problems import PROBLEMS, Parameters, Text
 from judged.interface.pages.workspace import JUDGE, CurrentWorkspace, LockedFolder, workspace_holder
 from judged.labels.calibration import Calibration, calibrate
 from judged.labels.consensus import qrels_of
+from judged.labels.disagreements import disagreements
 from judged.labels.labels import ADJUDICATOR
 from judged.labels.pages.tasks import NewLabel, NewLabels, next_tasks, save_labels, scale_data, trial_store, undo_label
 from judged.labels.trust import LabelQuality, quality
-from judged.results import ANY, TEXT, Table, columns_of, significant
 from judged.scoring.default_measures import DEFAULT_MEASURE
-from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged.data.run import Run
     from judged.interface.pages.workspace import Workspace
     from judged.labels.labels import Labels
     from judged.labels.store import LabelStore
-    from judged.results import Answer
-
-
-State: TypeAlias = Literal["no-shared-pair", "too-few-pairs", "no-disagreement", "disagreement"]
-
-
-class Disagreements(PageAnswer):
-    """Pairs with different grades from judges, by decreasing difference, settled pairs last.
-
-    ``shared`` is the number of pairs with grades from several judges. ``state`` is the conclusion: ``no-shared-pair``
-    (nothing to compare), ``too-few-pairs`` (equal grades, on too few pairs to conclude that judges agree),
-    ``no-disagreement``, or ``disagreement``.
-    """
-
-    kind: ClassVar[str] = "disagreements"
-
-
-def disagreements(store: LabelStore | None) -> Disagreements:
-    """Find pairs with different grades from judges."""
-    rows: list[dict[str, Any]] = []
-    shared = 0
-    for (query_id, doc_id), pair_labels in _by_pair(store).items():
-        final = next((label["grade"] for label in pair_labels if label["judge"] == ADJUDICATOR), None)
-        votes = [label for label in pair_labels if label["judge"] != ADJUDICATOR]
-        votes.sort(key=lambda label: -label["grade"])
-        grades = [label["grade"] for label in votes]
-        shared += len(grades) > 1
-        if len(set(grades)) > 1:
-            labels = [{name: label[name] for name in ("judge", "kind", "grade", "note", "seconds")} for label in votes]
-            row = {"query_id": query_id, "doc_id": doc_id, "spread": grades[0] - grades[-1]}
-            rows.append(row | {"variance": pvariance(grades), "final": final, "labels": labels})
-    rows.sort(
-        key=lambda row: (row["final"] is not None, -row["spread"], -row["variance"], row["query_id"], row["doc_id"])
-    )
-    pair = (("query_id", TEXT, "Topic"), ("doc_id", TEXT, "Document"))
-    spread, final = ("spread", significant(), "Spread"), ("final", significant(), "Final")
-    columns = columns_of(rows, *pair, spread, final, ("labels", ANY, "Labels"))
-    facts = {
-        "n": len({row["query_id"] for row in rows}),
-        "open": sum(row["final"] is None for row in rows),
-        "shared": shared,
-        "state": _state(shared, len(rows)),
-    }
-    return Disagreements(facts, (Table("pairs", columns, only="data"),))
-
-
-def _state(shared: int, different: int) -> State:
-    if different:
-        return "disagreement"
-    if not shared:
-        return "no-shared-pair"
-    return "too-few-pairs" if insufficiency(shared, "verdict") else "no-disagreement"
-
-
-def _by_pair(store: LabelStore | None) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Return the first labels of each pair, without repeats; empty if there are no labels."""
-    pairs: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    with suppress(InputError):
-        for label in [] if store is None else store.labels().graded.to_pylist():
-            if label["repeat"] == 0:
-                pairs.setdefault((label["query_id"], label["doc_id"]), []).append(label)
-    return pairs
 
 
 router = APIRouter(tags=["judging"])
@@ -225,6 +160,9 @@ def disagreements_page(
     request: Request, workspace: CurrentWorkspace, params: Annotated[DisagreementParams, Query()]
 ) -> HTMLResponse:
     """Show disagreements, with a form for the adjudicator."""
+    values: dict[str, Any] = {"title": "Disagreements", "query": params, "label": "Labels", "tabs": _TABS}
+    if workspace.labels is None:
+        return page(request, "disagreements.html", answer=None, closed=_CLOSED, **values)
     store = _store_of_adjudicator(request, workspace)
     result = disagreements(store)
     records = result.table("pairs").records()
@@ -233,8 +171,8 @@ def disagreements_page(
         row | {"topic": store.topic(row["query_id"]), "document": store.document(row["doc_id"])}
         for row in paging.of(records)
     ]
-    values: dict[str, Any] = {"rows": rows, "params": params, "paging": paging, "scale": scale_data(store)}
-    return page(request, "disagreements.html", title="Disagreements", facts=result.about, **values)
+    values |= {"rows": rows, "paging": paging, "scale": scale_data(store)}
+    return page(request, "disagreements.html", answer=result, **values)
 
 
 @router.post("/judging/disagreements", include_in_schema=False)
@@ -343,18 +281,17 @@ def _store_of_adjudicator(request: Request, workspace: Workspace) -> LabelStore:
 
 labels_router = APIRouter(tags=["labels"])
 _TABS = {
-    "/labels/quality": "Quality of labels",
-    "/labels/calibration": "Models and people",
-    "/judging/disagreements": "Disagreements",
     "/judging": "Judging",
+    "/judging/disagreements": "Disagreements",
+    "/labels/quality": "Agreement",
+    "/labels/calibration": "Models and people",
 }
-
-
-def _page_values(_: Workspace, _params: Parameters, answer: Answer | None) -> dict[str, Any]:
-    return {"title": answer.title} if answer else {}
-
-
-_answer_route = partial(answer_page, labels_router, "labels.html", page_values=_page_values, label="Labels", tabs=_TABS)
+_CLOSED = NotOpenError(
+    "no labels are open",
+    "judged serve QRELS RUN --labels STORE",
+    "Labels are grades of documents by single judges. Open a store of labels, alone or with judgments and runs:",
+)
+_answer_route = partial(answer_page, labels_router, "labels.html", label="Labels", tabs=_TABS)
 
 
 class LabelQualityParams(Parameters):
@@ -367,7 +304,7 @@ class LabelQualityParams(Parameters):
     )
 
 
-@_answer_route("/labels/quality", "Quality of labels", "Quality of labels")
+@_answer_route("/labels/quality", "Agreement", "Quality of labels")
 def trust(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Query()]) -> LabelQuality:
     """Measure agreement between judges, consistency of each judge, and effects of judges on system scores."""
     labels, runs = _labels_and_runs(workspace)
@@ -376,7 +313,7 @@ def trust(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Que
     return workspace.cached(key, lambda: quality(workspace.labels, runs, params.measure))
 
 
-@_answer_route("/labels/calibration", "Model judges compared with people", "Model judges compared with people")
+@_answer_route("/labels/calibration", "Models and people", "Model judges compared with people")
 def calibration(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Query()]) -> Calibration:
     """Compare models as judges with people, and estimate the value of their labels."""
     labels, runs = _labels_and_runs(workspace)
@@ -387,10 +324,7 @@ def calibration(workspace: CurrentWorkspace, params: Annotated[LabelQualityParam
 def _labels_and_runs(workspace: Workspace) -> tuple[Labels, list[Run]]:
     """Return the labels of the store, and the open runs if they share topics with the labels."""
     if workspace.labels is None:
-        explanation = (
-            "Labels are grades of documents by single judges. Open a store of labels, alone or with judgments and runs:"
-        )
-        raise NotOpenError("no labels are open", "judged serve QRELS RUN --labels STORE", explanation)
+        raise _CLOSED
     labels = workspace.labels.labels()
     shared_topics = set(labels.table["query_id"].unique().to_pylist()) & set(workspace.query_ids)
     return labels, [judged_list.run for judged_list in workspace.lists.values()] if shared_topics else []

@@ -19,7 +19,7 @@ from judged.comparison.pair import (
 )
 from judged.pipelines.experiments.limits import QUANTILES
 from judged.pipelines.experiments.neighbors import neighbor_section
-from judged.results import Answer, Chart, ReferenceLine, Section, Sentences, Table, counted, listed
+from judged.results import Answer, Axis, Chart, Headline, ReferenceLine, Section, Sentences, Table, counted, listed
 from judged.results.blocks import first_few
 from judged.results.decimals import decimal, format_level, p_text
 from judged.results.table import COUNT, NUMBER, SHARE, TEXT, YES_NO, Column, columns_of, number, significant
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.tradeoff import Tradeoff
     from judged.pipelines.experiments.effects import Effect, FactorEffects
     from judged.pipelines.experiments.neighbors import NeighborRow
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.blocks import Note
     from judged.results.table import IntervalLimits
     from judged.scoring.evaluation import Scores
@@ -126,6 +126,28 @@ class Conclusions(Answer):
     def title(self) -> str:
         """Measure and number of configurations."""
         return f"{self.measure} of {counted(len(self.scores.runs), 'configuration')}"
+
+    @property
+    def headline(self) -> Headline:
+        """Whether a single configuration may be the best, with the expected score of the choice on new topics."""
+        n, total = self._complete_topics, len(self.scores.runs)
+        status: Status = "same"
+        word = "no single best configuration"
+        sentence = f"{self.best} has the best mean; {len(self.may_be_best)} of {total} configurations may be the best."
+        if shortage := insufficiency(n, "verdict"):
+            status, word, sentence = "unknown", "not enough data", shortage.sentence("topic")
+        elif total == 1:
+            status, word, sentence = "info", "not compared", f"Only one configuration is scored, on {n} topics."
+        elif len(self.may_be_best) == 1:
+            status, word = "better", "best configuration"
+            sentence = (
+                f"Only {self.best} may be the best; every other configuration is significantly worse than another."
+            )
+        value, low_high = self._sign * self.choice.honest, self.scores.measures[0].properties.bounds
+        axis = Axis(*low_high) if all(map(math.isfinite, low_high)) else None
+        label = f"{self.measure} of the selected configuration on new topics"
+        options: dict[str, Any] = {"ci": self.cross_validated_interval, "level": self.level, "axis": axis}
+        return Headline(status, word, sentence, label, value, **options)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -239,7 +261,16 @@ class Conclusions(Answer):
             Column(
                 "run", runs, TEXT, "configuration", details=["(baseline)" if run == baseline else "" for run in runs]
             ),
-            Column("value", score.values, NUMBER, self.measure, ci=score.ci, mark=score.mark, best=score.best),
+            Column(
+                "value",
+                score.values,
+                NUMBER,
+                self.measure,
+                ci=score.ci,
+                mark=score.mark,
+                best=score.best,
+                axis=Axis.over(score.values, score.ci or ()),
+            ),
             Column("may_be_best", [run in self.may_be_best for run in runs], YES_NO, "may be best"),
         ]
         for name in cost_names(self.costs):
@@ -450,12 +481,15 @@ class Conclusions(Answer):
 
 def _test_columns(estimates: Sequence[Any], sensitive: Sequence[bool]) -> tuple[Column, ...]:
     """Return the columns of tests: the difference with its interval, and the corrected p-value."""
+    differences = [estimate and estimate.difference for estimate in estimates]
+    intervals = [estimate and estimate.interval for estimate in estimates]
     return (
         Column(
             "difference",
-            [estimate and estimate.difference for estimate in estimates],
+            differences,
             DIFFERENCE,
-            ci=[estimate and estimate.interval for estimate in estimates],
+            ci=intervals,
+            axis=Axis.over(differences, intervals, "CI", 0.0),
             mark=[
                 (SENSITIVE if is_sensitive else SIGNIFICANT) if estimate and estimate.significant else ""
                 for estimate, is_sensitive in zip(estimates, sensitive, strict=True)

@@ -31,7 +31,7 @@ from judged.pipelines.experiments.configurations import (
 from judged.pipelines.experiments.engines import ENGINES
 from judged.pipelines.experiments.limits import LIMITS
 from judged.pipelines.experiments.pipelines import OPERATORS, settings_of
-from judged.results import TEXT, Answer, Column, Sentences, Table, counted
+from judged.results import COUNT, TEXT, Answer, Column, Headline, Sentences, Table, counted
 from judged.results.blocks import Note
 from judged.results.spelling import one_of, use_one_of
 from judged.scoring.default_measures import RANKING_AND_CANDIDATES
@@ -400,11 +400,24 @@ class Plan(Answer):
         return f"Plan of {counted(len(self.configurations), 'configuration')}"
 
     @property
+    def headline(self) -> Headline:
+        """Number of configurations, which have no results yet."""
+        sentence = f"No results yet. A run builds an index for each, with {self.searches:,} searches in total."
+        n = len(self.configurations)
+        return Headline("unknown", "not run", sentence, f"planned configuration{'s' * (n != 1)}", n, COUNT)
+
+    @property
+    def searches(self) -> int:
+        """Number of searches of a run."""
+        queries = len(Topics.read(self.queries))
+        return len(self.configurations) * (queries * (1 + self.rounds) + min(self.warm_up, queries))
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Size of the experiment."""
         queries, builds = len(Topics.read(self.queries)), len(self.configurations)
         passes = 1 + self.rounds
-        searches = builds * (queries * passes + min(self.warm_up, queries))
+        searches = self.searches
         design = "every combination of levels" if self.design == FULL else "one factor at a time"
         per_query = (
             f"for each index, {counted(min(self.warm_up, queries), 'warm-up search', 'warm-up searches')} and {passes}"

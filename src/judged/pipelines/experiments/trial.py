@@ -24,7 +24,7 @@ from judged.pipelines.experiments.configurations import DesignSpace, format_fact
 from judged.pipelines.experiments.pipelines import create_system, settings_of
 from judged.pipelines.experiments.plan import Plan, extended_import_path
 from judged.pipelines.experiments.worker import check_hits
-from judged.results import CHANGE, Answer, Code, RankedLists, Sentences
+from judged.results import CHANGE, Answer, Code, Headline, RankedLists, Sentences
 from judged.results.spelling import use_one_of
 from judged.results.types import cached_property
 
@@ -122,6 +122,17 @@ class QueryTrial(Answer):
     def provenance(self) -> Provenance:
         """Provenance of the scores."""
         return self.sides.provenance
+
+    @property
+    def headline(self) -> Headline:
+        """The change of the first measure. One topic is never tested."""
+        if self.refused:
+            return Headline("unknown", "refused", f"The engine refused {len(self.refused)} of 2 queries.")
+        scores = self.sides.topics[0].scores[0]
+        word = {"won": "better on this topic", "lost": "worse on this topic", "same": "same score"}
+        sentence = "This is a single topic: a change that helps here can hurt other topics."
+        label = f"{scores.measure}, trial - control, topic {self.topic}"
+        return Headline("info", word[self.sides.topics[0].outcome], sentence, label, scores.difference, CHANGE)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.pipelines.rag.responses import VERDICTS, VITAL, Responses, middle_verdicts
 from judged.pipelines.rag.scoring import answered_of, evidence_qrels
-from judged.results import COUNT, NUMBER, TEXT, Answer, Column, RankedLists, Sentences, Table
+from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Headline, RankedLists, Sentences, Table
 from judged.results.blocks import RankedDocument, RankedList, first_few
 from judged.results.decimals import counted, decimal, percent
 from judged.results.spelling import with_parameter_hints
@@ -29,7 +29,7 @@ from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
     from judged.data.findings import Severity
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.scoring.judging.answers import JudgedAnswers
 
 
@@ -188,7 +188,8 @@ _TEXTS = {
     "citations": ("sentences", "sentence"),
     "documents": ("context", "doc_id"),
 }
-_KINDS = {SUPPORT: "good", NOT: "bad", CONTRADICTS: "bad"}
+_STATUSES: dict[str, Status] = {SUPPORT: "better", PARTIAL: "same", NOT: "worse", CONTRADICTS: "worse"}
+_CORRECT = {SUPPORT: "correct", PARTIAL: "partially correct", NOT: "not correct"}
 _WORDS = {PARTIAL: "partially", FAILED: "no verdict", "": "–"}
 _SUPPORTED = {SUPPORT: "supported", NOT: "not supported", CONTRADICTS: "contradicted", **_WORDS}
 _COVERED = {SUPPORT: "yes", NOT: "no", **_WORDS}
@@ -217,6 +218,7 @@ class OneAnswer(Answer):
     query_id: str
     query: str
     content: tuple[Block, ...]
+    headline: Headline | None = None  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
     measure: str = ""
     score: float | None = None
 
@@ -300,14 +302,40 @@ def explain(
     topic_responses, query = run_responses.of_topics([topic]), "" if queries is None else Topics.of(queries).text(topic)
     if parsed is None:
         judgments = None if qrels is None else Qrels.of(qrels).over([topic])
-        return OneAnswer(name, topic, query, tuple(_answer_blocks(topic_responses, judgments)))
+        blocks = tuple(_answer_blocks(topic_responses, judgments))
+        return OneAnswer(name, topic, query, blocks, _headline(topic_responses))
     judgments = evidence_qrels(all_responses) if qrels is None else Qrels.of(qrels)
     if not isinstance(parsed, AnswerMeasure):
         return explain_ranking(judgments, run_responses.run("context", name), parsed, topic=topic)
     answered = answered_of(all_responses, name, judgments)
     score = float(parsed(answered)[answered.query_ids.index(topic)])
     blocks = _score_blocks(parsed, answered, topic_responses, topic, score)
-    return OneAnswer(name, topic, query, blocks, str(parsed), score)
+    status: Status = "unknown" if np.isnan(score) else "info"
+    word = "no score" if np.isnan(score) else "score"
+    headline = Headline(status, word, f"Score of {name} on topic {topic}.", str(parsed), score)
+    return OneAnswer(name, topic, query, blocks, headline, str(parsed), score)
+
+
+def _headline(responses: Responses) -> Headline:
+    """Return the verdict on an answer, and its supported sentences or covered nuggets. One answer is not tested."""
+    (answer,) = responses["answers"].to_pylist()
+    verdict = next(iter(middle_verdicts(responses["correctness"], "query_id").values()), "")
+    is_silent = verdict in {"", FAILED} and answer["abstained"]
+    word = "abstained" if is_silent else _CORRECT.get(verdict, "not judged as a whole")
+    support, covered = _best_support(responses), [verdict for _, verdict in _coverage(responses)]
+    cited, passages = (set(responses[name]["doc_id"].to_pylist()) for name in ("citations", "context"))
+    counts = [
+        ("sentences", "supported by a citation", [*map(SUPPORT.__eq__, support)] if any(support) else []),
+        ("nuggets", "covered", [*map(SUPPORT.__eq__, covered)]),
+        ("documents of the context", "cited", [doc in cited for doc in passages]),
+    ]
+    known = [(noun, what, sum(parts), len(parts)) for noun, what, parts in counts if parts]
+    status: Status = "info" if verdict in _CORRECT or is_silent or any(support) or covered else "unknown"
+    if not known:
+        return Headline(status, word, "The answer has no citations, nuggets, or context.")
+    (noun, what, n, total), *others = known
+    sentence = "; ".join(f"{n} of {total} {noun} {what}" for noun, what, n, total in others) or "A single answer"
+    return Headline(status, word, f"{sentence}.", f"of {total} {noun} {what}", n, COUNT)
 
 
 def _score_blocks(
@@ -361,42 +389,56 @@ def _answer_blocks(responses: Responses, qrels: Qrels | None) -> Iterator[Block]
         yield RankedLists("context", "Context", (), (RankedList(responses.run_names[0], "", passages),))
 
 
-def _sentence_table(rows: list[Any], responses: Responses) -> Table:
-    support = middle_verdicts(responses["support"], "sentence", "doc_id")
+def _cited(responses: Responses) -> dict[int, list[str]]:
+    """Return the documents that each sentence cites."""
     citations = responses.grouped("citations", ["sentence"], "place")
-    cited = {number: [row["doc_id"] for row in citation_rows] for (number,), citation_rows in citations.items()}
-    numbers = [row["sentence"] for row in rows]
-    best = [
+    return {number: [row["doc_id"] for row in rows] for (number,), rows in citations.items()}
+
+
+def _best_support(responses: Responses) -> list[str]:
+    """Return the best verdict on the citations of each sentence; empty for a sentence without citations."""
+    support, cited = middle_verdicts(responses["support"], "sentence", "doc_id"), _cited(responses)
+    return [
         min((support.get((number, doc), FAILED) for doc in cited.get(number, ())), key=_BEST_FIRST.index, default="")
-        for number in numbers
+        for number in responses["sentences"].sort_by("sentence")["sentence"].to_pylist()
     ]
+
+
+def _coverage(responses: Responses) -> list[tuple[Any, str]]:
+    """Return the nuggets, each with the verdict on whether the answer covers it."""
+    assigned = middle_verdicts(responses["assignments"], "nugget_id")
+    return [(row, assigned.get((row["nugget_id"],), FAILED)) for row in responses["nuggets"].to_pylist()]
+
+
+def _sentence_table(rows: list[Any], responses: Responses) -> Table:
+    support, cited = middle_verdicts(responses["support"], "sentence", "doc_id"), _cited(responses)
+    numbers = [row["sentence"] for row in rows]
+    grounded = [support.get((number, ""), "") for number in numbers]
     columns = (
         Column("sentence", numbers, COUNT, ""),
         Column("text", [row["text"] or "" for row in rows], TEXT),
-        _verdict_column("supported", best, "supported by a citation", _SUPPORTED),
-        _verdict_column(
-            "grounded", [support.get((number, ""), "") for number in numbers], "supported by the context", _SUPPORTED
-        ),
+        _verdict_column("supported", _best_support(responses), "by a citation", _SUPPORTED),
+        _verdict_column("grounded", grounded, "by the context", _SUPPORTED),
         Column("citations", [", ".join(cited.get(number, ())) or "none" for number in numbers], TEXT),
     )
-    return Table("answer_sentences", columns, "Sentences", labels=3)
+    return Table("answer_sentences", columns, "Sentences, and whether they are supported", labels=2)
 
 
 def _nugget_table(responses: Responses) -> Table:
-    nuggets, assigned = responses["nuggets"].to_pylist(), middle_verdicts(responses["assignments"], "nugget_id")
+    nuggets, verdicts = zip(*_coverage(responses), strict=True)
     evidence = responses.grouped("evidence", ["nugget_id"])
     evidence_docs = [", ".join(row["doc_id"] for row in evidence.get((nugget["nugget_id"],), ())) for nugget in nuggets]
     columns = (
         Column("nugget_id", [row["nugget_id"] for row in nuggets], TEXT, only="data"),
         Column("text", [row["text"] or row["nugget_id"] for row in nuggets], TEXT, "nugget"),
         Column("importance", [row["importance"] for row in nuggets], TEXT),
-        _verdict_column("covered", [assigned.get((row["nugget_id"],), FAILED) for row in nuggets], "covered", _COVERED),
+        _verdict_column("covered", list(verdicts), "covered", _COVERED),
         Column("evidence", evidence_docs, TEXT),
     )
     return Table("nuggets", columns, "Nuggets")
 
 
 def _verdict_column(name: str, verdicts: list[str], title: str, words: Mapping[str, str]) -> Column:
-    kinds = [_KINDS.get(verdict, "") for verdict in verdicts]
-    marks, only = ["●" if kind else "" for kind in kinds], "" if any(verdicts) else "data"
-    return Column(name, [words[verdict] for verdict in verdicts], TEXT, title, mark=marks, kinds=kinds, only=only)
+    statuses: list[Status] = [_STATUSES.get(verdict, "unknown") for verdict in verdicts]
+    only = "" if any(verdicts) else "data"
+    return Column(name, [words[verdict] for verdict in verdicts], TEXT, title, statuses=statuses, only=only)

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.pipelines.rag.chains import STEPS, UNITS
-from judged.results import COUNT, SHARE, TEXT, Answer, Chart, Column, Sentences, Table, columns_of, counted, p_value
+from judged.results import (
+    COUNT,
+    SHARE,
+    TEXT,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Headline,
+    Sentences,
+    Table,
+    columns_of,
+    counted,
+    p_value,
+)
 from judged.results.decimals import decimal, listed, p_text, percent
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.responses import Responses
     from judged.pipelines.rag.steps import ChainStep, LostItem, Share, StepDifference, Weakest
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.blocks import Note
     from judged.stats.ratio import RatioDifference
 
@@ -24,6 +38,7 @@ _RULES = (
     " if this step had no loss and the shares of later steps stayed the same; reappeared: items that are present at"
     " this step although an earlier step lost these items"
 )
+_UNIT = Axis(0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +99,31 @@ class Waterfall(Answer):
         return {"retrieved": f"retrieved in the top {first}", "ranked": f"ranked in the top {last}"}.get(
             step, STEPS[step]
         )
+
+    @property
+    def headline(self) -> Headline:
+        """The step of the main chain at which the first system loses most, and whether all others lose less."""
+        run, unit = self.responses.run_names[0], UNITS[self.main_unit][0]
+        of = f"{run}: " if self.several else ""
+        main_steps = [step for step in self.steps if (step.run, step.unit) == (run, self.main_unit)]
+        if run not in self.weakest:
+            if main_steps:
+                return Headline("info", "nothing lost", f"{of}No step loses {unit}.")
+            return Headline("unknown", "not recorded", f"{of}No step is recorded for {unit}.")
+        worst = self.weakest[run]
+        name = f"“{self.step_title(worst.step.step)}”"
+        lost = f"This step loses {_n_lost(worst.step)} of {counted(sum(map(_n_lost, main_steps)), 'lost item')}"
+        status: Status = "info"
+        word, sentence = "only step", f"{lost}; no other step is recorded."
+        if worst.insufficiency is not None:
+            status, word, sentence = "unknown", "not enough data", f"{lost}; too few data to test other steps."
+        elif worst.p <= 1 - self.level:
+            status, word, sentence = "worse", "weakest step", f"{lost}; every other step loses significantly less."
+        elif not math.isnan(worst.p):
+            status, word = "same", "no single weakest step"
+            sentence = f"{lost}; no significant difference from “{self.step_title(worst.second)}”."
+        share, label = worst.step.share, f"{of}{unit} pass {name}"
+        return Headline(status, word, sentence, label, share.value, SHARE, share.ci, share.level, axis=_UNIT)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -191,7 +231,11 @@ class Waterfall(Answer):
             Column("n_reached", [step.n_reached for step in steps], COUNT, "reached"),
             *columns_of(steps, ("n", COUNT, "passed")),
             Column("unjudged", [step.unjudged for step in steps], COUNT, only=only(has_unjudged)),
-            _share_column("share", [step.share for step in steps], "share", few_topics_marks),
+            replace(
+                _share_column("share", [step.share for step in steps], "share", few_topics_marks),
+                axis=_UNIT if name == "main_steps" else None,
+                statuses=[self._status(step) for step in steps] if name == "main_steps" else (),
+            ),
             _share_column("overall", [step.overall for step in steps], "overall", few_topics_marks),
             *([bound_column] if has_unjudged else []),
             *columns_of(steps, "lowest", "highest"),
@@ -204,6 +248,10 @@ class Waterfall(Answer):
         groups = [UNITS[step.unit][1] for step in steps] if name == "steps" else ()
         labels = 1 + self.several + is_by_slice
         return Table(name, columns, title, note, labels, not is_main, "people" if is_main else "", groups=groups)
+
+    def _status(self, step: ChainStep) -> Status:
+        worst = self.weakest.get(step.run)
+        return "worse" if worst and worst.step is step and worst.p <= 1 - self.level else "info"
 
     def _step_columns(self, steps: Sequence[str], title: str = "step") -> tuple[Column, Column]:
         names = [self.step_title(step) for step in steps]

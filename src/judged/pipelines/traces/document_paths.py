@@ -14,13 +14,13 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.pipelines.traces.steps import clicks_of, stages_to
-from judged.results import ANY, COUNT, TEXT, Answer, Column, Sentences, Show, Table, counted, number
+from judged.results import ANY, COUNT, TEXT, Answer, Column, Headline, Sentences, Show, Table, counted, number
 from judged.results.blocks import first_few
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Document, Stage, StageState, Traces
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.blocks import Note
 
 _TOP = 10  # documents of a topic that are followed by default
@@ -90,6 +90,34 @@ class DocumentPaths(Answer):
         return f"{self.traces.name}: topic {self.query_id}"
 
     @property
+    def relevant(self) -> tuple[str, ...]:
+        """Relevant documents among those whose path is known."""
+        return tuple(doc for doc in self.paths if (self.grades.get(doc) or 0) > 0)
+
+    @property
+    def headline(self) -> Headline:
+        """Number of relevant documents that users saw, or the outcome of one or two documents."""
+        ends = {doc: _path_outcome(path, self.traces) for doc, path in self.paths.items()}
+        if len(self.paths) <= _MAX_DETAILED:
+            sentence = "; ".join(
+                f"{doc}{_format_grade(self.grades.get(doc))}: {self.outcomes[doc]}" for doc in self.paths
+            )
+            is_known = all(end.is_shown or end.unrecorded is None for end in ends.values())
+            words = " · ".join(dict.fromkeys(self.outcomes.values())) or "no documents"
+            return Headline("info" if is_known and ends else "unknown", words, f"{sentence}." if sentence else "")
+        if not self.relevant:
+            return Headline("unknown", "no judgments", "No document of this topic is judged relevant.")
+        shown = sum(ends[doc].is_shown for doc in self.relevant)
+        unknown = sum(ends[doc].unrecorded is not None for doc in self.relevant)
+        lost = Counter(self.outcomes[doc] for doc in self.relevant if not ends[doc].is_shown).most_common(2)
+        others = ", ".join(f"{count} {outcome}" for outcome, count in lost)
+        sentence = f"Relevant documents that users did not see: {others}." if lost else "All of them are shown."
+        word = f"{len(self.relevant) - shown} not shown" if lost else "all shown"
+        status: Status = "unknown" if unknown else "info"
+        label = f"of {counted(len(self.relevant), 'relevant document')} shown"
+        return Headline(status, "partly not recorded" if unknown else word, sentence, label, shown, COUNT)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The outcome of each document, or counts of outcomes; and the features that differ most between two."""
         if len(self.paths) <= _MAX_DETAILED:
@@ -98,10 +126,9 @@ class DocumentPaths(Answer):
                 f"Document {doc}{grades[doc]}: {self._describe_path(path)}." for doc, path in self.paths.items()
             )
             return (*descriptions, *self._feature_gaps())
-        relevant = [doc for doc in self.paths if (self.grades.get(doc) or 0) > 0]
-        counts = Counter(self.outcomes[doc] for doc in relevant)
+        counts = Counter(self.outcomes[doc] for doc in self.relevant)
         descriptions = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-        return (f"{counted(len(relevant), 'relevant document')}: {descriptions}.",) if relevant else ()
+        return (f"{counted(len(self.relevant), 'relevant document')}: {descriptions}.",) if self.relevant else ()
 
     def facts(self) -> Mapping[str, Any]:
         """Return the topic, and the outcome of each document."""

@@ -18,7 +18,7 @@ from judged.pipelines.traces.failure_tests import SLICE_TEST, alternatives, miss
 from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
-from judged.results import Answer, Column, Sentences, Table, counted
+from judged.results import Answer, Axis, Column, Headline, Sentences, Table, counted
 from judged.results.decimals import decimal, listed, p_text
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.results.types import cached_property
@@ -27,13 +27,19 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.failure_tests import FailureTest, ScoreBand, Untested
     from judged.pipelines.traces.funnel_answer import TraceFunnel
     from judged.pipelines.traces.traces import Traces
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.measures.base import Measure
 
 
 _ROUNDING = 1e-12
+_FOUND = {
+    "missing content": "are not in the corpus",
+    "candidate": "are returned by no first stage",
+    "scoring": "are found, and then removed or ranked below the cutoff",
+    "debugging": "are lost at stages that are not recorded",
+}
 
 
 class Failure(NamedTuple):
@@ -190,6 +196,23 @@ class Failures(Answer):
         return first if low > 0 and all(low >= high for high in highs) else None
 
     @property
+    def headline(self) -> Headline:
+        """The kind with the largest loss. Whether other kinds lose less is not tested."""
+        measure, unknown = self.funnel.measure, self.bounds("debugging")[1]
+        if self.first is None and unknown > 0:
+            sentence = f"Up to {decimal(unknown)} of {measure} is lost at stages that are not recorded."
+            return Headline("unknown", "not recorded", sentence)
+        if self.first is None:
+            return Headline("info", "no loss", f"There is no recoverable loss of {measure}.")
+        low, high = self.bounds(self.first)
+        lost_topics = [topic for topic, _, kind, _, _ in self.documents if kind == self.first]
+        documents = counted(len(lost_topics), "relevant document")
+        sentence = f"{documents} of {counted(len(set(lost_topics)), 'topic')} {_FOUND[self.first]}."
+        bound = "" if high - low < _ROUNDING else f" or more, at most {decimal(high)}"
+        label = f"{measure} lost by {self.first}{bound}"
+        return Headline("info", f"work on {self.first}", sentence, label, low)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The kind to work on first, significant tests, and kinds that were not tested."""
         measure, unknown = self.funnel.measure, self.bounds("debugging")[1]
@@ -260,7 +283,7 @@ class Failures(Answer):
         tests = [self._tests_table()] if self.tests else []
         untested = [self._untested_table()] if self.untested else []
         curves = [self._curves_table()] if self.curves else []
-        return (*summary, *tests, *untested, *curves, self._documents_table())
+        return (*summary, *untested, *tests, *curves, self._documents_table())
 
     def _kinds_table(self) -> Table:
         means = {kind: mean_of(loss) for kind, loss in self.recoverable.items()}
@@ -321,12 +344,17 @@ class Failures(Answer):
         alternatives_text, definitions = ", ".join(self.alternatives), [FAILURES.get(test.failure) for test in tests]
         recoverable = [test.recoverable for test in tests]
         p = p_value(self.fdr)
+        axis = Axis.over([test.difference for test in tests], [test.interval for test in tests], reference=0.0)
+        statuses: list[Status] = ["worse" if test.significant else "same" for test in tests]
         return Table(
             "tests",
             (
                 Column("failure", [test.failure for test in tests], TEXT),
                 *columns_of(tests, ("where", TEXT), ("n", COUNT, "topics")),
-                Column("difference", [test.difference for test in tests], CHANGE, ci=[test.interval for test in tests]),
+                Column("difference", [test.difference for test in tests], CHANGE, ci=[test.interval for test in tests],
+                       axis=axis, statuses=statuses),
+                Column("result", ["failure" if test.significant else "no significant failure" for test in tests], TEXT,
+                       only="people", statuses=statuses),
                 Column("p", [test.p for test in tests], p, only="data"),
                 Column("adjusted", [test.adjusted for test in tests], p, "adjusted p",
                        mark=["*" if test.significant else "" for test in tests]),

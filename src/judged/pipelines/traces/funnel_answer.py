@@ -13,8 +13,8 @@ from judged.comparison.slicing.parts import topic_subsets
 from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.trace import ORDER, POSITIVE
 from judged.pipelines.traces.steps import CORPUS, UNRECORDED, compare_with_rest, sufficient_intervals
-from judged.results import Answer, Chart, Column, Sentences, Table, counted
-from judged.results.decimals import decimal, p_text
+from judged.results import Answer, Axis, Chart, Column, Headline, Sentences, Table, counted
+from judged.results.decimals import decimal, p_text, percent
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
 from judged.results.types import ReadOnly, cached_property
 from judged.stats.correction import adjust
@@ -147,14 +147,45 @@ class TraceFunnel(Answer):
         low, high = self.limits[name] if mask is None else self.limits[name][:, mask]
         return mean_of(low), mean_of(high)
 
+    @cached_property
+    def mean_parts(self) -> dict[str, float]:
+        """Mean loss by step, over the topics of `complete`."""
+        return {name: mean_of(self.part(name)) for name in self.parts}
+
+    @property
+    def worst(self) -> str | None:
+        """Step with the largest mean loss; None without a known loss."""
+        return max(self.parts, key=self.mean_parts.__getitem__) if sum(self.mean_parts.values()) > 0 else None
+
+    @property
+    def headline(self) -> Headline:
+        """The step with the largest loss. Whether other steps lose less is not tested."""
+        known, topics = int(self.complete.sum()), counted(len(self.score), "topic")
+        if not known:
+            sentence = f"The loss by stage is known for none of {topics}, because stages are not recorded."
+            return Headline("unknown", "not recorded", sentence)
+        scope = f"on {topics}" if self.complete.all() else f"on the {known} of {topics} with complete traces"
+        if self.worst is None:
+            return Headline("info", "no loss", f"No order of the judged documents is better, {scope}.")
+        lost, step = sum(self.mean_parts.values()), format_step(self.worst)
+        mean = self._means(self._all)[step]
+        source = self.truncated_stages.get(self.worst)
+        cause = f", which only truncates the list of {source}" if source else ""
+        sentence = f"{percent(mean.value / lost)} of the loss of {lost:.4f} is {step}{cause}, {scope}."
+        options: dict[str, Any] = {"ci": mean.ci, "level": self.level, "axis": Axis.over([0.0, lost], [mean.ci])}
+        return Headline("info", "largest loss", sentence, f"{self.measure} lost {step}", mean.value, **options)
+
+    @property
+    def _all(self) -> Bools:
+        return np.ones(len(self.score), dtype=np.bool_)
+
     @property
     def sentences(self) -> tuple[str, ...]:
         """The loss, and the step that loses most."""
         is_recorded, complete, topics = ~np.isnan(self.score), self.complete, len(self.score)
         score, best = mean_of(self.score), mean_of(self.best[is_recorded])
-        parts = {name: mean_of(self.part(name)) for name in self.parts}
         if complete.all():
-            if best - score <= 0 or not parts:
+            if best - score <= 0 or not self.parts:
                 return (f"{self.measure} is {score:.4f}, and no order of the judged documents is better.",)
             attained = (f"{self.measure} is {score:.4f} of an attainable {best:.4f}.",)
         else:
@@ -169,12 +200,12 @@ class TraceFunnel(Answer):
             )
             stages = f"The loss by stage is known for {int(complete.sum())} of {counted(topics, 'topic')}"
             attained = (f"{value}; {bounds}." if not is_recorded.all() else f"{value}.", f"{stages}.")
-        lost = sum(parts.values())
-        if not lost > 0:
+        worst = self.worst
+        if worst is None:
             return attained
-        worst = max(parts, key=lambda name: parts[name])
         place = "due to documents that are not in the corpus" if worst == CORPUS else format_step(worst)
-        largest = f"The largest part of the loss is {place}: {parts[worst]:.4f} of {lost:.4f}."
+        parts = self.mean_parts
+        largest = f"The largest part of the loss is {place}: {parts[worst]:.4f} of {sum(parts.values()):.4f}."
         source = self.truncated_stages.get(worst)
         cause = (
             f" {worst} only truncates the list of {source}, so the ranking by {source} is the cause of this loss."
@@ -293,6 +324,8 @@ class TraceFunnel(Answer):
         names = {format_step(name): name for name in self.parts}
         bounds = [self.bounds(names[name], masks[slice_name]) for slice_name, name, _ in rows]
         only, alpha = "" if is_sliced else "data", 1 - self.level
+        values, intervals = [row[2].value for row in rows], [row[2].ci for row in rows]
+        axis = Axis.over(values, intervals, reference=0.0)
         test_note = (
             "; p: permutation test of the difference from all other topics, Holm-corrected over slices and parts"
             if is_sliced
@@ -303,9 +336,7 @@ class TraceFunnel(Answer):
             (
                 Column("slice", [row[0] for row in rows], TEXT, only=only),
                 Column("part", [row[1] for row in rows], TEXT),
-                Column(
-                    "value", [row[2].value for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]
-                ),
+                Column("value", values, NUMBER, str(self.measure), ci=intervals, axis=axis),
                 Column("n", n_complete, COUNT, "topics", only="data" if is_complete else ""),
                 Column("low", [low for low, _ in bounds], NUMBER, "lower bound", only="data" if is_complete else ""),
                 Column("high", [high for _, high in bounds], NUMBER, "upper bound", only="data" if is_complete else ""),

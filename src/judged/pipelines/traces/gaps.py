@@ -19,7 +19,7 @@ from judged.errors import InputError
 from judged.pipelines.traces.content_gaps import KINDS, NO_GAP, ContentGap, find_content_gaps
 from judged.pipelines.traces.entities import Entities, entities_of_documents
 from judged.pipelines.traces.steps import compare_with_rest, sufficient_intervals
-from judged.results import Answer, Column, Sentences, Table, counted
+from judged.results import Answer, Axis, Column, Headline, Sentences, Table, counted
 from judged.results.blocks import Note, first_few
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.scoring.judging import judge
@@ -146,9 +146,42 @@ class Gaps(Answer):
         return tuple(row for row in self.rows if row.adjusted <= self.fdr and (row.difference or 0.0) < 0)
 
     @property
+    def n_tested(self) -> int:
+        """Number of entities whose topics are compared with all other topics."""
+        return sum(row.comparison is not None for row in self.rows)
+
+    @property
+    def headline(self) -> Headline:
+        """Entities with significantly lower scores; else content gaps; else whether anything was tested."""
+        gaps, tested = [row for row in self.content or () if row.gap not in (None, NO_GAP)], self.n_tested
+        if self.worse:
+            first = self.worse[0]
+            entities = counted(tested, "tested entity", "tested entities")
+            sentence = f"Significantly lower {self.measure} than for other topics: {len(self.worse)} of {entities}."
+            label = f"{self.measure}, {first.entity} - other topics"
+            options: dict[str, Any] = {"ci": first.comparison and first.comparison.interval, "level": self.level}
+            return Headline(
+                "worse", "lower scores", sentence, label, first.difference, CHANGE, reference=0.0, **options
+            )
+        if gaps:
+            first_gap = gaps[0]
+            sentence = (
+                f"{len(gaps)} of {counted(len(self.content or ()), 'entity', 'entities')} with traffic have a gap;"
+                f" the largest: {first_gap.entity} ({first_gap.gap})."
+            )
+            label = f"lost searches for {first_gap.entity}"
+            return Headline("info", "content gaps", sentence, label, first_gap.lost, number(0))
+        if not tested:
+            sentence = f"A test requires at least {_MIN_TOPICS} judged topics of an entity, and {_MIN_TOPICS} others."
+            return Headline("unknown", "not enough data", sentence)
+        entities = counted(tested, "tested entity", "tested entities")
+        sentence = f"None of {entities} has a significantly lower {self.measure} than all other topics."
+        return Headline("same", "no significant difference", sentence)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The entities with lower scores, and the missing content."""
-        n_tested = sum(row.comparison is not None for row in self.rows)
+        n_tested = self.n_tested
         worse = ", ".join(f"{row.entity} ({row.score:.4f})" for row in self.worse[:5])
         scope = f"({counted(n_tested, 'entity', 'entities')} tested, false discovery rate {self.fdr:g})"
         reason_counts = Counter(reason for *_, reason in self.missing_content)
@@ -191,7 +224,15 @@ class Gaps(Answer):
                 Column("unrecorded", [row.unrecorded for row in rows], COUNT, "not recorded", only=bounds_only),
                 Column("lowest", [row.lowest for row in rows], NUMBER, "lower bound", only=bounds_only),
                 Column("highest", [row.highest for row in rows], NUMBER, "upper bound", only=bounds_only),
-                Column("score", [row.score for row in rows], NUMBER, str(self.measure), ci=[row.ci for row in rows]),
+                Column(
+                    "score",
+                    [row.score for row in rows],
+                    NUMBER,
+                    str(self.measure),
+                    ci=[row.ci for row in rows],
+                    axis=Axis.over([row.score for row in rows], [row.ci for row in rows]),
+                    statuses=["worse" if row in self.worse else "info" for row in rows],
+                ),
                 Column("difference", [row.difference for row in rows], CHANGE, "vs. others"),
                 Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
             ),
