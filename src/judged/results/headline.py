@@ -105,7 +105,7 @@ def interval_svg(value: float | None, ci: IntervalLimits, axis: Axis, status: st
     if axis.reference is not None:
         x = position(axis.reference)
         parts.append(f'<line class="reference" x1="{x}" x2="{x}" y1="0" y2="100%"/>')
-    if ci is not None:
+    if ci is not None and all(map(math.isfinite, ci)):
         parts.append(f'<line class="ci" x1="{position(ci[0])}" x2="{position(ci[1])}" y1="50%" y2="50%"/>')
     if value is not None and math.isfinite(value):
         parts.append(f'<circle cx="{position(value)}" cy="50%" r="5"/>')

@@ -166,9 +166,14 @@ def _block(block: Block, chart_names: Collection[str], tables: Collection[str]) 
     if block.folded:
         return f"<details>\n<summary>{escape(block.title or block.name)}</summary>\n{inner}\n</details>"
     heading = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
-    is_wide = isinstance(block, Table) and (len(block) > _NARROW_ROWS or len(block.shown) > _NARROW_COLUMNS)
+    is_wide = isinstance(block, Table) and (len(block) > _NARROW_ROWS or _width(block) > _NARROW_COLUMNS)
     kinds = _class("block", "wide-block" * (is_wide or isinstance(block, RankedLists)))
     return f"<div{kinds}>\n{heading}{inner}\n</div>"
+
+
+def _width(block: Table) -> int:
+    """Return the approximate width of a table in columns: a drawing is as wide as two, a written interval as one."""
+    return sum(1 + (2 if column.axis is not None else column.ci is not None) for column in block.shown)
 
 
 def _block_content(block: Table | Sentences | Code | RankedLists) -> str:
