@@ -202,12 +202,12 @@ class ClickAgreement(FieldAnswer):
             ("ctr", _THREE, "CTR"),
         )  # fmt: skip
         feedback_columns = (
-            *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau with logged rank")),
+            *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau")),
             Column(
                 "partial",
                 partials,
                 _THREE,
-                "partial tau given grades",
+                "partial tau",
                 intervals[1],
                 axis=Axis.over(partials, intervals[1], "CI", 0.0),
             ),

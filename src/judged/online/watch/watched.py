@@ -68,7 +68,11 @@ class Rollback:
         if guards := harmed or self.guards:
             guard = max(guards, key=lambda row: 0.0 if math.isnan(row.relative) else abs(row.relative))
             has_interval = all(map(math.isfinite, guard.ci))
-            label, value, ci = f"{display_name(guard)}, change", guard.relative, guard.ci if has_interval else None
+            label, value, ci = (
+                f"change of {display_name(guard)} since the deployment",
+                guard.relative,
+                guard.ci if has_interval else None,
+            )
         margin = f"{100 * self.margin:g}%"
         status, reason = {
             "roll back": ("worse", f"{counted(len(harmed), 'series', 'series')} got worse by more than {margin}"),
