@@ -114,7 +114,7 @@ class ClickAgreement(FieldAnswer):
         order, feedback = self.orders[0], self.feedback[0]
         if feedback.is_failure:
             sentence = "Click judgments correlate with the logged rank even among documents with the same human grade."
-            label = "correlation of click judgments with the logged rank, given human grades"
+            label = "partial tau with the logged rank"
             return Headline("worse", "feedback failure", sentence, label, feedback.partial, CHANGE, feedback.ci,
                             self.level, reference=0.0)  # fmt: skip
         words: dict[Status, str] = {
@@ -126,7 +126,7 @@ class ClickAgreement(FieldAnswer):
             f"Click judgments order {order.value:.1%} of {counted(order.document_pairs, 'document pair')} like people,"
             f" and raw click-through rates {order.value - order.gain:.1%}."
         )
-        label = "agreement with people, click judgments - click-through rate"
+        label = "agreement, click judgments - CTR"
         word = words.get(order.status, "no significant difference")
         return Headline(order.status, word, sentence, label, order.gain, CHANGE, order.gain_ci, self.level,
                         reference=0.0)  # fmt: skip

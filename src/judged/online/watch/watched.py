@@ -76,7 +76,7 @@ class Rollback:
         margin = f"{100 * self.margin:g}%"
         status, reason = {
             "roll back": ("worse", f"{counted(len(harmed), 'series', 'series')} got worse by more than {margin}"),
-            "keep": ("same", f"no series got worse by {margin} or more"),
+            "keep": ("better", f"no series got worse by {margin} or more"),
             "keep watching": ("unknown", f"a loss of more than {margin} is not excluded yet"),
             "no data": ("unknown", f"a decision requires {MIN_POINTS} points before the deployment"),
         }[self.decision]
