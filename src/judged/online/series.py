@@ -177,7 +177,7 @@ class OverTime(Answer):
         """Return the log, the options, and the length of a period."""
         return {**self.scores.facts(), "every": self.series[0].period}
 
-    def chart(self, number: int, series: Series) -> Chart:
+    def series_chart(self, number: int, series: Series) -> Chart:
         """Return the chart of a series; `number` makes its name unique."""
         name = str(series.metric)
         lines = [ReferenceLine("x", series.points[change.point].start_ms) for change in series.changes]
@@ -206,7 +206,7 @@ class OverTime(Answer):
         )
 
     def _section(self, number: int, series: Series) -> Section:
-        chart, sentences = self.chart(number, series), sentences_of(series, self.scores.over)
+        chart, sentences = self.series_chart(number, series), sentences_of(series, self.scores.over)
         return Section(chart.name, str(series.metric), (chart, chart.table, Sentences(sentences)))
 
     def _data(self) -> tuple[Table, ...]:

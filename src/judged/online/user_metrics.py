@@ -117,7 +117,7 @@ class UserMetrics(Answer):
         day_chart: list[Block] = []
         if self.time is not None and series is not None:
             note = "Dashed: mean, and changes of the level. Gray: control limits."
-            day_chart.append(replace(self.time.chart(1, series), sentence=note, subtitle=""))
+            day_chart.append(replace(self.time.series_chart(1, series), sentence=note, subtitle=""))
         rank_chart = replace(ranks_chart(overall, ranks), title="CTR by rank", sentence=describe_decline(scores.ranks))
         return (
             Sentences((*sentences, *((RANK_CAVEAT,) if scores.ranks else ()), *describe_missing(overall))),

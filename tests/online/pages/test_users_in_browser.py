@@ -74,7 +74,9 @@ def test_cards_of_a_change(serve: Any, tab: Any, workspace: Any) -> None:
     chips = {card.locator("h3").inner_text(): card.locator(".chip").all_inner_texts() for card in cards.all()}
     assert chips["Is the candidate better?"] == ["▼ worse"]
     assert chips["Is the candidate better in the A/B test?"] == ["? keep running"]
-    assert not any(list(chips.values())[-cards.locator("b", has_text="No data").count() :])  # the last ones have no chip
+    assert not any(
+        list(chips.values())[-cards.locator("b", has_text="No data").count() :]
+    )  # the last ones have no chip
 
 
 def test_json_equals_the_functions(workspace: Any) -> None:
