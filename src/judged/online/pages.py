@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
     from judged.online.user_metrics import UserMetrics
     from judged.online.watch import Watch
-    from judged.results import Column
+    from judged.results import Column, Table
 
 
 router = APIRouter(tags=["clicks"])
@@ -117,11 +117,15 @@ def _test_blocks(workspace: Workspace, _: Any, answer: ABTest | None) -> dict[st
     """Show one value per cell of the differences; their note is part of the details."""
     if answer is None:
         return files_of_log(workspace)
-    sentences, differences, *others = answer.blocks()
-    table = differences.showing("metric", "arm", "role", "baseline", "value", "difference", "relative", "p")
-    columns = (column if column.axis else replace(column, ci=None) for column in table.columns)
-    details = (sentences, Sentences((f"{differences.note}",)))
-    blocks = (replace(table, columns=tuple(columns), note=""), *others)
+
+    def one_value_per_cell(table: Table) -> Table:
+        table = table.showing("metric", "arm", "role", "baseline", "value", "difference", "relative", "p")
+        columns = (column if column.axis else replace(column, ci=None) for column in table.columns)
+        return replace(table, columns=tuple(columns), note="")
+
+    sentences, *blocks = answer.blocks()
+    details = (sentences, Sentences((answer.table("differences").note,)))
+    blocks = replace_tables(blocks, differences=one_value_per_cell)
     return {**files_of_log(workspace), "blocks": blocks, "details_blocks": details}
 
 

@@ -145,7 +145,7 @@ class UserMetrics(Answer):
     def _metrics_table(self, overall: OnlineScores) -> Table:
         estimates = overall.estimates
         levels = [level_status(row, self._series(row.metric)) for row in estimates]
-        statuses = [status for status, _ in levels]
+        statuses: list[Status] = [status for status, _ in levels]
         values = estimate_column(estimates, "value", "value")
         return Table(
             "overview",
@@ -208,7 +208,8 @@ def level_status(estimate: OnlineEstimate, series: Series | None) -> tuple[Statu
     change = series.changes[-1]
     direction = 1 if change.after > change.before else -1
     start = format_start(series.points[change.point].start_ms, series.period)
-    status: Status = {1: "better", -1: "worse"}.get(direction * estimate.metric.better, "info")
+    statuses: dict[int, Status] = {1: "better", 0: "info", -1: "worse"}
+    status = statuses[direction * estimate.metric.better]
     return status, f"{'higher' if direction > 0 else 'lower'} since {start}"
 
 

@@ -212,12 +212,13 @@ class Watch(Answer):
 
     def _series_table(self) -> Table:
         rows = self.watched
+        statuses: list[Status] = [_status_of(row) for row in rows]
         return Table(
             "series",
             (
                 *columns_of(rows, ("series", TEXT)),
                 _slice_column(rows),
-                Column("state", [row.state for row in rows], TEXT, statuses=list(map(_status_of, rows))),
+                Column("state", [row.state for row in rows], TEXT, statuses=statuses),
                 Column("since", [row.since.isoformat() if row.since else "" for row in rows], TEXT),
                 *columns_of(rows, ("center", NUMBER, "baseline"), ("level", NUMBER, "current")),
                 Column("relative", [_relative_change(row) for row in rows], SHARE, "change"),
@@ -352,7 +353,7 @@ def _deployments_table(rollbacks: tuple[Rollback, ...]) -> Table:
     events = [rollback.event for rollback in rollbacks for _ in rollback.guards]
     guards = [guard for rollback in rollbacks for guard in rollback.guards]
     relative, intervals = [guard.relative for guard in guards], [guard.ci for guard in guards]
-    statuses = [GUARD_STATUSES[guard.state] for guard in guards]
+    statuses: list[Status] = [GUARD_STATUSES[guard.state] for guard in guards]
     return Table(
         "deployments",
         (
