@@ -15,7 +15,7 @@ def names() -> list[Name]:
     commands = ((name, online.get_command(context, name)) for name in online.list_commands(context))
     return [
         *(
-            Name("metric", row.name, row.title, f"/users?metric={row.name}", (row.title, *synonyms_of(row.name)))
+            Name("metric", row.name, row.title, f"/users?measure={row.name}", (row.title, *synonyms_of(row.name)))
             for row in metrics
         ),
         *(command_name(f"online {name}", command.get_short_help_str(200)) for name, command in commands if command),

@@ -80,7 +80,7 @@ users_router, test_router, watch_router = (APIRouter(tags=["users"]) for _ in ra
 class MetricsQuery(Parameters):
     """Query parameters of the metrics."""
 
-    metric: Trimmed = Field("", max_length=300, description="Metric of the headline and the charts. Default: PageCTR.")
+    measure: Trimmed = Field("", max_length=300, description="Metric of the headline and the charts. Default: PageCTR.")
     by: Trimmed = Field("", max_length=300, description="Slicing attribute. Default: no slices.")
 
 
@@ -98,7 +98,7 @@ def _shaded_blocks(workspace: Workspace, query: MetricsQuery, answer: UserMetric
 
     blocks = replace_tables(
         answer.blocks()[1:],
-        overview=lambda table: with_links(table, "metric", lambda row: query_string(query, metric=row["metric"])),
+        overview=lambda table: with_links(table, "metric", lambda row: query_string(query, measure=row["metric"])),
         by_slice=lambda table: replace(table, columns=tuple(map(shaded, table.columns))),
     )
     return {**files_of_log(workspace), "blocks": blocks}
@@ -110,7 +110,7 @@ def metrics_of_users(workspace: CurrentWorkspace, query: Annotated[MetricsQuery,
     """Compute the main metrics of the open log: overall, by day, by rank, and by slice."""
     from judged.online.user_metrics import user_metrics
 
-    return user_metrics(log_of(workspace), query.metric or None, by=query.by or None)
+    return user_metrics(log_of(workspace), query.measure or None, by=query.by or None)
 
 
 def _test_blocks(workspace: Workspace, _: Any, answer: ABTest | None) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def test_cards_of_a_change(serve: Any, tab: Any, workspace: Any) -> None:
 def test_json_equals_the_functions(workspace: Any) -> None:
     client, log = TestClient(make_app(workspace)), read_log(LOG)
     assert client.get("/api/v1/users").json() == user_metrics(log).to_dict()
-    sliced = client.get("/api/v1/users", params={"metric": "ExitRate", "by": "device"}).json()
+    sliced = client.get("/api/v1/users", params={"measure": "ExitRate", "by": "device"}).json()
     assert sliced == user_metrics(log, "ExitRate", by="device").to_dict()
     assert client.get("/api/v1/users/test").json() == abtest(log).to_dict()
     assert client.get("/api/v1/users/watch").json() == watch(workspace.parts["watch"]).to_dict()
@@ -96,7 +96,7 @@ def test_missing_and_invalid_inputs(sample: Any) -> None:
     assert "--log LOG" in client.get("/users/test").text
     assert "--watch CONFIG" in client.get("/users/watch").text
     assert {client.get(f"/api/v1/users{path}").status_code for path in ("", "/test", "/watch")} == {400}
-    for query in ("metric=Revenue", "metric=none", "by=none"):
+    for query in ("measure=Revenue", "measure=none", "by=none"):
         assert TestClient(make_app(sample)).get(f"/users?{query}").status_code == 400
     assert client.get("/change", params={"first": "bm25", "second": "bm25"}).status_code == 400
     assert client.get("/api/v1/change", params={"first": "none"}).status_code == 400
