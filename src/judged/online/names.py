@@ -14,6 +14,9 @@ def names() -> list[Name]:
     context, metrics = click.Context(online), ONLINE_METRICS.values()
     commands = ((name, online.get_command(context, name)) for name in online.list_commands(context))
     return [
-        *(Name("metric", row.name, row.title, "/users", (row.title, *synonyms_of(row.name))) for row in metrics),
+        *(
+            Name("metric", row.name, row.title, f"/users?measure={row.name}", (row.title, *synonyms_of(row.name)))
+            for row in metrics
+        ),
         *(command_name(f"online {name}", command.get_short_help_str(200)) for name, command in commands if command),
     ]

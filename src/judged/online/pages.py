@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
+from pydantic import Field
 
-from judged.interface.pages.answer_pages import NotOpenError, answer_page
+from judged.interface.pages.answer_pages import NotOpenError, answer_page, replace_tables, with_links
+from judged.interface.pages.filters import query_string
+from judged.interface.pages.pagination import Trimmed, shades_of
+from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.online import clicks
-from judged.results import Answer
+from judged.results import Answer, Sentences
 
 if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
     from judged.online.ab_tests.abtest import ABTest
     from judged.online.log import InteractionLog
+    from judged.online.user_metrics import UserMetrics
     from judged.online.watch import Watch
+    from judged.results import Column, Table
 
 
 router = APIRouter(tags=["clicks"])
@@ -36,7 +43,7 @@ def files_of_log(workspace: Workspace, *_: Any) -> dict[str, Any]:
 _page = partial(answer_page, router, "of_log.html", page_values=files_of_log, label="Clicks", tabs=_TABS)
 
 
-@_page("/clicks", _TABS["/clicks"], "Which click model fits best")
+@_page("/clicks", "Clicks", "Which click model fits best")
 @cached_in_workspace
 def models_of_clicks(workspace: CurrentWorkspace) -> Answer:
     """Compare click models on held-out users."""
@@ -67,12 +74,62 @@ def log_of(workspace: Workspace) -> InteractionLog:
     return read_log(workspace.parts["log"])
 
 
-users_router = APIRouter(tags=["users"])
-_USERS_TABS = {"/users": "A/B test", "/users/watch": "Production monitoring"}
-_users_page = partial(answer_page, users_router, "of_log.html", label="Users", tabs=_USERS_TABS)
+users_router, test_router, watch_router = (APIRouter(tags=["users"]) for _ in range(3))
 
 
-@_users_page("/users", _USERS_TABS["/users"], "Results of the A/B test", files_of_log)
+class MetricsQuery(Parameters):
+    """Query parameters of the metrics."""
+
+    measure: Trimmed = Field("", max_length=300, description="Metric of the headline and the charts. Default: PageCTR.")
+    by: Trimmed = Field("", max_length=300, description="Slicing attribute. Default: no slices.")
+
+
+def _shaded_blocks(workspace: Workspace, query: MetricsQuery, answer: UserMetrics | None) -> dict[str, Any]:
+    """Link the metrics to their charts, and shade the metrics of slices."""
+    if answer is None:
+        return files_of_log(workspace)
+    directions = {str(metric): metric.better for metric in answer.scores.metrics}
+
+    def shaded(column: Column) -> Column:
+        if not (better := directions.get(column.name, 0)):
+            return column
+        # The first row is over all slices.
+        return replace(column, kinds=["", *shades_of(column.values[1:], lower_is_better=better < 0)])
+
+    blocks = replace_tables(
+        answer.blocks()[1:],
+        overview=lambda table: with_links(table, "metric", lambda row: query_string(query, measure=row["metric"])),
+        by_slice=lambda table: replace(table, columns=tuple(map(shaded, table.columns))),
+    )
+    return {**files_of_log(workspace), "blocks": blocks}
+
+
+@answer_page(users_router, "users.html", "/users", "Metrics", "Metrics of users", _shaded_blocks)
+@cached_in_workspace
+def metrics_of_users(workspace: CurrentWorkspace, query: Annotated[MetricsQuery, Query()]) -> UserMetrics:
+    """Compute the main metrics of the open log: overall, by day, by rank, and by slice."""
+    from judged.online.user_metrics import user_metrics
+
+    return user_metrics(log_of(workspace), query.measure or None, by=query.by or None)
+
+
+def _test_blocks(workspace: Workspace, _: Any, answer: ABTest | None) -> dict[str, Any]:
+    """Show one value per cell of the differences; their note is part of the details."""
+    if answer is None:
+        return files_of_log(workspace)
+
+    def one_value_per_cell(table: Table) -> Table:
+        table = table.showing("metric", "arm", "role", "baseline", "value", "difference", "relative", "p")
+        columns = (column if column.axis else replace(column, ci=None) for column in table.columns)
+        return replace(table, columns=tuple(columns), note="")
+
+    sentences, *blocks = answer.blocks()
+    details = (sentences, Sentences((answer.table("differences").note,)))
+    blocks = replace_tables(blocks, differences=one_value_per_cell)
+    return {**files_of_log(workspace), "blocks": blocks, "details_blocks": details}
+
+
+@answer_page(test_router, "of_log.html", "/users/test", "A/B test", "Results of the A/B test", _test_blocks)
 @cached_in_workspace
 def ab_test(workspace: CurrentWorkspace) -> ABTest:
     """Analyze the A/B test in the open log."""
@@ -85,7 +142,7 @@ def _watch_file_name(workspace: Workspace, *_: Any) -> dict[str, Any]:
     return {"names": [Path(workspace.parts["watch"]).name]}
 
 
-@_users_page("/users/watch", _USERS_TABS["/users/watch"], "Changes in production", _watch_file_name)
+@answer_page(watch_router, "of_log.html", "/users/watch", "Monitoring", "Changes in production", _watch_file_name)
 @cached_in_workspace
 def watched(workspace: CurrentWorkspace) -> Watch:
     """Compare the time series of the open 'judged watch' configuration with the baseline of each series."""

@@ -177,16 +177,16 @@ class OverTime(Answer):
         """Return the log, the options, and the length of a period."""
         return {**self.scores.facts(), "every": self.series[0].period}
 
-    def _section(self, number: int, series: Series) -> Section:
-        name, sentences, over = str(series.metric), sentences_of(series, self.scores.over), self.scores.over
-        table = _periods_table([series], over)
+    def series_chart(self, number: int, series: Series) -> Chart:
+        """Return the chart of a series; `number` makes its name unique."""
+        name = str(series.metric)
         lines = [ReferenceLine("x", series.points[change.point].start_ms) for change in series.changes]
         lines += [] if math.isnan(series.center) else [ReferenceLine("y", series.center)]
-        chart = Chart(
+        return Chart(
             f"series{number}",
             f"{name} by {series.period}",
-            table,
-            " ".join(sentences),
+            _periods_table([series], self.scores.over),
+            " ".join(sentences_of(series, self.scores.over)),
             kind="points",
             x="start_ms",
             x_title=f"{series.period} (UTC)",
@@ -204,7 +204,10 @@ class OverTime(Answer):
             subtitle=f"{percent(self.scores.level)} CIs; gray: control limits; dashed: center line and level changes",
             height=200,
         )
-        return Section(f"series{number}", name, (chart, table, Sentences(sentences)))
+
+    def _section(self, number: int, series: Series) -> Section:
+        chart, sentences = self.series_chart(number, series), sentences_of(series, self.scores.over)
+        return Section(chart.name, str(series.metric), (chart, chart.table, Sentences(sentences)))
 
     def _data(self) -> tuple[Table, ...]:
         control = ("center", NUMBER), ("sigma_z", NUMBER), ("base", UNITS), ("run", UNITS), ("alpha", NUMBER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -12,9 +13,11 @@ from judged.interface.pages.pagination import LONGEST
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.online.pages import ab_test, watched
+from judged.results import Axis, Table
 
 if TYPE_CHECKING:
     from judged.reports.changes import Change
+    from judged.results import Block
 
 router = APIRouter(tags=["change"])
 
@@ -28,7 +31,25 @@ class ChangeQuery(Parameters):
     second: str = Field("", max_length=LONGEST, description="Candidate run. Default: the best of the other runs.")
 
 
-@answer_page(router, "change.html", "/change", "Review of a change", "Review a change")
+def _drawn(block: Block) -> Block:
+    """Draw the intervals of a table with one unit per column."""
+    if not isinstance(block, Table):
+        return block
+    columns = (
+        replace(column, axis=Axis.over(column.values, column.ci, "CI", 0.0 if column.name == "difference" else None))
+        if column.ci and not column.each
+        else column
+        for column in block.columns
+    )
+    return replace(block, columns=tuple(columns))
+
+
+def _details(_: Any, __: Any, answer: Change | None) -> dict[str, Any]:
+    """Return the tables behind the answers, with drawn intervals."""
+    return {} if answer is None else {"blocks": [_drawn(block) for block in answer.blocks()[2:]]}
+
+
+@answer_page(router, "change.html", "/change", "Change", "Review a change", _details)
 @cached_in_workspace
 def change(workspace: CurrentWorkspace, parameters: Annotated[ChangeQuery, Query()]) -> Change:
     """Compare the candidate with the baseline, using the open files: scores, slices, A/B test, monitoring."""

@@ -71,6 +71,10 @@ class Headline:
 
     def html(self) -> str:
         """Render for a page: chip, number, interval, and sentence."""
+        return f'<section class="headline" aria-label="Result">\n{self.content()}\n</section>'
+
+    def content(self) -> str:
+        """Render without the enclosing section, for a card."""
         parts = [chip(self.status, self.word)]
         if self.value is not None and math.isfinite(self.value):
             number = printed(self.show.write(self.value), "float64")
@@ -82,8 +86,7 @@ class Headline:
             drawing = interval_svg(self.value, self.ci, axis, self.status)
             parts.append(f'<p class="range">{drawing}<span>{text}</span></p>')
         parts.append(f'<p class="sentence">{escape(printed(self.sentence))}</p>')
-        content = "\n".join(parts)
-        return f'<section class="headline" aria-label="Result">\n{content}\n</section>'
+        return "\n".join(parts)
 
 
 def chip(status: Status, word: str) -> str:
@@ -105,7 +108,7 @@ def interval_svg(value: float | None, ci: IntervalLimits, axis: Axis, status: st
     if axis.reference is not None:
         x = position(axis.reference)
         parts.append(f'<line class="reference" x1="{x}" x2="{x}" y1="0" y2="100%"/>')
-    if ci is not None:
+    if ci is not None and all(map(math.isfinite, ci)):
         parts.append(f'<line class="ci" x1="{position(ci[0])}" x2="{position(ci[1])}" y1="50%" y2="50%"/>')
     if value is not None and math.isfinite(value):
         parts.append(f'<circle cx="{position(value)}" cy="50%" r="5"/>')

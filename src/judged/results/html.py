@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from judged.results.blocks import Block, Note, RankedDocument, RankedList
+    from judged.results.table import Status
 
 _LONG_TEXT = 34  # characters from which a text of a table may wrap
 _MAX_PARAGRAPHS, _N_LEADING = 3, 2  # sentences up to which all are paragraphs; leading paragraphs of more
@@ -166,9 +167,14 @@ def _block(block: Block, chart_names: Collection[str], tables: Collection[str]) 
     if block.folded:
         return f"<details>\n<summary>{escape(block.title or block.name)}</summary>\n{inner}\n</details>"
     heading = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
-    is_wide = isinstance(block, Table) and (len(block) > _NARROW_ROWS or len(block.shown) > _NARROW_COLUMNS)
+    is_wide = isinstance(block, Table) and (len(block) > _NARROW_ROWS or _width(block) > _NARROW_COLUMNS)
     kinds = _class("block", "wide-block" * (is_wide or isinstance(block, RankedLists)))
     return f"<div{kinds}>\n{heading}{inner}\n</div>"
+
+
+def _width(block: Table) -> int:
+    """Return the approximate width of a table in columns: a drawing is as wide as two, a written interval as one."""
+    return sum(1 + (2 if column.axis is not None else column.ci is not None) for column in block.shown)
 
 
 def _block_content(block: Table | Sentences | Code | RankedLists) -> str:
@@ -302,7 +308,7 @@ def _with_drawing(column: Column) -> Iterator[Column]:
     if (axis := column.axis) is None and not column.statuses:
         yield column
         return
-    statuses = column.statuses or ["info"] * len(column.values)
+    statuses: Sequence[Status] = column.statuses or ["info"] * len(column.values)
     if axis is None:
         labels = [chip(status, text) if text else "" for status, text in zip(statuses, column.values, strict=True)]
         yield replace(column, values=list(map(_Markup, labels)), show=_LABEL, statuses=())

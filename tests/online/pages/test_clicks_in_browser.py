@@ -18,6 +18,8 @@ from judged.web.app import make_app
 def test_navigation_between_click_pages(serve: Any, tab: Any, sample: Any, width: int) -> None:
     browser_tab = tab(serve(sample) + "/", width)
     page = browser_tab.page
+    if width < 1024:
+        page.get_by_role("button", name="Menu").click()
     page.get_by_label("Workbench").get_by_role("link", name="Clicks").click()
     for name in ("Position bias", "Clicks and judgments"):
         expect(page.locator("table").first).to_be_visible()

@@ -243,8 +243,8 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
 def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | None]], state: str, finding: str) -> None:
     tests = [
         SimpleNamespace(
-            slice=name, first="old", second="new", better=better,
-            pair=SimpleNamespace(result=SimpleNamespace(n=n)) if n else None,
+            slice=name, measure="RR", first="old", second="new", better=better, difference=0.1, interval=(0.0, 0.2),
+            pair=SimpleNamespace(result=SimpleNamespace(n=n, level=0.95)) if n else None,
         )
         for name, n, better in rows
     ]  # fmt: skip
@@ -258,7 +258,7 @@ def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | No
 )
 def test_measures_disagree_where_they_prefer_different_runs(sides: tuple[int, int], state: str) -> None:
     disagreement: Any = SimpleNamespace(
-        means=[SimpleNamespace(side=side) for side in sides], sentences=("First.", "Second.")
+        means=[SimpleNamespace(side=side, measure="RR") for side in sides], sentences=("First.", "Second.")
     )
     assert (answer_measure_agreement(disagreement).state, answer_measure_agreement(disagreement).finding) == (
         state,
@@ -342,12 +342,13 @@ def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, rev
 @pytest.mark.parametrize(
     ("make", "states"),
     [
-        (lambda decision, block: answer_gate(SimpleNamespace(status=decision, verdict="v", table=block)),  # type: ignore[arg-type]
+        (lambda decision, block: answer_gate(SimpleNamespace(status=decision, verdict="v", table=block, parts=())),  # type: ignore[arg-type]
          {"pass": "good", "fail": "bad", "error": "undecided"}),
-        (lambda decision, block: answer_ab_test(SimpleNamespace(table=block), SimpleNamespace(decision=decision)),  # type: ignore[arg-type]
+        (lambda decision, block: answer_ab_test(  # type: ignore[arg-type]
+            SimpleNamespace(table=block, headline_of=lambda _: None), SimpleNamespace(decision=decision)),  # type: ignore[arg-type]
          {"ship": "good", "do not ship": "bad", "invalid": "bad", "keep running": "undecided"}),
         (lambda decision, block: answer_interleaving(  # type: ignore[arg-type]
-            SimpleNamespace(other="new", decision=decision, reasons=("a", "b"), table=block)),
+            SimpleNamespace(other="new", decision=decision, reasons=("a", "b"), table=block, headline=None)),
          {"preferred": "good", "not preferred": "bad", "no preference": "undecided"}),
         (lambda decision, block: answer_rollback(SimpleNamespace(table=block, rollbacks=(  # type: ignore[arg-type]
             Rollback(Event(date(2026, 3, 1), "older", deploy=True), "roll back", (), 0.05),

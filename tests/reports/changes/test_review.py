@@ -161,7 +161,7 @@ def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refuse
     test = abtest(read_log(sample.LOG), baseline="tfidf")
     with pytest.raises(InputError, match="must be the baseline, got tfidf"):
         review(*pair, test=test)
-    with pytest.raises(InputError, match="no arm 'tf'"):
+    with pytest.raises(InputError, match="unknown arm: 'tf'"):
         review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, arm="tf")
     with pytest.raises(InputError, match="must be bm25, got tfidf"):
         review(*pair, mixed=interleaving(read_log(sample.INTERLEAVED), baseline="tfidf"))

@@ -122,9 +122,10 @@ def test_tables_of_other_answers_are_quoted() -> None:
             table_names.append(name)
             return table
 
-        return SimpleNamespace(table=found, overview=lambda: table, rows_of=list, **values)
+        shared = {"overview": lambda: table, "rows_of": list, "parts": (), "headline_of": lambda _: None}
+        return SimpleNamespace(table=found, headline=None, **shared, **values)
 
-    last = SimpleNamespace(decision="keep")
+    last = SimpleNamespace(decision="keep", headline=None)
     questions = [
         answer_gate(holder(status="pass", verdict="Passed.")),
         decided_by_users(holder(), SimpleNamespace(decision="ship")),  # type: ignore[arg-type]
@@ -145,7 +146,7 @@ def test_tables_of_other_answers_are_quoted() -> None:
     assert questions[3].finding == str(last)
     blank = answer_rollback(holder(rollbacks=()))
     assert (blank.state, blank.blocks) == ("no data", ())
-    none: Any = SimpleNamespace(means=[SimpleNamespace(side=-1), SimpleNamespace(side=-1)], sentences=())
+    none: Any = SimpleNamespace(means=2 * [SimpleNamespace(side=-1, measure="RR")], sentences=())
     assert (answer_measure_agreement(none).state, answer_measure_agreement(none).finding) == ("good", "")
 
 
@@ -154,7 +155,7 @@ def test_the_state_of_a_pair_needs_a_verdict_on_its_own_number_of_topics() -> No
     first = compared.measures[0].pairs[0]
     few = replace(first, result=replace(first.result, n=5))
     other: Any = SimpleNamespace(
-        measures=[SimpleNamespace(pairs=[few]), compared.measures[0]], pair_table=compared.pair_table
+        measures=[replace(compared.measures[0], pairs=(few,)), compared.measures[0]], pair_table=compared.pair_table
     )
     question = answer_better(other)
     assert question.state == "not tested"
@@ -200,7 +201,7 @@ def test_what_users_did_is_asked_in_order() -> None:
     table = compared.pair_table()
 
     def holder(**values: Any) -> Any:
-        return SimpleNamespace(table=lambda _: table, **values)
+        return SimpleNamespace(table=lambda _: table, headline=None, headline_of=lambda _: None, **values)
 
     verdict = SimpleNamespace(arm="new", decision="ship")
     test = holder(assignment=SimpleNamespace(arms=("old", "new"), total_users=9, days=2.0), verdicts=[verdict])

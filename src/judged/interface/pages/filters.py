@@ -197,7 +197,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     render.__name__: render
     for render in (score, signed, interval, grade, data, pairs, query_string, table, blocks, split_at_matches)
 }
-FILTERS["headline"] = _elements(Headline.html)
+FILTERS.update(headline=_elements(Headline.html), card=_elements(Headline.content))
 FILTERS["shared_choices_of"] = lambda address, path: {**dict.fromkeys(_SHARED, ""), **shared_choices(path, address)}
 FILTERS.update(count=counted, prose=_elements(html.prose), name=_elements(html.name_html), notes=_elements(html.notes))
 

@@ -24,11 +24,11 @@ from judged.online.ab_tests.differences import (
     verdict,
     with_correction,
 )
-from judged.online.differences import comparable_metrics, difference_columns, headline_metrics
+from judged.online.differences import comparable_metrics, difference_columns, difference_format, headline_metrics
 from judged.online.estimation.sums import metric_pages
 from judged.online.facts.pages import FactSettings
 from judged.online.findings import estimated_dwell_notes
-from judged.online.layout import estimate_column, percent, unit_show
+from judged.online.layout import clip, estimate_column, percent, unit_show
 from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.slicing import slice_pages
@@ -39,8 +39,10 @@ from judged.results import (
     P_VALUE,
     SHARE,
     TEXT,
+    Axis,
     Chart,
     Column,
+    Headline,
     ReferenceLine,
     Sentences,
     Table,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.headline import Status
     from judged.results.types import Floats
 
 
@@ -174,6 +177,51 @@ class ABTest(LogAnswer):
         """Whether the verdict on some arm is to ship it."""
         return any(verdict.decision == "ship" for verdict in self.verdicts)
 
+    @property
+    def headline(self) -> Headline:
+        """Decision on the first arm to ship, or on the first arm."""
+        return self.headline_of(next((row for row in self.verdicts if row.decision == "ship"), self.verdicts[0]))
+
+    def headline_of(self, verdict: Verdict) -> Headline:
+        """Return the decision on an arm, and the difference in the metric that decides."""
+        rows = {str(row.metric): row for row in self.differences if row.arm == verdict.arm}
+        primary = next((row for row in rows.values() if row.role == "primary"), None)
+        row = rows.get(verdict.metric, primary)
+        sentence = self._short_sentence(verdict, primary)
+        if row is None:
+            return Headline(verdict.status, verdict.decision, sentence)
+        has_interval = not math.isnan(row.difference.low)
+        return Headline(
+            verdict.status,
+            verdict.decision,
+            sentence,
+            f"{row.metric}, {verdict.arm} - {self.assignment.arms[0]}",
+            row.difference.value,
+            difference_format(row.other),
+            (row.difference.low, row.difference.high) if has_interval else None,
+            row.level,
+            reference=0.0,
+        )
+
+    def _short_sentence(self, verdict: Verdict, primary: ArmDifference | None) -> str:
+        arm, metric, baseline = clip(verdict.arm), verdict.metric, clip(self.assignment.arms[0])
+        limit = f"{percent(self.margin_relative)} of the baseline"
+        is_primary = primary is not None and metric == str(primary.metric)
+        if verdict.decision == "invalid":
+            return f"The test is not valid, so there is no decision on {arm}."
+        if verdict.status == "same":
+            if verdict.decision == "do not ship":
+                return f"The difference in {metric} between {arm} and {baseline} is smaller than {limit}."
+            return f"No significant difference in {metric} between {arm} and {baseline} yet."
+        if verdict.status == "unknown":
+            if metric and not is_primary and primary is not None and primary.status == "better":
+                return f"{primary.metric} is better, but {metric} may be worse by more than {limit}."
+            users = min(self.assignment.users[name] for name in (self.assignment.arms[0], verdict.arm))
+            return f"Not enough data for a decision on {arm}: {counted(users, self.unit)} in the smaller arm."
+        if is_primary:
+            return f"{metric} is significantly {verdict.status} in {arm} than in {baseline}."
+        return f"{metric} is worse in {arm} than in {baseline} by more than {limit}."
+
     def blocks(self) -> tuple[Block, ...]:
         """Return the verdicts, the numbers of users, and all differences."""
         return (
@@ -209,7 +257,7 @@ class ABTest(LogAnswer):
     def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
         compared_arms = len(self.assignment.arms) - 1
         all_arms = f", and hold jointly for {compared_arms} comparisons with the baseline" if compared_arms > 1 else ""
-        relative = [row.relative for row in rows]
+        values, intervals = [row.relative.value for row in rows], [row.relative[1:] for row in rows]
         return Table(
             name,
             (
@@ -220,7 +268,12 @@ class ABTest(LogAnswer):
                 estimate_column([row.other for row in rows], "value", "value"),
                 *difference_columns([(row.other, row.difference) for row in rows]),
                 Column(
-                    "relative", [row.value for row in relative], unit_show("share", 1), ci=[row[1:] for row in relative]
+                    "relative",
+                    values,
+                    unit_show("share", 1),
+                    ci=intervals,
+                    axis=Axis.over(values, intervals, "CI", 0.0),
+                    statuses=[self._status(row) for row in rows] if name == "differences" else (),
                 ),
                 Column("p", [row.p for row in rows], P_VALUE),
                 Column("chance_better", [row.chance_better for row in rows], SHARE, "P(better)"),
@@ -240,6 +293,11 @@ class ABTest(LogAnswer):
             f" fixed sample; it is not a test. Effective {self.unit}s: effective number of {self.unit}s (Kish) in the"
             " smaller arm.",
         )
+
+    def _status(self, row: ArmDifference) -> Status:
+        """Return the status of a difference; all are unknown if nothing is decided on the arm."""
+        is_decided = any(verdict.metric for verdict in self.verdicts if verdict.arm == row.arm)
+        return row.status if is_decided else "unknown"
 
     @property
     def interval_kind(self) -> str:
@@ -283,7 +341,7 @@ class ABTest(LogAnswer):
         )
         return (
             Chart("novelty", table.title, table, sentence, kind="points", x="day", y="difference", color="arm",
-                  lines=(ReferenceLine("y", 0.0),)),
+                  lines=(ReferenceLine("y", 0.0),), percent="y" if rows[0].metric.unit == "share" else ""),
             table,
         )  # fmt: skip
 

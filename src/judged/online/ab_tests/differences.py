@@ -28,9 +28,14 @@ if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
     from judged.online.facts.pages import PageFacts
     from judged.online.layout import OnlineEstimate
+    from judged.results.headline import Status
+    from judged.stats.sufficiency import Insufficiency
 
 
 Role: TypeAlias = Literal["primary", "guardrail", "other"]
+EQUAL_USERS = 50
+"""Minimum effective number of users in each arm: on a published log where 215 users have an effective number of 44,
+10% of random splits differ significantly at the 5% level."""
 _NORMAL = NormalDist()
 _WINSORIZED_SUFFIX, _WINSORIZATION_QUANTILE = " (winsorized)", 0.99
 
@@ -85,6 +90,25 @@ class ArmDifference:
     def relative(self) -> RelativeDifference:
         """Difference as a share of the absolute value of the baseline."""
         return NO_RELATIVE if math.isnan(self.difference.low) else self.adjusted.relative(self.critical)
+
+    @property
+    def insufficiency(self) -> Insufficiency | None:
+        """Reason why there is not enough data for a verdict; None if there is enough."""
+        return insufficiency(
+            min(self.baseline.units, self.other.units), "verdict", variance=self.adjusted.error,
+            effective_units=self.effective_users, min_effective_units=EQUAL_USERS,
+        )  # fmt: skip
+
+    @property
+    def status(self) -> Status:
+        """Whether the arm is significantly better or worse; ``info``: different, without a preferred direction."""
+        if self.insufficiency is not None or math.isnan(self.p):
+            return "unknown"
+        if self.p > 1.0 - self.level:
+            return "same"
+        if not self.metric.better:
+            return "info"
+        return "better" if self.metric.better * self.difference.value > 0 else "worse"
 
     @property
     def benefit(self) -> tuple[float, float]:
@@ -339,21 +363,37 @@ def slice_interactions(differences: Sequence[ArmDifference]) -> list[Interaction
     return interactions
 
 
-EQUAL_USERS = 50
-"""Minimum effective number of users in each arm: on a published log where 215 users have an effective number of 44,
-10% of random splits differ significantly at the 5% level."""
 Decision: TypeAlias = Literal["ship", "do not ship", "keep running", "invalid"]
 Loss: TypeAlias = Literal["harmed", "safe", "open"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Decision on one arm, its reasons, and, if it is open, the estimated number of days to go."""
+    """Decision on one arm.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    decision
+        The decision.
+    reasons
+        Sentences with its reasons.
+    days
+        Estimated number of days until an open decision; NaN if unknown.
+    status
+        ``better`` and ``worse``: of the metric that decides; ``same``: no significant difference in the primary metric;
+        ``unknown``: not tested, not enough data, or a guardrail may be harmed.
+    metric
+        Name of the metric that the decision is based on; empty: none, for example if the test is not valid.
+    """
 
     arm: str
     decision: Decision
     reasons: tuple[str, ...]
     days: float = math.nan
+    status: Status = "unknown"
+    metric: str = ""
 
     def __str__(self) -> str:
         decision = self.decision.replace("running", "running the test")
@@ -384,21 +424,17 @@ def verdict(
     if not primary:
         return Verdict(arm, "keep running", ("The log does not support any metric that can be the primary metric.",))
     for row in declared:
-        units = min(row.baseline.units, row.other.units)
-        insufficient = insufficiency(
-            units, "verdict", variance=row.adjusted.error, effective_units=row.effective_users,
-            min_effective_units=EQUAL_USERS,
-        )  # fmt: skip
-        if insufficient:
-            return Verdict(arm, "keep running", (f"{row.metric}: {insufficient.sentence(assignment.unit)}",))
+        if insufficient := row.insufficiency:
+            reason = f"{row.metric}: {insufficient.sentence(assignment.unit)}"
+            return Verdict(arm, "keep running", (reason,), metric=str(row.metric))
     if math.isnan(primary[0].difference.low):
-        return Verdict(arm, "keep running", (f"{primary[0].metric} has no confidence interval yet.",))
+        reason = f"{primary[0].metric} has no confidence interval yet."
+        return Verdict(arm, "keep running", (reason,), metric=str(primary[0].metric))
     # Guardrails come before the primary metric: a gain does not make up for a harmed guardrail.
     losses = {row.metric: loss(row, margin) for row in guardrails}
     if harmed := [str(metric) for metric, state in losses.items() if state == "harmed"]:
-        return Verdict(
-            arm, "do not ship", (f"{listed(harmed)} got worse by more than {percent(margin)} of the baseline.",)
-        )
+        reason = f"{listed(harmed)} got worse by more than {percent(margin)} of the baseline."
+        return Verdict(arm, "do not ship", (reason,), status="worse", metric=harmed[0])
     undecided = [row for row in guardrails if losses[row.metric] == "open"]
     return _verdict_by_primary(primary[0], undecided, assignment, margin)
 
@@ -437,17 +473,17 @@ def _verdict_by_primary(
     arm, metric, result = primary.arm, primary.metric, _result_text(primary, assignment.unit)
     low, high = primary.benefit
     relative_low, relative_high = primary.relative_benefit
+    name = str(metric)
     if high < 0:
-        return Verdict(arm, "do not ship", (f"{metric} is significantly worse: {result}.",))
+        reason = f"{metric} is significantly worse: {result}."
+        return Verdict(arm, "do not ship", (reason,), status="worse", metric=name)
     # Not significant, and too small to matter even at the end of the interval: more data would not change that.
     if low <= 0 and max(-relative_low, relative_high) < margin:
-        return Verdict(
-            arm,
-            "do not ship",
-            (f"The difference in {metric} is smaller than {percent(margin)} of the baseline: {result}.",),
-        )
+        reason = f"The difference in {metric} is smaller than {percent(margin)} of the baseline: {result}."
+        return Verdict(arm, "do not ship", (reason,), status="same", metric=name)
     if low > 0 and not undecided:
-        return Verdict(arm, "ship", (f"{metric} is significantly better: {result}.",))
+        reason = f"{metric} is significantly better: {result}."
+        return Verdict(arm, "ship", (reason,), status="better", metric=name)
     reasons = [f"No significant difference in {metric}: {result}."] if low <= 0 else []
     if undecided:
         names = listed([str(row.metric) for row in undecided])
@@ -464,7 +500,9 @@ def _verdict_by_primary(
         rate = f"{assignment.users_per_day:,.0f} {assignment.unit}s per day"
         width = f"The CI of the relative difference narrows to +-{percent(margin)}"
         reasons.append(f"{width} in about {math.ceil(days):,} more days at {rate}.")
-    return Verdict(arm, "keep running", tuple(reasons), days)
+    # A better primary metric has no status while a guardrail may be harmed.
+    status, name = ("same", name) if low <= 0 else ("unknown", str(undecided[0].metric))
+    return Verdict(arm, "keep running", tuple(reasons), days, status, name)
 
 
 def _days_left(open_rows: Sequence[ArmDifference], assignment: Assignment, margin: float) -> float:

@@ -17,7 +17,7 @@ from judged.online.clicks.rank_models import MODELS, model_of
 from judged.online.layout import UNITS, clip_words, percent
 from judged.online.log import LogAnswer, answer_fields, parse_names, validate
 from judged.online.offline.concordance import NO_ESTIMATE, IntervalEstimate, ratio_estimate, unit_sums
-from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, counted, number
+from judged.results import COUNT, TEXT, Axis, Chart, Column, Headline, Sentences, Table, columns_of, counted, number
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -135,6 +135,18 @@ class ModelComparison(LogAnswer):
         """Name of the selected model."""
         return next(row.model for row in self.rows if row.selected)
 
+    @property
+    def headline(self) -> Headline:
+        """Selected model, and its perplexity."""
+        row = next(row for row in self.rows if row.selected)
+        if missing := insufficiency(self.units, "verdict"):
+            sentence = f"A selection requires at least {missing.required:g} {self.unit}s, got {self.units}."
+            return Headline("unknown", "not enough data", sentence)
+        models = "models that do not predict significantly worse than the best"
+        sentence = f"{row.model} has the fewest parameters of all {models}."
+        label = f"perplexity of {row.model} (1: perfect, 2: coin flip)"
+        return Headline("info", f"selected: {row.model}", sentence, label, row.perplexity, number(4))
+
     def facts(self) -> dict[str, Any]:
         """Return the facts of the comparison, with the chosen and refused models."""
         return {**super().facts(), "selected": self.selected, "refused": dict(self.refused)}
@@ -147,7 +159,14 @@ class ModelComparison(LogAnswer):
         values = [estimate.value for estimate in differences]
         columns = (
             *columns_of(self.rows, ("model", TEXT), ("parameters", UNITS), ("loglik", four, "log-likelihood")),
-            Column("difference", values, number(4, "+"), "difference from best", limits),
+            Column(
+                "difference",
+                values,
+                number(4, "+"),
+                "difference from best",
+                limits,
+                axis=Axis.over(values, limits, f"{percent(self.level)} CI", 0.0),
+            ),
             *columns_of(self.rows, ("perplexity", four), ("conditional", four, "conditional perplexity")),
             *columns_of(
                 self.rows, ("impossible", UNITS, "pages with probability 0"), ("iterations", COUNT, "EM steps")
@@ -216,13 +235,15 @@ class ModelComparison(LogAnswer):
             rows, ("model", TEXT), ("rank", COUNT), ("shown", UNITS, "impressions"), ("perplexity", number(4))
         )
         table = Table("ranks", (*columns, *columns_of(rows, ("conditional", number(4)))), labels=1, only="data")
+        drawn = tuple(dict.fromkeys((self.selected, self.rows[0].model)))
         description = (
             "Perplexity of held-out clicks by rank. Each click is predicted without the other clicks on the page. A"
-            " perfect prediction has perplexity 1."
+            f" perfect prediction has perplexity 1. Gray: models other than {' and '.join(drawn)}."
         )
         chart = Chart(
             "perplexity", "Perplexity by rank", table, description, kind="lines", x="rank",
             y="perplexity", color="model", spread="cutoff", subtitle="perplexity of held-out clicks",
+            highlighted=drawn,
         )  # fmt: skip
         return (table, chart)
 

@@ -17,9 +17,9 @@ from judged.data.records import records_of
 from judged.errors import InputError
 from judged.online.clicks.impression_counts import count_page_patterns
 from judged.online.engine import identifier, literal
-from judged.online.layout import percent
+from judged.online.layout import clip, percent
 from judged.online.log import FieldAnswer, check_column, validate
-from judged.results import COUNT, TEXT, Chart, Sentences, Table, columns_of, counted, listed, number
+from judged.results import COUNT, TEXT, Axis, Chart, Headline, Sentences, Table, columns_of, counted, listed, number
 from judged.results.blocks import Note
 from judged.stats.student import student_quantile
 
@@ -157,6 +157,18 @@ class Propensities(FieldAnswer):
             f"The estimate uses documents {source} at several ranks.",
         )
 
+    @property
+    def headline(self) -> Headline:
+        """Examination of the last rank relative to rank 1."""
+        last = self.ranks[-1]
+        label = f"examination of rank {last.rank} relative to rank 1"
+        label += f", {self.stratum}: {clip(last.stratum)}" if self.stratum else ""
+        if last.ci is None:
+            sentence = f"There are not enough clicks for a confidence interval at rank {last.rank}."
+            return Headline("unknown", "not enough data", sentence, label, last.value, number(3))
+        sentence = f"A document gets {last.value:.2g} times as many clicks at rank {last.rank} as at rank 1."
+        return Headline("info", "estimate", sentence, label, last.value, number(3), last.ci, self.level, reference=1.0)
+
     def of(self, stratum: str = "") -> Floats:
         """Return the propensities of a stratum from rank 1 on, (K,)."""
         return np.array([row.value for row in self.ranks if row.stratum == stratum])
@@ -171,6 +183,8 @@ class Propensities(FieldAnswer):
             ("shown", COUNT, "impressions"), ("naive", three, "CTR ratio"),
         )  # fmt: skip
         ranks = Table("ranks", rank_columns, "Examination by rank", labels=n_labels)
+        values, intervals = [row.value for row in self.ranks], [row.ci for row in self.ranks]
+        ranks = ranks.changed("value", axis=Axis.over(values, intervals, f"{percent(self.level)} CI", 1.0))
         counts = (
             ("upper", COUNT, "upper rank"), ("lower", COUNT, "lower rank"), ("documents", COUNT), ("clicks", number(1)),
         )  # fmt: skip

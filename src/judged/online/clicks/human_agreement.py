@@ -17,7 +17,7 @@ from judged.labels.corrected_systems import rows_by_slice
 from judged.online.clicks.judgments import ClickJudgments, human_grades
 from judged.online.log import FieldAnswer
 from judged.online.offline.concordance import count_pairs
-from judged.results import CHANGE, COUNT, TEXT, Column, Sentences, Table, columns_of, counted, number
+from judged.results import CHANGE, COUNT, TEXT, Axis, Column, Headline, Sentences, Table, columns_of, counted, number
 from judged.scoring.evaluation import runs_of
 from judged.stats.inputs import check_share
 from judged.stats.student import student_quantile
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from judged.results import Block
     from judged.results.blocks import Note
+    from judged.results.headline import Status
     from judged.results.types import Bools, Floats, Ints
 
 _Interval = tuple[float, float] | None
@@ -48,6 +49,13 @@ class DocumentOrderAgreement(NamedTuple):
     gain: float  # over the click-through rate
     gain_ci: _Interval
 
+    @property
+    def status(self) -> Status:
+        """Whether the source agrees with people significantly more (``better``) or less often than CTR."""
+        if self.gain_ci is None:
+            return "unknown"
+        return "better" if self.gain_ci[0] > 0 else "worse" if self.gain_ci[1] < 0 else "same"
+
 
 class RankBand(NamedTuple):
     """Mean grades and click-through rate of documents in a range of ranks."""
@@ -66,6 +74,11 @@ class FeedbackTest(NamedTuple):
     tau: float  # within topics; positive if higher ranks have higher values
     partial: float  # partial tau, given human grades
     ci: _Interval
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the partial tau is significantly positive."""
+        return self.ci is not None and self.ci[0] > 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +109,29 @@ class ClickAgreement(FieldAnswer):
     notes: tuple[Note, ...] = field(default=())
 
     @property
+    def headline(self) -> Headline:
+        """Feedback failure, or the agreement with people compared with that of raw click-through rates."""
+        order, feedback = self.orders[0], self.feedback[0]
+        if feedback.is_failure:
+            sentence = "Click judgments correlate with the logged rank even among documents with the same human grade."
+            label = "partial tau with the logged rank"
+            return Headline("worse", "feedback failure", sentence, label, feedback.partial, CHANGE, feedback.ci,
+                            self.level, reference=0.0)  # fmt: skip
+        words: dict[Status, str] = {
+            "better": "better than CTR",
+            "worse": "worse than CTR",
+            "unknown": "not enough data",
+        }
+        sentence = (
+            f"Click judgments order {order.value:.1%} of {counted(order.document_pairs, 'document pair')} like people,"
+            f" and raw click-through rates {order.value - order.gain:.1%}."
+        )
+        label = "agreement, click judgments - CTR"
+        word = words.get(order.status, "no significant difference")
+        return Headline(order.status, word, sentence, label, order.gain, CHANGE, order.gain_ci, self.level,
+                        reference=0.0)  # fmt: skip
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Agreement on document order, residual position bias, system order, and value."""
         all_topics, (judgment, raw, *_) = self.orders[0], self.feedback
@@ -103,7 +139,7 @@ class ClickAgreement(FieldAnswer):
             "The agreement with human judgments does not differ significantly between click judgments and raw"
             " click-through rates"
         )
-        if all_topics.gain_ci is not None and (all_topics.gain_ci[0] > 0 or all_topics.gain_ci[1] < 0):
+        if all_topics.status in {"better", "worse"}:
             more = "more" if all_topics.gain > 0 else "less"
             comparison = (
                 f"Click judgments agree with human judgments significantly {more} often than raw click-through rates do"
@@ -118,8 +154,10 @@ class ClickAgreement(FieldAnswer):
             f"{comparison}: difference {all_topics.gain:+.3f}{_interval_text(all_topics.gain_ci, self.level)}.",
         ]
         if judgment.ci is not None:
-            low, high = judgment.ci
-            direction = "Feedback failure: positive" if low > 0 else "Negative" if high < 0 else "No significant"
+            _, high = judgment.ci
+            direction = (
+                "Feedback failure: positive" if judgment.is_failure else "Negative" if high < 0 else "No significant"
+            )
             interval = _interval_text(judgment.ci, self.level)
             sentences.append(
                 f"{direction} correlation of click judgments with the logged rank, given human grades: partial tau"
@@ -149,7 +187,14 @@ class ClickAgreement(FieldAnswer):
                 self.orders, ("source", TEXT), ("slice", TEXT) if has_slices else "slice", ("n", COUNT, "topics")
             ),
             *columns_of(self.orders, ("document_pairs", COUNT, "pairs"), ("value", _THREE, "agreement")),
-            Column("gain", gains, CHANGE, "difference from CTR", intervals[0]),
+            Column(
+                "gain",
+                gains,
+                CHANGE,
+                "difference from CTR",
+                intervals[0],
+                axis=Axis.over(gains, intervals[0], "CI", 0.0),
+            ),
         )
         rank_columns = columns_of(
             self.ranks, ("ranks", TEXT), ("documents", COUNT), ("human_grade", _TWO, ("human"
@@ -157,8 +202,15 @@ class ClickAgreement(FieldAnswer):
             ("ctr", _THREE, "CTR"),
         )  # fmt: skip
         feedback_columns = (
-            *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau with logged rank")),
-            Column("partial", partials, _THREE, "partial tau given grades", intervals[1]),
+            *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau")),
+            Column(
+                "partial",
+                partials,
+                _THREE,
+                "partial tau",
+                intervals[1],
+                axis=Axis.over(partials, intervals[1], "CI", 0.0),
+            ),
         )
         return (
             Sentences(self.sentences),

@@ -18,10 +18,10 @@ from judged.online.interleaving_analysis.credit import (
     read_mixed_lists,
     read_outcomes,
 )
-from judged.online.layout import AMOUNT, percent, unit_show
+from judged.online.layout import AMOUNT, clip, percent, unit_show
 from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.slicing import pages_where, slice_pages
-from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, columns_of, counted, listed
+from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Headline, Sentences, Table, columns_of, counted, listed
 from judged.stats.ratio import UnitRatio
 from judged.stats.student import student_cdf, student_quantile
 from judged.stats.sufficiency import Insufficiency, insufficiency
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.headline import Status
     from judged.results.types import Ints
 
 Decision: TypeAlias = Literal["preferred", "not preferred", "keep running", "invalid"]
@@ -75,8 +76,8 @@ class Interleaving(LogAnswer):
         The two rankers.
     method, lists, users
         Interleaving method, number of lists, number of users who saw them.
-    decision, reasons
-        Decision on the other ranker, and its reasons.
+    decision, reasons, status
+        Decision on the other ranker, its reasons, and whether users prefer the other ranker significantly.
     overall
         Preference on all lists.
     by, sliced
@@ -109,6 +110,22 @@ class Interleaving(LogAnswer):
     ranks: tuple[RankShare, ...]
     by: str | None = None
     sliced: tuple[Preference, ...] = ()
+    status: Status = "unknown"
+
+    @property
+    def headline(self) -> Headline:
+        """Decision, and the preference for the other ranker."""
+        other, baseline, row = clip(self.other), clip(self.baseline), self.overall
+        sentence = {
+            "better": f"{other} won significantly more lists than {baseline}.",
+            "worse": f"{other} won significantly fewer lists than {baseline}.",
+            "same": f"No significant preference between {other} and {baseline} yet.",
+        }.get(self.status, f"Not enough data for a decision: {counted(row.users, self.unit)} with a click.")
+        if self.decision == "invalid":
+            sentence = f"The test is not valid, so there is no decision on {other}."
+        ci = (row.low, row.high) if math.isfinite(row.low + row.high) else None
+        label = f"preference for {other} over {baseline}"
+        return Headline(self.status, self.decision, sentence, label, row.value, _POINTS, ci, self.level, reference=0.0)
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the verdict, the preferences, and the test for fair coin flips."""
@@ -249,10 +266,11 @@ def interleaving(
         "repeated clicks on a result": "count separately" if count_repeated else "count once",
     }
     fields = answer_fields(log, unit, level, policies)
-    decision, reasons = _verdict(mixed, overall, invalid, min_users, level=level, unit=fields["unit"])
+    decision, reasons, status = _verdict(mixed, overall, invalid, min_users, level=level, unit=fields["unit"])
     return Interleaving(
         baseline=mixed.rankers[0], other=mixed.rankers[1], method=mixed.method, lists=mixed.lists, users=mixed.users,
         decision=decision, reasons=tuple(reasons), overall=overall, ranks=tuple(ranks), by=by, sliced=tuple(sliced),
+        status=status,
         **fields,
     )  # fmt: skip
 
@@ -304,27 +322,25 @@ def _verdict(
     *,
     level: float = 0.95,
     unit: str = "user",
-) -> tuple[Decision, tuple[str, ...]]:
+) -> tuple[Decision, tuple[str, ...], Status]:
+    other, baseline = mixed.rankers[1], mixed.rankers[0]
     # As for A/B tests, invalid lists have no verdict.
     if invalid:
-        return "invalid", (f"The test is not valid: {listed(invalid)}.",)
+        return "invalid", (f"The test is not valid: {listed(invalid)}.",), "unknown"
     if overall.users < min_users:
         too_few = f"Not enough data: {counted(overall.users, unit)} with a click, at least {min_users:,} are required."
-        return "keep running", (too_few,)
+        return "keep running", (too_few,), "unknown"
     if overall.reason is not None:
-        return "keep running", (overall.reason.sentence(unit),)
+        return "keep running", (overall.reason.sentence(unit),), "unknown"
     if math.isnan(overall.low):
-        return "keep running", (f"The anytime-valid CI has no finite limits yet, n = {overall.users:,} {unit}s.",)
+        reason = f"The anytime-valid CI has no finite limits yet, n = {overall.users:,} {unit}s."
+        return "keep running", (reason,), "unknown"
     low, high = map(_POINTS.limit or _POINTS.write, (overall.low, overall.high))
     sample = f"p = {P_VALUE.write(overall.p)}, n = {overall.users:,} {unit}s with {overall.lists:,} clicked lists"
     result = f"{_POINTS.write(overall.value)}, {percent(level)} CI [{low}, {high}], {sample}"
     if overall.low > 0:
-        return "preferred", (f"{mixed.rankers[1]} won significantly more lists than {mixed.rankers[0]}: {result}.",)
+        return "preferred", (f"{other} won significantly more lists than {baseline}: {result}.",), "better"
     if overall.high < 0:
-        return "not preferred", (
-            f"{mixed.rankers[1]} won significantly fewer lists than {mixed.rankers[0]}: {result}.",
-        )
-    other, baseline = mixed.rankers[1], mixed.rankers[0]
-    return "keep running", (
-        f"No significant preference between {other} and {baseline}: preference for {other} {result}.",
-    )
+        return "not preferred", (f"{other} won significantly fewer lists than {baseline}: {result}.",), "worse"
+    reason = f"No significant preference between {other} and {baseline}: preference for {other} {result}."
+    return "keep running", (reason,), "same"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -25,8 +26,10 @@ from judged.online.watch.config import (
     write_state,
 )
 from judged.online.watch.watched import (
+    GUARD_STATUSES,
     MIX,
     QUALITY,
+    RELATIVE_CHANGE,
     Guard,
     Rollback,
     WatchedSeries,
@@ -42,8 +45,10 @@ from judged.results import (
     SHARE,
     TEXT,
     Answer,
+    Axis,
     Chart,
     Column,
+    Headline,
     Sentences,
     Table,
     columns_of,
@@ -55,11 +60,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.online.log import InteractionLog
+    from judged.online.watch.watched import State
     from judged.results import Block
+    from judged.results.headline import Status
 
 _MONTH = 30.44  # days
 _DAY_MS = 86_400_000
 _EPOCH = date(1970, 1, 1).toordinal()
+_STATUSES: dict[State, Status] = {"ok": "same", "alarm": "worse", "mix changed": "info", "not monitored": "unknown"}
 _COLORS = {"normal": "#0072B2", "alarm": "#D55E00", "baseline": "#7F7F7F"}
 
 
@@ -102,18 +110,42 @@ class Watch(Answer):
         """Whether there is no alarm, and no deployment to roll back."""
         return not self.alarms and all(rollback.decision != "roll back" for rollback in self.rollbacks)
 
+    @property
+    def headline(self) -> Headline:
+        """Deployment to roll back, or the alarm with the largest relative change, or that there is no alarm."""
+        failed = [row for row in self.rollbacks if row.decision == "roll back"]
+        if failed:
+            return failed[-1].headline
+        if self.alarms:
+            row = max(self.alarms, key=lambda series: np.nan_to_num(abs(_relative_change(series))))
+            status = "worse" if any(series.better for series in self.alarms) else "info"
+            total = counted(len(self.alarms), "series", "series")
+            sentence = f"{total} with an alarm; largest change: {display_name(row)} since {row.since}."
+            return Headline(status, "alarm", sentence, f"{display_name(row)}, change from the baseline",
+                            _relative_change(row), RELATIVE_CHANGE)  # fmt: skip
+        monitored = [series for series in self.watched if series.state != "not monitored"]
+        if not monitored:
+            return Headline("unknown", "not monitored", "No series has enough data to be monitored.")
+        days = max(series.detection_days for series in monitored)
+        sentence = f"No alarm in {counted(len(monitored), 'series', 'series')} up to {self.today}."
+        if math.isfinite(days):
+            change = f"{100 * self.config.margin_relative:g}%"
+            sentence += f" A change of {change} is detected within {days:.0f} days with 80% probability."
+        return Headline("same", "no alarm", sentence)
+
     def blocks(self) -> tuple[Block, ...]:
         """Return the alarms, all series, the deployments, and a chart of each series."""
+        numbered = list(enumerate(self.watched, 1))
+        drawn = [(number, series) for number, series in numbered if series.points and series.part == QUALITY]
+        # Series with an alarm come first.
+        drawn.sort(key=lambda pair: pair[1].state != "alarm")
+        charts = [self._chart_and_table(number, series) for number, series in drawn]
         return (
             Sentences(self._summary()),
             self._series_table(),
             *((_deployments_table(self.rollbacks),) if self.rollbacks else ()),
-            *(
-                block
-                for number, series in enumerate(self.watched, 1)
-                if series.points and series.part == QUALITY
-                for block in self._chart_and_table(number, series)
-            ),
+            *(chart for chart, _ in charts),
+            *(table for _, table in charts),
             self._points_table(),
             Sentences(self._settings_text(), "method"),
         )
@@ -180,12 +212,13 @@ class Watch(Answer):
 
     def _series_table(self) -> Table:
         rows = self.watched
+        statuses: list[Status] = [_status_of(row) for row in rows]
         return Table(
             "series",
             (
                 *columns_of(rows, ("series", TEXT)),
                 _slice_column(rows),
-                *columns_of(rows, ("state", TEXT)),
+                Column("state", [row.state for row in rows], TEXT, statuses=statuses),
                 Column("since", [row.since.isoformat() if row.since else "" for row in rows], TEXT),
                 *columns_of(rows, ("center", NUMBER, "baseline"), ("level", NUMBER, "current")),
                 Column("relative", [_relative_change(row) for row in rows], SHARE, "change"),
@@ -320,6 +353,7 @@ def _deployments_table(rollbacks: tuple[Rollback, ...]) -> Table:
     events = [rollback.event for rollback in rollbacks for _ in rollback.guards]
     guards = [guard for rollback in rollbacks for guard in rollback.guards]
     relative, intervals = [guard.relative for guard in guards], [guard.ci for guard in guards]
+    statuses: list[Status] = [GUARD_STATUSES[guard.state] for guard in guards]
     return Table(
         "deployments",
         (
@@ -327,14 +361,28 @@ def _deployments_table(rollbacks: tuple[Rollback, ...]) -> Table:
             *columns_of(events, ("description", TEXT)),
             *columns_of(guards, ("series", TEXT)),
             _slice_column(guards),
-            Column("relative", relative, SHARE, "change", intervals),
-            *columns_of(guards, ("state", TEXT), ("loss_per_day", COUNT, "loss per day")),
+            Column(
+                "relative",
+                relative,
+                SHARE,
+                "change",
+                intervals,
+                axis=Axis.over(relative, intervals, "CI", 0.0),
+                statuses=statuses,
+            ),
+            Column("state", [guard.state for guard in guards], TEXT, statuses=statuses),
+            *columns_of(guards, ("loss_per_day", COUNT, "loss per day")),
         ),
         "Deployments",
         labels=4,
         note="CIs are anytime-valid, and hold jointly for all series of a deployment. The loss per day has the unit"
         " of the series.",
     )
+
+
+def _status_of(series: WatchedSeries) -> Status:
+    """Return the status of a series; an alarm of a series without a direction is neither good nor bad."""
+    return "info" if series.state == "alarm" and not series.better else _STATUSES[series.state]
 
 
 def _slice_column(rows: Sequence[WatchedSeries | Guard]) -> Column:

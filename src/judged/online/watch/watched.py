@@ -6,22 +6,27 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
 from judged.online.statistics.allocation import critical_value, prior_size
 from judged.online.statistics.control import MIN_POINTS, cusum, delay, fit_baseline, threshold
 from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, RelativeDifference
-from judged.results import counted, listed
+from judged.results import Headline, Show, counted, listed
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged.online.watch.config import DayPoint, Event, SeriesKind, WatchConfig
+    from judged.results.headline import Status
     from judged.results.types import Bools, Floats
 
 
 Decision: TypeAlias = Literal["roll back", "keep", "keep watching", "no data"]
+RELATIVE_CHANGE = Show(lambda share: f"{100 * share:+.1f}%", "float64")
+"""Format of a change as a share of the baseline."""
+GUARD_STATUSES: dict[str, Status] = {"harmed": "worse", "ok": "same", "inconclusive": "unknown"}
+"""Status of each state of a guard."""
 GuardState: TypeAlias = Literal["harmed", "ok", "inconclusive"]
 _BEFORE = 28  # largest number of days before a deployment that it is compared with
 _EXPECTED = 7  # number of points after a deployment for which always-valid intervals are narrowest
@@ -54,6 +59,30 @@ class Rollback:
     guards: tuple[Guard, ...]
     margin: float
     since: date | None = None  # first day of the uninterrupted period until now with the decision to roll back
+
+    @property
+    def headline(self) -> Headline:
+        """Decision, with the largest relative change among the harmed series, or among all series."""
+        label, value, ci = "", None, None
+        harmed = [guard for guard in self.guards if guard.state == "harmed"]
+        if guards := harmed or self.guards:
+            guard = max(guards, key=lambda row: 0.0 if math.isnan(row.relative) else abs(row.relative))
+            has_interval = all(map(math.isfinite, guard.ci))
+            label, value, ci = (
+                f"change of {display_name(guard)} since the deployment",
+                guard.relative,
+                guard.ci if has_interval else None,
+            )
+        margin = f"{100 * self.margin:g}%"
+        status, reason = {
+            "roll back": ("worse", f"{counted(len(harmed), 'series', 'series')} got worse by more than {margin}"),
+            "keep": ("better", f"no series got worse by {margin} or more"),
+            "keep watching": ("unknown", f"a loss of more than {margin} is not excluded yet"),
+            "no data": ("unknown", f"a decision requires {MIN_POINTS} points before the deployment"),
+        }[self.decision]
+        sentence = f"Deployment on {self.event.date}: {reason}."
+        return Headline(cast("Status", status), self.decision, sentence, label, value, RELATIVE_CHANGE, ci,
+                        1.0 - _ALPHA, reference=0.0)  # fmt: skip
 
     @property
     def reason(self) -> str:

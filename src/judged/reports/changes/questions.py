@@ -13,8 +13,21 @@ from judged.diagnosis.gates.guardrails import find_lost_topics, numbers_by_run
 from judged.errors import InputError
 from judged.pipelines.traces.funnel_answer import SCORE, format_step
 from judged.reports.report_data import embed_block, join_names, shorten_line
-from judged.results import CHANGE, COUNT, NUMBER, SHARE, TEXT, Column, Table, columns_of, counted, listed
+from judged.results import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    SHARE,
+    TEXT,
+    Column,
+    Headline,
+    Table,
+    columns_of,
+    counted,
+    listed,
+)
 from judged.results.decimals import decimal
+from judged.results.headline import MAX_WORDS
 from judged.stats.correction import clopper_pearson_intervals
 from judged.stats.sufficiency import insufficiency
 
@@ -23,7 +36,7 @@ if TYPE_CHECKING:
 
     from judged.comparison import Comparison
     from judged.comparison.pair import Pair
-    from judged.comparison.slicing.comparison import SliceComparison
+    from judged.comparison.slicing.comparison import SliceComparison, SlicePair
     from judged.data.topics import Topics
     from judged.diagnosis.disagreement.answer import Disagreement
     from judged.diagnosis.gates import GateResult
@@ -35,10 +48,15 @@ if TYPE_CHECKING:
     from judged.pipelines.traces import TraceDiff
     from judged.pipelines.traces.settings import ChangedSetting
     from judged.results import Block
+    from judged.results.headline import Status
     from judged.scoring.evaluation import Scores
 
 
 QuestionState: TypeAlias = Literal["good", "bad", "undecided", "inspect", "not tested", "no data"]
+_STATUSES: dict[QuestionState, Status] = {
+    "good": "better", "bad": "worse", "undecided": "same", "inspect": "info", "not tested": "unknown",
+    "no data": "unknown",
+}  # fmt: skip
 _MAX_WORST_TOPICS = 5  # listed in the finding and in the short table
 
 
@@ -48,13 +66,22 @@ class ReviewQuestion:
 
     ``state``: ``good`` and ``bad`` are answers; ``undecided``: a test without a significant result; ``inspect``: a
     result to inspect; ``not tested``: not enough data for a test; ``no data``: no input. ``finding``: the result, the
-    reason for a missing test, or the option that provides the input.
+    reason for a missing test, or the option that provides the input. ``headline``: the result in short, for a page;
+    None: the state and the beginning of the finding.
     """
 
     question: str
     state: QuestionState
     finding: str
     blocks: tuple[Block, ...] = ()
+    headline: Headline | None = None
+
+    @property
+    def card(self) -> Headline:
+        """Status, main number, and short sentence of the answer."""
+        words = self.finding.split()
+        sentence = " ".join(words[:MAX_WORDS]) + "…" if len(words) > MAX_WORDS else self.finding
+        return self.headline or Headline(_STATUSES[self.state], self.state, sentence)
 
 
 def answer_better(comparison: Comparison) -> ReviewQuestion:
@@ -65,7 +92,8 @@ def answer_better(comparison: Comparison) -> ReviewQuestion:
     if missing := insufficiency(pair.result.n, "verdict"):
         state, finding = "not tested", f"{missing.sentence('topic')} {_difference_sentence(pair)}"
     table = embed_block(comparison.pair_table(), "measures", title="All measures")
-    return ReviewQuestion("Is the candidate better?", state, finding, (table,))
+    headline = comparison.measures[0].headline(pair)
+    return ReviewQuestion("Is the candidate better?", state, finding, (table,), headline)
 
 
 def _difference_sentence(pair: Pair) -> str:
@@ -124,7 +152,9 @@ def answer_worst_topics(scores: Scores, topics: Topics | None, diff: TraceDiff |
     )  # fmt: skip
     question, largest = "Which topics lost most?", ids[:_MAX_WORST_TOPICS]
     if not worst:
-        return ReviewQuestion(question, "good", f"{measure} is worse on no topic.", (replace(table, folded=True),))
+        finding = f"{measure} is worse on no topic."
+        tables = (replace(table, folded=True),)
+        return ReviewQuestion(question, "good", finding, tables, Headline("info", "no loss", finding))
     tables = (table,)
     if len(ids) > len(largest):
         title = f"Topics with the largest loss of {measure}"
@@ -134,7 +164,10 @@ def answer_worst_topics(scores: Scores, topics: Topics | None, diff: TraceDiff |
         f"On {len(worst)} of {counted(len(gains), 'topic')}, {measure} is worse. The largest"
         f" {'loss is' if len(largest) == 1 else 'losses are'} on {listed(largest)}."
     )
-    return ReviewQuestion(question, "inspect", finding, tables)
+    sentence = f"{measure} is worse on {len(worst)} of {counted(len(gains), 'topic')}."
+    loss = float(table.column("difference").values[0])
+    headline = Headline("info", "inspect", sentence, f"{measure}, largest loss: topic {ids[0]}", loss, CHANGE)
+    return ReviewQuestion(question, "inspect", finding, tables, headline)
 
 
 def answer_slices(comparison: SliceComparison) -> ReviewQuestion:
@@ -149,14 +182,37 @@ def answer_slices(comparison: SliceComparison) -> ReviewQuestion:
     if not tested:
         state, finding = "not tested", "No slice was tested, because all slices have too few topics."
     table = embed_block(comparison.overview(), "slices", title="Slices")
-    return ReviewQuestion("Which slices improved or got worse?", state, finding, (table,))
+    headline = _slices_headline(state, tested, better, worse)
+    return ReviewQuestion("Which slices improved or got worse?", state, finding, (table,), headline)
+
+
+def _slices_headline(
+    state: QuestionState, tested: Sequence[SlicePair], better: Sequence[str], worse: Sequence[str]
+) -> Headline:
+    """Return the numbers of better and worse slices, and the difference of the one that changed most."""
+    if not tested:
+        return Headline("unknown", state, "No slice was tested, because all slices have too few topics.")
+    changed = [row for row in tested if row.slice in (worse or better)]
+    total = counted(len(tested), "slice")
+    if not changed:
+        return Headline("same", "no significant difference", f"No significant difference on any of {total} tested.")
+    sentence = f"Of {total} tested, {len(better)} improved and {len(worse)} got worse."
+    row = max(changed, key=lambda row: abs(row.difference))
+    label = f"{row.measure}, {row.second} - {row.first} on {row.slice}"
+    level = row.pair.result.level if row.pair else 0.95
+    status: Status = "worse" if worse else "better"
+    return Headline(status, status, sentence, label, row.difference, CHANGE, row.interval, level, reference=0.0)
 
 
 def answer_measure_agreement(disagreement: Disagreement) -> ReviewQuestion:
     """Answer whether two measures prefer the same system."""
     first, second = disagreement.means
     state: QuestionState = "inspect" if first.side * second.side < 0 else "good"
-    return ReviewQuestion("Do the measures prefer the same run?", state, " ".join(disagreement.sentences[:1]))
+    finding = " ".join(disagreement.sentences[:1])
+    runs = "the same run" if state == "good" else "different runs"
+    sentence = f"The means of {first.measure} and {second.measure} prefer {runs}."
+    headline = Headline("info", "agree" if state == "good" else "disagree", sentence)
+    return ReviewQuestion("Do the measures prefer the same run?", state, finding, headline=headline)
 
 
 def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> ReviewQuestion:
@@ -185,7 +241,9 @@ def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Re
     )
     increases = f"Costs with a higher mean for the candidate (no significance test was done): {listed(rises)}."
     finding = increases if rises else "No cost has a higher mean for the candidate (no significance test was done)."
-    return ReviewQuestion("Did any cost increase?", "bad" if rises else "good", finding, (table,))
+    sentence = f"{len(rises)} of {counted(len(means), 'cost')} have a higher mean; no significance test was done."
+    headline = Headline("info", "higher" if rises else "not higher", sentence)
+    return ReviewQuestion("Did any cost increase?", "bad" if rises else "good", finding, (table,), headline)
 
 
 def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
@@ -228,7 +286,12 @@ def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
         f" {reviewed[0]} results of the baseline."
     )
     finding += f" {missing.sentence('reviewed result')}" if missing else ""
-    return ReviewQuestion("Are fewer results wrong in the manual review?", state, finding, (table,))
+    sentence = (
+        f"Wrong: {wrong[1]} of {reviewed[1]} results of the candidate, {wrong[0]} of {reviewed[0]} of the baseline."
+    )
+    shares, label = columns[-1].values, "wrong results of the candidate"
+    headline = Headline(_STATUSES[state], state, sentence, label, shares[1], SHARE, intervals[1])
+    return ReviewQuestion("Are fewer results wrong in the manual review?", state, finding, (table,), headline)
 
 
 def answer_lost_topics(scores: Scores) -> ReviewQuestion:
@@ -239,25 +302,34 @@ def answer_lost_topics(scores: Scores) -> ReviewQuestion:
         if lost
         else "The candidate returns results for every topic for which the baseline returns results."
     )
-    return ReviewQuestion(
-        "Does the candidate return results wherever the baseline returns results?", "bad" if lost else "good", finding
-    )
+    count = counted(len(lost), "topic") if lost else "no topic"
+    sentence = f"The baseline returns results, and the candidate does not, for {count}."
+    headline = Headline("info", "lost topics" if lost else "no lost topic", sentence)
+    question = "Does the candidate return results wherever the baseline returns results?"
+    return ReviewQuestion(question, "bad" if lost else "good", finding, headline=headline)
 
 
 def answer_gate(gate: GateResult) -> ReviewQuestion:
     """Answer whether the candidate passes the gate."""
     states: Mapping[str, QuestionState] = {"pass": "good", "fail": "bad"}
     table = embed_block(gate.table("checks"), "gate", title="Gate")
-    return ReviewQuestion("Does the gate pass?", states.get(gate.status, "undecided"), gate.verdict, (table,))
+    counts = [sum(part.status == status for part in gate.parts) for status in ("pass", "inconclusive")]
+    failed = len(gate.parts) - sum(counts)
+    sentence = (
+        f"Of {counted(len(gate.parts), 'check')}, {counts[0]} passed, {failed} failed, {counts[1]} are inconclusive."
+    )
+    statuses: Mapping[str, Status] = {"pass": "better", "fail": "worse"}
+    headline = Headline(statuses.get(gate.status, "unknown"), gate.status, sentence)
+    return ReviewQuestion("Does the gate pass?", states.get(gate.status, "undecided"), gate.verdict, (table,), headline)
 
 
 def answer_ab_test(test: ABTest, verdict: Verdict) -> ReviewQuestion:
     """Answer with the verdict of the A/B test on the candidate's arm."""
     states: Mapping[str, QuestionState] = {"ship": "good", "do not ship": "bad", "invalid": "bad"}
     table = embed_block(test.table("differences"), "users", title="Metrics of the A/B test")
-    return ReviewQuestion(
-        "Is the candidate better in the A/B test?", states.get(verdict.decision, "undecided"), str(verdict), (table,)
-    )
+    state: QuestionState = states.get(verdict.decision, "undecided")
+    headline = test.headline_of(verdict)
+    return ReviewQuestion("Is the candidate better in the A/B test?", state, str(verdict), (table,), headline)
 
 
 def answer_interleaving(result: Interleaving) -> ReviewQuestion:
@@ -267,7 +339,8 @@ def answer_interleaving(result: Interleaving) -> ReviewQuestion:
     finding = f"{result.other}: {decision}. {' '.join(result.reasons)}"
     table = embed_block(result.table("preferences"), "preferences", title="Preferences in interleaved lists")
     state: QuestionState = states.get(result.decision, "undecided")
-    return ReviewQuestion("Do users prefer the candidate in interleaved lists?", state, finding, (table,))
+    question = "Do users prefer the candidate in interleaved lists?"
+    return ReviewQuestion(question, state, finding, (table,), result.headline)
 
 
 def answer_rollback(watch: Watch) -> ReviewQuestion:
@@ -280,7 +353,8 @@ def answer_rollback(watch: Watch) -> ReviewQuestion:
     last = watch.rollbacks[-1]
     states: Mapping[str, QuestionState] = {"roll back": "bad", "keep": "good"}
     table = embed_block(watch.table("deployments"), "deployments", title="Deployments")
-    return ReviewQuestion(question, states.get(last.decision, "undecided"), str(last), (table,))
+    state: QuestionState = states.get(last.decision, "undecided")
+    return ReviewQuestion(question, state, str(last), (table,), last.headline)
 
 
 MethodVerdict: TypeAlias = Literal["better", "worse", "undecided"]
@@ -359,7 +433,8 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
     if len(decided) < 2:
         subject = f"Only one evaluation method ({decided[0].method}) is" if decided else "No evaluation method is"
         verdict = f": the candidate is {decided[0].verdict}" if decided else ""
-        return ReviewQuestion(question, "undecided", f"{subject} conclusive{verdict}.", (table,))
+        finding = f"{subject} conclusive{verdict}."
+        return ReviewQuestion(question, "undecided", finding, (table,), Headline("unknown", "undecided", finding))
     if better and worse:
         # The rows are sorted by how directly a method measures users.
         most_direct = f"Of these evaluation methods, {decided[0].method} measures the behavior of users most directly"
@@ -367,6 +442,7 @@ def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
             f"The evaluation methods disagree: the candidate is better in {better}, and worse in {worse}."
             f" {most_direct}."
         )
-        return ReviewQuestion(question, "inspect", finding, (table,))
+        sentence = f"The candidate is better in {better}, and worse in {worse}."
+        return ReviewQuestion(question, "inspect", finding, (table,), Headline("info", "disagree", sentence))
     finding = f"All conclusive evaluations agree that the candidate is {decided[0].verdict}: {better or worse}."
-    return ReviewQuestion(question, "good", finding, (table,))
+    return ReviewQuestion(question, "good", finding, (table,), Headline("info", "agree", finding))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -36,7 +36,7 @@ from judged.reports.changes.questions import (
     answer_worst_topics,
     collect_evidence,
 )
-from judged.results import TEXT, Answer, Sentences, Table, columns_of, counted
+from judged.results import TEXT, Answer, Headline, Sentences, Table, columns_of, counted, listed
 from judged.results.blocks import Note
 from judged.results.spelling import one_of
 from judged.scoring.evaluation.inputs import run_pair
@@ -56,7 +56,11 @@ if TYPE_CHECKING:
 
 ChangeDecision: TypeAlias = Literal["ship", "do not ship", "undecided"]
 # Answers that decide on a release. All other answers explain, and never block it.
-_DECISIVE = ("Does the gate pass?", "Is the candidate better in the A/B test?", "Should the deployment be rolled back?")
+_DECISIVE = {
+    "Does the gate pass?": "the gate",
+    "Is the candidate better in the A/B test?": "the A/B test",
+    "Should the deployment be rolled back?": "monitoring",
+}
 _INPUT_OPTIONS = {
     "Which settings changed?": "Add the settings of both systems in TOML or JSON: `--settings BEFORE AFTER`. Or add"
     " traces with `settings` for each stage: `--traces BASELINE CANDIDATE`.",
@@ -111,6 +115,27 @@ class Change(Answer):
         """
         states = [row.state for row in self.questions if row.question in _DECISIVE]
         return "do not ship" if "bad" in states else "ship" if "good" in states else "undecided"
+
+    @property
+    def headline(self) -> Headline:
+        """Decision, with the number of the first question that it rests on, or of the first question."""
+        status, state = {"ship": ("better", "good"), "do not ship": ("worse", "bad")}.get(
+            self.decision, ("unknown", "")
+        )
+        rows = [row for row in self.questions if row.question in _DECISIVE and row.state == state]
+        sources = listed([_DECISIVE[row.question] for row in rows])
+        verb = "is" if len(rows) == 1 else "are"
+        sentence = {
+            "ship": f"{sources[:1].upper()}{sources[1:]} {verb} favorable to {self.candidate}; none is unfavorable.",
+            "do not ship": f"{sources[:1].upper()}{sources[1:]} {verb} unfavorable to {self.candidate}.",
+            "undecided": "Neither a gate, an A/B test, nor monitoring of a deployment gives a decision.",
+        }[self.decision]
+        return replace((rows or self.questions)[0].card, status=status, word=self.decision, sentence=sentence)
+
+    @property
+    def cards(self) -> tuple[ReviewQuestion, ...]:
+        """Questions in the order of a page: those without data are last."""
+        return tuple(sorted(self.questions, key=lambda row: row.state == "no data"))
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the decision, the questions, and the tables behind the answers."""
