@@ -108,5 +108,8 @@ def interval_svg(value: float | None, ci: IntervalLimits, axis: Axis, status: st
     if ci is not None:
         parts.append(f'<line class="ci" x1="{position(ci[0])}" x2="{position(ci[1])}" y1="50%" y2="50%"/>')
     if value is not None and math.isfinite(value):
+        if ci is None and axis.reference is not None:
+            x1, x2 = position(axis.reference), position(value)
+            parts.append(f'<line class="stem" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>')
         parts.append(f'<circle cx="{position(value)}" cy="50%" r="5"/>')
     return f'<svg class="interval {status}" aria-hidden="true">{"".join(parts)}</svg>'

@@ -65,9 +65,9 @@ def test_the_headline_and_verdicts_are_those_of_the_leaderboard(sample):
     assert set(words.values()) == {"baseline", "no significant difference", "worse"}
 
 
-def test_without_a_ranking_there_is_no_headline(sample):
-    rows = pa.table({"query_id": ["q1"], "doc_id": ["d1"]})
-    unranked = open_workspace(QRELS, [Run.of(rows, name="S"), Run.of(GOOD, name="good")])
+def test_without_a_ranking_there_is_no_headline():
+    unscored = pa.table({"query_id": ["q1"], "doc_id": ["d1"]})
+    unranked = open_workspace(QRELS, [Run.of(unscored, name="S"), Run.of(GOOD, name="good")])
     for workspace in (unranked, open_workspace(QRELS, {})):
         assert open_data_overview(workspace).headline is None
         assert TestClient(make_app(workspace)).get("/").status_code == 200

@@ -18,6 +18,7 @@ from judged.comparison.slicing import slice_topics
 from judged.data import sample as shipped
 from judged.interface.pages.leaderboard import CURVE_CUTOFFS
 from judged.interface.pages.workspace import Workspace, open_workspace
+from judged.results.headline import MAX_WORDS
 from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.measures.grammar import list_measures
 from judged.web.app import make_app
@@ -108,8 +109,36 @@ def test_by_hand(small: TestClient) -> None:
     # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
     assert against(data, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
     page = small.get("/leaderboard", params={"measures": "RR", "baseline": "bad"}).text
-    assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="secondary">' in page
-    assert "better p 0.0234</span>" in page
+    # number, drawn interval, verdict, and p
+    row = re.search(r"<tr><th[^>]*>(?:(?!</tr>).)*good.*?</tr>", page, re.DOTALL)[0]
+    cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
+    assert cells[:4] == ["1.0000", "", "▲ better", "0.0234"]
+    assert '<svg class="interval better"' in row
+
+
+@pytest.mark.parametrize(
+    ("runs", "n", "query", "status", "word", "value"),
+    [
+        (("good", "bad"), 8, {}, "better", "best run", 1.0),
+        (("good", "bad"), 8, {"baseline": "bad"}, "better", "1 better", 1.0),
+        (("good", "part", "bad"), 8, {}, "same", "no single best run", 1.0),  # part is not significantly worse
+        (("twin", "bad"), 8, {"baseline": "bad"}, "same", "none better", 0.5),
+        (("good", "bad"), 3, {}, "unknown", "not enough data", 1.0),
+        (("bad",), 8, {}, "info", "not compared", 0.5),
+        (("good", "bad"), 8, {"measures": "Judged@1"}, "info", "highest", 1.0),
+    ],
+)
+def test_status_of_the_headline(
+    runs: tuple[str, ...], n: int, query: dict[str, str], status: str, word: str, value: float
+) -> None:
+    qrels = {topic: QRELS[topic] for topic in TOPICS[:n]}
+    chosen = {run: {topic: docs for topic, docs in RUNS[run].items() if topic in qrels} for run in runs}
+    data = fetch(client_of(open_workspace(qrels, chosen)), **({"measures": "RR"} | query))
+    headline = data["headline"]
+    assert (headline["status"], headline["word"], headline["value"]) == (status, word, value)
+    assert len(headline["sentence"].split()) <= MAX_WORDS
+    estimates = judged.evaluate(qrels, chosen, query.get("measures", "RR")).estimates()
+    assert tuple(headline["ci"]) in {row.ci for row in estimates if row.value == value}
 
 
 def test_judged_share_and_missing_topics_by_hand(small: TestClient) -> None:
@@ -196,7 +225,8 @@ def test_where_neither_end_is_better_nothing_is_better(small: TestClient) -> Non
     assert (column(data, "Judged@1")["good"], column(data, "Judged@1")["bad"]) == (1, 0)
     assert verdict(data, "good", "Judged@1") == "higher"
     assert verdict(fetch(small, measures="Judged@1", baseline="good"), "bad", "Judged@1") == "lower"
-    assert "<b>1.0000</b>" not in small.get("/leaderboard", params={"measures": "Judged@1"}).text
+    board = small.get("/leaderboard", params={"measures": "Judged@1"}).text.partition('class="board"')[2]
+    assert "<b>1.0000</b>" not in board
 
 
 def test_lower_is_better(small: TestClient) -> None:
@@ -526,7 +556,10 @@ def test_the_address_keeps_the_choice(client: TestClient) -> None:
     state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;details=difference"
     assert f'href="/api/v1/leaderboard?{state}"' in page
     assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
-    assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page
+    assert (
+        'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide intervals and differences</a>'
+        in page
+    )
     assert 'href="/compare?measure=AP&amp;first=rrf&amp;where=words+%3E+7&amp;second=bm25"' in page
     assert 'href="/topics?measure=AP&amp;runs=rrf&amp;where=words+%3E+7&amp;runs=bm25"' in page
     assert 'href="/learn/P"' in page

@@ -160,19 +160,24 @@ class LeaderboardPage(Answer):
         name, pairs = str(self.lead), self.result.measure(str(self.lead)).pairs
         verdicts = Counter(_STATUSES[_verdict(self.result.measure(name), pair)] for pair in pairs)
         others = counted(len(pairs), "other run")
+        better, worse = (
+            f"{verdicts[side]} of {others} {'is' if verdicts[side] == 1 else 'are'}" for side in ("better", "worse")
+        )
         status: Status = "same"
         if not pairs:
             status, word, sentence = "info", "not compared", f"Only one run is scored, over {topics_text(self.n)}."
         elif all(pair.insufficiency is not None for pair in pairs):
             status, word = "unknown", "not enough data"
             sentence = f"A verdict requires at least {MIN_UNITS['verdict']} topics, got {self.n}."
+        elif self.lead.properties.higher_is_better is None:
+            status, word, sentence = "info", "highest", f"{first.run} is highest, which is neither good nor bad."
         elif first.run != self.baseline:
             status, word = ("better", f"{verdicts['better']} better") if verdicts["better"] else ("same", "none better")
-            sentence = f"{verdicts['better']} of {others} are significantly better than the baseline {self.baseline}."
+            sentence = f"{better} significantly better than the baseline {self.baseline}."
         else:
             is_alone = verdicts["worse"] == len(pairs)
             status, word = ("better", "best run") if is_alone else ("same", "no single best run")
-            sentence = f"{first.run} is first; {verdicts['worse']} of {others} are significantly worse."
+            sentence = f"{first.run} is first; {worse} significantly worse."
         axis = Axis(0.0, 1.0) if 0 <= first.value <= 1 else None
         return Headline(status, word, sentence, f"{name} of {first.run}", first.value, ci=first.ci, axis=axis)
 
