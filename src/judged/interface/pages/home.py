@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -14,12 +13,12 @@ from pydantic import Field
 from judged.errors import JudgedError
 from judged.interface.pages.answers import NAVIGATION, PageAnswer, page
 from judged.interface.pages.filters import link, query_string
-from judged.interface.pages.leaderboard import LeaderboardPage, LeaderboardQuery, leaderboard
+from judged.interface.pages.leaderboard import LeaderboardQuery, leaderboard
 from judged.interface.pages.pagination import order_by
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.slices import SlicesQuery, slices
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace
-from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Headline, Table, counted
+from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Table, counted
 from judged.results.decimals import decimal, p_text, percent
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation.facts import qrels_facts
@@ -45,18 +44,10 @@ class HomeQuery(Parameters):
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class HomePage(PageAnswer):
     """Overview of the open data."""
 
     kind: ClassVar[str] = "open"
-
-    leaderboard: LeaderboardPage | None = None  # of all runs by the default measure; None if a run has no ranking
-
-    @property
-    def headline(self) -> Headline | None:
-        """Whether a single run is best, as on the leaderboard."""
-        return self.leaderboard and self.leaderboard.headline
 
 
 def open_data_overview(workspace: Workspace) -> HomePage:
@@ -89,9 +80,9 @@ def _overview(workspace: Workspace) -> HomePage:
     }
     judgments = Table("grades", (Column("grade", grades.tolist()), Column("judgments", counts.tolist())))
     board = leaderboard(workspace, LeaderboardQuery(measures=[DEFAULT_MEASURE])) if scores else None
-    board = board if board and str(board.lead) == DEFAULT_MEASURE else None
+    board = board if board and str(board.lead) == DEFAULT_MEASURE else None  # None if a run has no ranking
     runs = _runs(workspace, estimates, board.board() if board else Table("board", ()))
-    return HomePage(about, (runs, judgments), scores.notes if scores else (), board)
+    return HomePage(about, (runs, judgments), scores.notes if scores else (), board and board.headline)
 
 
 def _runs(workspace: Workspace, estimates: Sequence[Estimate], board: Table) -> Table:
