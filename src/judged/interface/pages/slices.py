@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
@@ -10,6 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BeforeValidator, Field
 
 from judged.comparison.slicing.parts import ALL
+from judged.comparison.slicing.scores import with_tests
 from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import (
@@ -21,11 +21,11 @@ from judged.interface.pages.answer_pages import (
     page_notes,
     slices_with_conditions,
 )
-from judged.interface.pages.filters import blocks, probability, query_string, signed
-from judged.interface.pages.pagination import LONGEST, ScoredQuery, blank_to_none
+from judged.interface.pages.filters import blocks, query_string
+from judged.interface.pages.pagination import LONGEST, ScoredQuery, blank_to_none, shades_of
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace
-from judged.results import COUNT, TEXT, Answer, Chart, Column, Table, columns_of
+from judged.results import COUNT, TEXT, Answer, Chart, Column, Headline, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import list_measures
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from judged.comparison.slicing import SliceComparison, SlicedScores, Slicing
-    from judged.comparison.slicing.scores import SliceEstimate
     from judged.interface.pages.workspace import Workspace
     from judged.results import Block
     from judged.results.blocks import Note
@@ -90,7 +89,7 @@ class SlicesQuery(SlicedQuery, ScoredQuery):
 MAX_MEASURES = 6
 """Maximum number of measures on the page."""
 SEED = 0
-_KINDS = {True: "good", False: "bad", None: ""}
+_DETAILS = ("share", "difference", "p")  # omitted on the page of several runs
 _MAX_TESTED = 30_000  # topics times runs: above it, only the best run is tested by default
 
 
@@ -114,6 +113,12 @@ class SlicePage(Answer):
     def provenance(self) -> Any:
         """Provenance of the scores."""
         return self.scores and self.scores.provenance
+
+    @property
+    def headline(self) -> Headline | None:
+        """The slice with the largest loss against the baseline; without a baseline, the weakest slice."""
+        result = self.comparison or self.scores
+        return result and result.headline
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -156,18 +161,21 @@ class SlicePage(Answer):
             sizes = [Column("size", self.slicing.n.tolist(), COUNT, "topics")]
             yield self._add_conditions("Slices", self.slicing.names, sizes)
             return
+        lower = [str(measure) for measure in scores.scores.measures if measure.properties.higher_is_better is False]
         for title in self.measures if has_several_runs else (f"{self.runs[0]} by slice",):
             one_run = [(self.runs[0], name) for name in self.measures]
             pairs = [(run, title) for run in self.runs] if has_several_runs else one_run
             table = scores.overview(title if has_several_runs else None)
             for run, measure in pairs:
                 rows = scores.displayed_estimates(run, measure)
-                table = table.changed(
-                    run if has_several_runs else measure,
-                    ci=[row.ci for row in rows],
-                    details=[_rest_note(row) for row in rows],
-                    kinds=[_KINDS[row.better] for row in rows],
-                )
+                name = run if has_several_runs else measure
+                if (run, measure) == pairs[0]:
+                    table = with_tests(table, name, rows)
+                    continue
+                shades = shades_of([row.value for row in rows], lower_is_better=measure in lower)
+                table = table.changed(name, ci=None, kinds=shades)
+            if len(pairs) > 1 and has_several_runs:  # leaves room for the scores of the other runs
+                table = replace(table, columns=tuple(column for column in table.columns if column.name not in _DETAILS))
             names = [row.part for row in scores.displayed_estimates(*pairs[0])]
             yield self._add_conditions(title, names, table.columns[1:])
 
@@ -255,15 +263,6 @@ def _comparison(
     return workspace.cached(key, lambda: scores.compare_slices(slicing, query.baseline, **options))
 
 
-def _rest_note(row: SliceEstimate) -> str:
-    """Format the difference between a slice and the other topics."""
-    if row.contrast is None or math.isnan(row.contrast.difference):
-        return ""
-    word = {True: " better", False: " worse", None: " differs"}[row.better] if row.significant else ""
-    note = f"{signed(row.contrast.difference)}{word} p {probability(row.adjusted)}"
-    return note.replace(" ", "\N{NO-BREAK SPACE}")  # keeps it on one line, below the interval
-
-
 router = APIRouter(tags=["diagnosis"])
 
 
@@ -275,6 +274,9 @@ def _page_values(workspace: Workspace, query: SlicesQuery, answer: SlicePage | N
     values: dict[str, Any] = {"attribute_table": table.changed("name", links=attribute_links), "figures": ""}
     if answer is not None:
         links = {run: f"/slices{query_string(query, run=run)}" for run in answer.runs if len(answer.runs) > 1}
+        for name in answer.measures[1:]:  # a click makes this measure the tested one
+            names = dict.fromkeys((name, *answer.measures))
+            links[name] = f"/slices{query_string(query, measures=','.join(names))}"
         values |= {"links": links, "figures": _figures(workspace, answer), "tables": list(answer.page_tables())}
     return values
 
