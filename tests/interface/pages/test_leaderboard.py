@@ -190,7 +190,7 @@ def test_results_equal_those_of_compare(client: TestClient, sample: Workspace, o
                 pair.better
             ]
             assert verdict(data, pair.second, measure_result.name) == better
-    assert comparison.caption in data["sentences"][2]
+    assert comparison.caption in data["sentences"][1]
     assert {note.text for note in comparison.notes} <= {note["text"] for note in data["notes"]}
     assert names_of(data) == [scores.run_names[i] for i in comparison.order]
 
@@ -204,10 +204,9 @@ def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
         "NumRet is a sum over topics, and was not tested",
         "NumQ is a count over topics, and was not tested",
     ]
-    assert data["sentences"][2].startswith("No significance test; [95% CI")
-    assert " twin compare twin with bad · use twin as baseline · topics of twin 8 " in text_of(
-        small, measures="NumRelRet,NumRet"
-    )
+    assert data["sentences"][1].startswith("No significance test; [95% CI")
+    page = text_of(small, measures="NumRelRet,NumRet")
+    assert " twin ⋯ Compare with bad Use as baseline Topics 8 " in page
 
 
 def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
@@ -312,7 +311,7 @@ def test_runs_without_a_score_are_last_in_both_directions() -> None:
 def test_over_a_slice_by_hand(small: TestClient) -> None:
     data = fetch(small, measures="RR", where="kind == 'news'", baseline="bad")
     assert (data["n"], data["all_topics"]) == (5, 8)
-    assert data["sentences"][1] == "Means are over the 5 of 8 topics that satisfy the condition kind == 'news'."
+    assert data["sentences"][0] == "Means are over the 5 of 8 topics that satisfy the condition kind == 'news'."
     assert column(data, "RR")["part"] == 3 / 5
     assert {row["n"] for row in data["results"]} == {5}
     assert column(data, "missing")["part"] == 2
@@ -320,7 +319,7 @@ def test_over_a_slice_by_hand(small: TestClient) -> None:
     law = fetch(small, measures="RR", where="kind == 'law'")
     assert (column(law, "RR")["part"], column(law, "missing")["part"]) == (1.0, 0)
     single_topic = fetch(small, measures="RR", where="words == 0", baseline="bad")
-    assert single_topic["sentences"][1] == "Means are over the 1 of 8 topics that satisfy the condition words == 0."
+    assert single_topic["sentences"][0] == "Means are over the 1 of 8 topics that satisfy the condition words == 0."
     assert against(single_topic, "good", "RR")["adjusted"] is None  # one topic has no test
 
 
@@ -339,7 +338,7 @@ def test_default_and_selected_baseline(small: TestClient) -> None:
     data = fetch(small, measures="RR")
     assert verdict(data, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
-    assert "Tests of 3 other runs against good: 2 significantly worse, 1 not significantly different." in page
+    assert "good is first; 2 of 3 other runs are significantly worse." in page
     assert "3 tests against good by RR: n = 8 topics; paired randomization test, exact;" in page
 
 
@@ -415,16 +414,16 @@ def test_a_single_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=ATTRIBUTES))
     data = fetch(client, measures="RR", curve="R")
     assert data["baseline"] is None
-    assert data["sentences"][2].startswith("No tests, because only one run is open: no significance test; [95% CI")
+    assert data["sentences"][1].startswith("No tests, because only one run is open: no significance test; [95% CI")
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert data["board"][0]["RR"] == 0.75
     assert data["board"][0]["RR_ci"] == [low, high]
     page = text_of(client, measures="RR")
-    assert f"only is best by RR: 0.7500 [{low:.3f}, {high:.3f}]." in page
+    assert f"0.7500 RR of only 95% CI {low:.3f} to {high:.3f} Only one run is scored, over 8 topics." in page
     assert "as baseline" not in page
     assert data["pairs"] == []
     markdown = client.get("/leaderboard.board.md?measures=P@1").text  # P@1 is RR on every topic here
-    assert markdown.splitlines()[2].startswith(f"| only | 0.7500 [{low:.3f}, {high:.3f}] |")
+    assert markdown.splitlines()[2].startswith(f"| only | 0.7500 | [{low:.3f}, {high:.3f}] |")
 
 
 def test_page_without_runs_links_to_opening_files() -> None:
@@ -447,9 +446,9 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": i} for i, topic in enumerate(topics)}))
     data = fetch(client, measures="RR", curve="R", baseline="one")
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
-    assert (data["choices"]["test"], data["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
-    assert "paired t-test" in data["sentences"][2]
-    assert "[95% CI: t interval adjusted for skewness and score range]" in data["sentences"][2]
+    assert (data["choices"]["test"], data["sentences"][1]) == ("t", f"1 test against one by RR: {expected.caption}.")
+    assert "paired t-test" in data["sentences"][1]
+    assert "[95% CI: t interval adjusted for skewness and score range]" in data["sentences"][1]
     assert against(data, "two", "RR")["p"] == expected.pair("one", "two").result.p
     assert noted(data, "many-topics")
     randomization = fetch(client, measures="RR", test="randomization")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from judged.interface.pages.problems import Parameters
 from judged.interface.pages.slices import SlicesQuery, slices
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace
 from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Table, counted
-from judged.results.decimals import decimal, p_text, percent
+from judged.results.decimals import percent
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation.facts import qrels_facts
 
@@ -150,13 +149,8 @@ def _coverage_warnings(workspace: Workspace) -> Iterator[tuple[str, str]]:
 def _weak_slice(workspace: Workspace) -> Iterator[tuple[str, str]]:
     best = workspace.ranked_run_names()[0]
     page = slices(workspace, SlicesQuery.model_validate({"run": best, "measures": DEFAULT_MEASURE}))
-    estimates = page.scores.tested if page.scores else ()
-    row = min((row for row in estimates if row.better is False), key=attrgetter("value"), default=None)
-    if row is not None and row.contrast is not None:
-        difference = f"{decimal(row.contrast.difference, 3, '+')} against the other topics"
-        score = f"{DEFAULT_MEASURE} is {decimal(row.value, 3)} on {counted(row.n, 'topic')}"
-        sentence = f"{best} scores lower on {row.part}: {score}, {difference}, p {p_text(row.adjusted, 0.05)}."
-        yield (sentence, link("/slices", {}, run=best, by=page.query.by))
+    if (headline := page.headline) is not None and headline.status == "worse":
+        yield (headline.sentence, link("/slices", {}, run=best, by=page.query.by))
 
 
 def _lost_topics(workspace: Workspace) -> Iterator[tuple[str, str]]:

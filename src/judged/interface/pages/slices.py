@@ -140,7 +140,7 @@ class SlicePage(Answer):
             "n": len(self.slicing.query_ids),
             "measures": self.measures,
             "every_run": self.is_every_run,
-            "caption": self.caption,
+            "caption": self.scores.caption if self.scores else "",
             "comparison": self.comparison and self.comparison.to_dict(),
         }
 
@@ -190,21 +190,6 @@ class SlicePage(Answer):
         slice_columns = columns_of(rows, ("slice", TEXT, "Slice"), *all_topics)
         hidden_columns = (replace(column, only="data") for column in slice_columns[1:])
         return Table(title, (slice_columns[0], *columns, *hidden_columns), title, kinds=kinds)
-
-    @property
-    def caption(self) -> str:
-        """Methods of intervals and tests."""
-        scores = self.scores
-        if scores is None:
-            return ""
-        permutations = {row.contrast.resamples for row in scores.tested if row.contrast}
-        parts = [scores.scores.interval_caption(scores.method)]
-        tests = [f"permutation test, {count:,} permutations" for count in permutations if count is not None]
-        tests += ["Welch's t-test" + (" for slices with many topics" if tests else "")] if None in permutations else []
-        if tests:
-            correction_note = f"; p-values with Holm correction for {scores.tests} tests" if scores.tests > 1 else ""
-            parts.append(f"each slice against the topics outside the slice: {', '.join(tests)}{correction_note}")
-        return "; ".join(parts)
 
 
 def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:

@@ -63,11 +63,9 @@ def _list_values(workspace: Workspace, query: TopicListQuery, answer: TopicList 
 
 def _with_drawings(table: Table, names: Sequence[str], lower_is_better: bool) -> Table:
     """Draw the mean of each topic with the range of its runs, instead of the spread, and shade the scores."""
-    if not names:
+    if len(names) < 2:
         return table
     scores = [table.column(name).values for name in names]
-    if len(names) == 1:
-        return table.changed(names[0], axis=Axis.over(scores[0], (), ""))
     shades = shades_of([score for values in scores for score in values], lower_is_better=lower_is_better)
     ranges = [(min(row), max(row)) if all(map(math.isfinite, row)) else None for row in zip(*scores, strict=True)]
     axis = Axis.over((), ranges, "Range of runs")

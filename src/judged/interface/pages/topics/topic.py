@@ -46,7 +46,6 @@ from judged.results import (
     significant,
 )
 from judged.results.blocks import Note
-from judged.results.decimals import decimal
 from judged.scoring.evaluation.inputs import DEFAULT_MEASURES
 from judged.scoring.judging import judge
 from judged.scoring.uncertainty.ties import tie_range
@@ -286,17 +285,13 @@ def _topic(workspace: Workspace, query: TopicQuery, saved_labels: tuple[tuple[st
 
 
 def _headline(measure: Measure, runs: Sequence[str], values: Sequence[float]) -> Headline | None:
-    """Return the difference of two runs on a topic, or the score of a single run; one topic is never tested."""
+    """Return the difference of two runs on a topic, or the score of a single run."""
     if not runs:
         return None
-    if any(map(math.isnan, values)):
-        return Headline("unknown", "no score", f"{measure} has no score on this topic.")
-    if len(runs) == 1:
-        return Headline("info", "score", "A single topic is not tested.", f"{measure} of {runs[0]}", values[0])
-    (first, second), pair = runs, ScorePair(str(measure), *values, measure_facts(measure)["lower_is_better"])
-    word = "equal" if not pair.sign else "higher" if pair.difference > 0 else "lower"
-    sentence = f"{second} has {decimal(values[1])} and {first} {decimal(values[0])}. A single topic is not tested."
-    return Headline("info", word, sentence, f"{measure}, {second} - {first}", pair.difference, CHANGE, reference=0.0)
+    pair = ScorePair(str(measure), values[0], values[-1], measure_facts(measure)["lower_is_better"])
+    if len(runs) == 2 or math.isnan(values[0]):
+        return pair.headline(runs[0], runs[-1])
+    return Headline("info", "score", "One topic is not tested.", f"{measure} of {runs[0]}", values[0])
 
 
 def _selected_runs(workspace: Workspace, query: TopicQuery) -> list[str]:
