@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from judged.results.blocks import Block, Note, RankedDocument, RankedList
+    from judged.results.table import Status
 
 _LONG_TEXT = 34  # characters from which a text of a table may wrap
 _MAX_PARAGRAPHS, _N_LEADING = 3, 2  # sentences up to which all are paragraphs; leading paragraphs of more
@@ -302,7 +303,8 @@ def _with_drawing(column: Column) -> Iterator[Column]:
     if (axis := column.axis) is None and not column.statuses:
         yield column
         return
-    statuses = column.statuses or ["info"] * len(column.values)
+    neutral: list[Status] = ["info"] * len(column.values)
+    statuses = column.statuses or neutral
     if axis is None:
         labels = [chip(status, text) if text else "" for status, text in zip(statuses, column.values, strict=True)]
         yield replace(column, values=list(map(_Markup, labels)), show=_LABEL, statuses=())

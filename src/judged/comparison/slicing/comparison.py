@@ -154,7 +154,7 @@ class SliceComparison(Answer):
             return Headline("unknown", "not tested", "No slice has enough topics to be tested.")
         order = ("worse", "better", "info", "same", "unknown")
         row, headline = min(
-            rows, key=lambda row: (order.index(row[1].status), -abs(row[0].difference - row[1].reference))
+            rows, key=lambda row: (order.index(row[1].status), -abs(row[0].difference - (row[1].reference or 0.0)))
         )
         sentence = f"{row.slice}: {headline.sentence}"
         if headline.status == "same":

@@ -78,7 +78,7 @@ def _overview(workspace: Workspace) -> HomePage:
         "documents": 0 if workspace.texts is None else len(workspace.texts),
     }
     judgments = Table("grades", (Column("grade", grades.tolist()), Column("judgments", counts.tolist())))
-    board = leaderboard(workspace, LeaderboardQuery(measures=[DEFAULT_MEASURE])) if scores else None
+    board = leaderboard(workspace, LeaderboardQuery.model_validate({"measures": [DEFAULT_MEASURE]})) if scores else None
     board = board if board and str(board.lead) == DEFAULT_MEASURE else None  # None if a run has no ranking
     runs = _runs(workspace, estimates, board.board() if board else Table("board", ()))
     return HomePage(about, (runs, judgments), scores.notes if scores else (), board and board.headline)

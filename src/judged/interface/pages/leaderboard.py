@@ -252,7 +252,9 @@ class LeaderboardPage(Answer):
         name, runs = result.name, self.workspace.run_names
         pairs = [result.by_runs.get((self.baseline, run)) for run in runs]
         verdicts = [_verdict(result, pair) if pair else "" for pair in pairs]
-        statuses = [_STATUSES[verdict] if pair else "info" for pair, verdict in zip(pairs, verdicts, strict=True)]
+        statuses: list[Status] = [
+            _STATUSES[verdict] if pair else "info" for pair, verdict in zip(pairs, verdicts, strict=True)
+        ]
         column = result.column(name, runs, self.baseline)
         is_lead = name == str(self.lead)
         if is_lead:
