@@ -20,6 +20,7 @@ from judged.diagnosis.matrix import ClassMatrix, Matrix, class_matrix, matrix
 from judged.diagnosis.matrix.points import MatrixChoices, run_points, topic_quadrants
 from judged.errors import InputError, MeasureError
 from judged.results import Table
+from judged.results.headline import MAX_WORDS
 
 TOPICS = [f"q{i:02}" for i in range(60)]
 QRELS = {topic: {"r1": 1, "r2": 1, "n": 0} for topic in TOPICS}
@@ -135,6 +136,33 @@ def test_topics_by_the_cuts_alone() -> None:
         result.describe_counts("new")
         == "20 healthy, 20 with a ranking problem, 20 with a ranking and a coverage problem"
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "word"),
+    [
+        ("hhhh", 0, "no problem"),
+        ("hrrc", 3, "most frequent: ranking problem"),
+        ("cbbb", 4, "most frequent: both problems"),
+        ("hncc", 2, "most frequent: coverage problem"),  # n: no relevant document
+    ],
+)
+def test_the_headline_counts_topics_with_a_problem(found: str, value: int, word: str) -> None:
+    lists = {"h": ["a", "b"], "r": ["x", "y", "a", "b"], "c": ["a"], "b": ["x", "a"], "n": ["x"]}
+    qrels = {f"q{i}": {"a": 1, "b": 1} if kind != "n" else {"x": 0} for i, kind in enumerate(found)}
+    run = {f"q{i}": lists[kind] for i, kind in enumerate(found)}
+    result = matrix(qrels, run, x="R@4", y="RR@10", cuts=(0.75, 0.75))
+    headline = result.headline_of("run")
+    assert (headline.status, headline.value, headline.word) == ("info", value, word)
+    counts = result.counts("run")
+    assert headline.value == sum(n for name, n in counts.items() if name.endswith(("problem", "problems")))
+    assert len(headline.sentence.split()) <= MAX_WORDS
+
+
+@pytest.mark.parametrize("x", ["R@4", "R(undefined=skip)@4"])
+def test_the_headline_without_classified_topics(x: str) -> None:
+    result = matrix({"q": {"a": 0}}, {"q": ["a"]}, x=x, y="RR@10", cuts=(0.5, 0.5))
+    assert (result.headline_of("run").status, result.headline_of("run").value) == ("unknown", None)
 
 
 def test_changes_and_lost_topics() -> None:

@@ -98,8 +98,13 @@ def chip(status: Status, word: str) -> str:
     return f'<span class="chip {status}"><span aria-hidden="true">{ICONS[status]}</span> {escape(word)}</span>'
 
 
-def interval_svg(value: float | None, ci: IntervalLimits, axis: Axis, status: str = "info") -> str:
-    """Draw a number, its interval, and the reference on an axis; what is outside of the axis is drawn at its end."""
+def interval_svg(
+    value: float | None, ci: IntervalLimits, axis: Axis, status: str = "info", *, stem: bool = False
+) -> str:
+    """Draw a number, its interval, and the reference on an axis; what is outside of the axis is drawn at its end.
+
+    With ``stem``, a thin line connects the number to the reference.
+    """
 
     def position(x: float) -> str:
         return f"{100 * min(max((x - axis.low) / (axis.high - axis.low), 0), 1):.2f}%"
@@ -111,5 +116,8 @@ def interval_svg(value: float | None, ci: IntervalLimits, axis: Axis, status: st
     if ci is not None and all(map(math.isfinite, ci)):
         parts.append(f'<line class="ci" x1="{position(ci[0])}" x2="{position(ci[1])}" y1="50%" y2="50%"/>')
     if value is not None and math.isfinite(value):
+        if stem and axis.reference is not None:
+            x1, x2 = position(axis.reference), position(value)
+            parts.append(f'<line class="stem" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>')
         parts.append(f'<circle cx="{position(value)}" cy="50%" r="5"/>')
     return f'<svg class="interval {status}" aria-hidden="true">{"".join(parts)}</svg>'

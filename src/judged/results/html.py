@@ -316,7 +316,7 @@ def _with_drawing(column: Column) -> Iterator[Column]:
     yield replace(column, ci=None)
     intervals = column.ci or [None] * len(column.values)
     rows = zip(column.values, intervals, statuses, strict=True)
-    drawings = [_Markup(interval_svg(value, ci, axis, status)) for value, ci, status in rows]
+    drawings = [_Markup(interval_svg(value, ci, axis, status, stem=not column.ci)) for value, ci, status in rows]
     yield Column(f"{column.name}_drawing", drawings, _LABEL, axis.title, kinds=["drawing"] * len(drawings))
 
 

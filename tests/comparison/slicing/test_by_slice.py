@@ -14,6 +14,7 @@ import pytest
 import judged
 from judged import InputError, derive, evaluate, slice_topics
 from judged.comparison.pair import TIMES
+from judged.results.headline import MAX_WORDS
 from judged.scoring.measures.aggregates import aggregate
 from slices_made import scores_of, slicing_of
 
@@ -51,6 +52,46 @@ def test_a_slice_is_an_evaluation_of_its_topics() -> None:
     assert [(estimate.size, estimate.share, estimate.small) for estimate in result.estimates[2::2]] == [
         (30, 30 / 48, False), (15, 15 / 48, False), (3, 3 / 48, True),
     ]  # fmt: skip
+
+
+FEW = [f"few{i // 5}" for i in range(18)]  # too few topics each to be tested
+
+
+@pytest.mark.parametrize(
+    ("numbers", "groups", "status", "slice_name"),
+    [
+        (values(), HARD, "worse", "group=hard"),
+        (values(), ["easy"] * 30 + FEW, "better", "group=easy"),
+        (np.linspace(0, 1, 48), ["x", "y"] * 24, "same", "group=x"),
+        (values(), [f"few{i // 5}" for i in range(48)], "unknown", None),
+    ],
+)
+def test_the_headline_is_the_test_of_the_weakest_slice(
+    numbers: np.ndarray, groups: list[str], status: str, slice_name: str | None
+) -> None:
+    result = scores_of({"a": numbers, "b": numbers[::-1]}).by_slice(slicing_of(groups))
+    headline = result.headline
+    assert headline is not None
+    assert headline.status == status
+    assert len(headline.sentence.split()) <= MAX_WORDS
+    assert result.to_dict()["headline"]["value"] == headline.value
+    if slice_name is None:
+        assert (headline.value, headline.ci) == (None, None)
+        return
+    row = result.estimate(slice_name, "a")
+    assert row.contrast is not None
+    assert (headline.value, headline.ci) == (row.contrast.difference, row.contrast.interval)
+    assert {"worse": False, "better": True, "same": None}[status] is row.better
+
+
+def test_the_headline_where_lower_or_neither_is_better() -> None:
+    lower = scores_of({"a": values()}, "Fallout(n=9)@10").by_slice(slicing_of(HARD)).headline
+    neutral = scores_of({"a": values()}, "Judged@10").by_slice(slicing_of(HARD)).headline
+    assert lower is not None
+    assert neutral is not None
+    assert (lower.status, neutral.status) == ("worse", "info")
+    assert "group=easy" in lower.sentence
+    assert "group=hard" in neutral.sentence
 
 
 def test_small_slices_stand_last_and_are_not_judged() -> None:

@@ -16,6 +16,7 @@ from comparison_made import scores as ranked
 from judged import InputError, JudgedWarning, slice_topics
 from judged.comparison.pair import TIMES
 from judged.comparison.slicing import by_slice, compare_slices
+from judged.results.headline import MAX_WORDS
 from judged.stats.classical import with_hall_tests
 from judged.stats.correction import adjust
 from judged.stats.paired import paired_test
@@ -34,6 +35,42 @@ def runs_with_effects(
     base = rng.uniform(0.3, 0.7, len(names))
     gaps = np.array([(effect or {}).get(name, 0.0) for name in names])
     return {"old": base, "new": base + gaps + rng.normal(0, 0.05, len(names))}
+
+
+@pytest.mark.parametrize(
+    ("effect", "min_topics", "status", "slice_name"),
+    [
+        ({"law": -0.2, "chat": -0.1, "news": 0.2}, 10, "worse", "group=law"),
+        ({"law": 0.1, "chat": 0.2}, 10, "better", "group=chat"),
+        ({}, 10, "same", None),
+        ({"law": 0.2}, 30, "unknown", None),
+    ],
+)
+def test_the_headline_is_the_test_of_the_largest_loss(
+    effect: dict[str, float], min_topics: int, status: str, slice_name: str | None
+) -> None:
+    result = scores_of(runs_with_effects(effect)).compare_slices(slicing_of(GROUPS, min_topics))
+    headline = result.headline
+    assert headline is not None
+    assert headline.status == status
+    assert len(headline.sentence.split()) <= MAX_WORDS
+    assert {row.better for row in result.rows} <= {None, "new", *["old"] * (status == "worse")}
+    if slice_name is not None:
+        row = result.row(slice_name)
+        assert (headline.value, headline.ci) == (row.difference, row.interval)
+        assert row.better == {"worse": "old", "better": "new"}[status]
+
+
+def test_one_table_per_measure_has_every_run() -> None:
+    runs = {**runs_with_effects({"law": 0.2}), "other": runs_with_effects({"chat": -0.2}, seed=1)["new"]}
+    result = scores_of(runs).compare_slices(slicing_of(GROUPS), baseline="old")
+    table = result.by_measure(result.measures[0])
+    for second, name in (("new", "difference"), ("other", "other")):
+        rows = result.with_all(second=second)
+        assert table.column(name).values == [row.difference for row in rows]
+    assert list(table.column("result").values)[-1] == "too few topics"
+    kinds = {None: "", "other": "good", "old": "bad"}
+    assert table.column("other").kinds == [kinds[row.better] for row in result.with_all(second="other")]
 
 
 def test_each_slice_has_the_test_of_its_topics() -> None:

@@ -19,6 +19,7 @@ from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.results import Table, plain
 from judged.results.chart_drawings import draw_charts as draw
 from judged.results.charts import specification
+from judged.results.headline import MAX_WORDS
 from judged.results.html import minus
 from judged.web.app import make_app
 
@@ -78,6 +79,44 @@ def test_the_numbers_are_those_of_compare(sample: Workspace) -> None:
     assert data["sentences"][0] == tests[1].sentence
     assert data["choices"]["correction"] == "holm"
     assert verdict(data)["adjusted"] > verdict(data)["p"], "corrected for all runs that are open"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "n", "measure", "status", "word"),
+    [
+        ("late", "early", 8, "RR", "better", "better"),
+        ("early", "late", 8, "RR", "worse", "worse"),
+        ("mixed", "early", 8, "RR", "same", "no significant difference"),
+        ("late", "late2", 8, "RR", "same", "equal"),
+        ("late", "early", 3, "RR", "unknown", "not enough data"),
+        ("late", "early", 8, "Judged@1", "info", "higher"),
+    ],
+)
+def test_status_of_the_headline(first: str, second: str, n: int, measure: str, status: str, word: str) -> None:
+    topics = [f"q{i}" for i in range(n)]
+    late, early = {topic: ["x", "d"] for topic in topics}, {topic: ["d"] for topic in topics}
+    runs = {"late": late, "late2": late, "early": early, "mixed": {**early, "q0": ["x", "d"]}}
+    qrels = {topic: {"d": 1} for topic in topics}
+    workspace = open_workspace(qrels, {first: runs[first], second: runs[second]})
+    data = fetch(workspace, first=first, second=second, measure=measure, measures=measure)
+    headline, pair = data["headline"], verdict(data)
+    assert (headline["status"], headline["word"]) == (status, word)
+    expected = compare(qrels, {first: runs[first], second: runs[second]}, measure, baseline=first).pairs[0]
+    assert headline["value"] == pair["difference"] == expected.result.difference
+    assert headline["ci"] == (expected.shown_interval and list(expected.shown_interval))
+    assert len(headline["sentence"].split()) <= MAX_WORDS
+
+
+def test_colors_of_differences_by_topic() -> None:
+    def statuses(measure: str) -> dict[str, str]:
+        query = ComparisonQuery(first="old", second="new", measure=measure)
+        listed = compare_page(small(), query).listed[0]
+        return dict(zip(listed.column("query_id").values, listed.column("difference").statuses, strict=True))
+
+    assert statuses("RR") == {"q1": "same", "q2": "better", "q3": "better", "q4": "better", "q5": "worse"}
+    assert statuses("Fallout(n=9)@1")["q5"] == "same"
+    assert statuses("Fallout(n=9)@2")["q5"] == "better"  # old returns a document that is not relevant
+    assert set(statuses("Judged@1").values()) == {"info"}
 
 
 def test_p_does_not_depend_on_the_other_measures_of_the_table(sample: Workspace) -> None:

@@ -6,13 +6,15 @@ import re
 from html import unescape
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from judged import evaluate
+from judged import Run, evaluate
 from judged.errors import JudgedWarning
 from judged.interface.pages.answers import NAVIGATION
 from judged.interface.pages.home import open_data_overview
+from judged.interface.pages.leaderboard import LeaderboardQuery, leaderboard
 from judged.interface.pages.workspace import open_workspace
 from judged.web.app import describe_routes, make_app
 
@@ -38,7 +40,6 @@ def test_facts_are_those_of_the_files():
     assert good["value"] == pytest.approx((1 + 1 + 1 / np.log2(3)) / 3)
     assert poor["value"] == 0.0
     assert (about["queries"], about["documents"], about["attributes"]) == (1, 0, ())
-    assert about["best"] == "good has the highest nDCG@10 of 2 runs: 0.8770 [0.064, 1.000], over 3 topics."
     assert any("poor: no documents returned for 2 of 3 topics" in text for text in overview.warnings)
 
 
@@ -49,11 +50,27 @@ def test_numbers_of_the_sample_are_those_of_evaluate(sample):
         scores = evaluate(qrels(), runs(), ["nDCG@10"])
     text = TestClient(make_app(sample)).get("/").text
     for estimate in scores.estimates():
-        row = cells(text, estimate.run)
-        assert row[0] == f"{estimate.value:.4f} [{estimate.ci[0]:.3f}, {estimate.ci[1]:.3f}]"
-    best = max(scores.estimates(), key=lambda estimate: estimate.value)
-    assert f"{best.run} has the highest nDCG@10 of 8 runs: {best.value:.4f}" in text
-    assert cells(text, "bm25_title")[1:3] == ["47", "1"]
+        assert cells(text, estimate.run)[0] == f"{estimate.value:.4f}"
+    overview = open_data_overview(sample)
+    intervals = {row["name"]: tuple(row["ci"]) for row in overview.table("runs").records()}
+    assert intervals == {estimate.run: estimate.ci for estimate in scores.estimates()}
+    assert cells(text, "bm25_title")[-2:] == ["1", "1,508"]  # missing topics, documents
+
+
+def test_the_headline_and_verdicts_are_those_of_the_leaderboard(sample):
+    overview, board = open_data_overview(sample), leaderboard(sample, LeaderboardQuery())
+    assert overview.headline.to_dict() == board.headline.to_dict()
+    words = dict(zip(board.board().column("run").values, board.board().column("status").values, strict=True))
+    assert dict(zip(sample.run_names, overview.table("runs").column("status").values, strict=True)) == words
+    assert set(words.values()) == {"baseline", "no significant difference", "worse"}
+
+
+def test_without_a_ranking_there_is_no_headline():
+    unscored = pa.table({"query_id": ["q1"], "doc_id": ["d1"]})
+    unranked = open_workspace(QRELS, [Run.of(unscored, name="S"), Run.of(GOOD, name="good")])
+    for workspace in (unranked, open_workspace(QRELS, {})):
+        assert open_data_overview(workspace).headline is None
+        assert TestClient(make_app(workspace)).get("/").status_code == 200
 
 
 def test_suggestions_link_to_pages_that_show_them(sample):
@@ -82,15 +99,9 @@ def test_runs_are_sorted_by_the_requested_column(sample):
     assert client.get("/?sort=color").status_code == 422
 
 
-def test_runs_that_are_equally_good_are_both_best():
-    overview = open_data_overview(open_workspace(QRELS, {"a": GOOD, "b": GOOD, "c": POOR}))
-    assert overview.about["best"].startswith("a and 1 other run have the highest nDCG@10 of 3 runs: 0.8770")
-
-
 def test_a_single_run_is_not_called_best():
-    assert open_data_overview(open_workspace({"q1": {"d1": 1.0}}, {"a": {"q1": {"d1": 1.0}}})).about["best"] == (
-        "a has nDCG@10 1.0000, over 1 topic."
-    )
+    headline = open_data_overview(open_workspace({"q1": {"d1": 1.0}}, {"a": {"q1": {"d1": 1.0}}})).headline
+    assert (headline.status, headline.word, headline.value) == ("info", "not compared", 1.0)
 
 
 def test_navigation_lists_the_question_of_each_page(sample):

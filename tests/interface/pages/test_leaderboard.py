@@ -18,6 +18,7 @@ from judged.comparison.slicing import slice_topics
 from judged.data import sample as shipped
 from judged.interface.pages.leaderboard import CURVE_CUTOFFS
 from judged.interface.pages.workspace import Workspace, open_workspace
+from judged.results.headline import MAX_WORDS
 from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.measures.grammar import list_measures
 from judged.web.app import make_app
@@ -108,8 +109,36 @@ def test_by_hand(small: TestClient) -> None:
     # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
     assert against(data, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
     page = small.get("/leaderboard", params={"measures": "RR", "baseline": "bad"}).text
-    assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="secondary">' in page
-    assert "better p 0.0234</span>" in page
+    # number, drawn interval, verdict, and p
+    row = re.search(r"<tr><th[^>]*>(?:(?!</tr>).)*good.*?</tr>", page, re.DOTALL)[0]
+    cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
+    assert cells[:4] == ["1.0000", "", "▲ better", "0.0234"]
+    assert '<svg class="interval better"' in row
+
+
+@pytest.mark.parametrize(
+    ("runs", "n", "query", "status", "word", "value"),
+    [
+        (("good", "bad"), 8, {}, "better", "best run", 1.0),
+        (("good", "bad"), 8, {"baseline": "bad"}, "better", "1 better", 1.0),
+        (("good", "part", "bad"), 8, {}, "same", "no single best run", 1.0),  # part is not significantly worse
+        (("twin", "bad"), 8, {"baseline": "bad"}, "same", "none better", 0.5),
+        (("good", "bad"), 3, {}, "unknown", "not enough data", 1.0),
+        (("bad",), 8, {}, "info", "not compared", 0.5),
+        (("good", "bad"), 8, {"measures": "Judged@1"}, "info", "highest", 1.0),
+    ],
+)
+def test_status_of_the_headline(
+    runs: tuple[str, ...], n: int, query: dict[str, str], status: str, word: str, value: float
+) -> None:
+    qrels = {topic: QRELS[topic] for topic in TOPICS[:n]}
+    chosen = {run: {topic: docs for topic, docs in RUNS[run].items() if topic in qrels} for run in runs}
+    data = fetch(client_of(open_workspace(qrels, chosen)), **({"measures": "RR"} | query))
+    headline = data["headline"]
+    assert (headline["status"], headline["word"], headline["value"]) == (status, word, value)
+    assert len(headline["sentence"].split()) <= MAX_WORDS
+    estimates = judged.evaluate(qrels, chosen, query.get("measures", "RR")).estimates()
+    assert tuple(headline["ci"]) in {row.ci for row in estimates if row.value == value}
 
 
 def test_judged_share_and_missing_topics_by_hand(small: TestClient) -> None:
@@ -161,7 +190,7 @@ def test_results_equal_those_of_compare(client: TestClient, sample: Workspace, o
                 pair.better
             ]
             assert verdict(data, pair.second, measure_result.name) == better
-    assert comparison.caption in data["sentences"][2]
+    assert comparison.caption in data["sentences"][1]
     assert {note.text for note in comparison.notes} <= {note["text"] for note in data["notes"]}
     assert names_of(data) == [scores.run_names[i] for i in comparison.order]
 
@@ -175,10 +204,9 @@ def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
         "NumRet is a sum over topics, and was not tested",
         "NumQ is a count over topics, and was not tested",
     ]
-    assert data["sentences"][2].startswith("No significance test; [95% CI")
-    assert " twin compare twin with bad · use twin as baseline · topics of twin 8 " in text_of(
-        small, measures="NumRelRet,NumRet"
-    )
+    assert data["sentences"][1].startswith("No significance test; [95% CI")
+    page = text_of(small, measures="NumRelRet,NumRet")
+    assert " twin ⋯ Compare with bad Use as baseline Topics 8 " in page
 
 
 def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
@@ -196,7 +224,8 @@ def test_where_neither_end_is_better_nothing_is_better(small: TestClient) -> Non
     assert (column(data, "Judged@1")["good"], column(data, "Judged@1")["bad"]) == (1, 0)
     assert verdict(data, "good", "Judged@1") == "higher"
     assert verdict(fetch(small, measures="Judged@1", baseline="good"), "bad", "Judged@1") == "lower"
-    assert "<b>1.0000</b>" not in small.get("/leaderboard", params={"measures": "Judged@1"}).text
+    board = small.get("/leaderboard", params={"measures": "Judged@1"}).text.partition('class="board"')[2]
+    assert "<b>1.0000</b>" not in board
 
 
 def test_lower_is_better(small: TestClient) -> None:
@@ -282,7 +311,7 @@ def test_runs_without_a_score_are_last_in_both_directions() -> None:
 def test_over_a_slice_by_hand(small: TestClient) -> None:
     data = fetch(small, measures="RR", where="kind == 'news'", baseline="bad")
     assert (data["n"], data["all_topics"]) == (5, 8)
-    assert data["sentences"][1] == "Means are over the 5 of 8 topics that satisfy the condition kind == 'news'."
+    assert data["sentences"][0] == "Means are over the 5 of 8 topics that satisfy the condition kind == 'news'."
     assert column(data, "RR")["part"] == 3 / 5
     assert {row["n"] for row in data["results"]} == {5}
     assert column(data, "missing")["part"] == 2
@@ -290,7 +319,7 @@ def test_over_a_slice_by_hand(small: TestClient) -> None:
     law = fetch(small, measures="RR", where="kind == 'law'")
     assert (column(law, "RR")["part"], column(law, "missing")["part"]) == (1.0, 0)
     single_topic = fetch(small, measures="RR", where="words == 0", baseline="bad")
-    assert single_topic["sentences"][1] == "Means are over the 1 of 8 topics that satisfy the condition words == 0."
+    assert single_topic["sentences"][0] == "Means are over the 1 of 8 topics that satisfy the condition words == 0."
     assert against(single_topic, "good", "RR")["adjusted"] is None  # one topic has no test
 
 
@@ -309,7 +338,7 @@ def test_default_and_selected_baseline(small: TestClient) -> None:
     data = fetch(small, measures="RR")
     assert verdict(data, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
-    assert "Tests of 3 other runs against good: 2 significantly worse, 1 not significantly different." in page
+    assert "good is first; 2 of 3 other runs are significantly worse." in page
     assert "3 tests against good by RR: n = 8 topics; paired randomization test, exact;" in page
 
 
@@ -385,16 +414,16 @@ def test_a_single_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=ATTRIBUTES))
     data = fetch(client, measures="RR", curve="R")
     assert data["baseline"] is None
-    assert data["sentences"][2].startswith("No tests, because only one run is open: no significance test; [95% CI")
+    assert data["sentences"][1].startswith("No tests, because only one run is open: no significance test; [95% CI")
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert data["board"][0]["RR"] == 0.75
     assert data["board"][0]["RR_ci"] == [low, high]
     page = text_of(client, measures="RR")
-    assert f"only is best by RR: 0.7500 [{low:.3f}, {high:.3f}]." in page
+    assert f"0.7500 RR of only 95% CI {low:.3f} to {high:.3f} Only one run is scored, over 8 topics." in page
     assert "as baseline" not in page
     assert data["pairs"] == []
     markdown = client.get("/leaderboard.board.md?measures=P@1").text  # P@1 is RR on every topic here
-    assert markdown.splitlines()[2].startswith(f"| only | 0.7500 [{low:.3f}, {high:.3f}] |")
+    assert markdown.splitlines()[2].startswith(f"| only | 0.7500 | [{low:.3f}, {high:.3f}] |")
 
 
 def test_page_without_runs_links_to_opening_files() -> None:
@@ -417,9 +446,9 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": i} for i, topic in enumerate(topics)}))
     data = fetch(client, measures="RR", curve="R", baseline="one")
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
-    assert (data["choices"]["test"], data["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
-    assert "paired t-test" in data["sentences"][2]
-    assert "[95% CI: t interval adjusted for skewness and score range]" in data["sentences"][2]
+    assert (data["choices"]["test"], data["sentences"][1]) == ("t", f"1 test against one by RR: {expected.caption}.")
+    assert "paired t-test" in data["sentences"][1]
+    assert "[95% CI: t interval adjusted for skewness and score range]" in data["sentences"][1]
     assert against(data, "two", "RR")["p"] == expected.pair("one", "two").result.p
     assert noted(data, "many-topics")
     randomization = fetch(client, measures="RR", test="randomization")
@@ -526,7 +555,10 @@ def test_the_address_keeps_the_choice(client: TestClient) -> None:
     state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;details=difference"
     assert f'href="/api/v1/leaderboard?{state}"' in page
     assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
-    assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page
+    assert (
+        'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide intervals and differences</a>'
+        in page
+    )
     assert 'href="/compare?measure=AP&amp;first=rrf&amp;where=words+%3E+7&amp;second=bm25"' in page
     assert 'href="/topics?measure=AP&amp;runs=rrf&amp;where=words+%3E+7&amp;runs=bm25"' in page
     assert 'href="/learn/P"' in page

@@ -104,7 +104,8 @@ def test_page_and_json_agree(of_sample: TestClient) -> None:
         assert f"{row['value']:.4f}" in text
     for sentence in data["sentences"]:
         assert sentence in text
-    assert "8 topics: too few to be tested, at least 10 are required" in text
+    assert "too few topics</span>" in text
+    assert "Slices with fewer than 10 topics are not tested." in text
     assert f'href="/api/v1{address}"' in text
 
 
@@ -137,7 +138,7 @@ def test_links_select_exactly_their_slice_for_any_value(page: str) -> None:
         values = {opened.attributes.column("sort").to_pylist()[i] for i in mask.nonzero()[0]}  # type: ignore[union-attr]
         assert len(values) == 1
         assert mask.sum() == 4
-    assert "<b>" not in re.sub(r"<b( class=\"[^\"]*\")?>(better|worse|differs)</b>", "", text)
+    assert "<b>" not in text.replace("<b>Next:</b>", "")
 
 
 @pytest.mark.parametrize("inner", [QUOTED, "a' or sort != 'a", "x') or ('' == '"])

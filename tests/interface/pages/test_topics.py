@@ -19,6 +19,7 @@ from judged.diagnosis.stages import stages
 from judged.interface.pages.pagination import natural_key
 from judged.interface.pages.topics.topic_list import similar_ids
 from judged.interface.pages.workspace import Workspace, open_workspace
+from judged.results.headline import MAX_WORDS
 from judged.results.html import minus
 from judged.scoring.explanation import explain_list
 from judged.scoring.uncertainty.ties import tie_range
@@ -109,6 +110,62 @@ def test_the_list_by_hand(tiny: TestClient) -> None:
     assert [row["relevant"] for row in graded["topics"]] == [0, 1, 0]
     assert (data["relevant_from"], graded["relevant_from"]) == (1.0, 2.0)
     assert get(tiny, "/api/v1/topics")["relevant_from"] is None  # nDCG counts any grade above 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "word", "value"),
+    [
+        ({"measure": "RR@10"}, "info", "1 topic with score 0", 1),  # means 0, 0.5, 1
+        ({"measure": "RR@10", "runs": ["B"]}, "info", "2 topics with score 0", 2),
+        ({"measure": "RR@10", "q": "a"}, "info", "hardest topic", 0.5),  # find a, the last: 1, 0.5
+        ({"measure": "Fallout(n=9)@1"}, "info", "hardest topic", 1 / 18),  # of B on `none`: 1 of 9; A returned nothing
+        ({"measure": "Judged@10", "q": "find"}, "info", "lowest topic", 5 / 6),  # A: 2 of 3 judged
+        ({"measure": "nDCG(undefined=skip)@10", "q": "x"}, "unknown", "no scores", None),
+    ],
+)
+def test_status_of_the_headline(
+    tiny: TestClient, parameters: dict[str, Any], status: str, word: str, value: float | None
+) -> None:
+    data = get(tiny, "/api/v1/topics", **parameters)
+    headline, means = data["headline"], [row["mean"] for row in data["topics"] if row["mean"] is not None]
+    assert (headline["status"], headline["word"]) == (status, word)
+    assert headline["value"] == (value if value is None else pytest.approx(value))
+    assert headline["value"] in {None, sum(mean == 0 for mean in means), min(means, default=0), max(means, default=0)}
+    assert len(headline["sentence"].split()) <= MAX_WORDS
+    worst_first = sorted(means, reverse="Fallout" in parameters["measure"])
+    assert [row["mean"] for row in data["hardest"]] == worst_first
+
+
+def test_without_runs_topics_have_no_headline() -> None:
+    http = client(open_workspace(QRELS, {}))
+    assert "headline" not in get(http, "/api/v1/topics")
+    assert "headline" not in get(http, "/api/v1/topic", topic="q")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "word", "value"),
+    [
+        ({"topic": "z", "first": "A", "second": "B"}, "info", "lower", -1.0),
+        ({"topic": "z", "first": "B", "second": "A"}, "info", "higher", 1.0),
+        ({"topic": "q", "first": "A", "second": "B"}, "info", "equal", 0.0),
+        ({"topic": "z", "first": "A", "second": ""}, "info", "score", 1.0),
+        (
+            {"topic": "none", "first": "B", "second": "A", "measure": "nDCG(undefined=skip)"},
+            "unknown",
+            "no score",
+            None,
+        ),
+    ],
+)
+def test_headline_of_one_topic(
+    tiny: TestClient, parameters: dict[str, Any], status: str, word: str, value: float | None
+) -> None:
+    data = get(tiny, "/api/v1/topic", **({"measure": "RR@10"} | parameters))
+    headline = data["headline"]
+    assert (headline["status"], headline["word"], headline["value"]) == (status, word, value)
+    assert len(headline["sentence"].split()) <= MAX_WORDS
+    if len(data["runs"]) == 2:
+        assert headline["value"] == data["scores"][0]["difference"]
 
 
 @pytest.mark.parametrize(
@@ -583,7 +640,7 @@ def test_hostile_texts_are_texts(hostile: TestClient, query_id: str) -> None:
 
 
 def test_list_links_open_their_topics(hostile: TestClient) -> None:
-    page_text = hostile.get("/topics").text
+    page_text = hostile.get("/topics").text.partition('data-table="topics"')[2]
     links = [
         html.unescape(part.split('"')[0]) for part in page_text.split('<a href="')[1:] if part.startswith("/topic?")
     ]

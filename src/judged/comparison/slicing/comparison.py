@@ -26,7 +26,7 @@ from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.comparison.slicing.parts import ALL, FEW, measure_name
 from judged.comparison.slicing.scores import MAX_NAMES, describe_small_slices, rest_columns
 from judged.errors import InputError
-from judged.results import Answer, Chart, Column, ReferenceLine, Sentences, Table, counted, listed
+from judged.results import Answer, Axis, Chart, Column, Headline, ReferenceLine, Sentences, Table, counted, listed
 from judged.results.decimals import decimal, p_text
 from judged.results.spelling import use_one_of
 from judged.results.table import COUNT, NUMBER, P_VALUE, TEXT, YES_NO, columns_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from judged.comparison import Choices, Comparison, Pair
     from judged.comparison.slicing.topic_slices import Slicing
-    from judged.results import Block
+    from judged.results import Block, Status
     from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
     from judged.stats.slice_differences import AgainstRest, Heterogeneity
@@ -147,6 +147,24 @@ class SliceComparison(Answer):
         return self.overall.provenance
 
     @property
+    def headline(self) -> Headline | None:
+        """The slice of the first measure and pair on which the second system loses most, else gains most."""
+        result = self.overall.measure(self.measures[0])
+        rows = [(row, result.headline(row.pair)) for row in self.rows_of() if row.pair is not None]
+        if not rows:
+            return Headline("unknown", "not tested", "No slice has enough topics to be tested.")
+        order = ("worse", "better", "info", "same", "unknown")
+        row, headline = min(
+            rows, key=lambda row: (order.index(row[1].status), -abs(row[0].difference - (row[1].reference or 0.0)))
+        )
+        sentence = f"{row.slice}: {headline.sentence}"
+        if headline.status == "same":
+            sentence = (
+                f"No significant difference on any of {counted(len(rows), 'tested slice')}; {row.slice} differs most."
+            )
+        return replace(headline, sentence=sentence, label=f"{headline.label}, {row.slice}")
+
+    @property
     def title(self) -> str:
         """Names of the compared systems."""
         return f"{self._second_names()} against {self.pairs[0][0]} by slice"
@@ -240,6 +258,39 @@ class SliceComparison(Answer):
             title=f"{subject}{other} {'over' if ratio else 'minus'} {first}",
             labels=1 + len(measures),
             only="people",
+        )
+
+    def by_measure(self, measure: str) -> Table:
+        """Return a row per slice: the test of the first pair with its drawn interval, and all other differences."""
+        result, (first, second) = self.overall.measure(measure), self.pairs[0]
+        rows, ratio = self.with_all(measure), self._is_ratio(measure)
+        headlines = [row.pair and result.headline(row.pair) for row in rows]
+        statuses: list[Status] = [headline.status if headline else "unknown" for headline in headlines]
+        words = [headline.word if headline else "too few topics" for headline in headlines]
+        differences, intervals = [row.difference for row in rows], [row.interval for row in rows]
+        axis = Axis.over(differences, intervals, "CI", 1.0 if ratio else 0.0)
+        show, title = RATIO if ratio else DIFFERENCE, difference_title(second, first, ratio=ratio)
+        others = [(other, self.with_all(measure, other)) for _, other in self.pairs[1:]]
+        return Table(
+            f"{measure} against {first}",
+            (
+                Column("slice", [row.slice for row in rows], TEXT, "Slice"),
+                *columns_of(rows, ("n", COUNT, "topics")),
+                Column("difference", differences, show, title, intervals, axis=axis, statuses=statuses),
+                Column("result", words, TEXT, "Result", statuses=statuses),
+                Column("p", [row.pair.format_p() if row.pair else "-" for row in rows], TEXT),
+                *(
+                    Column(
+                        other,
+                        [row.difference for row in tests],
+                        show,
+                        kinds=["" if row.better is None else "good" if row.better == other else "bad" for row in tests],
+                    )
+                    for other, tests in others
+                ),
+            ),
+            f"{measure} against {first}",
+            f"Other runs: differences from {first}; significant ones are colored" if others else "",
         )
 
     def blocks(self) -> tuple[Block, ...]:

@@ -10,7 +10,22 @@ from judged.comparison.pair import BETTER, TIMES, WORSE
 from judged.comparison.slicing.class_measures import NO_AVERAGE
 from judged.comparison.slicing.parts import ALL, FEW, MAX_INTERVAL_COLUMNS, PartEstimate, PartScores, value_column
 from judged.errors import InputError
-from judged.results import ANY, CHANGE, COUNT, SHARE, TEXT, YES_NO, Column, Table, columns_of, counted
+from judged.results import (
+    ANY,
+    CHANGE,
+    COUNT,
+    P_VALUE,
+    SHARE,
+    TEXT,
+    YES_NO,
+    Axis,
+    Column,
+    Headline,
+    Table,
+    columns_of,
+    counted,
+    number,
+)
 from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
 from judged.results.spelling import use_one_of
@@ -19,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
+    from judged.results import Status
     from judged.results.blocks import Note
     from judged.stats.slice_differences import AgainstRest
 
@@ -38,6 +54,16 @@ class SliceEstimate(PartEstimate):
     adjusted: float = math.nan  # p-value of `contrast`, corrected over all tests of the call
     significant: bool = False  # `adjusted` is at most alpha, and the interval excludes 0
     better: bool | None = None  # whether the slice is better than the rest; None: no difference, or neutral measure
+
+    @property
+    def difference(self) -> float:
+        """Mean of the slice minus mean of the other topics, of logarithms for geometric means; NaN without a test."""
+        return math.nan if self.contrast is None else self.contrast.difference
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Confidence interval of the difference; None without a test."""
+        return self.contrast and self.contrast.interval
 
     @property
     def mark(self) -> str:
@@ -159,6 +185,38 @@ class SlicedScores(PartScores[SliceEstimate]):
         return {"ci": vars(self.method), "overlap": overlap, "weights": self.weights, "tests": self.tests}
 
     @property
+    def headline(self) -> Headline | None:
+        """The weakest slice of the first run and measure, by its test against the other topics."""
+        run, measure = self.run_and_measure(None, None)
+        rows = [row for row in self.tested if (row.run, row.measure) == (run, measure) and not math.isnan(row.value)]
+        if not rows:
+            return Headline("unknown", "not tested", "No slice was tested against the other topics.")
+        sign = -1 if self.scores.measures[0].properties.higher_is_better is False else 1
+        row = min(rows, key=lambda row: (row.better is not False, sign * row.value))
+        comparison = f"{row.part} than on the other topics (p {p_text(row.adjusted, 1 - self.method.level)})"
+        status, word = "same", "no weak slice"
+        sentence = f"No slice is significantly worse than the other topics; the lowest is {row.part}."
+        if row.better is not None:
+            status, word = ("better", "better slice") if row.better else ("worse", "weak slice")
+            sentence = f"{run} is significantly {status} on {comparison}."
+        elif row.significant:  # a measure without a better end
+            status, word = "info", "slices differ"
+            sentence = f"{run} is significantly {'higher' if row.difference > 0 else 'lower'} on {comparison}."
+        geometric = row.aggregate == "geometric mean"
+        shown = math.exp if geometric else float
+        return Headline(
+            status,
+            word,
+            sentence,
+            f"{measure} of {run}, {row.part} {'/' if geometric else '-'} other topics",
+            shown(row.difference),
+            number() if geometric else CHANGE,
+            None if row.interval is None else (shown(row.interval[0]), shown(row.interval[1])),
+            self.method.level,
+            reference=shown(0.0),
+        )
+
+    @property
     def caption(self) -> str:
         """Explanation of marks and intervals."""
         parts: list[str] = []
@@ -263,6 +321,39 @@ class SlicedScores(PartScores[SliceEstimate]):
             yield f"Averages of the {measure} of {run} with different weights of topics: {text}."
         if not self.slicing.disjoint:
             yield f"The slices overlap, so the {MEAN_OF_SLICES} is not computed, only the {TOPIC_MEAN}."
+
+
+def with_tests(table: Table, name: str, rows: Sequence[SliceEstimate]) -> Table:
+    """Draw the intervals of a column of a table of slices, and add the tests against the other topics after it.
+
+    Parameters
+    ----------
+    table
+        A row per slice.
+    name
+        Column of the values of `rows`.
+    rows
+        Estimates of one run and measure.
+    """
+    statuses, words = zip(*map(_verdict, rows), strict=True)
+    values, intervals = [row.value for row in rows], [row.ci for row in rows]
+    drawn = table.changed(name, ci=intervals, axis=Axis.over(values, intervals), statuses=statuses, mark=()).columns
+    tests = (
+        Column("verdict", words, TEXT, "Against other topics", statuses=statuses),
+        Column("difference", [row.difference for row in rows], CHANGE, "Difference"),
+        Column("p", [row.adjusted for row in rows], P_VALUE),
+    )
+    end = [column.name for column in drawn].index(name) + 1
+    return replace(table, columns=(*drawn[:end], *tests, *drawn[end:]))
+
+
+def _verdict(row: SliceEstimate) -> tuple[Status, str]:
+    """Return whether a slice is better or worse than the other topics; no text for all topics and for averages."""
+    if row.contrast is None:
+        return ("unknown", "too few topics") if row.small else ("info", "")
+    if row.better is not None:
+        return ("better", "better") if row.better else ("worse", "worse")
+    return ("info", "differs") if row.significant else ("same", "not significant")
 
 
 def rest_columns(tests: Sequence[AgainstRest | None]) -> tuple[Column, ...]:

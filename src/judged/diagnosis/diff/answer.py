@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.results import Answer, Column, RankedDocument, RankedList, RankedLists, Sentences, Table
+from judged.results import Answer, Column, Headline, RankedDocument, RankedList, RankedLists, Sentences, Table
 from judged.results.decimals import counted, decimal
 from judged.results.table import CHANGE, COUNT, NUMBER, TEXT, columns_of, truncated
 
@@ -95,6 +95,15 @@ class ScorePair:
         if math.isnan(difference) or abs(difference) <= 1e-12 * max(abs(self.first), abs(self.second)):
             return 0
         return 1 if (difference > 0) != self.lower_is_better else -1
+
+    def headline(self, first: str, second: str) -> Headline:
+        """Return the difference of two named runs on one topic, which is never tested."""
+        if math.isnan(self.difference):
+            return Headline("unknown", "no score", f"{self.measure} has no score on this topic.")
+        word = "equal" if not self.sign else "higher" if self.difference > 0 else "lower"
+        sentence = f"{second} has {decimal(self.second)} and {first} {decimal(self.first)}. One topic is not tested."
+        label = f"{self.measure}, {second} - {first}"
+        return Headline("info", word, sentence, label, self.difference, CHANGE, reference=0.0)
 
 
 @dataclass(frozen=True)

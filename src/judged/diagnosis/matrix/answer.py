@@ -24,7 +24,7 @@ from judged.diagnosis.matrix.points import (
     UNDECIDED,
     topic_quadrants,
 )
-from judged.results import Chart, Column, ReferenceLine, Sentences, Show, Table
+from judged.results import Chart, Column, Headline, ReferenceLine, Sentences, Show, Table
 from judged.results.chart_drawings import draw_charts
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
@@ -146,6 +146,23 @@ class Matrix(AnswerOfScores):
         labels |= {BOTH: "with a ranking and a coverage problem", NO_RELEVANT: f"with {NO_RELEVANT}"}
         counts = {labels.get(name, name): n for name, n in self.counts(run).items() if n}
         return ", ".join(f"{n:,} {name}" for name, n in counts.items())
+
+    def headline_of(self, run: str) -> Headline:
+        """Return the number of topics of a run with a problem, and the most frequent problem; nothing is tested."""
+        counts = self.counts(run)
+        problems = {name: counts[name] for name in (RANKING, COVERAGE, BOTH)}
+        total, most_frequent = sum(counts.values()), max(problems, key=problems.__getitem__)
+        if not sum(counts[name] for name in QUADRANTS):
+            return Headline("unknown", "not classified", "No topic has both scores and a relevant document.")
+        described = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
+        return Headline(
+            "info",
+            f"most frequent: {most_frequent}" if problems[most_frequent] else "no problem",
+            f"{described[0].upper()}{described[1:]}. Topics are classified, not tested.",
+            f"of {counted(total, 'topic')} of {run} below a threshold",
+            sum(problems.values()),
+            COUNT,
+        )
 
     def facts(self) -> dict[str, Any]:
         """Return measures, baseline, cuts and options."""

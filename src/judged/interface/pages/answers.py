@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from judged.interface.pages.workspace import Workspace
-    from judged.results import Block
+    from judged.results import Block, Headline
     from judged.results.blocks import Note
 
 HOME_PATH = "judged.home"
@@ -109,6 +109,12 @@ class PageAnswer(Answer):
     about: Mapping[str, Any]  # facts, or objects with `to_dict`
     parts: tuple[Block, ...] = ()
     notes: tuple[Note, ...] = ()
+    verdict: Headline | None = None
+
+    @property
+    def headline(self) -> Headline | None:
+        """Status, main number, and short sentence."""
+        return self.verdict
 
     def facts(self) -> Mapping[str, Any]:
         """Return the facts that are not in tables."""

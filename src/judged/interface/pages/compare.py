@@ -18,7 +18,7 @@ from judged.comparison.slicing.comparison import difference_title
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, conjunction, topic_columns
 from judged.interface.pages.filters import blocks, link, probability, query_string, shared_choices
-from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, contains_words, order_by
+from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, contains_words, order_by, shades_of
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace, set_error_field
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Axis, Chart, Column, Headline, Section, Sentences, Show, Table
 from judged.results import number as digits
@@ -385,6 +385,10 @@ class ComparePage(Answer):
         has_results = [[present_topics.get(topic, False) for topic in ids] for present_topics in presence]
         choices = shared_choices("/compare", self.query) | {"measure": str(self.measure)}
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged_shares, has_results, strict=True))
+        both = [score for values in self.values.tolist() for score in values]
+        shades = np.reshape(shades_of(both, lower_is_better=self.lower_is_better), (2, -1)).tolist()  # on one scale
+        differences = self.differences.tolist()
+        axis = Axis.over(differences, (), "", 0.0)
         columns = (
             *topic_columns(self.workspace, ids, [link("/topic", choices, topic=topic) for topic in ids]),
             *(
@@ -394,14 +398,21 @@ class ComparePage(Answer):
                     NUMBER,
                     run,
                     details=["" if has_result else "nothing returned" for has_result in has_results],
+                    kinds=kinds,
                 )
-                for side, run, values, _, has_results in sides
+                for (side, run, values, _, has_results), kinds in zip(sides, shades, strict=True)
             ),
-            Column("difference", self.differences.tolist(), CHANGE, "Difference"),
+            Column("difference", differences, CHANGE, "Difference", axis=axis, statuses=self._directions()),
             *(Column(f"{side}_judged", shares, digits(2), f"{coverage} {run}") for side, run, _, shares, _ in sides),
             *(Column(f"{side}_has", has_results, only="data") for side, _, _, _, has_results in sides),
         )
         return Table("listed", columns, "Topics")
+
+    def _directions(self) -> list[Status]:
+        """Return the color of the difference on each topic: whether the second run gains or loses, without a test."""
+        if self.by_measure.higher_is_better is None:
+            return ["info"] * len(self.gains)
+        return ["better" if gain > 0 else "worse" if gain < 0 else "same" for gain in self.gains.tolist()]
 
     @property
     def sort(self) -> str:

@@ -46,15 +46,6 @@ def signed(value: float | None, digits: int = 4) -> str:
     return f"+{score(value, digits)}" if value is not None and 0 < value < math.inf else score(value, digits)
 
 
-def interval(ends: tuple[float, float] | None, digits: int = 3) -> str:
-    """Format an interval; a dash if missing.
-
-    >>> interval((0.31, 0.4126)), interval(None)
-    ('0.310 to 0.413', '–')
-    """
-    return "–" if ends is None else f"{score(ends[0], digits)} to {score(ends[1], digits)}"
-
-
 def probability(value: float | None, alpha: float = 0.05) -> str:
     """Format a p-value with enough digits to show whether it is below alpha.
 
@@ -195,7 +186,7 @@ def split_at_matches(text: str, query: str) -> list[str]:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     render.__name__: render
-    for render in (score, signed, interval, grade, data, pairs, query_string, table, blocks, split_at_matches)
+    for render in (score, signed, grade, data, pairs, query_string, table, blocks, split_at_matches)
 }
 FILTERS.update(headline=_elements(Headline.html), card=_elements(Headline.content))
 FILTERS["shared_choices_of"] = lambda address, path: {**dict.fromkeys(_SHARED, ""), **shared_choices(path, address)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,12 +12,13 @@ from pydantic import Field
 from judged.errors import JudgedError
 from judged.interface.pages.answers import NAVIGATION, PageAnswer, page
 from judged.interface.pages.filters import link, query_string
+from judged.interface.pages.leaderboard import LeaderboardQuery, leaderboard
 from judged.interface.pages.pagination import order_by
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.slices import SlicesQuery, slices
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace
-from judged.results import COUNT, NUMBER, TEXT, Column, Table, counted
-from judged.results.decimals import decimal, p_text, percent
+from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Table, counted
+from judged.results.decimals import percent
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation.facts import qrels_facts
 
@@ -72,53 +72,49 @@ def _overview(workspace: Workspace) -> HomePage:
         "judgments": facts.judgments,
         "measure": DEFAULT_MEASURE,
         "level": LEVEL,
-        "best": _best(estimates),
         "suggestions": [{"sentence": sentence, "address": address} for sentence, address in suggestions(workspace)],
         "queries": sum(bool(workspace.query(query_id)) for query_id in workspace.query_ids),
         "attributes": workspace.topic_attributes().names,
         "documents": 0 if workspace.texts is None else len(workspace.texts),
     }
     judgments = Table("grades", (Column("grade", grades.tolist()), Column("judgments", counts.tolist())))
-    return HomePage(about, (_runs(workspace, estimates), judgments), scores.notes if scores else ())
+    board = leaderboard(workspace, LeaderboardQuery.model_validate({"measures": [DEFAULT_MEASURE]})) if scores else None
+    board = board if board and str(board.lead) == DEFAULT_MEASURE else None  # None if a run has no ranking
+    runs = _runs(workspace, estimates, board.board() if board else Table("board", ()))
+    return HomePage(about, (runs, judgments), scores.notes if scores else (), board and board.headline)
 
 
-def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
+def _runs(workspace: Workspace, estimates: Sequence[Estimate], board: Table) -> Table:
+    """Return the table of runs; intervals and verdicts have the colors and the words of the leaderboard."""
     estimate_by_run, lists = {estimate.run: estimate for estimate in estimates}, workspace.lists.values()
     run_estimates = [estimate_by_run.get(name) for name in workspace.run_names]
     topics = [int(np.count_nonzero(judged.returned)) for judged in lists]
     missing = [len(judged.query_ids) - n_topics for judged, n_topics in zip(lists, topics, strict=True)]
     links = [f"/topics{query_string({'runs': name})}" for name in workspace.run_names]
+    values = [estimate and estimate.value for estimate in run_estimates]
+    intervals = [estimate and estimate.ci for estimate in run_estimates]
+    rows = [board.column("run").values.index(name) for name in workspace.run_names] if len(board) else []
+    verdicts = [column.take(rows) for column in board.columns if column.name == "status"]
     columns = (
         Column("name", workspace.run_names, TEXT, "Run", links=links),
         Column(
             "value",
-            [estimate and estimate.value for estimate in run_estimates],
+            values,
             NUMBER,
             DEFAULT_MEASURE,
-            ci=[estimate and estimate.ci for estimate in run_estimates],
+            ci=intervals,
             details=["" if judged.ranked else "unranked set" for judged in lists],
+            axis=Axis.over(values, intervals) if estimates else None,
+            statuses=board.column(DEFAULT_MEASURE).take(rows).statuses if rows else (),
         ),
-        Column("n", topics, COUNT, "Topics"),
+        *verdicts,
+        Column("n", topics, COUNT, "Topics", only="data"),
         Column("missing", missing, COUNT, "Missing"),
         Column("documents", [int(judged.returned.sum()) for judged in lists], COUNT, "Documents"),
         Column("ranked", [judged.ranked for judged in lists], only="data"),
         Column("extra", [len(judged.extra) for judged in lists], only="data"),  # topics beyond those of the judgments
     )
     return Table("runs", columns, "Runs")
-
-
-def _best(estimates: Sequence[Estimate]) -> str:
-    """Return a sentence with the best run and its interval."""
-    scored = [row for row in estimates if not np.isnan(row.value)]
-    if not scored:
-        return ""
-    best = max(scored, key=attrgetter("value"))
-    ties = sum(row.value == best.value for row in scored) - 1
-    subject = f"{best.run} and {counted(ties, 'other run')} have" if ties else f"{best.run} has"
-    rank = f" the highest {DEFAULT_MEASURE} of {counted(len(scored), 'run')}:"
-    context = rank if len(scored) > 1 else f" {DEFAULT_MEASURE}"
-    cell = Column("value", [best.value], NUMBER, ci=[best.ci]).cells()[0]
-    return f"{subject}{context} {cell}, over {counted(best.n, 'topic')}."
 
 
 def suggestions(workspace: Workspace, limit: int = 3) -> tuple[tuple[str, str], ...]:
@@ -153,13 +149,8 @@ def _coverage_warnings(workspace: Workspace) -> Iterator[tuple[str, str]]:
 def _weak_slice(workspace: Workspace) -> Iterator[tuple[str, str]]:
     best = workspace.ranked_run_names()[0]
     page = slices(workspace, SlicesQuery.model_validate({"run": best, "measures": DEFAULT_MEASURE}))
-    estimates = page.scores.tested if page.scores else ()
-    row = min((row for row in estimates if row.better is False), key=attrgetter("value"), default=None)
-    if row is not None and row.contrast is not None:
-        difference = f"{decimal(row.contrast.difference, 3, '+')} against the other topics"
-        score = f"{DEFAULT_MEASURE} is {decimal(row.value, 3)} on {counted(row.n, 'topic')}"
-        sentence = f"{best} scores lower on {row.part}: {score}, {difference}, p {p_text(row.adjusted, 0.05)}."
-        yield (sentence, link("/slices", {}, run=best, by=page.query.by))
+    if (headline := page.headline) is not None and headline.status == "worse":
+        yield (headline.sentence, link("/slices", {}, run=best, by=page.query.by))
 
 
 def _lost_topics(workspace: Workspace) -> Iterator[tuple[str, str]]:
@@ -191,7 +182,7 @@ def home(request: Request, workspace: CurrentWorkspace, query: Annotated[HomeQue
     keys = {column.name: column.name for column in runs.shown}
     runs = runs.take(order_by(runs.column(name).values, descending=query.sort.startswith("-")))
     values: dict[str, Any] = {"answer": answer, "query": query, "runs": runs, "keys": keys, "pages": NAVIGATION}
-    return page(request, "home.html", title="Open data", **values)
+    return page(request, "home.html", title="Overview", **values)
 
 
 @router.get("/favicon.ico", include_in_schema=False)

@@ -23,14 +23,13 @@ from judged.interface.pages.answer_pages import answer_page
 from judged.interface.pages.filters import blocks, probability
 from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, order_by, shades_of
 from judged.interface.pages.workspace import CurrentWorkspace
-from judged.results import CHANGE, COUNT, TEXT, Answer, Axis, Column, Headline, Show, Table, counted, number
+from judged.results import CHANGE, COUNT, TEXT, Answer, Axis, Column, Headline, Show, Table, counted
 from judged.results.blocks import Note
 from judged.results.chart_drawings import SERIES
 from judged.results.decimals import percent
 from judged.scoring.curves import Curves, at_cutoffs
 from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.evaluation.inputs import with_rel
-from judged.scoring.evaluation.summary import leaderboard_chart
 from judged.scoring.measures.grammar import list_measures, parse, parse_many
 from judged.scoring.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
@@ -155,32 +154,41 @@ class LeaderboardPage(Answer):
     @property
     def headline(self) -> Headline | None:
         """Whether a single run is best, with its score."""
-        if self.result is None or math.isnan((first := self._ranked_estimates()[0]).value):
+        if self.result is None:
             return None
+        first, *_ = ranked = self._ranked_estimates()
+        if math.isnan(first.value):
+            return Headline("unknown", "no scores", f"No run has a score by {self.lead}.")
+        ties = sum(estimate.value == first.value for estimate in ranked) - 1
+        subject = f"{first.run} and {counted(ties, 'other run')} are" if ties else f"{first.run} is"
         name, pairs = str(self.lead), self.result.measure(str(self.lead)).pairs
         verdicts = Counter(_STATUSES[_verdict(self.result.measure(name), pair)] for pair in pairs)
         others = counted(len(pairs), "other run")
+        better, worse = (
+            f"{verdicts[side]} of {others} {'is' if verdicts[side] == 1 else 'are'}" for side in ("better", "worse")
+        )
         status: Status = "same"
         if not pairs:
             status, word, sentence = "info", "not compared", f"Only one run is scored, over {topics_text(self.n)}."
         elif all(pair.insufficiency is not None for pair in pairs):
             status, word = "unknown", "not enough data"
             sentence = f"A verdict requires at least {MIN_UNITS['verdict']} topics, got {self.n}."
+        elif self.lead.properties.higher_is_better is None:
+            status, word, sentence = "info", "highest", f"{subject} highest, which is neither good nor bad."
         elif first.run != self.baseline:
             status, word = ("better", f"{verdicts['better']} better") if verdicts["better"] else ("same", "none better")
-            sentence = f"{verdicts['better']} of {others} are significantly better than the baseline {self.baseline}."
+            sentence = f"{better} significantly better than the baseline {self.baseline}."
         else:
             is_alone = verdicts["worse"] == len(pairs)
             status, word = ("better", "best run") if is_alone else ("same", "no single best run")
-            sentence = f"{first.run} is first; {verdicts['worse']} of {others} are significantly worse."
+            sentence = f"{subject} first; {worse} significantly worse."
         axis = Axis(0.0, 1.0) if 0 <= first.value <= 1 else None
         return Headline(status, word, sentence, f"{name} of {first.run}", first.value, ci=first.ci, axis=axis)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The best run, the topics, and the tests and intervals."""
-        result = self.result
-        return (self._leader_sentence(result), self._topics_sentence(), self._tests_sentence(result)) if result else ()
+        """The topics, and the tests and intervals."""
+        return (self._topics_sentence(), self._tests_sentence(self.result)) if self.result else ()
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the result, the name of p, and the curve. Raise the first error of a field."""
@@ -244,7 +252,9 @@ class LeaderboardPage(Answer):
         name, runs = result.name, self.workspace.run_names
         pairs = [result.by_runs.get((self.baseline, run)) for run in runs]
         verdicts = [_verdict(result, pair) if pair else "" for pair in pairs]
-        statuses = [_STATUSES[verdict] if pair else "info" for pair, verdict in zip(pairs, verdicts, strict=True)]
+        statuses: list[Status] = [
+            _STATUSES[verdict] if pair else "info" for pair, verdict in zip(pairs, verdicts, strict=True)
+        ]
         column = result.column(name, runs, self.baseline)
         is_lead = name == str(self.lead)
         if is_lead:
@@ -287,27 +297,6 @@ class LeaderboardPage(Answer):
             return "P(higher)"
         return "adjusted p" if any(pair.result.correction not in {"", "none"} for pair in pairs) else "p"
 
-    def _leader_sentence(self, result: Comparison) -> str:
-        """Return which run is first by the leading measure, and how many differ from the baseline."""
-        first, name = self._ranked_estimates()[0], str(self.lead)
-        if math.isnan(first.value):
-            return f"No run has a score by {name}."
-        words = {True: "best", False: "best (lower is better)", None: "highest"}
-        rank_words = words[self.lead.properties.higher_is_better]
-        ties = sum(estimate.value == first.value for estimate in self._ranked_estimates()) - 1
-        subject = f"{first.run} and {counted(ties, 'other run')} are" if ties else f"{first.run} is"
-        value = Column(name, [first.value], number(), ci=[first.ci]).cells()[0]
-        sentence = f"{subject} {rank_words} by {name}: {value}."
-        results = result.measure(name)
-        if not results.pairs:
-            return sentence
-        verdicts = Counter(filter(None, (_verdict(results, pair) for pair in results.pairs)))
-        others = counted(len(results.pairs), "other run")
-        not_significant = len(results.pairs) - verdicts.total()
-        parts = [f"{n:,} significantly {verdict}" for verdict, n in verdicts.items()]
-        parts += [f"{not_significant:,} not significantly different"] if not_significant else []
-        return f"{sentence} Tests of {others} against {self.baseline}: {', '.join(parts)}."
-
     def _topics_sentence(self) -> str:
         total = counted(len(self.workspace.query_ids), "topic")
         if not self.query.where:
@@ -337,28 +326,23 @@ class LeaderboardPage(Answer):
         return self.workspace.cached(("curves", scores), scores.curve)
 
     def figures(self) -> tuple[Chart, ...]:
-        """Return the chart of the leading measure, and the one by cutoff."""
-        if self.result is None:
+        """Return the chart by cutoff, if requested."""
+        if (curves := self.curves()) is None:
             return ()
-        dots = leaderboard_chart(self.lead, self._ranked_estimates(), self._highlighted_runs)
-        charts = [replace(dots, name="dots", table=replace(dots.table, only="people"))] if len(dots.table) > 1 else []
-        if curves := self.curves():
-            chart, n_in_chart, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
-            shown = "the baseline" if len(self._highlighted_runs) < 2 else "the highlighted runs"
-            selection = (
-                f" The chart shows {n_in_chart} of {counted(runs, 'run')}: {shown} and the best other runs by"
-                f" {self.lead}."
-            )
-            names = dict.fromkeys((self._ranked_estimates()[0].run, *self._highlighted_runs))
-            highlighted = tuple(names) if n_in_chart > SERIES else ()
-            sentence = chart.sentence + selection * (n_in_chart < runs)
-            charts.append(replace(chart, name="curve", sentence=sentence, highlighted=highlighted))
-        return tuple(charts)
+        chart, n_in_chart, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
+        shown = "the baseline" if len(self._highlighted_runs) < 2 else "the highlighted runs"
+        selection = (
+            f" The chart shows {n_in_chart} of {counted(runs, 'run')}: {shown} and the best other runs by {self.lead}."
+        )
+        names = dict.fromkeys((self._ranked_estimates()[0].run, *self._highlighted_runs))
+        highlighted = tuple(names) if n_in_chart > SERIES else ()
+        sentence = chart.sentence + selection * (n_in_chart < runs)
+        return (replace(chart, name="curve", sentence=sentence, highlighted=highlighted),)
 
-    def rendered_figures(self) -> dict[str, Markup]:
-        """Return the rendered charts by name, cached."""
+    def rendered_figures(self) -> Markup | str:
+        """Return the rendered chart, cached; empty without a chart."""
         key = ("leaderboard figures", self.result, str(self.lead), self.series, self.query.run)
-        return self.workspace.cached(key, lambda: {chart.name: blocks([chart]) for chart in self.figures()})
+        return self.workspace.cached(key, lambda: blocks(self.figures())) if self.series else ""
 
     @property
     def _highlighted_runs(self) -> list[str]:

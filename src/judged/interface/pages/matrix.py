@@ -24,10 +24,10 @@ from judged.interface.pages.answer_pages import (
     topic_columns,
 )
 from judged.interface.pages.filters import link, query_string, shared_choices
-from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, order_by
+from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, order_by, shades_of
 from judged.interface.pages.slices import Number, SlicedQuery
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, cached_in_workspace
-from judged.results import TEXT, Answer, Table, counted
+from judged.results import TEXT, Answer, Axis, Table
 from judged.results.chart_drawings import draw_charts
 from judged.results.charts import PALETTE, specification
 from judged.scoring.default_measures import RANKING_AND_CANDIDATES
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from judged.diagnosis.matrix import Matrix
     from judged.interface.pages.workspace import Workspace
-    from judged.results import Block
+    from judged.results import Block, Headline, Status
     from judged.results.blocks import Note
     from judged.results.types import Bools
 
@@ -125,11 +125,9 @@ class MatrixPage(Answer):
         return self.matrix.sentences
 
     @property
-    def lead(self) -> str:
-        """Number of topics in each quadrant, as a sentence."""
-        subject = f"of {self.run} by {self.matrix.y} and {self.matrix.x}"
-        counts = self.matrix.describe_counts(self.run) or "no topic has both scores"
-        return f"{counted(sum(self.matrix.counts(self.run).values()), 'topic')} {subject}: {counts}."
+    def headline(self) -> Headline:
+        """Number of topics with a problem."""
+        return self.matrix.headline_of(self.run)
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the matrix, the runs, and the selection with its means."""
@@ -353,6 +351,7 @@ def _dots(
 router = APIRouter(tags=["diagnosis"])
 FIXED_CUTS = ("0.5,0.5", "0.8,0.5", "0.8,0.8")
 """Suggested thresholds other than the means."""
+_STATUSES: dict[str, Status] = {"below": "worse", "above": "better"}  # of an interval by its side of a threshold
 _NO_SELECTION = dict.fromkeys(("x0", "x1", "y0", "y1", "quadrant", "page"))  # removes the selection from an address
 
 
@@ -375,6 +374,11 @@ def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | 
         points = points.changed(name, title=title)
     kinds = ["small" if small else "" for small in points.column("small").values]
     points = replace(points.changed("quadrant", show=TEXT).changed("n", details=()), kinds=kinds)
+    for name, cut in zip("xy", matrix.cuts, strict=True):
+        column, sides = points.column(name), points.column(f"{name}_side").values
+        axis = Axis.over(column.values, column.ci or (), "CI", cut)
+        points = points.changed(name, axis=axis, statuses=[_STATUSES.get(side, "same") for side in sides], mark=())
+        selected = selected.changed(name, kinds=shades_of(selected.column(name).values))
     points = points.showing("slice", *(["run"] if baseline else []), "quadrant", "n", "x", "y", "judged")
     return {
         **answer.facts(),

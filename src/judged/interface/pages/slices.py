@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
@@ -11,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from judged.comparison.slicing.class_measures import parse_class_measures
 from judged.comparison.slicing.parts import ALL
+from judged.comparison.slicing.scores import with_tests
 from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import (
@@ -22,11 +22,11 @@ from judged.interface.pages.answer_pages import (
     page_notes,
     slices_with_conditions,
 )
-from judged.interface.pages.filters import blocks, probability, query_string, signed
-from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, blank_to_none
+from judged.interface.pages.filters import blocks, query_string
+from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, blank_to_none, shades_of
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, cached_in_workspace, set_error_field
-from judged.results import COUNT, TEXT, Answer, Chart, Column, Table, columns_of
+from judged.results import COUNT, TEXT, Answer, Chart, Column, Headline, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import list_measures
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from judged.comparison.slicing import SliceComparison, SlicedScores, Slicing
-    from judged.comparison.slicing.scores import SliceEstimate
     from judged.interface.pages.workspace import Workspace
     from judged.results import Block
     from judged.results.blocks import Note
@@ -97,7 +96,7 @@ class SlicesQuery(SlicedQuery, ScoredQuery):
 MAX_MEASURES = 6
 """Maximum number of measures on the page."""
 SEED = 0
-_KINDS = {True: "good", False: "bad", None: ""}
+_DETAILS = ("share", "difference", "p")  # omitted on the page of several runs
 _MAX_TESTED = 30_000  # topics times runs: above it, only the best run is tested by default
 
 
@@ -123,6 +122,12 @@ class SlicePage(Answer):
         return self.scores and self.scores.provenance
 
     @property
+    def headline(self) -> Headline | None:
+        """The slice with the largest loss against the baseline; without a baseline, the weakest slice."""
+        result = self.comparison or self.scores
+        return result and result.headline
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The slices that differ, after the reason if nothing can be tested."""
         slicing, sentences = self.slicing, self.scores.sentences if self.scores else ()
@@ -142,7 +147,7 @@ class SlicePage(Answer):
             "n": len(self.slicing.query_ids),
             "measures": self.measures,
             "every_run": self.is_every_run,
-            "caption": self.caption,
+            "caption": self.scores.caption if self.scores else "",
             "comparison": self.comparison and self.comparison.to_dict(),
         }
 
@@ -164,6 +169,7 @@ class SlicePage(Answer):
             sizes = [Column("size", self.slicing.n.tolist(), COUNT, "topics")]
             yield self._add_conditions("Slices", self.slicing.names, sizes)
             return
+        lower = [str(measure) for measure in scores.scores.measures if measure.properties.higher_is_better is False]
         titles = self.measures if has_several_runs else (f"{self.runs[0]} by slice",)
         for title in titles[: 1 if by_class else None]:
             one_run = [(self.runs[0], name) for name in self.measures]
@@ -171,12 +177,17 @@ class SlicePage(Answer):
             table = scores.overview(title if has_several_runs else None)
             for run, measure in pairs:
                 rows = scores.displayed_estimates(run, measure)
-                table = table.changed(
-                    run if has_several_runs else measure,
-                    ci=[row.ci for row in rows],
-                    details=[_rest_note(row) for row in rows],
-                    kinds=[_KINDS[row.better] for row in rows],
-                )
+                name = run if has_several_runs else measure
+                if by_class:  # rows have different measures: no number is compared with that of another row
+                    table = table.changed(name, ci=[row.ci for row in rows])
+                    continue
+                if (run, measure) == pairs[0]:
+                    table = with_tests(table, name, rows)
+                    continue
+                shades = shades_of([row.value for row in rows], lower_is_better=measure in lower)
+                table = table.changed(name, ci=None, kinds=shades)
+            if len(pairs) > 1 and has_several_runs:  # leaves room for the scores of the other runs
+                table = replace(table, columns=tuple(column for column in table.columns if column.name not in _DETAILS))
             names = [row.part for row in scores.displayed_estimates(*pairs[0])]
             yield self._add_conditions("Classes by their own measures" if by_class else title, names, table.columns[1:])
 
@@ -191,21 +202,6 @@ class SlicePage(Answer):
         slice_columns = columns_of(rows, ("slice", TEXT, "Slice"), *all_topics)
         hidden_columns = (replace(column, only="data") for column in slice_columns[1:])
         return Table(title, (slice_columns[0], *columns, *hidden_columns), title, kinds=kinds)
-
-    @property
-    def caption(self) -> str:
-        """Methods of intervals and tests."""
-        scores = self.scores
-        if scores is None:
-            return ""
-        permutations = {row.contrast.resamples for row in scores.tested if row.contrast}
-        parts = [scores.scores.interval_caption(scores.method)]
-        tests = [f"permutation test, {count:,} permutations" for count in permutations if count is not None]
-        tests += ["Welch's t-test" + (" for slices with many topics" if tests else "")] if None in permutations else []
-        if tests:
-            correction_note = f"; p-values with Holm correction for {scores.tests} tests" if scores.tests > 1 else ""
-            parts.append(f"each slice against the topics outside the slice: {', '.join(tests)}{correction_note}")
-        return "; ".join(parts)
 
 
 def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:
@@ -274,15 +270,6 @@ def _comparison(
     return workspace.cached(key, lambda: scores.compare_slices(slicing, query.baseline, **options))
 
 
-def _rest_note(row: SliceEstimate) -> str:
-    """Format the difference between a slice and the other topics."""
-    if row.contrast is None or math.isnan(row.contrast.difference):
-        return ""
-    word = {True: " better", False: " worse", None: " differs"}[row.better] if row.significant else ""
-    note = f"{signed(row.contrast.difference)}{word} p {probability(row.adjusted)}"
-    return note.replace(" ", "\N{NO-BREAK SPACE}")  # keeps it on one line, below the interval
-
-
 router = APIRouter(tags=["diagnosis"])
 
 
@@ -295,6 +282,9 @@ def _page_values(workspace: Workspace, query: SlicesQuery, answer: SlicePage | N
     values: dict[str, Any] = {"attribute_table": table.changed("name", links=attribute_links), "figures": ""}
     if answer is not None:
         links = {run: f"/slices{query_string(query, run=run)}" for run in answer.runs if len(answer.runs) > 1}
+        for name in answer.measures[1:]:  # a click makes this measure the tested one
+            names = dict.fromkeys((name, *answer.measures))
+            links[name] = f"/slices{query_string(query, measures=','.join(names))}"
         values |= {"links": links, "figures": _figures(workspace, answer), "tables": list(answer.page_tables())}
     return values
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from judged.interface.pages.answer_pages import answer_page, with_links
 from judged.interface.pages.answers import page
 from judged.interface.pages.filters import blocks, query_string, split_at_matches
 from judged.interface.pages.guard import judge_of
-from judged.interface.pages.pagination import Paging
+from judged.interface.pages.pagination import Paging, shades_of
 from judged.interface.pages.problems import PROBLEMS
 from judged.interface.pages.topics.judged_topic import check_topics_independent, judged_topic
 from judged.interface.pages.topics.topic import labels_with_topic, topic
@@ -26,7 +27,7 @@ from judged.interface.pages.topics.topic_list import (
     topics,
 )
 from judged.interface.pages.workspace import CurrentWorkspace
-from judged.results import TEXT, Table, significant, truncated
+from judged.results import TEXT, Axis, Table, number, significant, truncated
 from judged.scoring.explanation import explain_list
 from judged.scoring.measures.grammar import parse
 
@@ -49,14 +50,29 @@ def _list_values(workspace: Workspace, query: TopicListQuery, answer: TopicList 
         table, "query_id", lambda row: f"/topic{query_string(query, page=None, topic=row['query_id'], **pair)}"
     )
     scores = {"mean", *(f"run:{run}" for run in about["runs"])} if about["lower_is_better"] else ()
+    table = _with_drawings(table, [f"run:{run}" for run in about["runs"]], about["lower_is_better"])
     return {
         **about,
-        "figure": blocks(answer.charts().values(), ["topics"]) if about["runs"] else "",
+        "figure": blocks([*answer.charts().values(), answer.table("hardest")], ["topics"]) if about["runs"] else "",
         "table": table.changed("query_id", show=truncated(80)),
         "keys": {column.name: column.name for column in table.shown},
         "rising": {"query_id", "query", *scores},
         "paging": Paging.for_page(about["page"], about["total"]),
     }
+
+
+def _with_drawings(table: Table, names: Sequence[str], lower_is_better: bool) -> Table:
+    """Draw the mean of each topic with the range of its runs, instead of the spread, and shade the scores."""
+    if len(names) < 2:
+        return table
+    scores = [table.column(name).values for name in names]
+    shades = shades_of([score for values in scores for score in values], lower_is_better=lower_is_better)
+    ranges = [(min(row), max(row)) if all(map(math.isfinite, row)) else None for row in zip(*scores, strict=True)]
+    axis = Axis.over((), ranges, "Range of runs")
+    table = table.changed("mean", ci=ranges, axis=axis).changed("spread", only="data")
+    for i, name in enumerate(names):
+        table = table.changed(name, show=number(3), kinds=shades[i * len(table) :][: len(table)])
+    return table.changed("judged", only="data")
 
 
 @answer_page(router, "topics.html", "/topics", "Topics", "List of topics", _list_values)

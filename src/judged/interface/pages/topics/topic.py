@@ -31,7 +31,20 @@ from judged.interface.pages.topics.judged_topic import (
 )
 from judged.interface.pages.topics.topic_list import measure_facts, ordered_topics, rel_of, run_scores
 from judged.interface.pages.workspace import cached_in_workspace, set_error_field
-from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of, counted, significant
+from judged.results import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    TEXT,
+    Axis,
+    Column,
+    Headline,
+    Show,
+    Table,
+    columns_of,
+    counted,
+    significant,
+)
 from judged.results.blocks import Note
 from judged.scoring.evaluation.inputs import DEFAULT_MEASURES
 from judged.scoring.judging import judge
@@ -89,10 +102,9 @@ def losses(
         ("run", TEXT, "Run"),
         ("score", NUMBER, "Score"),
         ("attainable_candidates", NUMBER, "Attainable"),
-        ("best", NUMBER, "Maximum"),
         ("lost_candidates", NUMBER, "Candidate loss"),
         ("lost_ranking", NUMBER, "Ranking loss"),
-        *("retrieved", "relevant", "verdict", "sentence"),
+        *("best", "retrieved", "relevant", "verdict", "sentence"),
     )
     found_column = Column("of", found_texts, title="Relevant returned", only="people")
     return Table("losses", (*columns, found_column), "Losses by stage"), tuple(notes)
@@ -268,7 +280,18 @@ def _topic(workspace: Workspace, query: TopicQuery, saved_labels: tuple[tuple[st
         reported, tool_notes = tools(workspace, query.topic, dict(zip(runs, values, strict=True)), measure)
         parts, notes = (*parts, reported), (*notes, *tool_notes)
     explanations_by_list = tuple(explanation for explanation, _ in explanations)
-    return TopicPage(about, parts, (*_notes(workspace, lists), *notes), diff, explanations_by_list)
+    verdict = _headline(measure, runs, values)
+    return TopicPage(about, parts, (*_notes(workspace, lists), *notes), verdict, diff, explanations_by_list)
+
+
+def _headline(measure: Measure, runs: Sequence[str], values: Sequence[float]) -> Headline | None:
+    """Return the difference of two runs on a topic, or the score of a single run."""
+    if not runs:
+        return None
+    pair = ScorePair(str(measure), values[0], values[-1], measure_facts(measure)["lower_is_better"])
+    if len(runs) == 2 or math.isnan(values[0]):
+        return pair.headline(runs[0], runs[-1])
+    return Headline("info", "score", "One topic is not tested.", f"{measure} of {runs[0]}", values[0])
 
 
 def _selected_runs(workspace: Workspace, query: TopicQuery) -> list[str]:
@@ -336,7 +359,9 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, visible_run
         ("shown", TEXT, "Show"),
         *("unjudged", "ranked"),
     )
-    return Table("all_runs", columns, f"All runs by {measure}", kinds=["selected" * bool(row["shown"]) for row in rows])
+    kinds = ["selected" * bool(row["shown"]) for row in rows]
+    table = Table("all_runs", columns, f"All runs by {measure}", kinds=kinds)
+    return table.changed("score", axis=Axis.over([row["score"] for row in rows], (), ""))
 
 
 def _position(workspace: Workspace, query: TopicQuery) -> dict[str, Any]:

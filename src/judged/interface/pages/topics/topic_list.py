@@ -17,8 +17,8 @@ from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, contains_words, natural_key, order_by
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import cached_in_workspace, set_error_field
-from judged.results import COUNT, NUMBER, Chart, Column, Table, counted
-from judged.results.blocks import Note
+from judged.results import COUNT, NUMBER, Chart, Column, Headline, Table, counted
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import decimal
 from judged.results.table import best_first_order
 from judged.scoring.default_measures import DEFAULT_MEASURE
@@ -107,6 +107,7 @@ MAX_RUNS = 12
 """Maximum number of runs in the table."""
 POSITIVE = float(np.nextafter(0, 1))
 """Lowest relevant grade of measures without `rel`: any grade above 0."""
+_MAX_HARDEST = 5
 _MAX_SIMILAR, _MAX_COMPARED_LENGTH = 5, 60
 
 
@@ -149,39 +150,45 @@ def topics(workspace: Workspace, query: TopicListQuery) -> TopicList:
         "page": paging.page,
         "pages": paging.last,
     }
-    about["sentence"], *charts = _means_chart(table.take(np.sort(order).tolist()), measure, runs) if runs else ("",)
-    return TopicList(about, (table.take(paging.of(order.tolist())), *charts), notes)
+    overview = _overview(table.take(np.sort(order).tolist()), measure, runs) if runs else (None,)
+    return TopicList(about, (table.take(paging.of(order.tolist())), *overview[1:]), notes, overview[0])
 
 
-def _means_chart(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str, Chart]:
-    """Return a sentence on the scores over topics, and a chart of the mean score of each topic, best first."""
+def _overview(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[Headline, Table, Chart]:
+    """Return the hardest topics as a headline and as a table, and a chart of the mean scores, best first."""
+    lower_is_better = measure.properties.higher_is_better is False
     means, query_ids = np.array(table.column("mean").values, dtype=np.float64), table.column("query_id").values
     scored = np.flatnonzero(~np.isnan(means))
-    order = scored[
-        best_first_order(means[scored].tolist(), lower_is_better=measure.properties.higher_is_better is False)
-    ]
+    order = scored[best_first_order(means[scored].tolist(), lower_is_better=lower_is_better)]
     subject = runs[0] if len(runs) == 1 else f"{len(runs)} runs"
-    sentence = f"None of {counted(len(table), 'topic')} has a score by {measure}."
+    is_neutral = measure.properties.higher_is_better is None
+    bottom, top = ("lowest", "highest") if is_neutral else ("hardest", "best")
+    label = f"{'mean ' * (len(runs) > 1)}{measure} of {subject}"
+    headline = Headline("unknown", "no scores", f"None of {counted(len(table), 'topic')} has a score by {measure}.")
     if len(order):
-        top, low = (f"{decimal(float(means[row]), 3)} on {query_ids[row]}" for row in order[[0, -1]])
-        zero_topics = int((means[scored] == 0).sum())
-        zero_note = (
-            f" The {'score' if len(runs) == 1 else 'mean'} is 0 on {counted(zero_topics, 'topic')}."
-            if zero_topics
-            else ""
-        )
-        scores = f"{measure} of {subject}" if len(runs) == 1 else f"The mean {measure} of {subject}"
-        sentence = f"{scores} ranges from {top} to {low}, over {counted(len(order), 'topic')}.{zero_note}"
+        best, worst = (f"{decimal(float(means[row]), 3)} on {query_ids[row]}" for row in order[[0, -1]])
+        zeros = [query_ids[row] for row in order if means[row] == 0 and not lower_is_better]
+        topics = counted(len(order), "topic")
+        headline = Headline("info", f"{bottom} topic", f"Scores range from {best} to {worst}, over {topics}.")
+        value, show = float(means[order[-1]]), NUMBER
+        if zeros:
+            sentence = f"Score 0 on {first_few(zeros, 3)}; the {top} score is {best}."
+            headline = Headline("info", f"{counted(len(zeros), 'topic')} with score 0", sentence)
+            label, value, show = f"of {topics}, by {label}", len(zeros), COUNT
+        headline = replace(headline, label=label, value=value, show=show)
     bar_rows = order[np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).round().astype(np.int64)]
-    table = replace(table.changed("mean", only="").take(bar_rows.tolist()), only="people")
-    ids = table.column("query_id").values
-    links = [f"/topic{query_string({'topic': name, 'measure': str(measure)})}" for name in ids]
-    table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
+    links = [f"/topic{query_string({'topic': name, 'measure': str(measure)})}" for name in query_ids]
+    has_query = table.column("query").only == ""
+    table = table.changed("query_id", links=links).showing("query_id", *["query"] * has_query, "mean")
+    hardest = replace(
+        table.take(order[::-1][:_MAX_HARDEST].tolist()), name="hardest", title=f"{bottom.capitalize()} topics"
+    )
+    table = replace(table.take(bar_rows.tolist()), only="people")
     note = f"Each bar shows the {'score' if len(runs) == 1 else 'mean score'} of {subject} on one topic."
     note += f" The chart shows {MAX_BARS} of {len(order):,} topics." * (len(order) > MAX_BARS)
     title, x_title = f"{measure} by topic, best first", "topics, best first"
     chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=x_title, y_title=str(measure))
-    return sentence, replace(chart, height=160)
+    return headline, hardest, replace(chart, height=160)
 
 
 @cached_in_workspace
