@@ -164,6 +164,7 @@ def _overview(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[He
     is_neutral = measure.properties.higher_is_better is None
     bottom, top = ("lowest", "highest") if is_neutral else ("hardest", "best")
     label = f"{'mean ' * (len(runs) > 1)}{measure} of {subject}"
+    worst_first = scored[best_first_order(means[scored].tolist(), lower_is_better=not lower_is_better)]
     headline = Headline("unknown", "no scores", f"None of {counted(len(table), 'topic')} has a score by {measure}.")
     if len(order):
         best, worst = (f"{decimal(float(means[row]), 3)} on {query_ids[row]}" for row in order[[0, -1]])
@@ -181,7 +182,7 @@ def _overview(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[He
     has_query = table.column("query").only == ""
     table = table.changed("query_id", links=links).showing("query_id", *["query"] * has_query, "mean")
     hardest = replace(
-        table.take(order[::-1][:_MAX_HARDEST].tolist()), name="hardest", title=f"{bottom.capitalize()} topics"
+        table.take(worst_first[:_MAX_HARDEST].tolist()), name="hardest", title=f"{bottom.capitalize()} topics"
     )
     table = replace(table.take(bar_rows.tolist()), only="people")
     note = f"Each bar shows the {'score' if len(runs) == 1 else 'mean score'} of {subject} on one topic."
