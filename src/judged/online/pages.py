@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.interface.pages.answer_pages import NotOpenError, answer_page, replace_tables, with_links
+from judged.interface.pages.answer_pages import NotOpenError, answer_page, replace_blocks, with_links
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import Trimmed, shades_of
 from judged.interface.pages.problems import Parameters
@@ -96,12 +96,11 @@ def _shaded_blocks(workspace: Workspace, query: MetricsQuery, answer: UserMetric
         # The first row is over all slices.
         return replace(column, kinds=["", *shades_of(column.values[1:], lower_is_better=better < 0)])
 
-    blocks = replace_tables(
-        answer.blocks()[1:],
-        overview=lambda table: with_links(table, "metric", lambda row: query_string(query, measure=row["metric"])),
-        by_slice=lambda table: replace(table, columns=tuple(map(shaded, table.columns))),
-    )
-    return {**files_of_log(workspace), "blocks": blocks}
+    changes = {
+        "overview": lambda table: with_links(table, "metric", lambda row: query_string(query, measure=row["metric"])),
+        "by_slice": lambda table: replace(table, columns=tuple(map(shaded, table.columns))),
+    }
+    return {**files_of_log(workspace), "changes": changes}
 
 
 @answer_page(users_router, "users.html", "/users", "Metrics", "Metrics of users", _shaded_blocks)
@@ -125,8 +124,8 @@ def _test_blocks(workspace: Workspace, _: Any, answer: ABTest | None) -> dict[st
 
     sentences, *blocks = answer.blocks()
     details = (sentences, Sentences((answer.table("differences").note,)))
-    blocks = replace_tables(blocks, differences=one_value_per_cell)
-    return {**files_of_log(workspace), "blocks": blocks, "details_blocks": details}
+    shown = tuple(replace_blocks(blocks, {"differences": one_value_per_cell}))
+    return {**files_of_log(workspace), "blocks": shown, "details_blocks": details}
 
 
 @answer_page(test_router, "of_log.html", "/users/test", "A/B test", "Results of the A/B test", _test_blocks)

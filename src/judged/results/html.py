@@ -308,7 +308,8 @@ def _with_drawing(column: Column) -> Iterator[Column]:
     if (axis := column.axis) is None and not column.statuses:
         yield column
         return
-    statuses: Sequence[Status] = column.statuses or ["info"] * len(column.values)
+    neutral: list[Status] = ["info"] * len(column.values)
+    statuses = column.statuses or neutral
     if axis is None:
         labels = [chip(status, text) if text else "" for status, text in zip(statuses, column.values, strict=True)]
         yield replace(column, values=list(map(_Markup, labels)), show=_LABEL, statuses=())

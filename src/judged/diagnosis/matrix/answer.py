@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import TestedChange
-    from judged.diagnosis.matrix.points import Axis, MatrixChoices, MatrixPoint
+    from judged.diagnosis.matrix.points import MatrixAxis, MatrixChoices, MatrixPoint
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
@@ -313,7 +313,7 @@ class Matrix(AnswerOfScores):
         axis_ranges: dict[str, tuple[float, ...]] = {}
         all_values = np.stack([self.values(name) for name in self.scores.run_names])
         for name, axis, axis_values in zip("xy", (self.x, self.y), np.moveaxis(all_values, 1, 0), strict=True):
-            means: list[Axis] = [getattr(point, name) for point in points]
+            means: list[MatrixAxis] = [getattr(point, name) for point in points]
             values = [*(mean.value for mean in means), *topics.column(name).values]
             axes.append(Column(name, values, NUMBER, str(axis), ci=[*(mean.ci for mean in means), *no_topics]))
             bounds = [end for end in (axis.properties.low, axis.properties.high) if end is not None]
@@ -495,7 +495,7 @@ def _points_table(points: Sequence[MatrixPoint], titles: Mapping[str, str], *, r
     return Table("points", tuple(columns), labels=3 if runs else 2)
 
 
-def _axis_column(name: str, axes: Sequence[Axis], title: str) -> Column:
+def _axis_column(name: str, axes: Sequence[MatrixAxis], title: str) -> Column:
     marks = [_SIGN.get(axis.side, "") for axis in axes]
     return Column(name, [axis.value for axis in axes], NUMBER, title, mark=marks)
 

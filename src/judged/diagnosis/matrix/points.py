@@ -47,7 +47,7 @@ class MatrixChoices:
 
 
 @dataclass(frozen=True)
-class Axis(Mean):
+class MatrixAxis(Mean):
     """Mean of a point by one measure, with the interval that classifies it."""
 
     # `below` or `above` if the whole interval is on this side of the cut, else UNDECIDED; empty if not classified
@@ -62,8 +62,8 @@ class MatrixPoint:
     slice: str
     n: int  # number of topics with both scores
     small: bool  # whether the slice has too few topics to be classified; it is shown without intervals
-    x: Axis
-    y: Axis
+    x: MatrixAxis
+    y: MatrixAxis
     judged: float  # mean share of judged documents in the top 10; NaN if unknown
     quadrant: str  # by the intervals: one of `QUADRANTS`, or UNDECIDED; empty if not classified
     is_overall: bool  # whether the topics are all topics
@@ -103,7 +103,7 @@ def run_points(
             limits = np.clip(_intervals(selected, spread, level), *np.array(ranges).T[:, :, None])
         is_classified = (classified_runs > 0 or not topics.is_all) and not is_few
         x, y = (
-            Axis(mean_of(row), low, high, _side_of_cut(low, high, cut) if is_classified else "")
+            MatrixAxis(mean_of(row), low, high, _side_of_cut(low, high, cut) if is_classified else "")
             for row, (low, high), cut in zip(selected, limits.tolist(), cuts, strict=True)
         )
         quadrant = _quadrant(x.side, y.side) if is_classified else ""
