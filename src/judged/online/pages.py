@@ -100,7 +100,7 @@ def _shaded_blocks(workspace: Workspace, query: MetricsQuery, answer: UserMetric
         "overview": lambda table: with_links(table, "metric", lambda row: query_string(query, measure=row["metric"])),
         "by_slice": lambda table: replace(table, columns=tuple(map(shaded, table.columns))),
     }
-    return {**files_of_log(workspace), "changes": changes}
+    return {**files_of_log(workspace), "block_changes": changes}
 
 
 @answer_page(users_router, "users.html", "/users", "Metrics", "Metrics of users", _shaded_blocks)

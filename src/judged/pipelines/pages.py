@@ -107,7 +107,7 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
 
     pairs = partial(_hide, names=("baseline", "dz"))
     return {
-        "changes": {"leaderboard": link_runs, "pairs": pairs, "effects": without_chart, "effect_topics": link_topics}
+        "block_changes": {"leaderboard": link_runs, "pairs": pairs, "effects": without_chart, "effect_topics": link_topics}
     }
 
 
@@ -210,7 +210,7 @@ def _link_answers(_: Workspace, params: WaterfallQuery, answer: Waterfall | None
         return {}
     hide = partial(_hide, names=("overall", "reappeared", "if_perfect"))
     changes = {"main_steps": hide, "topics": lambda table: first_rows(link_topics(table)), "lost": _remove}
-    return {"changes": changes, **listed_page(replace(link_topics(answer.table("lost")), note=""), params.page)}
+    return {"block_changes": changes, **listed_page(replace(link_topics(answer.table("lost")), note=""), params.page)}
 
 
 _rag_page = partial(answer_page, rag_router, "rag.html", label="Answers", tabs=_RAG_TABS)
@@ -249,7 +249,7 @@ def _show_topic(workspace: Workspace, params: SingleAnswerQuery, _: Answer | Non
     responses = _responses(workspace)
     topic = params.topic or responses["answers"]["query_id"][0].as_py()
     query = params.model_copy(update={"topic": topic, "system": params.system or responses.run_names[0]})
-    return {"query": query, "changes": {"sentences": lambda text: replace(text, title="Answer")}}
+    return {"query": query, "block_changes": {"sentences": lambda text: replace(text, title="Answer")}}
 
 
 @_rag_page("/rag/topic", "One answer", "One answer", _show_topic)
@@ -335,7 +335,7 @@ def _list_topics_by_loss(workspace: Workspace, params: FunnelQuery, answer: Trac
         table = table.changed(name, kinds=shades[i * len(table) : (i + 1) * len(table)])
     changes: dict[str, Any] = dict.fromkeys(("losses", "topics", "documents"), _remove)
     changes["stages"] = partial(_hide, names=("kind", "headroom"))
-    return {"changes": changes, **listed_page(_with_queries(workspace, table), params.page)}
+    return {"block_changes": changes, **listed_page(_with_queries(workspace, table), params.page)}
 
 
 @_traces_page("/traces", "Traces", "Loss by stage", _list_topics_by_loss)
@@ -350,7 +350,7 @@ def _list_failures(workspace: Workspace, params: FunnelQuery, answer: Failures |
         return {}
     table = answer.table("documents")
     table = with_links(table, "doc_id", lambda row: _topic_url(topic=row["query_id"], doc=row["doc_id"]))
-    return {"changes": {"documents": _remove}, **listed_page(_with_queries(workspace, table), params.page)}
+    return {"block_changes": {"documents": _remove}, **listed_page(_with_queries(workspace, table), params.page)}
 
 
 @_traces_page("/traces/failures", "Kinds of failure", "Kinds of failure", _list_failures)
@@ -373,7 +373,7 @@ def _link_gaps(workspace: Workspace, _: GapsQuery, _answer: Gaps | None) -> dict
     def show_queries(table: Table) -> Table:
         return first_rows(table.changed("queries", only=""))
 
-    return {"changes": {"content_gaps": show_queries, "entities": first_rows, "missing_content": link_topics}}
+    return {"block_changes": {"content_gaps": show_queries, "entities": first_rows, "missing_content": link_topics}}
 
 
 @_traces_page("/traces/gaps", "Content gaps", "Content gaps", _link_gaps)
@@ -416,7 +416,7 @@ def _link_documents(workspace: Workspace, params: DocumentPathQuery, _: Document
         )
 
     params = params.model_copy(update={"topic": params.topic or _open_traces(workspace).query_ids[0]})
-    return {"title": f"Topic {params.topic}", "query": params, "changes": {"ranks": link_ranks}}
+    return {"title": f"Topic {params.topic}", "query": params, "block_changes": {"ranks": link_ranks}}
 
 
 @_traces_page("/traces/topic", "One topic", "Paths of documents", _link_documents)

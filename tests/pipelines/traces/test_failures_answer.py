@@ -158,23 +158,24 @@ def test_the_table_of_tests() -> None:
     )
     table = result.table("tests")
     assert table.labels == 2
-    alternatives = "feedback, freshness"
+    alternatives, yes, no = "feedback, freshness", "failure", "no significant failure"
     assert cells(table) == [
         (
             "failure",
             "where",
             "topics",
             "difference",
+            "result",
             "adjusted p",
             "recoverable RR",
             "other possible causes",
             "quantity",
         ),
-        ("intent", "kind=b", "100", "+0.5000 [+0.250, +0.750]", "0.003 *", "-0.1250", alternatives, "loss"),
-        ("freshness", "all topics", "10", "+0.2500 [+0.125, +0.375]", "0.025 *", "-", "", "pairs"),
-        ("intent", "subtopics", "12", "+0.3750", "0.03 *", "-", "", "share"),
-        (SLICE_TEST, "kind=a", "25", "-0.5000", "0.8", "+0.1250", alternatives, "loss"),
-        ("intent", "kind=a", "25", "-0.5000", "0.9", "+0.1250", alternatives, "loss"),
+        ("intent", "kind=b", "100", "+0.5000 [+0.250, +0.750]", yes, "0.003 *", "-0.1250", alternatives, "loss"),
+        ("freshness", "all topics", "10", "+0.2500 [+0.125, +0.375]", yes, "0.025 *", "-", "", "pairs"),
+        ("intent", "subtopics", "12", "+0.3750", yes, "0.03 *", "-", "", "share"),
+        (SLICE_TEST, "kind=a", "25", "-0.5000", no, "0.8", "+0.1250", alternatives, "loss"),
+        ("intent", "kind=a", "25", "-0.5000", no, "0.9", "+0.1250", alternatives, "loss"),
     ]
     rows = table.records()
     assert [row["p"] for row in rows] == [0.001, 0.0123, 0.02, 0.7, 0.7]
@@ -260,8 +261,8 @@ def test_other_tables_and_facts() -> None:
     assert [block.name for block in result.blocks()] == [
         "sentences",
         "kinds",
-        "tests",
         "untested",
+        "tests",
         "curves",
         "documents",
     ]

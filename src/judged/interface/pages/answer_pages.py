@@ -209,7 +209,7 @@ def answer_page(
     """Serve a function of the workspace and the query as a page, and as JSON below ``/api/v1``.
 
     ``page_values`` returns more values for the template, from the workspace, the query, and the answer or None. Its
-    value ``changes`` replaces or removes blocks, as in `replace_blocks`.
+    value ``block_changes`` replaces or removes blocks, as in `replace_blocks`.
     """
 
     def register(function: PageFunction) -> PageFunction:
@@ -238,7 +238,7 @@ def answer_page(
                 context |= page_values(workspace, query, context["answer"])
             answer: Answer | None = context["answer"]
             if answer is not None and not context["blocks"]:
-                blocks = replace_blocks(answer.blocks(), context.pop("changes", {}))
+                blocks = replace_blocks(answer.blocks(), context.pop("block_changes", {}))
                 context["blocks"], context["details_blocks"] = _split_details(answer, blocks)
             return page(request, template, **context)
 
