@@ -37,7 +37,7 @@ class Task:
 
 def menu(page: str) -> tuple[str, str]:
     """Return the step that opens a page from the header."""
-    return "click", f"header nav >> text={page}"
+    return "click", f"#navigation >> text='{page}'"
 
 
 def paste(text: str) -> tuple[tuple[str, ...], ...]:

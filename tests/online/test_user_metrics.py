@@ -40,7 +40,7 @@ def answer(metric: Any = CTR, **changes: Any) -> UserMetrics:
         ("SatisfiedPageCTR", {}, "worse", f"lower since {START}"),
         ("ZeroResults", {}, "better", f"lower since {START}"),
         ("PageCTR", {}, "info", f"lower since {START}"),
-        ("PageCTR", {"changes": ()}, "same", "no change"),
+        ("PageCTR", {"changes": ()}, "same", "no significant change"),
         ("PageCTR", {"changes": (), "center": NAN}, "info", "estimate"),
     ],
 )

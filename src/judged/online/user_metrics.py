@@ -204,7 +204,7 @@ def level_status(estimate: OnlineEstimate, series: Series | None) -> tuple[Statu
     if series is None or math.isnan(series.center):
         return "info", "estimate"
     if not series.changes:
-        return "same", "no change"
+        return "same", "no significant change"
     change = series.changes[-1]
     direction = 1 if change.after > change.before else -1
     start = format_start(series.points[change.point].start_ms, series.period)

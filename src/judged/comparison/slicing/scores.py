@@ -194,7 +194,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         sign = -1 if self.scores.measures[0].properties.higher_is_better is False else 1
         row = min(rows, key=lambda row: (row.better is not False, sign * row.value))
         comparison = f"{row.part} than on the other topics (p {p_text(row.adjusted, 1 - self.method.level)})"
-        status, word = "same", "no weak slice"
+        status, word = "same", "none significantly weak"
         sentence = f"No slice is significantly worse than the other topics; the lowest is {row.part}."
         if row.better is not None:
             status, word = ("better", "better slice") if row.better else ("worse", "weak slice")
