@@ -221,7 +221,7 @@ def test_invalid_options() -> None:
     log = typed_log(*pages_and_events())
     with pytest.raises(InputError, match="cannot be combined"):
         difference(log, by="device", since="2023-11-20")
-    with pytest.raises(InputError, match="no slice"):
+    with pytest.raises(InputError, match="unknown slice"):
         difference(log, by="device", baseline="tablet")
     with pytest.raises(InputError, match="no pages before or no pages after"):
         overview(log, since="1999-01-01")

@@ -202,7 +202,7 @@ def test_unsupported_lists_and_invalid_options() -> None:
     pages = [page(1, 1, 0, "hat"), page(2, 2, 1, "hat")]
     result = queries(typed_log(pages, [], has=frozenset({"queries"}), dated=False))
     assert {"zero", "abandoned", "low-ctr", "slow", "rising"} <= set(dict(result.refused))
-    with pytest.raises(InputError, match="no list of queries"):
+    with pytest.raises(InputError, match="unknown list of queries"):
         queries(typed_log(pages, []), "popular")
     with pytest.raises(InputError, match="no column"):
         queries(typed_log(pages, []), by="color")

@@ -71,7 +71,7 @@ def test_the_table_equals_that_of_python(run: Callable[..., Ended], calls: dict[
         None,
         {
             "by": None,
-            "objects": None,
+            "documents": None,
             "where": None,
             "progress": None,
             "unit": "user",
@@ -99,7 +99,7 @@ def test_options_are_passed_on(run: Callable[..., Ended], calls: dict[str, Any])
     )
     names, options = calls["metrics"]
     assert names == ("PageCTR", "ZeroResults")
-    assert options == {"by": "device", "objects": None, "where": "page == 1", "progress": None,
+    assert options == {"by": "device", "documents": None, "where": "page == 1", "progress": None,
                        "unit": "session", "level": 0.9, "interval": "bootstrap", "resamples": 500, "seed": 3,
                        "settings": FactSettings(60, 0, 1, 10)}  # fmt: skip
 

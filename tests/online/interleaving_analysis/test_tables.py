@@ -211,7 +211,7 @@ def test_past_changes_are_set_side_by_side(tmp_path: Path) -> None:
     assert pairs.column("ratio").values == [comparison.users_abtest / comparison.users_interleaving]
     assert (pairs.labels, pairs.column("agree").values, pairs.column("other").values) == (1, ["no"], ["B"])
     sentence = plan.blocks()[2].texts[0]
-    assert "for 1 of 1 change. The two differences have the same direction for 0" in sentence
+    assert sentence.endswith("for 1 of 1 change, and for 0 of them in the same direction.")
 
 
 def test_lists_that_nobody_clicked_say_nothing(tmp_path: Path) -> None:
