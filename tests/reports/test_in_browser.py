@@ -138,7 +138,7 @@ def test_without_scripts_the_numbers_are_there(opened: Any, sample_report: Any) 
     assert faults == []
     assert not tab.locator("#theme").is_visible()
     first = sample_report.table("board").grid().rows[0]
-    row = tab.locator("#leaderboard > .scroll tbody tr")
+    row = tab.locator("#leaderboard > .block > .scroll tbody tr")
     texts = [row.nth(i).inner_text() for i in range(row.count())]
     assert any(first[0] in text for text in texts)
     tab.locator("#chart-topics summary").click()

@@ -138,12 +138,12 @@ def test_the_form_leads_home_or_says_what_is_wrong(app):
     answer = tried.post("/open", files=[*sent(qrels=("x.qrels", QRELS), runs=("x.run", RUN)), *empty])
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     page = tried.get("/").text
-    assert "<h1>x</h1>" in page
+    assert '<span class="collection">x</span>' in page
     wrong = tried.post("/open", files=sent(qrels=("<b>.txt", b"q1 0 d1 1\nq1 0 d2 much\n")))
     assert wrong.status_code == 400
     assert "&lt;b&gt;.txt" in wrong.text
     assert "<b>.txt" not in wrong.text
-    assert "<h1>x</h1>" in tried.get("/").text
+    assert '<span class="collection">x</span>' in tried.get("/").text
     assert tried.post("/open/sample").headers["location"] == "/"
     assert "the sample" in tried.get("/").text
 
@@ -355,7 +355,8 @@ def test_runs_of_one_name_are_told_apart(app):
 
 def test_judgments_alone_can_be_opened(app):
     overview = post(app, qrels=QRELS).json()
-    assert (overview["runs"], overview["best"]) == ([], "")
+    assert overview["runs"] == []
+    assert "headline" not in overview
     assert "No run is open" in TestClient(app).get("/").text
 
 

@@ -106,5 +106,5 @@ def test_an_example_of_the_api_works_when_it_is_clicked(serve, sample, tab):
     page.locator("#get-api-v1-open .example a").click()
     assert '"judgments":1613' in page.content()
     page.go_back()
-    expect(page.locator("#get-api-v1-slices tbody tr")).to_have_count(7)
+    expect(page.locator("#get-api-v1-slices tbody tr")).to_have_count(8)
     view.clean()

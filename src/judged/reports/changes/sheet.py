@@ -62,8 +62,7 @@ _DECISIVE = {
     "Should the deployment be rolled back?": "monitoring",
 }
 _INPUT_OPTIONS = {
-    "Which settings changed?": "Add the settings of both systems in TOML or JSON: `--settings BEFORE AFTER`. Or add"
-    " traces with `settings` for each stage: `--traces BASELINE CANDIDATE`.",
+    "Which settings changed?": "Add files of settings: `--settings BEFORE AFTER`. Or add traces that record settings.",
     "Which steps changed the score?": "Add traces: `--traces BASELINE CANDIDATE`.",
     "Which kinds of failure changed?": "Add traces: `--traces BASELINE CANDIDATE`.",
     "Does the change fix the target failure?": "Add traces: `--traces BASELINE CANDIDATE --target-failure KIND`.",
