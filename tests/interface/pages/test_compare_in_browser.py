@@ -36,7 +36,7 @@ def test_visible_content(serve: Any, tab: Any, sample: Any) -> None:
     assert page.locator(".headline .sentence").inner_text().startswith("No significant difference between ")
     expect(bars(page)).to_have_count(48)
     expect(points(page)).to_have_count(48)
-    assert page.locator("#measures tr.selected").inner_text().startswith("nDCG@10\t0.4240\t0.4257\t+0.0017 [")
+    assert page.locator("#measures tr.selected").inner_text().startswith("nDCG@10\t0.4240\t0.4257\t+0.0017\t")
     expect(page.locator("table.topics tbody tr")).to_have_count(48)
     assert first_topics(page) == ["t46", "t29", "t30"]
     view.accessible()
