@@ -233,10 +233,11 @@ def test_filters_are_kept_while_a_list_is_used(serve: Any, tab: Any, sample: Any
     follow(page, page.get_by_role("button", name="Show", exact=True))
     n_matching = int(sample.mask("query_class == 'known-item'").sum())
     assert page.locator("caption").inner_text() == f"{n_matching} topics of 48"
-    assert [text.strip("↑↓") for text in page.locator("thead th").all_inner_texts()] == [
-        "Topic", "Query", "Relevant", "Judged", "Mean", "Spread", "bm25", "bm25_nostem",
+    heads = page.get_by_role("region", name="Table of topics").locator("thead th")
+    assert [text.strip("↑↓") for text in heads.all_inner_texts()] == [
+        "Topic", "Query", "Relevant", "Mean", "Range of runs", "bm25", "bm25_nostem",
     ]  # fmt: skip
-    assert page.locator("th[aria-sort=descending]").inner_text() == "Spread↓"
+    assert page.locator("th[aria-sort=descending]").inner_text() == "Range of runs↓"
     page.get_by_label("Search").fill("zebra")
     with page.expect_navigation():
         page.get_by_label("Search").press("Enter")
