@@ -107,7 +107,12 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
 
     pairs = partial(_hide, names=("baseline", "dz"))
     return {
-        "block_changes": {"leaderboard": link_runs, "pairs": pairs, "effects": without_chart, "effect_topics": link_topics}
+        "block_changes": {
+            "leaderboard": link_runs,
+            "pairs": pairs,
+            "effects": without_chart,
+            "effect_topics": link_topics,
+        }
     }
 
 
