@@ -121,3 +121,16 @@ def test_words_of_the_query_are_marked_and_nothing_else_is_markup(tried: TestCli
     document = tried.get("/api/v1/document?doc_id=collections.Counter&topic=t01").json()
     assert "".join(document["pieces"]) == document["text"]
     assert document["pieces"][1] == "Elements"
+
+
+def test_copied_and_saved_cells_have_one_value(tried: TestClient) -> None:
+    rows = list(csv.DictReader(io.StringIO(tried.get("/leaderboard.board.tsv").text), delimiter="\t"))
+    assert rows == rows_of(tried.get("/leaderboard.board.csv").text)
+    row = next(row for row in rows if row["run"] == "tfidf")
+    low, value, high = (float(row[f"nDCG@10{end}"]) for end in ("_low", "", "_high"))
+    assert low < value < high
+    assert row["nDCG@10 against rrf"] == "worse"
+    assert 0 < float(row["nDCG@10 adjusted p"]) < 0.05
+    cells = [line.removesuffix(r" \\").split(" & ") for line in tried.get("/leaderboard.board.tex").text.splitlines()]
+    (cell_row,) = [line for line in cells if line[0] == "tfidf"]
+    assert cell_row[1:3] == [f"{value:.4f}", f"[{low:.3f}, {high:.3f}]"]

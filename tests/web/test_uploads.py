@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from judged.errors import InputError
+from judged.interface.pages.workspace import open_workspace
 from judged.web.app import make_app
 from judged.web.uploads import Limits, display_name, store
 
@@ -408,3 +409,64 @@ def test_a_gzip_file_may_have_several_members(app):
     parts = gzip.compress(QRELS[:10]) + gzip.compress(QRELS[10:])
     assert post(app, qrels=parts).json()["judgments"] == 3
     assert struct.unpack("<I", parts[-4:])[0] == len(QRELS) - 10
+
+
+LOG = (
+    b'{"query_id": "1", "user_query": "hat", "timestamp": "2024-01-01T00:00:00Z", "client_id": "u",'
+    b' "query_response_hit_ids": ["a", "b"]}\n'
+)
+PLAN = b'documents = "docs.jsonl"\nqueries = "q.jsonl"\nqrels = "qrels.txt"\n[control]\nengine = "sqlite"\n'
+
+
+def add(app: Any, option: str, page_path: str = "/clicks", path: str = "", **files: Any) -> Any:
+    data = {"option": option, "page_path": page_path, "path": path}
+    return TestClient(app, follow_redirects=False).post("/open/data", data=data, files=sent(**files))
+
+
+@pytest.fixture
+def judgments_only(tmp_path, monkeypatch) -> Any:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return make_app(open_workspace({"q1": {"d1": 1}}, {"x": {"q1": ["d1"]}}), limits=SMALL)
+
+
+def test_a_log_is_opened_beside_the_open_data(judgments_only):
+    before = judgments_only.state.holder.workspace
+    assert 'action="/open/data"' in TestClient(judgments_only).get("/users").text
+    answer = add(judgments_only, "log", "/users", file=("log.ndjson", LOG))
+    assert (answer.status_code, answer.headers["location"]) == (303, "/users")
+    after = judgments_only.state.holder.workspace
+    assert (after.qrels, after.run_names) == (before.qrels, before.run_names)
+    assert "log" in after.open_data
+    assert 'action="/open/data"' not in TestClient(judgments_only).get("/users").text
+
+
+@pytest.mark.parametrize("option", ["experiment", "watch", "labels", "host", "x"])
+def test_files_that_name_other_files_or_functions_are_not_uploaded(judgments_only, option):
+    before = judgments_only.state.holder.workspace
+    answer = add(judgments_only, option, file=("plan.toml", PLAN))
+    assert answer.status_code == 400
+    assert "cannot be uploaded" in answer.text
+    assert judgments_only.state.holder.workspace is before
+
+
+def test_paths_are_opened_only_if_the_server_permits_it(judgments_only, tmp_path):
+    path = tmp_path / "log.ndjson"
+    path.write_bytes(LOG)
+    assert add(judgments_only, "log", path=str(path)).status_code == 400
+    permitted = make_app(judgments_only.state.holder.workspace, limits=SMALL, opens_paths=True)
+    assert add(permitted, "log", path=str(path)).status_code == 303
+    assert permitted.state.holder.workspace.parts["log"] == (str(path),)
+
+
+@pytest.mark.parametrize("page_path", ["//evil.example/", "https://evil.example", "clicks", "/\\evil", "/a?b"])
+def test_no_address_leads_to_another_host(judgments_only, page_path):
+    assert add(judgments_only, "log", page_path, file=("log.ndjson", LOG)).status_code == 422
+
+
+def test_a_file_that_cannot_be_read_does_not_stay(judgments_only, tmp_path):
+    before = judgments_only.state.holder.workspace
+    answer = add(judgments_only, "traces", "/traces", file=("t.jsonl", b"[1, 2"))
+    assert answer.status_code == 400
+    assert str(tmp_path) not in answer.text
+    assert judgments_only.state.holder.workspace is before
+    assert not list(tmp_path.glob("judged-*/sent-*"))

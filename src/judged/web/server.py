@@ -65,8 +65,9 @@ def serve(workspace: Workspace, listener: Listener, *, ready: Callable[[], Any] 
     """Serve requests until a signal ends the process; `ready` is called in a thread at the start."""
     remove_unlocked_folders()
     setswitchinterval(_SWITCH_INTERVAL)
+    # Without a token, other users of this machine could read files and run plans with the rights of this user.
     is_local = ip_address(listener.socket.getsockname()[0]).is_loopback
-    app = make_app(workspace, listener.rules, opens_paths=is_local)
+    app = make_app(workspace, listener.rules, opens_paths=is_local and listener.token is not None)
     Thread(target=ready, daemon=True).start()
     Thread(target=_preload, args=(workspace,), daemon=True).start()
     try:

@@ -28,7 +28,7 @@ from judged.data.text_rows import TextRows
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.interface.options import options_by_name
-from judged.interface.pages.answers import page
+from judged.interface.pages.answers import UPLOADED_OPTIONS, page
 from judged.interface.pages.home import open_data_overview
 from judged.interface.pages.problems import PROBLEMS, Problem, problem_response
 from judged.interface.pages.workspace import (
@@ -375,14 +375,20 @@ def add_by_form(
     if not has_file and not (path and request.app.state.opens_paths):
         raise InputError("a file is required", fix="select a file")
     limits, folder = request.app.state.limits, workspace.upload_folder or LockedFolder()
-    source, stored = path, list[StoredFile]()
-    if file is not None and has_file:
+    if file is None or not has_file:
+        added = open_data(workspace, option, path)
+    else:
+        if option not in UPLOADED_OPTIONS:
+            raise InputError(f"{option!r:.60} cannot be uploaded", fix=use_one_of(UPLOADED_OPTIONS))
         name = display_name(file.filename, option, limits.name)
         prefix = folder.path / f"sent-{option}{len(list(folder.path.iterdir()))}"
-        stored = [store(file.file, name, prefix, limits, max_size=limits.unpacked)]
-        source = str(stored[0].path)
-    with _use_display_names(stored):
-        added = open_data(workspace, option, source)
+        stored = store(file.file, name, prefix, limits, max_size=limits.unpacked)
+        try:
+            with _use_display_names([stored]):
+                added = open_data(workspace, option, str(stored.path))
+        except BaseException:
+            stored.path.unlink(missing_ok=True)
+            raise
     workspace_holder(request).replace(replace(added, upload_folder=folder), labels=added.labels)
     return RedirectResponse(page_path, 303)
 

@@ -58,6 +58,9 @@ FORMS = {
     "md": ("text/markdown", lambda table: table.with_intervals_apart().markdown()),
 }
 """Media type and writer of each download format."""
+UPLOADED_OPTIONS = ("log", "traces", "rag")
+"""Options of `judged serve` whose files can be uploaded. Plans and configurations cannot: they name other files of this
+machine, and functions to call."""
 CARRIED_CHOICES = "judged.carried"
 """Key in the ASGI scope: parameters that the page does not use, but keeps for its links."""
 TABLE_REQUEST = "judged.table"
@@ -147,6 +150,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "here": request.url.path,
         "home": request.scope.get(HOME_PATH, "/judging"),
         "missing": _page_without_data(request) if workbench else None,
+        "uploaded_options": UPLOADED_OPTIONS,
         "opens_paths": getattr(request.app.state, "opens_paths", False),
         "status": status,
         "version": request.app.version,

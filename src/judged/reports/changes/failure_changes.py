@@ -143,8 +143,10 @@ def _test_change(old: FailureTest, new: FailureTest, topics: Sequence[str]) -> I
     if contrast is None and (not topics or np.any(after != before)):
         return
     is_split = 0 < is_member.sum() < len(topics)
-    first, second = (float(values[is_member].mean() - values[~is_member].mean()) if is_split else math.nan
-                     for values in (before, after))  # fmt: skip
+    first, second = (
+        float(values[is_member].mean() - values[~is_member].mean()) if is_split else math.nan
+        for values in (before, after)
+    )
     # Without a contrast, no topic changed.
     result = (0.0, None, 1.0) if contrast is None else (contrast.difference, contrast.interval, contrast.p)
     yield FailureChange(*subject, int(is_member.sum()), first, second, *detected, *result)

@@ -54,9 +54,13 @@ if TYPE_CHECKING:
 
 QuestionState: TypeAlias = Literal["good", "bad", "undecided", "inspect", "not tested", "no data"]
 _STATUSES: dict[QuestionState, Status] = {
-    "good": "better", "bad": "worse", "undecided": "same", "inspect": "info", "not tested": "unknown",
+    "good": "better",
+    "bad": "worse",
+    "undecided": "same",
+    "inspect": "info",
+    "not tested": "unknown",
     "no data": "unknown",
-}  # fmt: skip
+}
 _MAX_WORST_TOPICS = 5  # listed in the finding and in the short table
 
 
@@ -133,8 +137,15 @@ def answer_worst_topics(scores: Scores, topics: Topics | None, diff: TraceDiff |
     worst = [int(i) for i in np.argsort(gains, kind="stable") if gains[i] < 0]
     measure = scores.measure_names[0]
     ids = [scores.query_ids[i] for i in worst]
-    steps = {} if diff is None else {name: dict(zip(diff.other.query_ids, gain.tolist(), strict=True))
-                                     for name, gain in diff.gains.items() if name != SCORE}  # fmt: skip
+    steps = (
+        {}
+        if diff is None
+        else {
+            name: dict(zip(diff.other.query_ids, gain.tolist(), strict=True))
+            for name, gain in diff.gains.items()
+            if name != SCORE
+        }
+    )
     table = Table(
         "losses",
         (
@@ -145,11 +156,13 @@ def answer_worst_topics(scores: Scores, topics: Topics | None, diff: TraceDiff |
                 for run, role in enumerate(("baseline", "candidate"))
             ),
             Column("difference", [float(scores.values[1, 0, i] - scores.values[0, 0, i]) for i in worst], CHANGE),
-            *(Column(f"change_{name}", [by_topic.get(id_, math.nan) for id_ in ids], CHANGE, format_step(name))
-              for name, by_topic in steps.items()),
+            *(
+                Column(f"change_{name}", [by_topic.get(id_, math.nan) for id_ in ids], CHANGE, format_step(name))
+                for name, by_topic in steps.items()
+            ),
         ),
         f"Topics with a loss of {measure}",
-    )  # fmt: skip
+    )
     question, largest = "Which topics lost most?", ids[:_MAX_WORST_TOPICS]
     if not worst:
         finding = f"{measure} is worse on no topic."
@@ -218,11 +231,13 @@ def answer_measure_agreement(disagreement: Disagreement) -> ReviewQuestion:
 def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> ReviewQuestion:
     """Answer which costs rise: compare the means of both runs in each column of a table."""
     means = {
-        column: [float(np.mean(by_run.get(name, by_run.get(role, [np.nan]))))
-                 for name, role in zip(names, ("baseline", "candidate"), strict=True)]
+        column: [
+            float(np.mean(by_run.get(name, by_run.get(role, [np.nan]))))
+            for name, role in zip(names, ("baseline", "candidate"), strict=True)
+        ]
         for column in columns
         for by_run in [numbers_by_run(path, column)]
-    }  # fmt: skip
+    }
     if missing := [column for column, run_means in means.items() if not np.isfinite(run_means).all()]:
         problem = f"each of the two runs must have at least one number in the column {listed(missing)}"
         fix = f"write {listed(names)}, or `baseline` and `candidate`, in the column `run`"
