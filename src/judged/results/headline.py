@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from judged.results.decimals import format_level, printed
-from judged.results.table import NUMBER, Axis, Show
+from judged.results.table import NUMBER, Axis, Show, recorded_format
 
 if TYPE_CHECKING:
     from judged.results.table import IntervalLimits, Status
@@ -62,6 +62,10 @@ class Headline:
     level: float = 0.95
     reference: float | None = None
     axis: Axis | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling, in which the format is replaced by the texts that it produced."""
+        return {**vars(self), "show": recorded_format(self.show, [self.value], [self.ci])}
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON."""

@@ -117,7 +117,7 @@ P_VALUE = Show(decimal, "float64")
 YES_NO = Show(lambda value: "yes" if value else "no", "bool")
 
 
-def _recorded_format(show: Show, values: Sequence[Any], limits: Sequence[IntervalLimits]) -> Show:
+def recorded_format(show: Show, values: Sequence[Any], limits: Sequence[IntervalLimits]) -> Show:
     """Return a format with the recorded texts of some values and intervals, which can be pickled."""
     texts = {repr(value): show.write(value) for value in values if not missing(value)}
     bounds = [bound for pair in limits if pair is not None for bound in pair if not math.isnan(bound)]
@@ -224,10 +224,10 @@ class Column:
         """Return the state for pickling, in which formats are replaced by the texts that they produced."""
         limits = self.ci or [None] * len(self.values)
         each = [
-            _recorded_format(show, [value], [interval])
+            recorded_format(show, [value], [interval])
             for show, value, interval in zip(self.each, self.values, limits, strict=False)
         ]
-        show = Show(str, self.show.type) if each else _recorded_format(self.show, self.values, limits)
+        show = Show(str, self.show.type) if each else recorded_format(self.show, self.values, limits)
         return {**vars(self), "show": show, "each": each}
 
     @property
