@@ -14,17 +14,15 @@ from judged.interface.pages.answer_pages import NotOpenError, answer_page, repla
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import Trimmed, shades_of
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace
 from judged.online import clicks
-from judged.results import Answer, Sentences
+from judged.results import Answer, Column, Sentences, Table
 
 if TYPE_CHECKING:
-    from judged.interface.pages.workspace import Workspace
     from judged.online.ab_tests.abtest import ABTest
     from judged.online.log import InteractionLog
     from judged.online.user_metrics import UserMetrics
     from judged.online.watch import Watch
-    from judged.results import Column, Table
 
 
 router = APIRouter(tags=["clicks"])

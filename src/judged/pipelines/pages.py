@@ -23,7 +23,7 @@ from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import LONGEST, ScoredQuery, shades_of
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.slices import SlicedQuery, SlicingQuery
-from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace
 from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import evaluate, explain, waterfall
@@ -40,17 +40,15 @@ from judged.pipelines.traces import (
     gaps,
     traces_of_runs,
 )
-from judged.results import TEXT, Answer, Column, Table
+from judged.results import TEXT, Answer, Chart, Column, Table
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from judged.interface.pages.workspace import Workspace
     from judged.pipelines.experiments.trial import QueryTrial, TrialEngines
     from judged.pipelines.rag.responses import Responses
     from judged.pipelines.rag.waterfall_answer import Waterfall
-    from judged.results import Chart
 
     LossAnswer = TypeVar("LossAnswer", TraceFunnel, Failures)
 

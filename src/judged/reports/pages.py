@@ -13,11 +13,10 @@ from judged.interface.pages.pagination import LONGEST
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.online.pages import ab_test, watched
-from judged.results import Axis, Table
+from judged.results import Axis, Block, Table
 
 if TYPE_CHECKING:
     from judged.reports.changes import Change
-    from judged.results import Block
 
 router = APIRouter(tags=["change"])
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, FastAPI, Request
@@ -16,16 +16,10 @@ import judged
 from judged.components import all_components, load
 from judged.interface.pages.answers import Json, page, serve_tables
 from judged.interface.pages.guard import Rules, configure_app
-from judged.interface.pages.workspace import CurrentWorkspace, WorkspaceHolder
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace, WorkspaceHolder
 from judged.results import TEXT, Column, Table
 from judged.web.uploads import ADD_PATH, API_OPEN_PATH, OPEN_PATH, Limits, reject_concurrent_opens
 from judged.web.uploads import router as opening
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from judged.interface.pages.workspace import Workspace
-
 
 router = APIRouter(include_in_schema=False)
 _BOUNDS = {

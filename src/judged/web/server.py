@@ -17,8 +17,8 @@ import uvicorn
 
 from judged.interface.pages.home import open_data_overview
 from judged.interface.pages.leaderboard import LeaderboardQuery, leaderboard
-from judged.interface.pages.serving import uvicorn_config
-from judged.interface.pages.workspace import open_workspace, remove_unlocked_folders
+from judged.interface.pages.serving import Listener, uvicorn_config
+from judged.interface.pages.workspace import Workspace, open_workspace, remove_unlocked_folders
 from judged.results.charts import packed_library
 from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
@@ -26,8 +26,6 @@ from judged.web.app import make_app
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.pages.serving import Listener
-    from judged.interface.pages.workspace import Workspace
 
 _MAX_PRELOADED_ROWS = 20_000_000  # rows of all runs, which fit into the memory of any current machine
 _FIRST_DELAY, _SECOND_DELAY = 1, 3  # seconds, so that preloading does not slow down the first request

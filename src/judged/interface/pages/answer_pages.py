@@ -10,7 +10,7 @@ from itertools import compress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 
 from judged.comparison.slicing import Expression, Slicing, slice_topics
 from judged.comparison.slicing.derived import MEANINGS, OUTCOME, SOURCES
@@ -21,20 +21,17 @@ from judged.interface.arguments import outcome_note
 from judged.interface.pages.answers import page
 from judged.interface.pages.pagination import Paging
 from judged.interface.pages.problems import PROBLEMS, Parameters
-from judged.interface.pages.workspace import cached_in_workspace
-from judged.results import TEXT, Answer, Column, Section, Sentences, Table, columns_of, truncated
+from judged.interface.pages.workspace import Workspace, cached_in_workspace
+from judged.results import TEXT, Answer, Block, Column, Section, Sentences, Table, columns_of, truncated
 from judged.results.blocks import Note
 from judged.results.text_formats import full_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fastapi import APIRouter
     from fastapi.responses import HTMLResponse
 
     from judged.interface.pages.slices import SlicedQuery
-    from judged.interface.pages.workspace import Workspace
-    from judged.results import Block
 
     PageFunction = TypeVar("PageFunction", bound=Callable[..., Answer])
 

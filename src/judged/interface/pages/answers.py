@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,22 +25,17 @@ from judged.components import Page, all_components
 from judged.errors import InputError
 from judged.interface.pages.filters import CARRIED, FILTERS, link, shared_choices
 from judged.interface.pages.shared_files import PACKAGES, VERSION
-from judged.interface.pages.workspace import JUDGE, current_workspace
-from judged.results import Answer, Chart, Table, plain
-from judged.results.blocks import flat
+from judged.interface.pages.workspace import JUDGE, Workspace, current_workspace
+from judged.results import Answer, Block, Chart, Headline, Table, plain
+from judged.results.blocks import Note, flat
 from judged.results.escaping import isolate_directions
 from judged.results.files import cache_folder
 from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from jinja2.bccache import Bucket
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from judged.interface.pages.workspace import Workspace
-    from judged.results import Block, Headline
-    from judged.results.blocks import Note
 
 HOME_PATH = "judged.home"
 """Key in the ASGI scope: the start page of users who see only one part of judged."""

@@ -13,37 +13,33 @@ from pydantic import Field
 from judged.comparison.answer import data_tables
 from judged.comparison.compare import compare_scores
 from judged.comparison.pair import describe_intervals, verdict_columns
-from judged.comparison.slicing import slice_topics
+from judged.comparison.slicing import SliceComparison, slice_topics
 from judged.comparison.slicing.comparison import difference_title
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, conjunction, topic_columns
 from judged.interface.pages.filters import blocks, link, probability, query_string, shared_choices
 from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, contains_words, order_by, shades_of
-from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace, set_error_field
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace, set_error_field
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Axis, Chart, Column, Headline, Section, Sentences, Show, Table
 from judged.results import number as digits
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
 from judged.results.types import cached_property
 from judged.scoring.default_measures import COMPARED_MEASURES, DEFAULT_MEASURE
-from judged.scoring.evaluation import measures_of
+from judged.scoring.evaluation import Scores, measures_of
 from judged.scoring.evaluation.evaluate import select_measures
 from judged.scoring.measures.grammar import list_measures
 from judged.stats.inputs import paired_differences
-from judged.stats.sensitivity import leave_one_topic_out
+from judged.stats.sensitivity import LeaveOneTopicOut, leave_one_topic_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.comparison import Comparison, MeasureComparison, Pair
-    from judged.comparison.slicing import SliceComparison
-    from judged.interface.pages.workspace import Workspace
     from judged.results import Block, Status
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats, Ints
-    from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
-    from judged.stats.sensitivity import LeaveOneTopicOut
 
 
 MAX_BARS, MAX_POINTS = 400, 3000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -15,14 +15,8 @@ from Stemmer import Stemmer
 
 from judged.components import all_components
 from judged.errors import MissingExtraError
-from judged.results import Headline, Show, html, plain
+from judged.results import Block, Headline, Show, Table, html, plain
 from judged.results.decimals import counted, decimal, format_distinct, printed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from judged.results import Block, Table
-
 
 Address: TypeAlias = "BaseModel | Mapping[str, Any] | Sequence[tuple[str, Any]]"
 """The parameters of an address."""

@@ -20,7 +20,7 @@ from weakref import ref
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judged.interface.pages.problems import add_problem_handlers, catch_exceptions, refusal_response
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from fastapi import APIRouter, FastAPI
-    from starlette.responses import Response
 
 
 _MIN_RATE = 1 << 20  # bytes per second, averaged over a request

@@ -22,7 +22,7 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.answer_pages import answer_page
 from judged.interface.pages.filters import blocks, probability
 from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, order_by, shades_of
-from judged.interface.pages.workspace import CurrentWorkspace
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace
 from judged.results import CHANGE, COUNT, TEXT, Answer, Axis, Column, Headline, Show, Table, counted
 from judged.results.blocks import Note
 from judged.results.chart_drawings import SERIES
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from judged.comparison import Comparison, MeasureComparison, Pair
-    from judged.interface.pages.workspace import Workspace
     from judged.results import Block, Chart, Status
     from judged.scoring.evaluation import Estimate
     from judged.scoring.measures.base import Measure

@@ -26,8 +26,8 @@ from judged.interface.pages.answer_pages import (
 from judged.interface.pages.filters import link, query_string, shared_choices
 from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, order_by, shades_of
 from judged.interface.pages.slices import Number, SlicedQuery
-from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, cached_in_workspace
-from judged.results import TEXT, Answer, Axis, Table
+from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace
+from judged.results import TEXT, Answer, Axis, Block, Headline, Status, Table
 from judged.results.chart_drawings import draw_charts
 from judged.results.charts import PALETTE, specification
 from judged.scoring.default_measures import RANKING_AND_CANDIDATES
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged.diagnosis.matrix import Matrix
-    from judged.interface.pages.workspace import Workspace
-    from judged.results import Block, Headline, Status
     from judged.results.blocks import Note
     from judged.results.types import Bools
 

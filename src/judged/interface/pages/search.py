@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
@@ -12,12 +12,9 @@ from pydantic import Field
 from judged.interface.pages.answers import PageAnswer, page
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.problems import PROBLEMS, Parameters
-from judged.interface.pages.workspace import CurrentWorkspace
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace
 from judged.results import TEXT, Table, columns_of, truncated
 from judged.scoring.names import Name, find_names, name_index
-
-if TYPE_CHECKING:
-    from judged.interface.pages.workspace import Workspace
 
 MAX_RESULTS = 10
 """Maximum number of results of one kind."""

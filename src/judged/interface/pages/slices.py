@@ -25,8 +25,8 @@ from judged.interface.pages.answer_pages import (
 from judged.interface.pages.filters import blocks, query_string
 from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, blank_to_none, shades_of
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, cached_in_workspace, set_error_field
-from judged.results import COUNT, TEXT, Answer, Chart, Column, Headline, Table, columns_of
+from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace, set_error_field
+from judged.results import COUNT, TEXT, Answer, Block, Chart, Column, Headline, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import list_measures
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from judged.comparison.slicing import SliceComparison, SlicedScores, Slicing
-    from judged.interface.pages.workspace import Workspace
-    from judged.results import Block
     from judged.results.blocks import Note
 
 

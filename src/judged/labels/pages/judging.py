@@ -22,19 +22,17 @@ from judged.interface.pages.filters import query_string
 from judged.interface.pages.guard import JUDGE_COOKIE, NAME_COOKIE, judge_of
 from judged.interface.pages.pagination import Paging
 from judged.interface.pages.problems import PROBLEMS, Parameters, Text
-from judged.interface.pages.workspace import JUDGE, CurrentWorkspace, LockedFolder, workspace_holder
+from judged.interface.pages.workspace import JUDGE, CurrentWorkspace, LockedFolder, Workspace, workspace_holder
 from judged.labels.calibration import Calibration, calibrate
 from judged.labels.consensus import qrels_of
 from judged.labels.disagreements import disagreements
-from judged.labels.labels import ADJUDICATOR
+from judged.labels.labels import ADJUDICATOR, Labels
 from judged.labels.pages.tasks import NewLabel, NewLabels, next_tasks, save_labels, scale_data, trial_store, undo_label
 from judged.labels.trust import LabelQuality, quality
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
     from judged.data.run import Run
-    from judged.interface.pages.workspace import Workspace
-    from judged.labels.labels import Labels
     from judged.labels.store import LabelStore
 
 

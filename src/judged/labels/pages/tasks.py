@@ -10,13 +10,12 @@ from pydantic import BaseModel, Field
 from judged.interface.pages.filters import split_at_matches
 from judged.interface.pages.problems import Text
 from judged.labels.pooling import pool
-from judged.labels.store import LabelStore, NewTask
+from judged.labels.store import JudgingTask, LabelStore, NewTask
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.interface.pages.workspace import Workspace
-    from judged.labels.store import JudgingTask
 
 
 class NewLabel(BaseModel):

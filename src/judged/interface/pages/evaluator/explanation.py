@@ -11,22 +11,19 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.interface.pages.answers import PageAnswer
-from judged.interface.pages.evaluator.scores import BEFORE, LIST, OVERFLOW, judge_lists, lists_of_state
-from judged.interface.pages.evaluator.state import available_measures, read_state
+from judged.interface.pages.evaluator.scores import BEFORE, LIST, OVERFLOW, JudgedRanking, judge_lists, lists_of_state
+from judged.interface.pages.evaluator.state import MeasureQuery, available_measures, read_state
 from judged.scoring.curves import at_cutoffs
 from judged.scoring.explanation import explain_list
-from judged.scoring.explanation.sheets import formula_names
+from judged.scoring.explanation.sheets import SheetLine, formula_names
 from judged.scoring.measures.grammar import parse
 from judged.scoring.measures.pages import summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.interface.pages.evaluator.scores import JudgedRanking
-    from judged.interface.pages.evaluator.state import MeasureQuery
     from judged.interface.pages.workspace import Workspace
     from judged.scoring.explanation.explain import Explanation
-    from judged.scoring.explanation.sheets import SheetLine
     from judged.scoring.measures.base import Measure
 
 TERMS = (

@@ -20,14 +20,13 @@ from judged.interface.pages.evaluator.lists import (
     write_list,
     write_missing,
 )
-from judged.interface.pages.evaluator.state import grades_of, missing_grades, read_state, returned_docs
+from judged.interface.pages.evaluator.state import PasteQuery, grades_of, missing_grades, read_state, returned_docs
 from judged.results import counted
 from judged.scoring.judging import judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.interface.pages.evaluator.state import PasteQuery
     from judged.interface.pages.workspace import Workspace
 
 _DOC_KEYS = ("doc", "doc_id", "docid", "docno", "id", "document", "name")

@@ -6,7 +6,7 @@ import re
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
@@ -29,12 +29,9 @@ from judged.interface.pages.evaluator.state import (
     read_state,
 )
 from judged.interface.pages.problems import PROBLEMS
-from judged.interface.pages.workspace import CurrentWorkspace
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace
 from judged.scoring.measures.grammar import parse
 from judged.scoring.measures.parameters import format_value
-
-if TYPE_CHECKING:
-    from judged.interface.pages.workspace import Workspace
 
 _WHITESPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 _CHARACTERS_TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")

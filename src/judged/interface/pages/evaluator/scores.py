@@ -16,7 +16,7 @@ from judged.interface.pages.evaluator.state import GROUPS, RUN_DEPTH, available_
 from judged.results import COUNT, NUMBER, TEXT, Column, Sentences, Show, Table, columns_of, counted
 from judged.results import listed as listed_words
 from judged.results.blocks import Note
-from judged.scoring.judging import judge
+from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.gain import discounts, gains
 from judged.scoring.measures.pages import FAMILIES
 from judged.scoring.measures.parameters import format_value
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from judged.interface.pages.evaluator.lists import ListDocument
     from judged.interface.pages.evaluator.state import EvaluationQuery, State
     from judged.interface.pages.workspace import Workspace
-    from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
 
 LIST, OTHER, BEFORE = "list", "other", "before"

@@ -23,7 +23,7 @@ from judged.interface.pages.evaluator.lists import (
     write_missing,
 )
 from judged.interface.pages.problems import Parameters
-from judged.scoring.judging import judge
+from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.dcg import CG, DCG
 from judged.scoring.measures.grammar import parse
 from judged.scoring.measures.parameters import format_value
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Qrels
     from judged.interface.pages.workspace import Workspace
-    from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Entry, Measure, Properties
     from judged.scoring.measures.gain import Gain
 

@@ -19,14 +19,13 @@ from judged.interface.pages.evaluator.state import EXAMPLE_PARAMETERS, unavailab
 from judged.interface.pages.problems import Parameters
 from judged.scoring.advice import RULES, Advice, advise
 from judged.scoring.advice.rules import TASKS, fact_text
-from judged.scoring.explanation import explain_list
+from judged.scoring.explanation import Explanation, explain_list
 from judged.scoring.judging import judge_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.interface.pages.workspace import Workspace
-    from judged.scoring.explanation import Explanation
     from judged.scoring.judging.join import Grades
     from judged.scoring.measures.base import Entry, Measure
 

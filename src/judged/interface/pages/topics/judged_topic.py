@@ -7,25 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.diagnosis.diff import diff
+from judged.diagnosis.diff import TopicDiff, diff
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.topics.topic_list import run_scores, similar_ids
-from judged.interface.pages.workspace import cached_in_workspace
+from judged.interface.pages.workspace import Workspace, cached_in_workspace
 from judged.results import ANY, TEXT, Table, columns_of, truncated
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
-from judged.scoring.explanation import compare_tools, explain_list
-from judged.scoring.judging import judge
+from judged.scoring.explanation import Explanation, compare_tools, explain_list
+from judged.scoring.judging import Judged, judge
 from judged.scoring.judging.align import rank_all_with_ties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged.data.qrels import Qrels
-    from judged.diagnosis.diff import TopicDiff
-    from judged.interface.pages.workspace import Workspace
-    from judged.scoring.explanation import Explanation
-    from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
 
 

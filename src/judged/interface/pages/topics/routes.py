@@ -26,7 +26,7 @@ from judged.interface.pages.topics.topic_list import (
     TopicQuery,
     topics,
 )
-from judged.interface.pages.workspace import CurrentWorkspace
+from judged.interface.pages.workspace import CurrentWorkspace, Workspace
 from judged.results import TEXT, Axis, Table, number, significant, truncated
 from judged.scoring.explanation import explain_list
 from judged.scoring.measures.grammar import parse
@@ -34,7 +34,6 @@ from judged.scoring.measures.grammar import parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.interface.pages.workspace import Workspace
 
 router = APIRouter(tags=["topics"])
 _MAX_HIGHLIGHTED = 100_000  # characters of a text in which matches are highlighted

@@ -29,8 +29,8 @@ from judged.interface.pages.topics.judged_topic import (
     tools,
     topic_diff,
 )
-from judged.interface.pages.topics.topic_list import measure_facts, ordered_topics, rel_of, run_scores
-from judged.interface.pages.workspace import cached_in_workspace, set_error_field
+from judged.interface.pages.topics.topic_list import TopicQuery, measure_facts, ordered_topics, rel_of, run_scores
+from judged.interface.pages.workspace import Workspace, cached_in_workspace, set_error_field
 from judged.results import (
     CHANGE,
     COUNT,
@@ -47,7 +47,7 @@ from judged.results import (
 )
 from judged.results.blocks import Note
 from judged.scoring.evaluation.inputs import DEFAULT_MEASURES
-from judged.scoring.judging import judge
+from judged.scoring.judging import Judged, judge
 from judged.scoring.uncertainty.ties import tie_range
 from judged.scoring.uncertainty.unjudged import unjudged_range
 
@@ -55,10 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from judged.diagnosis.diff import TopicDiff
-    from judged.interface.pages.topics.topic_list import TopicQuery
-    from judged.interface.pages.workspace import Workspace
     from judged.scoring.explanation import Explanation
-    from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
     from judged.scoring.uncertainty.ratio import ScoreRange
 

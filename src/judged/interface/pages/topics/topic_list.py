@@ -16,7 +16,7 @@ from judged.interface.pages.answers import PageAnswer
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, contains_words, natural_key, order_by
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import cached_in_workspace, set_error_field
+from judged.interface.pages.workspace import Workspace, cached_in_workspace, set_error_field
 from judged.results import COUNT, NUMBER, Chart, Column, Headline, Table, counted
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import decimal
@@ -25,7 +25,6 @@ from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.measures.base import Measure
 
 if TYPE_CHECKING:
-    from judged.interface.pages.workspace import Workspace
     from judged.results.types import Floats, Ints
 
 
