@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import Field
 
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, replace_blocks, with_links
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import Trimmed, shades_of
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace
 from judged.online import clicks
 from judged.results import Answer, Column, Sentences, Table
@@ -78,8 +77,8 @@ users_router, test_router, watch_router = (APIRouter(tags=["users"]) for _ in ra
 class MetricsQuery(Parameters):
     """Query parameters of the metrics."""
 
-    measure: Trimmed = Field("", max_length=300, description="Metric of the headline and the charts. Default: PageCTR.")
-    by: Trimmed = Field("", max_length=300, description="Slicing attribute. Default: no slices.")
+    measure: Trimmed = text_field("Metric of the headline and the charts. Default: PageCTR.", limit=300)
+    by: Trimmed = text_field("Slicing attribute. Default: no slices.", limit=300)
 
 
 def _shaded_blocks(workspace: Workspace, query: MetricsQuery, answer: UserMetrics | None) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from judged.interface.pages.answer_pages import (
     with_links,
 )
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.pagination import LONGEST, ScoredQuery, shades_of
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.pagination import ScoredQuery, shades_of
+from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.slices import SlicedQuery, SlicingQuery
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace
 from judged.pipelines.experiments import conclude
@@ -63,25 +63,21 @@ _SETTINGS = 100  # at most, in the form of a trial
 class ConclusionsQuery(SlicingQuery):
     """Measure, costs, and slicing attributes."""
 
-    measure: str = Field("", max_length=200, description="Measure. Default: the first measure of the plan.")
-    cost: str = Field("", max_length=200, description="Cost for the Pareto front. Default: p50_ms, the median latency.")
+    measure: str = text_field("Measure. Default: the first measure of the plan.", limit=200)
+    cost: str = text_field("Cost for the Pareto front. Default: p50_ms, the median latency.", limit=200)
 
 
 class TrialQuery(Parameters):
     """Topic, and the settings or query to try."""
 
-    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first topic.")
-    query: str = Field("", max_length=2000, description="Text of the query. Default: the query of the topic.")
-    engine: str = Field(
-        "",
-        max_length=200,
-        description="Engine or pipeline of the plan. Default: the engine of the control configuration.",
+    topic: str = text_field("Topic id. Default: the first topic.")
+    query: str = text_field("Text of the query. Default: the query of the topic.", limit=2000)
+    engine: str = text_field(
+        "Engine or pipeline of the plan. Default: the engine of the control configuration.", limit=200
     )
-    setting: list[str] = Field([], max_length=_SETTINGS, description="Names of settings.")
-    value: list[str] = Field([], max_length=_SETTINGS, description="Values of the settings, in the order of `setting`.")
-    measures: str = Field(
-        "", max_length=500, description="Measures, separated by commas. Default: the measures of the plan."
-    )
+    setting: list[str] = text_field("Names of settings.", limit=_SETTINGS, default=[])
+    value: list[str] = text_field("Values of the settings, in the order of `setting`.", limit=_SETTINGS, default=[])
+    measures: str = text_field("Measures, separated by commas. Default: the measures of the plan.", limit=500)
     cutoff: int = Field(10, ge=1, le=100, description="Number of documents shown from each list.")
 
 
@@ -175,10 +171,8 @@ _RAG_TABS = {"/rag": "Loss of evidence", "/rag/scores": "Scores", "/rag/topic": 
 class WaterfallQuery(SlicedQuery):
     """Topics, and the run that retrieved the context."""
 
-    run: str = Field(
-        "",
-        max_length=LONGEST,
-        description="Run with the documents that were retrieved for the answers. Default: the traces of the workbench.",
+    run: str = text_field(
+        "Run with the documents that were retrieved for the answers. Default: the traces of the workbench."
     )
     page: Page = 1
 
@@ -186,18 +180,14 @@ class WaterfallQuery(SlicedQuery):
 class AnswerScoresQuery(Parameters):
     """Measures of answers."""
 
-    measures: str = Field(
-        "", max_length=500, description="Measures, separated by commas. Default: all measures that apply."
-    )
+    measures: str = text_field("Measures, separated by commas. Default: all measures that apply.", limit=500)
 
 
 class SingleAnswerQuery(Parameters):
     """One answer of one system."""
 
-    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first topic with an answer.")
-    system: str = Field(
-        "", max_length=LONGEST, description="System that generated the answer. Default: the first system."
-    )
+    topic: str = text_field("Topic id. Default: the first topic with an answer.")
+    system: str = text_field("System that generated the answer. Default: the first system.")
 
 
 def _link_answers(_: Workspace, params: WaterfallQuery, answer: Waterfall | None) -> dict[str, Any]:
@@ -294,10 +284,10 @@ _SNIPPET = 60  # characters of a document
 class FunnelQuery(SlicedQuery, ScoredQuery):
     """Measure whose loss is split, and topics."""
 
-    measure: str = Field(
-        DEFAULT_MEASURE,
-        max_length=200,
-        description="Measure whose loss (best possible score minus score) is split by pipeline stage.",
+    measure: str = text_field(
+        "Measure whose loss (best possible score minus score) is split by pipeline stage.",
+        limit=200,
+        default=DEFAULT_MEASURE,
     )
     page: Page = 1
 
@@ -305,25 +295,19 @@ class FunnelQuery(SlicedQuery, ScoredQuery):
 class GapsQuery(ScoredQuery):
     """Measure, and the source of the entities of topics."""
 
-    measure: str = Field(
-        DEFAULT_MEASURE, max_length=200, description="Measure. Searches need a relevant document above its cutoff."
+    measure: str = text_field(
+        "Measure. Searches need a relevant document above its cutoff.", limit=200, default=DEFAULT_MEASURE
     )
-    by: str = Field(
-        "",
-        max_length=200,
-        description="Topic attribute with entities. Default: the entities that the workbench opened.",
-    )
-    run: str = Field(
-        "", max_length=LONGEST, description="Run with the lists, if no traces are open. Default: the first run."
-    )
+    by: str = text_field("Topic attribute with entities. Default: the entities that the workbench opened.", limit=200)
+    run: str = text_field("Run with the lists, if no traces are open. Default: the first run.")
 
 
 class DocumentPathQuery(Parameters):
     """A topic, and documents whose path is shown."""
 
-    topic: str = Field("", max_length=LONGEST, description="Topic id. Default: the first topic with a trace.")
-    doc: list[str] = Field(
-        [], max_length=2, description="Document id. Repeat once to compare the features of two documents."
+    topic: str = text_field("Topic id. Default: the first topic with a trace.")
+    doc: list[str] = text_field(
+        "Document id. Repeat once to compare the features of two documents.", limit=2, default=[]
     )
 
 

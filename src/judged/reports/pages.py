@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import Field
 
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
-from judged.interface.pages.pagination import LONGEST
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.online.pages import ab_test, watched
 from judged.results import Axis, Block, Table
@@ -24,10 +22,8 @@ router = APIRouter(tags=["change"])
 class ChangeQuery(Parameters):
     """Query parameters of the page: the two runs."""
 
-    first: str = Field(
-        "", max_length=LONGEST, description="Baseline run. Default: the run named `baseline`, or else the best run."
-    )
-    second: str = Field("", max_length=LONGEST, description="Candidate run. Default: the best of the other runs.")
+    first: str = text_field("Baseline run. Default: the run named `baseline`, or else the best run.")
+    second: str = text_field("Candidate run. Default: the best of the other runs.")
 
 
 def _drawn(block: Block) -> Block:

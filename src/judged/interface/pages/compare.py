@@ -18,7 +18,8 @@ from judged.comparison.slicing.comparison import difference_title
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, conjunction, topic_columns
 from judged.interface.pages.filters import blocks, link, probability, query_string, shared_choices
-from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, contains_words, order_by, shades_of
+from judged.interface.pages.pagination import Paging, ScoredQuery, Trimmed, contains_words, order_by, shades_of
+from judged.interface.pages.problems import text_field
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace, set_error_field
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Axis, Chart, Column, Headline, Section, Sentences, Show, Table
 from judged.results import number as digits
@@ -136,34 +137,24 @@ Sort: TypeAlias = Annotated[str, Field(pattern=f"^(-?({_SORTS}))?$")]
 class ComparisonQuery(ScoredQuery):
     """Parameters of a comparison: two runs, a measure, and which topics are listed."""
 
-    first: str = Field(
-        "",
-        max_length=LONGEST,
-        description="Baseline run. Default: a run whose name contains 'baseline', or else the best run.",
+    first: str = text_field("Baseline run. Default: a run whose name contains 'baseline', or else the best run.")
+    second: str = text_field("Run to compare with the baseline. Default: the best run except the baseline.")
+    measure: Trimmed = text_field("Measure used to score each topic.", limit=300, default=DEFAULT_MEASURE)
+    measures: str = text_field(
+        f"Measures that are tested together, separated by commas; at most {MOST}.", limit=500, default=MEASURES
     )
-    second: str = Field(
-        "",
-        max_length=LONGEST,
-        description="Run to compare with the baseline. Default: the best run except the baseline.",
-    )
-    measure: Trimmed = Field(DEFAULT_MEASURE, max_length=300, description="Measure used to score each topic.")
-    measures: str = Field(
-        MEASURES, max_length=500, description=f"Measures that are tested together, separated by commas; at most {MOST}."
-    )
-    where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
+    where: Trimmed = text_field("Condition on topic attributes, such as kind == 'law'.", limit=2000)
     outcome: Outcome = Field(
         "all",
         description="Topics to list: all topics, or the topics on which the second run is better, worse, or equal.",
     )
-    q: str = Field("", max_length=500, description="Words that the topic ID or the query must contain.")
+    q: str = text_field("Words that the topic ID or the query must contain.", limit=500)
     sort: Sort = Field(
         "",
         description="Column by which the topics are sorted. A minus sign in front of the name means descending order.",
     )
     page: int = Field(1, ge=0, le=1_000_000, description="Page number of the list of topics, or 0 for all topics.")
-    by: Trimmed = Field(
-        "", max_length=300, description="Topic attribute to slice by: the runs are compared on each slice."
-    )
+    by: Trimmed = text_field("Topic attribute to slice by: the runs are compared on each slice.", limit=300)
 
 
 _MAX_DECIDING, _MAX_MOVING = 10, 5  # listed topics: those that change the verdict, else those that move the mean most

@@ -21,7 +21,8 @@ from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.answer_pages import answer_page
 from judged.interface.pages.filters import blocks, probability
-from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, order_by, shades_of
+from judged.interface.pages.pagination import ScoredQuery, Trimmed, order_by, shades_of
+from judged.interface.pages.problems import text_field
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace
 from judged.results import CHANGE, COUNT, TEXT, Answer, Axis, Column, Headline, Show, Table, counted
 from judged.results.blocks import Note
@@ -57,41 +58,28 @@ Name: TypeAlias = Annotated[str, Field(max_length=300)]
 class LeaderboardQuery(ScoredQuery):
     """Parameters of the leaderboard."""
 
-    measures: list[Name] = Field(
-        [],
-        max_length=100,
-        description="Measures, separated by commas or repeated. Rows are sorted by the first measure.",
+    measures: list[Name] = text_field(
+        "Measures, separated by commas or repeated. Rows are sorted by the first measure.", limit=100, default=[]
     )
-    baseline: str = Field(
-        "",
-        max_length=LONGEST,
-        description="Baseline run. Default: a run whose name contains 'baseline', or else the best run.",
-    )
+    baseline: str = text_field("Baseline run. Default: a run whose name contains 'baseline', or else the best run.")
     measure: Name = Field("", description="Additional measure, shown before the measures in `measures`.")
-    run: str = Field(
-        "", max_length=LONGEST, description="Run to highlight in the charts. The baseline is also highlighted."
-    )
-    sort: Trimmed = Field(
-        "",
-        max_length=300,
-        description="Column by which the runs are sorted: run, judged, or a measure. A minus sign in front of the"
+    run: str = text_field("Run to highlight in the charts. The baseline is also highlighted.")
+    sort: Trimmed = text_field(
+        "Column by which the runs are sorted: run, judged, or a measure. A minus sign in front of the"
         " name means descending order. Default: the first measure, best run first.",
+        limit=300,
     )
-    where: Trimmed = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
-    test: Trimmed = Field(
-        "",
-        max_length=40,
-        description="Paired test, as in judged compare. Default: randomization, or t for more than 2,000 topics.",
+    where: Trimmed = text_field("Condition on topic attributes, such as kind == 'law'.", limit=2000)
+    test: Trimmed = text_field(
+        "Paired test, as in judged compare. Default: randomization, or t for more than 2,000 topics.", limit=40
     )
-    correction: Trimmed = Field(
-        CORRECTION, max_length=40, description="Correction for multiple tests, as in judged compare."
+    correction: Trimmed = text_field(
+        "Correction for multiple tests, as in judged compare.", limit=40, default=CORRECTION
     )
     details: Literal["", "difference"] = Field(
         "", description="With `difference`, the page also shows the difference of each score from the baseline."
     )
-    curve: Trimmed = Field(
-        "", max_length=300, description="Measure to plot against its cutoff, such as nDCG. Default: no plot."
-    )
+    curve: Trimmed = text_field("Measure to plot against its cutoff, such as nDCG. Default: no plot.", limit=300)
 
 
 MIN_JUDGED_SHARE = 0.7

@@ -24,7 +24,8 @@ from judged.interface.pages.answer_pages import (
     topic_columns,
 )
 from judged.interface.pages.filters import link, query_string, shared_choices
-from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, order_by, shades_of
+from judged.interface.pages.pagination import Paging, ScoredQuery, Trimmed, order_by, shades_of
+from judged.interface.pages.problems import text_field
 from judged.interface.pages.slices import Number, SlicedQuery
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace
 from judged.results import TEXT, Answer, Axis, Block, Headline, Status, Table
@@ -52,17 +53,11 @@ Box: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 class MatrixQuery(SlicedQuery, ScoredQuery):
     """Parameters of the matrix: measures, slices, and which topics are selected."""
 
-    run: str = Field("", max_length=LONGEST, description="Run whose topics are classified. Default: the best run.")
-    baseline: str = Field(
-        "",
-        max_length=LONGEST,
-        description="Run whose mean scores are the thresholds between low and high. Default: `run`.",
-    )
-    cuts: Trimmed = Field(
-        "", max_length=100, description="Fixed thresholds of x and y instead of means, such as 0.8,0.5."
-    )
-    x: str = Field(X, max_length=200, description="Measure of the candidates, on the horizontal axis.")
-    y: str = Field(Y, max_length=200, description="Measure of the final ranking, on the vertical axis.")
+    run: str = text_field("Run whose topics are classified. Default: the best run.")
+    baseline: str = text_field("Run whose mean scores are the thresholds between low and high. Default: `run`.")
+    cuts: Trimmed = text_field("Fixed thresholds of x and y instead of means, such as 0.8,0.5.", limit=100)
+    x: str = text_field("Measure of the candidates, on the horizontal axis.", limit=200, default=X)
+    y: str = text_field("Measure of the final ranking, on the vertical axis.", limit=200, default=Y)
     x0: Number = Field(None, description="Select only topics with at least this value of the measure `x`.")
     x1: Number = Field(None, description="Select only topics with at most this value of the measure `x`.")
     y0: Number = Field(None, description="Select only topics with at least this value of the measure `y`.")

@@ -121,8 +121,6 @@ def blank_to_none(value: Any) -> Any:
     return None if isinstance(value, str) and not value.strip() else value
 
 
-LONGEST = 8192
-"""Maximum number of characters of a run name."""
 Trimmed: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True)]
 """Text without surrounding whitespace."""
 

@@ -31,6 +31,15 @@ Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]
 """Text without NUL characters, which some databases cannot store."""
 
 
+LONGEST = 8192
+"""Maximum number of characters of an ID or the name of a run."""
+
+
+def text_field(description: str, *, limit: int = LONGEST, default: Any = "") -> Any:
+    """Return a parameter that is a text, or a list of texts, with at most `limit` characters or items."""
+    return Field(default, max_length=limit, description=description)
+
+
 class Parameters(BaseModel):
     """Parameters of an address. Unknown ones are an error, like unknown options of a command."""
 

@@ -7,11 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
-from pydantic import Field
 
 from judged.interface.pages.answers import PageAnswer, page
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.problems import PROBLEMS, Parameters
+from judged.interface.pages.problems import PROBLEMS, Parameters, text_field
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace
 from judged.results import TEXT, Table, columns_of, truncated
 from judged.scoring.names import Name, find_names, name_index
@@ -24,7 +23,7 @@ router = APIRouter(tags=["open data"])
 class SearchQuery(Parameters):
     """Parameter of the search."""
 
-    q: str = Field("", max_length=200, description="Words, an ID, or the name of a measure in any tool (ndcg_cut_10).")
+    q: str = text_field("Words, an ID, or the name of a measure in any tool (ndcg_cut_10).", limit=200)
 
 
 class Search(PageAnswer):

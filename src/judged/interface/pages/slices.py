@@ -23,8 +23,8 @@ from judged.interface.pages.answer_pages import (
     slices_with_conditions,
 )
 from judged.interface.pages.filters import blocks, query_string
-from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, blank_to_none, shades_of
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.pagination import ScoredQuery, Trimmed, blank_to_none, shades_of
+from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace, set_error_field
 from judged.results import COUNT, TEXT, Answer, Block, Chart, Column, Headline, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
@@ -49,7 +49,7 @@ Count: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, B
 class SlicingQuery(Parameters):
     """Parameter with the attributes to slice by."""
 
-    by: str = Field("", max_length=500, description="Topic attributes, separated by commas. Each value is a slice.")
+    by: str = text_field("Topic attributes, separated by commas. Each value is a slice.", limit=500)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class SlicingQuery(Parameters):
 class SlicedQuery(SlicingQuery):
     """Parameters that select topics and slice them."""
 
-    where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
+    where: str = text_field("Condition on topic attributes, such as kind == 'law'.", limit=2000)
     min_topics: Count = Field(None, description="Minimum number of topics of a slice that is tested. Default: 10.")
 
     @property
@@ -72,23 +72,15 @@ class SlicedQuery(SlicingQuery):
 class SlicesQuery(SlicedQuery, ScoredQuery):
     """Parameters of the scores or differences by slice."""
 
-    class_measures: Trimmed = Field(
-        "",
-        max_length=2000,
-        description="Own measures of classes, such as law=P@5,news=R@100. Other classes use the first measure.",
+    class_measures: Trimmed = text_field(
+        "Own measures of classes, such as law=P@5,news=R@100. Other classes use the first measure.", limit=2000
     )
 
-    measures: str = Field(
-        ",".join(RANKING_AND_CANDIDATES), max_length=500, description="Measures, separated by commas; at most six."
+    measures: str = text_field(
+        "Measures, separated by commas; at most six.", limit=500, default=",".join(RANKING_AND_CANDIDATES)
     )
-    run: str = Field(
-        "",
-        max_length=LONGEST,
-        description="Run, or * for all runs. Default: all runs, or the best run if the data are large.",
-    )
-    baseline: str = Field(
-        "", max_length=LONGEST, description="Baseline run that other runs are compared with on each slice."
-    )
+    run: str = text_field("Run, or * for all runs. Default: all runs, or the best run if the data are large.")
+    baseline: str = text_field("Baseline run that other runs are compared with on each slice.")
 
 
 MAX_MEASURES = 6

@@ -21,7 +21,7 @@ from judged.interface.pages.answers import page
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.guard import JUDGE_COOKIE, NAME_COOKIE, judge_of
 from judged.interface.pages.pagination import Paging
-from judged.interface.pages.problems import PROBLEMS, Parameters, Text
+from judged.interface.pages.problems import PROBLEMS, Parameters, Text, text_field
 from judged.interface.pages.workspace import JUDGE, CurrentWorkspace, LockedFolder, Workspace, workspace_holder
 from judged.labels.calibration import Calibration, calibrate
 from judged.labels.consensus import qrels_of
@@ -53,7 +53,7 @@ class JudgingParams(Parameters):
 class TaskParams(Parameters):
     """Query parameters for tasks."""
 
-    judge: Text = Field("", max_length=200, description="Name of the judge. Default: the judge who is logged in.")
+    judge: Text = text_field("Name of the judge. Default: the judge who is logged in.", limit=200)
     limit: int = Field(_BATCH, ge=1, le=200, description="Maximum number of tasks to return.")
 
 
@@ -85,7 +85,7 @@ class GradeForm(BaseModel):
     topic: Text = Field(min_length=1, max_length=8192, description="Id of the topic.")
     doc_id: Text = Field(min_length=1, max_length=8192, description="Id of the document.")
     grade: float = Field(allow_inf_nan=False, description="Grade on the scale of the store.")
-    note: Text = Field("", max_length=10_000, description="Note that the judge wrote.")
+    note: Text = text_field("Note that the judge wrote.", limit=10_000)
 
 
 class TopicGradeForm(GradeForm, JudgeForm):
@@ -295,10 +295,8 @@ _answer_route = partial(answer_page, labels_router, "labels.html", label="Labels
 class LabelQualityParams(Parameters):
     """Query parameters of the quality and calibration pages."""
 
-    measure: str = Field(
-        DEFAULT_MEASURE,
-        max_length=200,
-        description="Measure that runs are scored by. The measure must be a mean over topics.",
+    measure: str = text_field(
+        "Measure that runs are scored by. The measure must be a mean over topics.", limit=200, default=DEFAULT_MEASURE
     )
 
 

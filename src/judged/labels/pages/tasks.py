@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field
 
 from judged.interface.pages.filters import split_at_matches
-from judged.interface.pages.problems import Text
+from judged.interface.pages.problems import Text, text_field
 from judged.labels.pooling import pool
 from judged.labels.store import JudgingTask, LabelStore, NewTask
 
@@ -32,7 +32,7 @@ class NewLabel(BaseModel):
         description="Whether the label counts. If false, the judge postponed or undid the label, and the task is open"
         " again.",
     )
-    note: Text = Field("", max_length=10_000, description="Note of the judge.")
+    note: Text = text_field("Note of the judge.", limit=10_000)
     seconds: float | None = Field(
         None, ge=0, le=1e6, allow_inf_nan=False, description="Time that the judge took for the label, in seconds."
     )

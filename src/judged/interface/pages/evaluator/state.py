@@ -22,7 +22,7 @@ from judged.interface.pages.evaluator.lists import (
     write_list,
     write_missing,
 )
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.problems import Parameters, text_field
 from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.dcg import CG, DCG
 from judged.scoring.measures.grammar import parse
@@ -79,8 +79,8 @@ class EvaluationQuery(Parameters):
         " the lists and in `missing`.",
     )
     cutoff: int = Field(10, ge=1, le=1000, description="Cutoff.")
-    gain: str = Field("linear", max_length=2000, description="Gain: linear, exp2, or a table such as {1:1,2:3}.")
-    discount: str = Field("log2", max_length=20, description="Discount: log2, ln, log10, or original.")
+    gain: str = text_field("Gain: linear, exp2, or a table such as {1:1,2:3}.", limit=2000, default="linear")
+    discount: str = text_field("Discount: log2, ln, log10, or original.", limit=20, default="log2")
     base: float = Field(2.0, description="Base of the logarithm if `discount` is original.")
     rel: float = Field(1.0, ge=0, le=1e9, description="Lowest relevant grade.")
     max: float | None = Field(
@@ -96,21 +96,19 @@ class EvaluationQuery(Parameters):
         le=10**12,
         description="Number of documents in the collection, for true negatives, Accuracy, and Fallout.",
     )
-    pin: str = Field(
-        "P,R,F,AP,nDCG,RR",
-        max_length=2000,
-        description="Keys of the pinned measures. AP is the first variant of AP, and AP.1 is the second.",
+    pin: str = text_field(
+        "Keys of the pinned measures. AP is the first variant of AP, and AP.1 is the second.",
+        limit=2000,
+        default="P,R,F,AP,nDCG,RR",
     )
-    focus: str = Field("nDCG", max_length=100, description="Key of the measure that the page explains.")
-    only: str | None = Field(
-        None,
-        max_length=2000,
-        description="Families of measures to score, such as nDCG,AP. Default: all.",
+    focus: str = text_field("Key of the measure that the page explains.", limit=100, default="nDCG")
+    only: str | None = text_field(
+        "Families of measures to score, such as nDCG,AP. Default: all.", limit=2000, default=None
     )
-    run: str | None = Field(None, max_length=500, description="Name of the open run from which the list is read.")
-    topic: str | None = Field(None, max_length=500, description="Topic whose ranking is read from the run.")
-    other_run: str | None = Field(
-        None, max_length=500, description="Name of the open run from which the second list is read."
+    run: str | None = text_field("Name of the open run from which the list is read.", limit=500, default=None)
+    topic: str | None = text_field("Topic whose ranking is read from the run.", limit=500, default=None)
+    other_run: str | None = text_field(
+        "Name of the open run from which the second list is read.", limit=500, default=None
     )
 
 

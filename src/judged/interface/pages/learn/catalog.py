@@ -16,7 +16,7 @@ from judged.interface.pages.answers import PageAnswer
 from judged.interface.pages.evaluator.lists import read_missing
 from judged.interface.pages.learn.advice import Example, example_of
 from judged.interface.pages.learn.lessons import blocks, grades
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.problems import Parameters, text_field
 from judged.results import NUMBER, TEXT, YES_NO, Column, Table, columns_of
 from judged.scoring.explanation import compare_tools
 from judged.scoring.judging import judge_list
@@ -47,10 +47,8 @@ _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
 class CatalogQuery(Parameters):
     """Parameters of a search in the catalog."""
 
-    q: str = Field(
-        "",
-        max_length=200,
-        description="Name of a measure in judged, name in another tool (such as ndcg_cut_10), or words to find.",
+    q: str = text_field(
+        "Name of a measure in judged, name in another tool (such as ndcg_cut_10), or words to find.", limit=200
     )
     grades: Literal["", "graded", "binary"] = Field(
         "", description="Whether the measure uses grades, or only whether documents are relevant."

@@ -14,8 +14,8 @@ from judged.errors import InputError, MeasureError
 from judged.interface.pages.answer_pages import topic_columns
 from judged.interface.pages.answers import PageAnswer
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, contains_words, natural_key, order_by
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.pagination import Paging, ScoredQuery, contains_words, natural_key, order_by
+from judged.interface.pages.problems import LONGEST, Parameters, text_field
 from judged.interface.pages.workspace import Workspace, cached_in_workspace, set_error_field
 from judged.results import COUNT, NUMBER, Chart, Column, Headline, Table, counted
 from judged.results.blocks import Note, first_few
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 class TopicOrderQuery(ScoredQuery):
     """Which topics a list has, and their order. Pages of single topics keep these parameters, for next and previous."""
 
-    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="Measure used to score each topic.")
-    sort: str = Field(
-        "query_id",
-        max_length=1000,
-        description="Column by which the topics are sorted: query_id, query, relevant, judged, mean, spread, or"
+    measure: str = text_field("Measure used to score each topic.", limit=300, default=DEFAULT_MEASURE)
+    sort: str = text_field(
+        "Column by which the topics are sorted: query_id, query, relevant, judged, mean, spread, or"
         " run:NAME. A minus sign in front of the name means descending order.",
+        limit=1000,
+        default="query_id",
     )
-    q: str = Field("", max_length=500, description="Words that the topic ID or the query must contain.")
-    where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
-    runs: list[str] = Field(
-        [],
-        max_length=200,
-        description="Runs whose scores are shown. The mean and the spread of each topic are computed over these"
+    q: str = text_field("Words that the topic ID or the query must contain.", limit=500)
+    where: str = text_field("Condition on topic attributes, such as kind == 'law'.", limit=2000)
+    runs: list[str] = text_field(
+        "Runs whose scores are shown. The mean and the spread of each topic are computed over these"
         " runs. Default: the best 12.",
+        limit=200,
+        default=[],
     )
 
     @property
@@ -63,21 +63,16 @@ class TopicQuery(TopicOrderQuery):
     """Parameters of the page of a topic."""
 
     topic: str = Field(max_length=LONGEST, description="Topic ID.")
-    first: str | None = Field(
-        None, max_length=LONGEST, description="Run on the left. Default: the baseline, or else the best run."
-    )
-    second: str | None = Field(
-        None,
-        max_length=LONGEST,
-        description="Run on the right. If empty, only the run on the left is shown. Default: none if"
+    first: str | None = text_field("Run on the left. Default: the baseline, or else the best run.", default=None)
+    second: str | None = text_field(
+        "Run on the right. If empty, only the run on the left is shown. Default: none if"
         " `first` is set, otherwise the best run except the run on the left.",
+        default=None,
     )
     cutoff: int = Field(10, ge=1, le=100, description="Number of documents of each list to show.")
-    explain: str = Field("", max_length=300, description="Measure to explain. Default: `measure`.")
+    explain: str = text_field("Measure to explain. Default: `measure`.", limit=300)
     tools: bool = Field(default=False, description="Whether to show the scores of other tools.")
-    doc_id: str = Field(
-        "", max_length=LONGEST, description="Document whose grade is changed, to see the effect on the scores."
-    )
+    doc_id: str = text_field("Document whose grade is changed, to see the effect on the scores.")
     grade: float | None = Field(
         None, allow_inf_nan=False, description="Changed grade of the document. The changed grade is not saved."
     )
@@ -89,14 +84,14 @@ class ExplanationQuery(Parameters):
 
     topic: str = Field(max_length=LONGEST, description="Topic ID.")
     run: str = Field(max_length=LONGEST, description="Run.")
-    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="Measure.")
+    measure: str = text_field("Measure.", limit=300, default=DEFAULT_MEASURE)
 
 
 class TopicDocumentQuery(Parameters):
     """Parameters of the text of a document."""
 
     doc_id: str = Field(max_length=LONGEST, description="Document ID.")
-    topic: str = Field("", max_length=LONGEST, description="Topic whose query words are highlighted.")
+    topic: str = text_field("Topic whose query words are highlighted.")
     length: int = Field(4000, ge=1, le=10_000_000, description="Maximum number of characters of the text.")
 
 
