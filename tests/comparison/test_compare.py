@@ -15,6 +15,7 @@ from comparison_made import lists, scores
 from judged import InputError, JudgedWarning, MeasureError, compare, evaluate
 from judged.comparison.choices import JOINT_TESTS, all_tests
 from judged.data import sample
+from judged.results.headline import MAX_WORDS
 from judged.scoring.evaluation import Scores
 from judged.scoring.measures.aggregates import logarithms
 from judged.stats import dunnett, nemenyi, randomized_dunnett
@@ -470,3 +471,30 @@ def test_captions_have_no_superfluous_explanations() -> None:
     assert "† significantly better" in clear.text()
     assert clear.pair_table().grid().header[3] == "adjusted p"
     assert scores(old=[1], new=[2]).compare().caption.startswith("n = 1 topic;")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "options", "status", "word", "value"),
+    [
+        ({"old": [2] * 8, "new": [1] * 8}, {}, "better", "better", 0.5),  # of two systems: second minus first
+        ({"old": [2] * 8, "new": [1] * 8}, {"baseline": "old"}, "better", "1 better", 1.0),
+        ({"old": [1] * 8, "new": [2] * 8}, {"baseline": "old"}, "better", "best run", 1.0),
+        ({"a": [1] * 8, "b": [2] * 8, "c": [3] * 8}, {}, "better", "best run", 1.0),
+        ({"a": [1] * 8, "b": [2] * 8, "c": [1] * 7 + [2]}, {}, "same", "no single best run", 1.0),
+        ({"a": [1] * 8, "b": [1] * 7 + [2]}, {"baseline": "b"}, "same", "none better", 1.0),
+        ({"a": [1] * 4, "b": [2] * 4, "c": [3] * 4}, {}, "unknown", "not enough data", 1.0),
+    ],
+)
+def test_headline_tells_whether_a_system_is_significantly_best(
+    ranks: dict[str, list[int]], options: dict[str, str], status: str, word: str, value: float
+) -> None:
+    headline = scores(**ranks).compare(correction="none", **options).headline
+    assert (headline.status, headline.word, headline.value) == (status, word, value)
+    assert len(headline.sentence.split()) <= MAX_WORDS
+
+
+def test_sentence_of_the_headline_counts_the_tested_pairs_of_the_best_system() -> None:
+    ranks = {"a": [1] * 8, "b": [2] * 8, "c": [1] * 7 + [2], "d": [3] * 8}
+    assert "2 of 3 other runs are significantly worse" in scores(**ranks).compare(correction="none").headline.sentence
+    against = scores(**ranks).compare(baseline="b", correction="none")
+    assert "2 of 3 other runs are significantly better than the baseline b" in against.headline.sentence

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from judged.comparison.best_run import best_run_headline
 from judged.comparison.choices import JOINT_TESTS
 from judged.comparison.pair import (
     BETTER,
@@ -236,6 +237,25 @@ class Comparison(AnswerOfScores):
         """Pairs of all measures."""
         return tuple(pair for measure in self.measures for pair in measure.pairs)
 
+    @property
+    def p_name(self) -> str:
+        """Name of the p-values in tables."""
+        if any(pair.result.posterior is not None for pair in self.pairs):
+            return "P(higher)"
+        is_corrected = any(pair.result.correction not in {"", "none"} for pair in self.pairs)
+        return "adjusted p" if is_corrected and self.choices.test not in JOINT_TESTS else "p"
+
+    @property
+    def headline(self) -> Headline:
+        """Difference of two systems; of more, or with a baseline, whether one is significantly best."""
+        if len(self.order) == 2 and self.choices.baseline is None and self.pairs:
+            return self.measures[0].headline(self.pairs[0])
+        return self.headline_of()
+
+    def headline_of(self, measure: str | None = None) -> Headline:
+        """Return whether one system is significantly best by a measure, by default the first."""
+        return best_run_headline(self.measure(measure), self.choices.baseline, len(self.scores.query_ids))
+
     def measure(self, name: str | None = None) -> MeasureComparison:
         """Return the comparison by one measure, by default the first.
 
@@ -320,11 +340,8 @@ class Comparison(AnswerOfScores):
         """Return a row per pair, those of the best system first."""
         compared = self.measure(measure)
         pairs = self._by_rank(compared)
-        bayes = any(pair.result.posterior is not None for pair in pairs)
-        corrected = any(pair.result.correction not in {"", "none"} for pair in pairs)
-        p_name = "p" if self.choices.test in JOINT_TESTS or not corrected else "adjusted p"
         differences = [pair.shown_difference for pair in pairs]
-        difference, p, *counts = verdict_columns(pairs, differences, "difference", "P(higher)" if bayes else p_name)
+        difference, p, *counts = verdict_columns(pairs, differences, "difference", self.p_name)
         columns = (
             Column("run", [pair.second for pair in pairs], TEXT),
             Column("baseline", [pair.first for pair in pairs], TEXT),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from http import HTTPStatus
@@ -35,7 +34,6 @@ from judged.scoring.measures.grammar import list_measures, parse, parse_many
 from judged.scoring.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
 from judged.stats.inputs import topics_text
-from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,16 +85,6 @@ MIN_JUDGED_SHARE = 0.7
 MAX_CURVES = 40
 """Maximum number of runs in the curve chart."""
 JUDGED_MEASURE = "Judged@10"
-_STATUSES: dict[str, Status] = {
-    "": "same",
-    "better": "better",
-    "ahead": "better",
-    "worse": "worse",
-    "behind": "worse",
-    "higher": "info",
-    "lower": "info",
-    "inconsistent": "unknown",
-}
 _P = Show(probability, "float64")
 _PERCENT = Show(lambda share: percent(share, 1), "float64")
 
@@ -141,36 +129,7 @@ class LeaderboardPage(Answer):
     @property
     def headline(self) -> Headline | None:
         """Whether a single run is best, with its score."""
-        if self.result is None:
-            return None
-        first, *_ = ranked = self._ranked_estimates()
-        if math.isnan(first.value):
-            return Headline("unknown", "no scores", f"No run has a score by {self.lead}.")
-        ties = sum(estimate.value == first.value for estimate in ranked) - 1
-        subject = f"{first.run} and {counted(ties, 'other run')} are" if ties else f"{first.run} is"
-        name, pairs = str(self.lead), self.result.measure(str(self.lead)).pairs
-        verdicts = Counter(_STATUSES[_verdict(self.result.measure(name), pair)] for pair in pairs)
-        others = counted(len(pairs), "other run")
-        better, worse = (
-            f"{verdicts[side]} of {others} {'is' if verdicts[side] == 1 else 'are'}" for side in ("better", "worse")
-        )
-        status: Status = "same"
-        if not pairs:
-            status, word, sentence = "info", "not compared", f"Only one run is scored, over {topics_text(self.n)}."
-        elif all(pair.insufficiency is not None for pair in pairs):
-            status, word = "unknown", "not enough data"
-            sentence = f"A verdict requires at least {MIN_UNITS['verdict']} topics, got {self.n}."
-        elif self.lead.properties.higher_is_better is None:
-            status, word, sentence = "info", "highest", f"{subject} highest, which is neither good nor bad."
-        elif first.run != self.baseline:
-            status, word = ("better", f"{verdicts['better']} better") if verdicts["better"] else ("same", "none better")
-            sentence = f"{better} significantly better than the baseline {self.baseline}."
-        else:
-            is_alone = verdicts["worse"] == len(pairs)
-            status, word = ("better", "best run") if is_alone else ("same", "no single best run")
-            sentence = f"{subject} first; {worse} significantly worse."
-        axis = Axis(0.0, 1.0) if 0 <= first.value <= 1 else None
-        return Headline(status, word, sentence, f"{name} of {first.run}", first.value, ci=first.ci, axis=axis)
+        return self.result and self.result.headline_of(str(self.lead))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -239,18 +198,13 @@ class LeaderboardPage(Answer):
         name, runs = result.name, self.workspace.run_names
         pairs = [result.by_runs.get((self.baseline, run)) for run in runs]
         verdicts = [_verdict(result, pair) if pair else "" for pair in pairs]
-        statuses: list[Status] = [
-            _STATUSES[verdict] if pair else "info" for pair, verdict in zip(pairs, verdicts, strict=True)
-        ]
         column = result.column(name, runs, self.baseline)
         is_lead = name == str(self.lead)
         if is_lead:
-            words = [
-                _word(run == self.baseline, pair, verdict)
-                for run, pair, verdict in zip(runs, pairs, verdicts, strict=True)
-            ]
+            statuses: list[Status] = [result.headline(pair).status if pair else "info" for pair in pairs]
             yield replace(column, axis=Axis.over(column.values, column.ci or ()), statuses=statuses, mark=())
             if any(pairs):
+                words = [_word(result, pair) if pair else "baseline" for pair in pairs]
                 yield Column("status", words, TEXT, f"Against {self.baseline}", only="people", statuses=statuses)
         else:
             shades = shades_of(column.values, lower_is_better=result.lower_is_better)
@@ -279,10 +233,7 @@ class LeaderboardPage(Answer):
     @property
     def p_name(self) -> str:
         """Name of the p of the tests."""
-        pairs = self.result.pairs if self.result else ()
-        if any(pair.result.posterior is not None for pair in pairs):
-            return "P(higher)"
-        return "adjusted p" if any(pair.result.correction not in {"", "none"} for pair in pairs) else "p"
+        return self.result.p_name if self.result else "p"
 
     def _topics_sentence(self) -> str:
         total = counted(len(self.workspace.query_ids), "topic")
@@ -355,12 +306,8 @@ def _verdict(result: MeasureComparison, pair: Pair) -> str:
     return words[pair.better != pair.second]
 
 
-def _word(is_baseline: bool, pair: Pair | None, verdict: str) -> str:
-    if pair is None:
-        return "baseline" if is_baseline else ""
-    if pair.insufficiency is not None:
-        return "not enough data"
-    return f"{verdict}{' (few topics)' * pair.sensitive}" if verdict else "no significant difference"
+def _word(result: MeasureComparison, pair: Pair) -> str:
+    return result.headline(pair).word + " (few topics)" * pair.sensitive
 
 
 FALLBACK_MEASURE = "NumRet"
