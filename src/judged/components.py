@@ -114,6 +114,22 @@ def all_components() -> Iterator[Component]:
     yield from third_party()
 
 
+def serve_modules() -> list[Any]:
+    """Import the modules with the options that components add to `judged serve`."""
+    return [importlib.import_module(component.serve) for component in all_components() if component.serve]
+
+
+def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Open the files of options that components add to `judged serve`; return keywords of a workspace with `parts`."""
+    keywords: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for module in serve_modules():
+        component_keywords = module.workspace_arguments(options)
+        parts |= component_keywords.pop("parts", {})
+        keywords |= component_keywords
+    return {**keywords, "parts": parts}
+
+
 def load(place: str) -> Any:
     """Import the object at ``module:name``."""
     module, _, name = place.partition(":")

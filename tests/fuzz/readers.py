@@ -11,7 +11,7 @@ from judged import InputError, Qrels, Run, Scores, Texts, Topics, apply_review, 
 from judged.data import check_qrels, check_run, sample
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
-from judged.diagnosis.gates.config import read_config
+from judged.diagnosis.gates.config_file import read_config
 from judged.diagnosis.gates.guardrails import numbers_by_run
 from judged.diagnosis.tradeoff.tradeoff import Costs
 from judged.scoring.compat.trec_eval.options import open_run, read_preferences, read_qrels

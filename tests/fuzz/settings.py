@@ -13,7 +13,7 @@ import studies_made
 import study_made
 from fuzz.originals import Original, gates
 from fuzz.readers import Reader
-from judged.diagnosis.gates.config import read_config
+from judged.diagnosis.gates.config_file import read_config
 from judged.errors import InputError
 from judged.online.clicks.examination import read_propensities
 from judged.online.watch import watch

@@ -104,10 +104,15 @@ class UserMetrics(Answer):
         else:
             sentence = f"Estimate from {sample}; a test for a change requires {MIN_POINTS} complete days, got {days}."
         return Headline(
-            status, word, sentence, f"{self.metric}: {self.metric.title[:1].lower()}{self.metric.title[1:]}",
-            estimate.value, unit_show(self.metric.unit, estimate_decimals(estimate)), _interval(estimate),
+            status,
+            word,
+            sentence,
+            f"{self.metric}: {self.metric.title[:1].lower()}{self.metric.title[1:]}",
+            estimate.value,
+            unit_show(self.metric.unit, estimate_decimals(estimate)),
+            _interval(estimate),
             self.scores.level,
-        )  # fmt: skip
+        )
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the metrics, the selected metric by day, CTR by rank, and the metrics by slice."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -20,7 +20,7 @@ from judged.interface.pages.answer_pages import (
     with_links,
 )
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.pagination import ScoredQuery, shades_of
+from judged.interface.pages.pagination import PageNumber, ScoredQuery, shaded
 from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.slices import SlicedQuery, SlicingQuery
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     LossAnswer = TypeVar("LossAnswer", TraceFunnel, Failures)
 
 
-Page: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000, description="Page of the list; 0: all rows.")]
 router = APIRouter(tags=["experiment"])
 _TABS = {"/experiment": "Results", "/experiment/try": "Try a query"}
 _page = partial(answer_page, router, "experiment.html", label="Experiment", tabs=_TABS)
@@ -100,14 +99,8 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
         return block if isinstance(block, Table) else None
 
     pairs = partial(_hide, names=("baseline", "dz"))
-    return {
-        "block_changes": {
-            "leaderboard": link_runs,
-            "pairs": pairs,
-            "effects": without_chart,
-            "effect_topics": link_topics,
-        }
-    }
+    changes = {"leaderboard": link_runs, "pairs": pairs, "effects": without_chart, "effect_topics": link_topics}
+    return {"block_changes": changes}
 
 
 @_page("/experiment", "Experiment", "Conclusions", _link_conclusions)
@@ -174,7 +167,7 @@ class WaterfallQuery(SlicedQuery):
     run: str = text_field(
         "Run with the documents that were retrieved for the answers. Default: the traces of the workbench."
     )
-    page: Page = 1
+    page: PageNumber = 1
 
 
 class AnswerScoresQuery(Parameters):
@@ -289,7 +282,7 @@ class FunnelQuery(SlicedQuery, ScoredQuery):
         limit=200,
         default=DEFAULT_MEASURE,
     )
-    page: Page = 1
+    page: PageNumber = 1
 
 
 class GapsQuery(ScoredQuery):
@@ -316,10 +309,7 @@ def _list_topics_by_loss(workspace: Workspace, params: FunnelQuery, answer: Trac
     if answer is None:
         return {}
     table = with_links(answer.table("topics"), "query_id", lambda row: _topic_url(topic=row["query_id"]))
-    parts = [f"lost_{name}" for name in answer.parts]
-    shades = shades_of([loss for name in parts for loss in table.column(name).values])
-    for i, name in enumerate(parts):
-        table = table.changed(name, kinds=shades[i * len(table) : (i + 1) * len(table)])
+    table = shaded(table, [f"lost_{name}" for name in answer.parts])
     changes: dict[str, Any] = dict.fromkeys(("losses", "topics", "documents"), _remove)
     changes["stages"] = partial(_hide, names=("kind", "headroom"))
     return {"block_changes": changes, **listed_page(_with_queries(workspace, table), params.page)}

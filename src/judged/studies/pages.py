@@ -422,15 +422,9 @@ def results(lists: SearchBackend, hits: Hits, query: str, variant: Variant, firs
     for rank, (doc_id, score) in enumerate(hits[first - 1 : first - 1 + variant.results], first):
         title, text = (" ".join(part.split()) for part in lists.text(doc_id))
         body = text.removeprefix(title).strip() or text
-        rows.append(
-            {
-                "rank": rank,
-                "doc_id": doc_id,
-                "score": score,
-                "title": mark_query(title or shorten(text, 80) or doc_id, query, variant),
-                "snippet": mark_query(_extract_snippet(body, query, variant.snippets), query, variant),
-            }
-        )
+        snippet = mark_query(_extract_snippet(body, query, variant.snippets), query, variant)
+        heading = mark_query(title or shorten(text, 80) or doc_id, query, variant)
+        rows.append({"rank": rank, "doc_id": doc_id, "score": score, "title": heading, "snippet": snippet})
     return rows
 
 

@@ -167,11 +167,8 @@ def make_app(
         default_response_class=Json,
         lifespan=_lifespan,
     )
-    app.state.holder, app.state.limits, app.state.opens_paths = (
-        WorkspaceHolder(workspace),
-        limits or Limits(),
-        opens_paths,
-    )
+    app.state.holder, app.state.limits = WorkspaceHolder(workspace), limits or Limits()
+    app.state.opens_paths = opens_paths
     uploads = dict.fromkeys((OPEN_PATH, API_OPEN_PATH, ADD_PATH), app.state.limits.total + _FORM_BYTES)
     # Compression blocks other requests, so use the fastest level.
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)

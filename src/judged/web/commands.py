@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import webbrowser
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.components import all_components
+from judged.components import serve_modules, workspace_arguments
 from judged.interface import arguments
 from judged.interface.options import READING, shared, with_options
 
@@ -17,14 +16,10 @@ if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
 
 
-def _serve_modules() -> list[Any]:
-    return [importlib.import_module(component.serve) for component in all_components() if component.serve]
-
-
 @click.command("serve")
 @shared("qrels", required=False)
 @shared("some_runs", "queries", "texts", "attributes")
-@with_options(*(option for module in _serve_modules() for option in module.OPTIONS))
+@with_options(*(option for module in serve_modules() for option in module.OPTIONS))
 @shared("host", "port")
 @click.option("--open", "browse", is_flag=True, help="Open the workbench in the browser.")
 @click.option(
@@ -73,24 +68,20 @@ def _open_workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str,
     from judged.interface.pages.workspace import open_sample, open_workspace
 
     keywords: dict[str, Any] = {name: options[name] for name in ("queries", "texts", "attributes")}
-    parts: dict[str, Any] = {}
-    for module in _serve_modules():
-        component_keywords = module.workspace_arguments(options | {"qrels": qrels})
-        parts |= component_keywords.pop("parts", {})
-        keywords |= component_keywords
+    keywords |= workspace_arguments(options | {"qrels": qrels})
     if "qrels" in keywords:  # a component such as an experiment opens its judgments and runs
-        return open_workspace(**keywords, parts=parts)
+        return open_workspace(**keywords)
     if qrels is None:
         if flags := [f"--{name}" for name in ("queries", "texts", "attributes") if options[name]]:
             raise click.UsageError(f"{flags[0]} requires QRELS")
         if (store := keywords.get("labels")) is not None:  # the runs of the sample have nothing to do with these labels
-            return open_workspace(None, None, parts=parts, title=store.where, labels=store)
+            return open_workspace(None, None, parts=keywords["parts"], title=store.where, labels=store)
         sample = open_sample()
-        return replace(sample, parts={**sample.parts, **parts})
+        return replace(sample, parts={**sample.parts, **keywords["parts"]})
     input_runs = arguments.runs_at(runs, options["run_format"])
     with arguments.progress_bar(input_runs) as progress:
         judgments = Qrels.read(qrels, format=options["qrels_format"])
-        return open_workspace(judgments, input_runs, progress=progress, parts=parts, **keywords)
+        return open_workspace(judgments, input_runs, progress=progress, **keywords)
 
 
 def _print_summary(workspace: Workspace, address: str) -> None:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,7 @@ from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from judged.components import all_components
+from judged.components import serve_modules, workspace_arguments
 from judged.data import files
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
@@ -263,23 +262,18 @@ def _replace_paths(text: str, files: Iterable[StoredFile]) -> str:
 
 def open_data(workspace: Workspace, option: str, source: str) -> Workspace:
     """Open a file as an option of `judged serve` does, in addition to the open data."""
-    modules = [import_module(component.serve) for component in all_components() if component.serve]
-    options = {name: option for module in modules for name, option in options_by_name(module.OPTIONS).items()}
+    options = {name: option for module in serve_modules() for name, option in options_by_name(module.OPTIONS).items()}
     if option not in options:
         raise InputError(f"unknown kind of data: {option!r:.60}", fix=use_one_of(options))
     values: dict[str, Any] = {name: () if parameter.multiple else None for name, parameter in options.items()}
     judgments = None if option == "experiment" else workspace.qrels  # a plan has its own judgments
     values |= {"qrels": judgments, "queries": workspace.topics, "texts": None}
     values[option] = (source,) if options[option].multiple else source
-    keywords: dict[str, Any] = {}
-    parts = dict(workspace.parts)
-    for module in modules:
-        module_keywords = module.workspace_arguments(values)
-        parts |= module_keywords.pop("parts", {})
-        keywords |= module_keywords
+    keywords = workspace_arguments(values)
+    keywords["parts"] = {**workspace.parts, **keywords["parts"]}
     if "qrels" in keywords:  # an experiment opens its judgments and runs
-        return replace(open_workspace(**keywords, parts=parts), labels=workspace.labels)
-    return replace(workspace, parts=parts, **keywords)
+        return replace(open_workspace(**keywords), labels=workspace.labels)
+    return replace(workspace, **keywords)
 
 
 OPEN_PATH, API_OPEN_PATH, ADD_PATH = "/open", "/api/v1/open", "/open/data"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,30 +10,25 @@ from judged.comparison.pair import (
     RATIO,
     SENSITIVE,
     SIGNIFICANT,
-    TIMES,
     correction_name,
     describe_detectable,
     describe_intervals,
     describe_test,
-    describe_winner,
-    is_test_of_means,
     pair_columns,
     topics_table,
     verdict_columns,
 )
 from judged.comparison.slicing.class_measures import NO_AVERAGE
+from judged.comparison.slicing.conclusions import conclusions
 from judged.comparison.slicing.parts import ALL, FEW, measure_name
-from judged.comparison.slicing.scores import MAX_NAMES, describe_small_slices, rest_columns
+from judged.comparison.slicing.scores import describe_small_slices, rest_columns
 from judged.errors import InputError
-from judged.results import Answer, Axis, Chart, Column, Headline, ReferenceLine, Sentences, Table, counted, listed
-from judged.results.decimals import decimal, p_text
+from judged.results import Answer, Axis, Chart, Column, Headline, ReferenceLine, Sentences, Table, counted
 from judged.results.spelling import use_one_of
 from judged.results.table import COUNT, NUMBER, P_VALUE, TEXT, YES_NO, columns_of
 from judged.stats.classical import HALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from judged.comparison import Choices, Comparison, Pair
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.results import Block, Status
@@ -43,7 +37,6 @@ if TYPE_CHECKING:
     from judged.stats.slice_differences import AgainstRest, Heterogeneity
 
 _MAX_TITLE_LENGTH = 26  # characters; the width of a column of differences with intervals
-_MAX_DETAILED_PAIRS = 2  # with more pairs, inconclusive results are summarized
 
 
 @dataclass(frozen=True)
@@ -430,56 +423,7 @@ class SliceComparison(Answer):
         small = (*[NO_AVERAGE] * bool(self.slicing.class_measures), *describe_small_slices(self.slicing))
         if not any(row.pair for row in self.rows):
             return ("No conclusion about single slices is possible, because all slices have too few topics.", *small)
-        sentences: list[str] = []
-        for measure in self.measures:
-            rows_by_pair = [self.rows_of(measure, second) for _, second in self.pairs]
-            for rows in rows_by_pair:
-                sentences += self._winner_sentences(rows)
-                sentences += _inconclusive_sentences(rows) if len(rows_by_pair) <= _MAX_DETAILED_PAIRS else ()
-            sentences += _no_difference_sentences(rows_by_pair) if len(rows_by_pair) > _MAX_DETAILED_PAIRS else ()
-            sentences += self._variation_sentences(measure, rows_by_pair)
-        return (*sentences, *small)
-
-    def _winner_sentences(self, rows: Sequence[SlicePair]) -> Iterator[str]:
-        first, second, measure = rows[0].first, rows[0].second, rows[0].measure
-        test, correction, size = self.choices.test, self.choices.correction, self.families[measure]
-        uncorrected = test == "bayes" or correction == "none" or size < 2
-        correction_text = (
-            "" if uncorrected else f", after {correction_name(correction)} correction for {size} comparisons"
-        )
-        for winner, loser in ((second, first), (first, second)):
-            if wins := [row for row in rows if row.better == winner]:
-                claim = describe_winner(test, winner, loser, measure) + ("" if is_test_of_means(test) else ",")
-                # Only the first difference has a label, to keep the list of slices short.
-                slices = join_names(
-                    [_format_win(row.slice, row.pair, label=row is wins[0]) for row in wins if row.pair]
-                )
-                yield f"{claim} on {slices}{correction_text}."
-                yield from _sensitivity_sentences(wins)
-        significant = [row for row in rows if row.pair and row.pair.significant]
-        if slices := [f"`{row.slice}`" for row in significant if row.better is None]:
-            claim = f"the test of {measure} is significant, but no run is favored by both the test and the mean"
-            yield f"On {join_names(slices)}, {claim}."
-
-    def _variation_sentences(self, measure: str, rows_by_pair: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
-        tests = [test for test in self.between if test.measure == measure]
-        for test in tests:
-            if test.significant:
-                slices = dict(zip(test.result.means, test.slices, strict=True))  # by mean difference
-                low, high = (f"{decimal(mean, 3, '+')} on `{slices[mean]}`" for mean in (min(slices), max(slices)))
-                yield (
-                    f"The difference {test.second} - {test.first} in {measure} varies between slices"
-                    f" (p {p_text(test.adjusted, test.alpha)}): from {low} to {high}."
-                )
-        p_values = [test.adjusted for test in tests if not test.significant and not math.isnan(test.adjusted)]
-        if p_values:
-            noun = "difference" if len(p_values) == len(tests) else "other difference"
-            mixed = any({row.better is None for row in rows if row.pair} == {True, False} for rows in rows_by_pair)
-            yield (
-                f"No {noun} in {measure} varies significantly between slices (smallest p"
-                f" {p_text(min(p_values), self.choices.alpha)}, {len(tests[0].slices)} slices)"
-                f"{': a significant result on only some slices may be due to chance' if mixed else ''}."
-            )
+        return (*conclusions(self), *small)
 
 
 def difference_title(second: str, first: str, *, ratio: bool = False) -> str:
@@ -492,69 +436,3 @@ def difference_title(second: str, first: str, *, ratio: bool = False) -> str:
     """
     name = f"{second} {'/' if ratio else '-'} {first}"
     return name if len(name) <= _MAX_TITLE_LENGTH else "ratio" if ratio else "difference"
-
-
-def _no_difference_sentences(rows_by_pair: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
-    measure, baseline = rows_by_pair[0][0].measure, rows_by_pair[0][0].first
-    unchanged = [rows[0].second for rows in rows_by_pair if not any(row.pair and row.pair.significant for row in rows)]
-    if unchanged:
-        yield f"No significant difference in {measure} from {baseline} on any slice: {join_names(unchanged)}."
-    if len(unchanged) < len(rows_by_pair):
-        claim = f"No significant difference in {measure} on the other tested slices"
-        yield f"{claim}. This does not mean that the systems are equal on these slices."
-
-
-def _format_win(name: str, pair: Pair, *, label: bool) -> str:
-    result, posterior = pair.result, pair.result.posterior
-    difference = f"{TIMES}{decimal(pair.shown_difference, 3)}" if pair.is_ratio else decimal(result.difference, 3, "+")
-    if label:
-        sign = "/" if pair.is_ratio else "-"
-        difference = f"{pair.second} {sign} {pair.first} = {difference.removeprefix(TIMES)}"
-    evidence = f"p {p_text(result.decisive_p, pair.alpha)}"
-    if posterior is not None:
-        evidence = f"probability {decimal(max(posterior.higher, posterior.lower), 3)}"
-    sensitivity = f", sensitive to {counted(len(pair.few_topics), 'topic')}" if pair.sensitive else ""
-    return f"`{name}` ({difference}, {counted(result.n, 'topic')}, {evidence}{sensitivity})"
-
-
-def _sensitivity_sentences(wins: Sequence[SlicePair]) -> Iterator[str]:
-    sensitivities = [(row.slice, row.pair.sensitivity) for row in wins if row.pair and row.pair.sensitivity]
-    shares = [
-        f"on `{name}`, if such topics are {sensitivity.missed_share:.0%} of the slice and have a mean difference"
-        f" {'below' if sensitivity.reversing_difference < 0 else 'above'}"
-        f" {decimal(sensitivity.reversing_difference, 2, '+')}"
-        for name, sensitivity in sensitivities
-        if sensitivity.may_miss
-    ]
-    if shares:
-        yield f"Topics of a kind that was not sampled could reverse the result: {'; '.join(shares)}."
-
-
-def _inconclusive_sentences(rows: Sequence[SlicePair]) -> Iterator[str]:
-    measure = rows[0].measure
-    pairs = {f"`{row.slice}`": row.pair for row in rows if row.pair and not row.pair.significant}
-    untestable = [name for name, pair in pairs.items() if pair.result.posterior is None and math.isnan(pair.result.p)]
-    if untestable:
-        problem = f"{measure} cannot be tested: too few topics, or differences that do not vary"
-        yield f"On {join_names(untestable)}, {problem}."
-    pairs = {name: pair for name, pair in pairs.items() if name not in untestable}
-    if not pairs:
-        return
-    sizes = sorted(pair.detectable for pair in pairs.values() if pair.detectable > 0)
-    detectable = [decimal(size, 3) for size in sizes]
-    limits = " to ".join(dict.fromkeys((*detectable[:1], *detectable[-1:])))
-    scope = ", depending on the slice," if " to " in limits else ""
-    missed = f" On these slices, differences below {limits}{scope} would often be missed." if detectable else ""
-    systems = f"between {rows[0].second} and {rows[0].first}"
-    yield f"No significant difference in {measure} {systems} on {join_names(list(pairs))}.{missed}"
-    tests = {name: pair.equivalence for name, pair in pairs.items() if pair.equivalence}
-    equivalent = {name: test for name, test in tests.items() if test.significant}
-    for margin in {test.margin for test in equivalent.values()}:
-        claim = f"On {join_names(list(equivalent))}, the difference is significantly smaller than {margin:g}"
-        yield f"{claim} (not corrected for the number of slices)."
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Format a list of at most `MAX_NAMES` names, and the number of others."""
-    omitted = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
-    return listed([*names[:MAX_NAMES], *omitted])

@@ -2,7 +2,8 @@
 
 from judged.diagnosis.gates.answer import GateResult
 from judged.diagnosis.gates.check_result import CheckResult
-from judged.diagnosis.gates.config import Check, GateConfig, Guardrail, config_of, parse_config, read_config
+from judged.diagnosis.gates.config import Check, GateConfig, Guardrail
+from judged.diagnosis.gates.config_file import config_of, parse_config, read_config
 from judged.diagnosis.gates.gate import gate, gate_of_scores
 from judged.diagnosis.gates.guardrails import GuardrailResult
 

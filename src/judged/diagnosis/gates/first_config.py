@@ -20,7 +20,8 @@ from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
 from judged.diagnosis.gates.check_result import format_loss
-from judged.diagnosis.gates.config import ALL, parse_config
+from judged.diagnosis.gates.config import ALL
+from judged.diagnosis.gates.config_file import parse_config
 from judged.diagnosis.gates.guardrails import check_no_outcome
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import lines

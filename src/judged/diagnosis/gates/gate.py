@@ -12,7 +12,8 @@ from judged.data.qrels import Qrels
 from judged.data.toml_files import suggest_name
 from judged.diagnosis.gates.answer import GateResult
 from judged.diagnosis.gates.check_result import format_loss
-from judged.diagnosis.gates.config import ALL, config_of
+from judged.diagnosis.gates.config import ALL
+from judged.diagnosis.gates.config_file import config_of
 from judged.diagnosis.gates.decision import CheckScores, decide_checks
 from judged.diagnosis.gates.guardrails import (
     align_slicing,

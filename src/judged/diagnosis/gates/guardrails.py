@@ -16,7 +16,7 @@ from judged.data.expression import Expression
 from judged.data.records import read_records
 from judged.data.toml_files import SettingError, suggest_name
 from judged.diagnosis.gates.check_result import format_number
-from judged.diagnosis.gates.config import parse_measure
+from judged.diagnosis.gates.config_file import parse_measure
 from judged.errors import InputError
 from judged.results.decimals import read_number
 from judged.results.spelling import use_one_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.comparison.slicing.comparison import join_names
+from judged.comparison.slicing.conclusions import join_names
 from judged.data.run import find_run_name
 from judged.results import Answer, Chart, Sentences, listed
 from judged.results.charts import PALETTE

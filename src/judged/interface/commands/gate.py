@@ -100,7 +100,7 @@ def load_config(
     """Return the configuration and its file; the default is gate.toml if no option defines a check."""
     from dataclasses import replace
 
-    from judged.diagnosis.gates.config import config_of
+    from judged.diagnosis.gates.config_file import config_of
 
     has_options = bool(measures) or margin is not None or margin_relative is not None
     file = config or (None if has_options else Path("gate.toml"))

@@ -15,10 +15,9 @@ from judged.comparison.compare import compare_scores
 from judged.comparison.pair import describe_intervals, verdict_columns
 from judged.comparison.slicing import SliceComparison, slice_topics
 from judged.comparison.slicing.comparison import difference_title
-from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, conjunction, topic_columns
 from judged.interface.pages.filters import blocks, link, probability, query_string, shared_choices
-from judged.interface.pages.pagination import Paging, ScoredQuery, Trimmed, contains_words, order_by, shades_of
+from judged.interface.pages.pagination import PageNumber, Paging, ScoredQuery, Trimmed, contains_words, order_by, shaded
 from judged.interface.pages.problems import text_field
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace, set_error_field
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Axis, Chart, Column, Headline, Section, Sentences, Show, Table
@@ -27,7 +26,7 @@ from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
 from judged.results.types import cached_property
 from judged.scoring.default_measures import COMPARED_MEASURES, DEFAULT_MEASURE
-from judged.scoring.evaluation import Scores, measures_of
+from judged.scoring.evaluation import Scores
 from judged.scoring.evaluation.evaluate import select_measures
 from judged.scoring.measures.grammar import list_measures
 from judged.stats.inputs import paired_differences
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 MAX_BARS, MAX_POINTS = 400, 3000
 """Maximum number of topics in a bar chart and in a scatter plot. With more, marks would overlap."""
 _COLORS = {"second": PALETTE[0], "first": PALETTE[1], "neither": PALETTE[7]}
+_MARKS: dict[str, Any] = {"color": "ahead", "colors": _COLORS, "legend": False}
 
 
 def figures(page: ComparePage) -> tuple[Chart, ...]:
@@ -83,22 +83,11 @@ def _differences(page: ComparePage, table: Table, omitted: str) -> Chart:
     direction_note = (
         f" Lower {page.measure} is better, so bars below 0 are improvements." if page.lower_is_better else ""
     )
-    return Chart(
-        name="differences",
-        title="Differences by topic",
-        table=table,
-        sentence=(
-            f"Score of {second} minus score of {first} on each topic, {extent}. {color_note}{omitted}{direction_note}"
-        ),
-        kind="columns",
-        x="query_id",
-        y="difference",
-        color="ahead",
-        colors=_COLORS,
-        legend=False,
-        x_title="topics, sorted by difference",
-        y_title=f"difference in {page.measure}",
+    sentence = (
+        f"Score of {second} minus score of {first} on each topic, {extent}. {color_note}{omitted}{direction_note}"
     )
+    chart = Chart("differences", "Differences by topic", table, sentence, "columns", "query_id", "difference", **_MARKS)
+    return replace(chart, x_title="topics, sorted by difference", y_title=f"difference in {page.measure}")
 
 
 def _scores(page: ComparePage, table: Table, omitted: str) -> Chart:
@@ -106,23 +95,10 @@ def _scores(page: ComparePage, table: Table, omitted: str) -> Chart:
     side = "Below" if page.lower_is_better else "Above"
     scores: list[Any] = [*table.column("first").values, *table.column("second").values]
     extent = (min(scores), max(scores))
-    return Chart(
-        name="scores",
-        title="Scores of both runs",
-        table=table,
-        sentence=f"One point per topic. {side} the dashed line, {second} is {page.words[0]}.{omitted}",
-        kind="points",
-        x="first",
-        y="second",
-        color="ahead",
-        colors=_COLORS,
-        legend=False,
-        faint="many",
-        diagonal=True,
-        includes={"x": extent, "y": extent},
-        x_title=f"{page.measure} of {first}",
-        y_title=f"{page.measure} of {second}",
-    )
+    sentence = f"One point per topic. {side} the dashed line, {second} is {page.words[0]}.{omitted}"
+    chart = Chart("scores", "Scores of both runs", table, sentence, "points", "first", "second", faint="many", **_MARKS)
+    x_title, y_title = f"{page.measure} of {first}", f"{page.measure} of {second}"
+    return replace(chart, diagonal=True, includes={"x": extent, "y": extent}, x_title=x_title, y_title=y_title)
 
 
 MEASURES = ", ".join(COMPARED_MEASURES)
@@ -153,13 +129,14 @@ class ComparisonQuery(ScoredQuery):
         "",
         description="Column by which the topics are sorted. A minus sign in front of the name means descending order.",
     )
-    page: int = Field(1, ge=0, le=1_000_000, description="Page number of the list of topics, or 0 for all topics.")
+    page: PageNumber = 1
     by: Trimmed = text_field("Topic attribute to slice by: the runs are compared on each slice.", limit=300)
 
 
 _MAX_DECIDING, _MAX_MOVING = 10, 5  # listed topics: those that change the verdict, else those that move the mean most
 _CUTOFF = 10  # for the share of judged documents, if the measure has no cutoff
 _P = Show(probability, "float64")
+_MISSING = ("nothing returned", "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -281,27 +258,18 @@ class ComparePage(Answer):
         axis = Axis.over(differences, difference.ci or (), "CI", 1.0 if is_ratio else 0.0)
         headlines = [result.headline(pair) if pair else None for result, pair in rows]
         statuses: list[Status] = [headline.status if headline else "unknown" for headline in headlines]
+        words = [headline.word if headline else "not tested" for headline in headlines]
+        names = [result.name for result, _ in rows]
+        directions = ["lower is better" if result.lower_is_better else "" for result, _ in rows]
+        links = [f"/compare{query_string(self.query, measure=name, page=None)}" for name in names]
         columns = (
-            Column(
-                "measure",
-                [result.name for result, _ in rows],
-                TEXT,
-                "Measure",
-                details=["lower is better" if result.lower_is_better else "" for result, _ in rows],
-                links=[f"/compare{query_string(self.query, measure=result.name, page=None)}" for result, _ in rows],
-            ),
+            Column("measure", names, TEXT, "Measure", details=directions, links=links),
             *(
                 Column(f"run{i}", [result.estimates[i].value for result, _ in rows], NUMBER, run)
                 for i, run in enumerate((first, second))
             ),
             replace(difference, axis=axis, statuses=statuses, mark=()),
-            Column(
-                "result",
-                [headline.word if headline else "not tested" for headline in headlines],
-                TEXT,
-                "Result",
-                statuses=statuses,
-            ),
+            Column("result", words, TEXT, "Result", statuses=statuses),
             *details,
         )
         row_kinds = ["selected" if result.measure == self.measure else "" for result, _ in rows]
@@ -334,17 +302,13 @@ class ComparePage(Answer):
         positions = _listed_positions(result)
         topics = [result.topics[i] for i in positions]
         topics_by_effect = (("sign", result.sign_topics), ("significance", result.significance_topics))
+        changes = [" and ".join(name for name, changing in topics_by_effect if topic in changing) for topic in topics]
         columns = (
             *self.topics.take(topics).columns[:2],
             Column("difference", self.differences[topics].tolist(), CHANGE, "Difference"),
             Column("without", [result.differences[i] for i in positions], CHANGE, "Mean without"),
             Column("p", [result.p_values[i] for i in positions], _P, "p without"),
-            Column(
-                "changes",
-                [" and ".join(name for name, changing in topics_by_effect if topic in changing) for topic in topics],
-                Show(lambda text: text or "none", "string"),
-                "Change",
-            ),
+            Column("changes", changes, Show(lambda text: text or "none", "string"), "Change"),
         )
         note = (
             "The test and the correction are the same as in the table by measure. Over all topics, p"
@@ -372,28 +336,19 @@ class ComparePage(Answer):
         has_results = [[present_topics.get(topic, False) for topic in ids] for present_topics in presence]
         choices = shared_choices("/compare", self.query) | {"measure": str(self.measure)}
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged_shares, has_results, strict=True))
-        both = [score for values in self.values.tolist() for score in values]
-        shades = np.reshape(shades_of(both, lower_is_better=self.lower_is_better), (2, -1)).tolist()  # on one scale
         differences = self.differences.tolist()
         axis = Axis.over(differences, (), "", 0.0)
         columns = (
             *topic_columns(self.workspace, ids, [link("/topic", choices, topic=topic) for topic in ids]),
             *(
-                Column(
-                    side,
-                    values,
-                    NUMBER,
-                    run,
-                    details=["" if has_result else "nothing returned" for has_result in has_results],
-                    kinds=kinds,
-                )
-                for (side, run, values, _, has_results), kinds in zip(sides, shades, strict=True)
+                Column(side, values, NUMBER, run, details=[_MISSING[has_result] for has_result in has_results])
+                for side, run, values, _, has_results in sides
             ),
             Column("difference", differences, CHANGE, "Difference", axis=axis, statuses=self._directions()),
             *(Column(f"{side}_judged", shares, digits(2), f"{coverage} {run}") for side, run, _, shares, _ in sides),
             *(Column(f"{side}_has", has_results, only="data") for side, _, _, _, has_results in sides),
         )
-        return Table("listed", columns, "Topics")
+        return shaded(Table("listed", columns, "Topics"), ("first", "second"), lower_is_better=self.lower_is_better)
 
     def _directions(self) -> list[Status]:
         """Return the color of the difference on each topic: whether the second run gains or loses, without a test."""
@@ -459,13 +414,7 @@ def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
     with set_error_field("measure"):
         measure = query.read(query.measure or DEFAULT_MEASURE)
     with set_error_field("measures"):
-        family = tuple(
-            dict.fromkeys((*measures_of(list_measures(query.measures) or (measure,), rel=query.rel), measure))
-        )
-        if len(family) > MOST + 1:
-            raise InputError(
-                f"at most {MOST} measures can be tested together, got {len(family)}", fix="remove some measures"
-            )
+        family = query.read_all((*list_measures(query.measures), measure), MOST + 1)
     with set_error_field("first"):
         first = query.first and workspace.judged(query.first).run.name
     with set_error_field("second"):

@@ -57,10 +57,8 @@ def limit_requests(app: ASGIApp, max_bytes: int, patience: float) -> ASGIApp:
             try:
                 message = await asyncio.wait_for(receive(), timeout if is_incomplete else None)
             except TimeoutError:
-                status = HTTPStatus.REQUEST_TIMEOUT
-                refusal = refusal_response(
-                    scope, status, "the rest of the request was not received in time", "send the request again"
-                )
+                problem, fix = "the rest of the request was not received in time", "send the request again"
+                refusal = refusal_response(scope, HTTPStatus.REQUEST_TIMEOUT, problem, fix)
                 refusal.headers["Connection"] = "close"
                 raise _RefusedError from None
             received, is_incomplete = received + len(message.get("body", b"")), bool(message.get("more_body"))
@@ -159,9 +157,8 @@ class Rules:
     # whether any IP address is allowed too; DNS rebinding needs a host name
     addresses: bool = False
     token: str | None = field(default=None, repr=False)  # required for every request
-    judge_of: Callable[[str], str | None] | None = field(
-        default=None, repr=False
-    )  # maps a judge token to the judge's name
+    # maps a judge token to the judge's name
+    judge_of: Callable[[str], str | None] | None = field(default=None, repr=False)
     body: int = _DEFAULT_MAX_BYTES  # maximum bytes of a request
     bodies: Mapping[str, int] = field(default_factory=dict[str, int])  # the same for single paths
     patience: float = 20  # maximum seconds without data in a request, or between requests
@@ -229,19 +226,12 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
     headers = Headers(scope=scope)
     host = headers.getlist("host")
     if len(host) != 1 or not rules.admits(host[0]):
-        return refusal_response(
-            scope,
-            HTTPStatus.MISDIRECTED_REQUEST,
-            "the host name in this address is not allowed",
-            "use the address that 'judged serve' printed, or start it with --host",
-        )
+        fix = "use the address that 'judged serve' printed, or start it with --host"
+        problem = "the host name in this address is not allowed"
+        return refusal_response(scope, HTTPStatus.MISDIRECTED_REQUEST, problem, fix)
     if _is_cross_site(scope, headers, host[0]):
-        return refusal_response(
-            scope,
-            HTTPStatus.FORBIDDEN,
-            "the request was sent by another site",
-            "open the address that 'judged serve' printed",
-        )
+        problem, fix = "the request was sent by another site", "open the address that 'judged serve' printed"
+        return refusal_response(scope, HTTPStatus.FORBIDDEN, problem, fix)
     if rules.token is not None and (refusal := _token_refusal(scope, headers, rules.token, rules)) is not None:
         return refusal
     length = headers.get("content-length", "0")
@@ -286,12 +276,8 @@ def _token_refusal(scope: Scope, headers: Headers, token: str, rules: Rules) -> 
             if (judge := rules.judge_of(judge_token)) is not None:
                 scope[JUDGE] = judge
                 return None
-    response = refusal_response(
-        scope,
-        HTTPStatus.UNAUTHORIZED,
-        "this workbench requires a token",
-        "open the address with ?token=... that 'judged serve' printed, or send 'Authorization: Bearer ...'",
-    )
+    fix = "open the address with ?token=... that 'judged serve' printed, or send 'Authorization: Bearer ...'"
+    response = refusal_response(scope, HTTPStatus.UNAUTHORIZED, "this workbench requires a token", fix)
     response.headers["WWW-Authenticate"] = "Bearer"
     return response
 

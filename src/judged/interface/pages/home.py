@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from judged.interface.pages.leaderboard import LeaderboardQuery, leaderboard
 from judged.interface.pages.pagination import order_by
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.slices import SlicesQuery, slices
-from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace
+from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace
 from judged.results import COUNT, NUMBER, TEXT, Axis, Column, Table, counted
 from judged.results.decimals import percent
 from judged.scoring.default_measures import DEFAULT_MEASURE
@@ -49,6 +50,7 @@ class HomePage(PageAnswer):
     kind: ClassVar[str] = "open"
 
 
+@cached_in_workspace
 def open_data_overview(workspace: Workspace) -> HomePage:
     """Return an overview of the open data.
 
@@ -57,10 +59,6 @@ def open_data_overview(workspace: Workspace) -> HomePage:
     >>> overview.about["judgments"], overview.table("runs").column("documents").values
     (1, [2])
     """
-    return workspace.cached(("open",), lambda: _overview(workspace))
-
-
-def _overview(workspace: Workspace) -> HomePage:
     facts, (grades, counts) = qrels_facts(workspace.qrels), np.unique(workspace.qrels.grades, return_counts=True)
     ranked = [name for name, judged in workspace.lists.items() if judged.ranked]
     scores = workspace.scores(DEFAULT_MEASURE, ranked) if ranked else None
@@ -95,18 +93,12 @@ def _runs(workspace: Workspace, estimates: Sequence[Estimate], board: Table) -> 
     intervals = [estimate and estimate.ci for estimate in run_estimates]
     rows = [board.column("run").values.index(name) for name in workspace.run_names] if len(board) else []
     verdicts = [column.take(rows) for column in board.columns if column.name == "status"]
+    statuses = board.column(DEFAULT_MEASURE).take(rows).statuses if rows else ()
+    axis = Axis.over(values, intervals) if estimates else None
+    column = Column("value", values, NUMBER, DEFAULT_MEASURE, ci=intervals, axis=axis)
     columns = (
         Column("name", workspace.run_names, TEXT, "Run", links=links),
-        Column(
-            "value",
-            values,
-            NUMBER,
-            DEFAULT_MEASURE,
-            ci=intervals,
-            details=["" if judged.ranked else "unranked set" for judged in lists],
-            axis=Axis.over(values, intervals) if estimates else None,
-            statuses=board.column(DEFAULT_MEASURE).take(rows).statuses if rows else (),
-        ),
+        replace(column, details=["" if judged.ranked else "unranked set" for judged in lists], statuses=statuses),
         *verdicts,
         Column("n", topics, COUNT, "Topics", only="data"),
         Column("missing", missing, COUNT, "Missing"),

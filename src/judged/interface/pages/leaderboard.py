@@ -174,18 +174,11 @@ class LeaderboardPage(Answer):
         missing = [len(query_ids.intersection(run.missing_topics)) for run in result.scores.runs]
         shares = self._judged_shares()
         has_few_judged = [share < MIN_JUDGED_SHARE for share in shares]
+        marks, details, judged_kinds = ([word * is_low for is_low in has_few_judged] for word in ("!", "low", "bad"))
         columns = (
             Column("run", runs, TEXT, "Run"),
             *(column for result_of_measure in result.measures for column in self._columns(result_of_measure)),
-            Column(
-                "judged",
-                shares,
-                _PERCENT,
-                JUDGED_MEASURE,
-                mark=["!" * is_low for is_low in has_few_judged],
-                details=["low" * is_low for is_low in has_few_judged],
-                kinds=["bad" * is_low for is_low in has_few_judged],
-            ),
+            Column("judged", shares, _PERCENT, JUDGED_MEASURE, mark=marks, details=details, kinds=judged_kinds),
             Column("missing", missing, COUNT, only="data"),
         )
         kinds = ["baseline" * (run == self.baseline) for run in runs]
@@ -411,10 +404,8 @@ def _parse_sort(sort: str, measures: tuple[Measure, ...]) -> str:
         measure = parse(name)
     except MeasureError:
         names = ", ".join(["run", "judged", *map(str, measures)])
-        raise InputError(
-            f"there is no column {name!r}",
-            fix=f"sort by one of {names}; for descending order, put a minus sign in front of the name",
-        ) from None
+        fix = f"sort by one of {names}; for descending order, put a minus sign in front of the name"
+        raise InputError(f"there is no column {name!r}", fix=fix) from None
     return f"{sign}{measure}" if measure in measures else ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 from fastapi import APIRouter, Query
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from judged.diagnosis.matrix.matrix import parse_cuts
 from judged.errors import MissingExtraError
@@ -24,7 +24,7 @@ from judged.interface.pages.answer_pages import (
     topic_columns,
 )
 from judged.interface.pages.filters import link, query_string, shared_choices
-from judged.interface.pages.pagination import Paging, ScoredQuery, Trimmed, order_by, shades_of
+from judged.interface.pages.pagination import PageNumber, Paging, ScoredQuery, Trimmed, order_by, shades_of
 from judged.interface.pages.problems import text_field
 from judged.interface.pages.slices import Number, SlicedQuery
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace
@@ -67,9 +67,7 @@ class MatrixQuery(SlicedQuery, ScoredQuery):
         "y",
         description="Column by which the topics are sorted. A minus sign in front of the name means descending order.",
     )
-    page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(lambda page: 1 if page == "" else page)] = Field(
-        1, description="Page number of the list of topics, or 0 for all topics."
-    )
+    page: PageNumber = 1
 
     @property
     def bounds(self) -> Box:
@@ -259,21 +257,11 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
     encoding = next(layer["encoding"] for layer in spec["layer"] if "tooltip" in layer["encoding"])
     x, y = {**encoding["x"], "field": "x_score"}, {**encoding["y"], "field": "y_score"}
     max_topics = max((dot["topics"] for dot in _dots(matrix, run, (x, y), None)), default=1)
-    scale = {
-        "type": "pow",
-        "exponent": 0.5,
-        "domain": [1, max(max_topics, 2)],
-        "range": [_DOT_AREA, min(_DOT_AREA * math.sqrt(max_topics), _MAX_DOT_AREA)],
-    }
+    areas = [_DOT_AREA, min(_DOT_AREA * math.sqrt(max_topics), _MAX_DOT_AREA)]
+    scale = {"type": "pow", "exponent": 0.5, "domain": [1, max(max_topics, 2)], "range": areas}
     legend_values = sorted({*(10**power for power in range(len(str(max_topics)))), max_topics})
-    legend = {
-        "title": "topics",
-        "orient": "bottom",
-        "symbolFillColor": _GRAY,
-        "symbolStrokeWidth": 0,
-        "values": legend_values,
-        "format": ",d",
-    }
+    legend = {"title": "topics", "orient": "bottom", "values": legend_values, "format": ",d"}
+    legend |= {"symbolFillColor": _GRAY, "symbolStrokeWidth": 0}
     size = {"type": "quantitative", "scale": scale, "legend": legend if max_topics > 1 else None}
     tooltip = [
         {"field": "query_id", "type": "nominal"},

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from judged.errors import InputError
 from judged.interface.pages.problems import Parameters
-from judged.scoring.evaluation.inputs import with_rel
+from judged.scoring.evaluation.inputs import measures_of, with_rel
 from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged.results import Table
     from judged.results.types import Bools
     from judged.scoring.measures.base import Measure
 
@@ -81,6 +83,16 @@ def shades_of(values: Sequence[float | None], *, lower_is_better: bool = False) 
     return ["" if np.isnan(share) else f"shade{round(8 * share)}" for share in shares.tolist()]
 
 
+def shaded(table: Table, names: Sequence[str], *, lower_is_better: bool = False) -> Table:
+    """Shade the numbers of columns, on one scale for all of them."""
+    shades = shades_of(
+        [value for name in names for value in table.column(name).values], lower_is_better=lower_is_better
+    )
+    for i, name in enumerate(names):
+        table = table.changed(name, kinds=shades[i * len(table) :][: len(table)])
+    return table
+
+
 def order_by(values: Sequence[Any], *, descending: bool) -> list[int]:
     """Return the order of rows by texts or numbers; ties stay in input order, missing values are last.
 
@@ -121,6 +133,11 @@ def blank_to_none(value: Any) -> Any:
     return None if isinstance(value, str) and not value.strip() else value
 
 
+PageNumber: TypeAlias = Annotated[
+    int,
+    Field(ge=0, le=1_000_000, description="Page number of the list, or 0 for all rows."),
+    BeforeValidator(lambda page: 1 if page == "" else page),
+]
 Trimmed: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True)]
 """Text without surrounding whitespace."""
 
@@ -135,3 +152,11 @@ class ScoredQuery(Parameters):
     def read(self, name: str) -> Measure:
         """Parse a measure, with this lowest relevant grade."""
         return with_rel(parse(name), self.rel, written=name)
+
+    def read_all(self, names: Sequence[str | Measure], limit: int) -> tuple[Measure, ...]:
+        """Parse measures, with this lowest relevant grade. Raise an error for more than `limit`."""
+        measures = measures_of(names, rel=self.rel)
+        if len(measures) > limit:
+            problem = f"at most {limit} measures can be tested together, got {len(measures)}"
+            raise InputError(problem, fix="remove some measures")
+        return measures

@@ -91,15 +91,8 @@ def problem_response(request: Request, status: HTTPStatus, problem: str, fix: st
     """Return an error as JSON for the API, else as a page with the submitted parameters."""
     if request.url.path.startswith(API):
         return Json({"problem": problem, "fix": fix}, status_code=status)
-    return page(
-        request,
-        "problem.html",
-        status=status,
-        title="Invalid request" if status in _INVALID_REQUEST else status.phrase,
-        problem=problem,
-        fix=fix,
-        field=field,
-    )
+    title = "Invalid request" if status in _INVALID_REQUEST else status.phrase
+    return page(request, "problem.html", status=status, title=title, problem=problem, fix=fix, field=field)
 
 
 def refusal_response(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Response:

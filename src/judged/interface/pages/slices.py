@@ -28,7 +28,6 @@ from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace, set_error_field
 from judged.results import COUNT, TEXT, Answer, Block, Chart, Column, Headline, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
-from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import list_measures
 
 if TYPE_CHECKING:
@@ -203,11 +202,7 @@ def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:
     if query.class_measures:
         slicing = _classes(workspace, query)
         names = list(filter(None, slicing.class_measures))
-    measures = tuple(dict.fromkeys(map(str, measures_of(names, rel=query.rel))))
-    if len(measures) > MAX_MEASURES:
-        raise InputError(
-            f"a page can have at most {MAX_MEASURES} measures, got {len(measures)}", fix="remove some measures"
-        )
+    measures = tuple(map(str, query.read_all(names, MAX_MEASURES)))
     scores = None
     if runs:
         scores_of_topics = workspace.scores(measures, runs, query.where)

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from threading import Lock, RLock
@@ -26,7 +25,7 @@ from judged.comparison import Comparison
 from judged.comparison.compare import comparison_of_runs
 from judged.comparison.slicing import Expression, read_topic_attributes
 from judged.comparison.slicing.derived import OUTCOME
-from judged.components import all_components
+from judged.components import serve_modules
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.run import Run, TopicRows
@@ -350,9 +349,8 @@ def open_sample() -> Workspace:
 
     topics = sample.topics()
     parts: dict[str, Any] = {}
-    for component in all_components():
-        if component.serve:
-            parts |= import_module(component.serve).sample_parts()
+    for module in serve_modules():
+        parts |= module.sample_parts()
     return open_workspace(
         sample.qrels(),
         sample.runs(),

@@ -20,7 +20,7 @@ from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.answers import page
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.guard import JUDGE_COOKIE, NAME_COOKIE, judge_of
-from judged.interface.pages.pagination import Paging
+from judged.interface.pages.pagination import PageNumber, Paging
 from judged.interface.pages.problems import PROBLEMS, Parameters, Text, text_field
 from judged.interface.pages.workspace import JUDGE, CurrentWorkspace, LockedFolder, Workspace, workspace_holder
 from judged.labels.calibration import Calibration, calibrate
@@ -60,9 +60,7 @@ class TaskParams(Parameters):
 class DisagreementParams(Parameters):
     """Query parameters of the page of disagreements."""
 
-    page: int = Field(
-        1, ge=0, le=1_000_000, description="Number of the page in the list of pairs; 0 for all pairs on one page."
-    )
+    page: PageNumber = 1
 
 
 class JudgeForm(BaseModel):

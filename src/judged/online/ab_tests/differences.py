@@ -95,9 +95,12 @@ class ArmDifference:
     def insufficiency(self) -> Insufficiency | None:
         """Reason why there is not enough data for a verdict; None if there is enough."""
         return insufficiency(
-            min(self.baseline.units, self.other.units), "verdict", variance=self.adjusted.error,
-            effective_units=self.effective_users, min_effective_units=EQUAL_USERS,
-        )  # fmt: skip
+            min(self.baseline.units, self.other.units),
+            "verdict",
+            variance=self.adjusted.error,
+            effective_units=self.effective_users,
+            min_effective_units=EQUAL_USERS,
+        )
 
     @property
     def status(self) -> Status:

@@ -115,8 +115,17 @@ class ClickAgreement(FieldAnswer):
         if feedback.is_failure:
             sentence = "Click judgments correlate with the logged rank even among documents with the same human grade."
             label = "partial tau with the logged rank"
-            return Headline("worse", "feedback failure", sentence, label, feedback.partial, CHANGE, feedback.ci,
-                            self.level, reference=0.0)  # fmt: skip
+            return Headline(
+                "worse",
+                "feedback failure",
+                sentence,
+                label,
+                feedback.partial,
+                CHANGE,
+                feedback.ci,
+                self.level,
+                reference=0.0,
+            )
         words: dict[Status, str] = {
             "better": "better than CTR",
             "worse": "worse than CTR",
@@ -128,8 +137,9 @@ class ClickAgreement(FieldAnswer):
         )
         label = "agreement, click judgments - CTR"
         word = words.get(order.status, "no significant difference")
-        return Headline(order.status, word, sentence, label, order.gain, CHANGE, order.gain_ci, self.level,
-                        reference=0.0)  # fmt: skip
+        return Headline(
+            order.status, word, sentence, label, order.gain, CHANGE, order.gain_ci, self.level, reference=0.0
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:

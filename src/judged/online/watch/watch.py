@@ -121,8 +121,14 @@ class Watch(Answer):
             status = "worse" if any(series.better for series in self.alarms) else "info"
             total = counted(len(self.alarms), "series", "series")
             sentence = f"{total} with an alarm; largest change: {display_name(row)} since {row.since}."
-            return Headline(status, "alarm", sentence, f"{display_name(row)}, change from the baseline",
-                            _relative_change(row), RELATIVE_CHANGE)  # fmt: skip
+            return Headline(
+                status,
+                "alarm",
+                sentence,
+                f"{display_name(row)}, change from the baseline",
+                _relative_change(row),
+                RELATIVE_CHANGE,
+            )
         monitored = [series for series in self.watched if series.state != "not monitored"]
         if not monitored:
             return Headline("unknown", "not monitored", "No series has enough data to be monitored.")

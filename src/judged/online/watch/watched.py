@@ -81,8 +81,17 @@ class Rollback:
             "no data": ("unknown", f"a decision requires {MIN_POINTS} points before the deployment"),
         }[self.decision]
         sentence = f"Deployment on {self.event.date}: {reason}."
-        return Headline(cast("Status", status), self.decision, sentence, label, value, RELATIVE_CHANGE, ci,
-                        1.0 - _ALPHA, reference=0.0)  # fmt: skip
+        return Headline(
+            cast("Status", status),
+            self.decision,
+            sentence,
+            label,
+            value,
+            RELATIVE_CHANGE,
+            ci,
+            1.0 - _ALPHA,
+            reference=0.0,
+        )
 
     @property
     def reason(self) -> str:

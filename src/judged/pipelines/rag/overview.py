@@ -111,8 +111,14 @@ class SystemScores(AnswerOfScores):
         bounded, others = [], []
         for measure in self.comparison.measures:
             (bounded if measure.measure.properties.bounds == (0.0, 1.0) else others).append(measure)
-        tables = [self._table(name, title, rows) for name, title, rows in (
-            ("shares", "Measures from 0 to 1", bounded), ("amounts", "Other measures", others)) if rows]  # fmt: skip
+        tables = [
+            self._table(name, title, rows)
+            for name, title, rows in (
+                ("shares", "Measures from 0 to 1", bounded),
+                ("amounts", "Other measures", others),
+            )
+            if rows
+        ]
         summary, data, *_ = self.scores.blocks()
         means = replace(summary, folded=True, title="Means with intervals and bounds, by system")
         return (
@@ -135,9 +141,15 @@ class SystemScores(AnswerOfScores):
         axis = Axis(0.0, 1.0) if name == "shares" else None
         columns = [
             Column("measure", [measure.name for measure, _ in rows], TEXT),
-            Column("first", [first.value for first in firsts], NUMBER, baseline, ci=[first.ci for first in firsts],
-                   axis=axis if systems == 1 else None),
-        ]  # fmt: skip
+            Column(
+                "first",
+                [first.value for first in firsts],
+                NUMBER,
+                baseline,
+                ci=[first.ci for first in firsts],
+                axis=axis if systems == 1 else None,
+            ),
+        ]
         if systems > 1:
             pairs = [pair for _, pair in rows]
             headlines = [pair and measure.headline(pair) for measure, pair in rows]
@@ -148,15 +160,20 @@ class SystemScores(AnswerOfScores):
             words = [headline.word if headline else "not tested" for headline in headlines]
             columns = [
                 columns[0],
-                Column("run", [pair.second if pair else "" for pair in pairs], TEXT, "system",
-                       only="" if systems > 2 else "data"),
+                Column(
+                    "run",
+                    [pair.second if pair else "" for pair in pairs],
+                    TEXT,
+                    "system",
+                    only="" if systems > 2 else "data",
+                ),
                 replace(columns[1], ci=None),
-                Column("second", seconds, NUMBER,
-                       self.scores.run_names[1] if systems == 2 else "score"),
-                replace(difference, axis=Axis.over(differences, difference.ci or (), "CI", 0.0), mark=(),
-                        statuses=statuses),
+                Column("second", seconds, NUMBER, self.scores.run_names[1] if systems == 2 else "score"),
+                replace(
+                    difference, axis=Axis.over(differences, difference.ci or (), "CI", 0.0), mark=(), statuses=statuses
+                ),
                 Column("result", words, TEXT, statuses=statuses),
                 p,
                 won,
-            ]  # fmt: skip
+            ]
         return Table(name, tuple(columns), title, labels=1 + (systems > 2), only="people")

@@ -94,14 +94,13 @@ def catalog(query: CatalogQuery) -> Catalog:
         "is_filtered": bool(words or query.model_dump(exclude_defaults=True)),  # whether any filter is set
         "families": {entry.family: FAMILIES.get(entry.family, "") for entry in matches},
     }
+    matched_names = [_matched_name(entry, query.q.strip(), is_best=entry is best_match) for entry in matches]
     columns = (
         *columns_of(matches, "name", "family"),
         Column("title", list(map(usage, matches))),
         Column("description", list(map(summary, matches))),
         *columns_of(matches, "use"),
-        Column(
-            "matched_name", [_matched_name(entry, query.q.strip(), is_best=entry is best_match) for entry in matches]
-        ),
+        Column("matched_name", matched_names),
     )
     return Catalog(about, (Table("measures", columns), *([] if about["is_filtered"] else [common_measures_table()])))
 

@@ -169,11 +169,8 @@ def documents(
         row["shown"] = doc in visible_docs
         for run, positions in positions_by_run.items():
             position, tied = positions.get(doc, (None, False))
-            row |= {
-                f"position:{run}": position,
-                f"rank:{run}": position if is_ranked[run] else None,
-            }  # a set has no ranks
-            row |= {f"tied:{run}": tied and is_ranked[run]}
+            rank = position if is_ranked[run] else None  # a set has no ranks
+            row |= {f"position:{run}": position, f"rank:{run}": rank, f"tied:{run}": tied and is_ranked[run]}
         change = changes_by_doc.get(doc)
         row |= {"moved": change.movement if change else "", "change": change and change.changes[0]}
         rows.append(row | _text(workspace, doc))

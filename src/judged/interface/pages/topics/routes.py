@@ -14,7 +14,7 @@ from judged.interface.pages.answer_pages import answer_page, with_links
 from judged.interface.pages.answers import page
 from judged.interface.pages.filters import blocks, query_string, split_at_matches
 from judged.interface.pages.guard import judge_of
-from judged.interface.pages.pagination import Paging, shades_of
+from judged.interface.pages.pagination import Paging, shaded
 from judged.interface.pages.problems import PROBLEMS
 from judged.interface.pages.topics.judged_topic import check_topics_independent, judged_topic
 from judged.interface.pages.topics.topic import labels_with_topic, topic
@@ -65,13 +65,12 @@ def _with_drawings(table: Table, names: Sequence[str], lower_is_better: bool) ->
     if len(names) < 2:
         return table
     scores = [table.column(name).values for name in names]
-    shades = shades_of([score for values in scores for score in values], lower_is_better=lower_is_better)
     ranges = [(min(row), max(row)) if all(map(math.isfinite, row)) else None for row in zip(*scores, strict=True)]
     axis = Axis.over((), ranges, "Range of runs")
-    table = table.changed("mean", ci=ranges, axis=axis).changed("spread", only="data")
-    for i, name in enumerate(names):
-        table = table.changed(name, show=number(3), kinds=shades[i * len(table) :][: len(table)])
-    return table.changed("judged", only="data")
+    table = shaded(table, names, lower_is_better=lower_is_better)
+    for name in names:
+        table = table.changed(name, show=number(3))
+    return table.changed("mean", ci=ranges, axis=axis).changed("spread", only="data").changed("judged", only="data")
 
 
 @answer_page(router, "topics.html", "/topics", "Topics", "List of topics", _list_values)

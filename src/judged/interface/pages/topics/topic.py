@@ -31,21 +31,9 @@ from judged.interface.pages.topics.judged_topic import (
 )
 from judged.interface.pages.topics.topic_list import TopicQuery, measure_facts, ordered_topics, rel_of, run_scores
 from judged.interface.pages.workspace import Workspace, cached_in_workspace, set_error_field
-from judged.results import (
-    CHANGE,
-    COUNT,
-    NUMBER,
-    TEXT,
-    Axis,
-    Column,
-    Headline,
-    Show,
-    Table,
-    columns_of,
-    counted,
-    significant,
-)
+from judged.results import CHANGE, COUNT, NUMBER, TEXT, Axis, Column, Headline, Show, Table, columns_of, counted
 from judged.results.blocks import Note
+from judged.results.table import significant
 from judged.scoring.evaluation.inputs import DEFAULT_MEASURES
 from judged.scoring.judging import Judged, judge
 from judged.scoring.uncertainty.ties import tie_range
@@ -335,17 +323,10 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, visible_run
     topic_code, sides = workspace.qrels.index.codes[query_id], dict(zip(visible_runs, ("left", "right"), strict=False))
     rows: list[dict[str, Any]] = []
     for run, judged in workspace.lists.items():
-        returned = int(judged.returned[topic_code])
-        rows.append(
-            {
-                "run": run,
-                "score": float(run_scores(workspace, measure, run)[0][topic_code]),
-                "returned": returned,
-                "unjudged": returned - int(judged.starts[topic_code + 1] - judged.starts[topic_code]),
-                "ranked": judged.ranked,
-                "shown": sides.get(run, ""),
-            }
-        )
+        value, returned = float(run_scores(workspace, measure, run)[0][topic_code]), int(judged.returned[topic_code])
+        unjudged = returned - int(judged.starts[topic_code + 1] - judged.starts[topic_code])
+        row = {"run": run, "score": value, "returned": returned, "unjudged": unjudged}
+        rows.append({**row, "ranked": judged.ranked, "shown": sides.get(run, "")})
     sign = 1 if measure_facts(measure)["lower_is_better"] else -1
     rows.sort(key=lambda row: math.inf if math.isnan(row["score"]) else sign * row["score"])
     columns = columns_of(
@@ -387,9 +368,8 @@ def _notes(workspace: Workspace, lists: Sequence[Judged]) -> list[Note]:
     for judged in lists:
         run = judged.run.name
         if not judged.present[0]:
-            notes.append(
-                Note("nothing-returned", f"{run} returned nothing for this topic, and is scored as an empty list.")
-            )
+            text = f"{run} returned nothing for this topic, and is scored as an empty list."
+            notes.append(Note("nothing-returned", text))
         if not judged.ranked:
             notes.append(Note("no-scores", f"{run} has no scores, so the documents of this run are an unranked set."))
     if lists and workspace.texts is None:

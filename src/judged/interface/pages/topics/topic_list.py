@@ -14,7 +14,7 @@ from judged.errors import InputError, MeasureError
 from judged.interface.pages.answer_pages import topic_columns
 from judged.interface.pages.answers import PageAnswer
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.pagination import Paging, ScoredQuery, contains_words, natural_key, order_by
+from judged.interface.pages.pagination import PageNumber, Paging, ScoredQuery, contains_words, natural_key, order_by
 from judged.interface.pages.problems import LONGEST, Parameters, text_field
 from judged.interface.pages.workspace import Workspace, cached_in_workspace, set_error_field
 from judged.results import COUNT, NUMBER, Chart, Column, Headline, Table, counted
@@ -56,7 +56,7 @@ class TopicOrderQuery(ScoredQuery):
 class TopicListQuery(TopicOrderQuery):
     """Parameters of the list of topics."""
 
-    page: int = Field(1, ge=0, le=1_000_000, description="Page number of the list, or 0 for all topics.")
+    page: PageNumber = 1
 
 
 class TopicQuery(TopicOrderQuery):
