@@ -32,7 +32,8 @@ def best_run_headline(compared: MeasureComparison, baseline: str | None, n_topic
     n_better = sum(reference in beaten for beaten in compared.better_than.values())
     status: Status = "same"
     if not pairs:
-        status, word, sentence = "info", "not compared", f"Only one run is scored, over {topics_text(n_topics)}."
+        finding = "Only one run is scored" if len(ranked) == 1 else f"{subject} first, without a test"
+        status, word, sentence = "info", "not compared", f"{finding}, over {topics_text(n_topics)}."
     elif all(pair.insufficiency is not None for pair in pairs):
         status, word = "unknown", "not enough data"
         sentence = f"A verdict requires at least {MIN_UNITS['verdict']} topics, got {n_topics}."

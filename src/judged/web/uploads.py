@@ -158,9 +158,8 @@ def _check_chunks(chunks: Iterator[bytes], name: str, limits: Limits, *, documen
             fix = f"write one record per line, or {_BY_NAME}"
             raise InputError(f"JSON must have at most {max_json:,} bytes", fix=fix, path=name)
         if b"\0" in chunk:
-            raise InputError(
-                "the file must be text, but contains NUL bytes", fix="select a text, CSV, or JSON file", path=name
-            )
+            fix = "select a text, CSV, or JSON file"
+            raise InputError("the file must be text, but contains NUL bytes", fix=fix, path=name)
         line_ends = [chunk.find(b"\n"), chunk.find(b"\r")]
         first_end = min((end for end in line_ends if end >= 0), default=len(chunk))
         if line_size + first_end > max_line:

@@ -414,7 +414,7 @@ def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
     with set_error_field("measure"):
         measure = query.read(query.measure or DEFAULT_MEASURE)
     with set_error_field("measures"):
-        family = query.read_all((*list_measures(query.measures), measure), MOST + 1)
+        family = (*query.read_all(list_measures(query.measures) or (measure,), MOST), measure)
     with set_error_field("first"):
         first = query.first and workspace.judged(query.first).run.name
     with set_error_field("second"):

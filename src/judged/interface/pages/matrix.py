@@ -24,9 +24,9 @@ from judged.interface.pages.answer_pages import (
     topic_columns,
 )
 from judged.interface.pages.filters import link, query_string, shared_choices
-from judged.interface.pages.pagination import PageNumber, Paging, ScoredQuery, Trimmed, order_by, shades_of
+from judged.interface.pages.pagination import Number, PageNumber, Paging, ScoredQuery, Trimmed, order_by, shades_of
 from judged.interface.pages.problems import text_field
-from judged.interface.pages.slices import Number, SlicedQuery
+from judged.interface.pages.slices import SlicedQuery
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, Workspace, cached_in_workspace
 from judged.results import TEXT, Answer, Axis, Block, Headline, Status, Table
 from judged.results.chart_drawings import draw_charts
@@ -230,14 +230,12 @@ TOPICS, BRUSH = "topics", "brush"
 """Names of the dots and of the rectangle in Vega."""
 
 
-def figures(
-    workspace: Workspace, query: MatrixQuery, matrix: Matrix, run: str, baseline: str, selected_topics: Bools
-) -> dict[str, dict[str, Any] | None]:
+def figures(workspace: Workspace, page: MatrixPage) -> dict[str, dict[str, Any] | None]:
     """Return the charts of the run and the baseline by role; None if the chart library is not installed."""
     charts: dict[str, dict[str, Any] | None] = {}
-    for role, name in {"run": run, **({"baseline": baseline} if baseline else {})}.items():
-        chart = _chart_without_topics(workspace, matrix, name, brush=role == "run")
-        charts[role] = chart and _add_topics(chart, query, matrix, name, selected_topics)
+    for role, name in {"run": page.run, **({"baseline": page.baseline} if page.baseline else {})}.items():
+        chart = _chart_without_topics(workspace, page.matrix, name, brush=role == "run")
+        charts[role] = chart and _add_topics(chart, page, name)
     return charts
 
 
@@ -284,13 +282,12 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
     return {**spec, "layer": [*dots, *spec["layer"]], **({"params": [rectangle]} if brush else {})}
 
 
-def _add_topics(
-    chart: Mapping[str, Any], query: MatrixQuery, matrix: Matrix, run: str, selected_topics: Bools
-) -> dict[str, Any]:
-    """Return a copy of a chart with topics, selected ones in color, and the rectangle."""
+def _add_topics(chart: Mapping[str, Any], page: MatrixPage, run: str) -> dict[str, Any]:
+    """Return a copy of the chart of a run with topics, selected ones in color, and the rectangle."""
+    query = page.query
     layers: list[dict[str, Any]] = chart["layer"]
     axes = layers[0]["encoding"]["x"], layers[0]["encoding"]["y"]
-    data = {"name": TOPICS, "values": _dots(matrix, run, axes, selected_topics if query.selects else None)}
+    data = {"name": TOPICS, "values": _dots(page.matrix, run, axes, page.selected_topics if query.selects else None)}
     spec = {**chart, "layer": [*({**layer, "data": data} for layer in layers[:2]), *layers[2:]]}
     if "params" in chart and any(bound is not None for bound in (query.x0, query.x1, query.y0, query.y1)):
         # an infinite bound is drawn at the edge of the chart
@@ -306,10 +303,8 @@ def _dots(
     """Merge topics of one grid cell into a dot with their bounding box: many scores are (nearly) equal."""
     x, y = matrix.values(run)
     is_visible = np.array([bool(name) for name in matrix.topics(run)], dtype=np.bool_)
-    topics: dict[str, Any] = {"query_id": matrix.scores.query_ids, "x": x, "y": y}
-    topics["selected"] = (
-        np.zeros(len(x), dtype=np.int64) if selected_topics is None else selected_topics.astype(np.int64)
-    )
+    selected = np.zeros(len(x), dtype=np.int64) if selected_topics is None else selected_topics.astype(np.int64)
+    topics: dict[str, Any] = {"query_id": matrix.scores.query_ids, "x": x, "y": y, "selected": selected}
     for name, axis in zip("xy", axes, strict=True):
         low, high = axis["scale"]["domain"]
         topics[f"{name}_step"] = np.round((topics[name] - low) / (high - low) * _GRID_STEPS)
@@ -369,7 +364,7 @@ def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | 
         "points": points,
         "changes": changes and changes.take([i for i, row in enumerate(changes.records()) if row["run"] == run]),
         "selected": selected.changed("query_id", links=topics),
-        "charts": figures(workspace, query, matrix, run, baseline, answer.selected_topics),
+        "charts": figures(workspace, answer),
         "links": {"slices": slices, "topic": link("/topic", choices)},
     }
 

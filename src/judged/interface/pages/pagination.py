@@ -142,10 +142,14 @@ Trimmed: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True)]
 """Text without surrounding whitespace."""
 
 
+Number: TypeAlias = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank_to_none)]
+"""Optional number; an empty field is None."""
+
+
 class ScoredQuery(Parameters):
     """The parameter of every page that scores: the lowest relevant grade."""
 
-    rel: Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank_to_none)] = Field(
+    rel: Number = Field(
         None, description="Lowest grade that counts as relevant, for measures whose name does not set this grade."
     )
 

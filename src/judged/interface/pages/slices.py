@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
 
 
-Number: TypeAlias = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank_to_none)]
-"""Optional number; an empty field is None."""
 Count: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValidator(blank_to_none)]
 """Optional number of topics; an empty field is None."""
 

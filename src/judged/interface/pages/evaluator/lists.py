@@ -107,10 +107,8 @@ def read_grade(written: str, location: str) -> float | None:
     if stripped == _UNJUDGED:
         return None
     if not NUMBER.fullmatch(stripped) or abs(value := float(stripped)) > _LARGEST_GRADE:
-        raise InputError(
-            f"{location}: a grade is expected, got {stripped[:40]!r}",
-            fix=f"write {_A_GRADE}, or - for an unjudged document",
-        )
+        fix = f"write {_A_GRADE}, or - for an unjudged document"
+        raise InputError(f"{location}: a grade is expected, got {stripped[:40]!r}", fix=fix)
     return value + 0.0  # -0 is 0
 
 
@@ -170,9 +168,8 @@ def read_name(text: str, location: str) -> str:
     """Parse the name of a document; it may be empty."""
     name = text.strip()
     if len(name) > _MAX_NAME_LENGTH:
-        raise InputError(
-            f"{location}: a name must have at most {_MAX_NAME_LENGTH} characters, got {len(name)}", fix="shorten it"
-        )
+        problem = f"{location}: a name must have at most {_MAX_NAME_LENGTH} characters, got {len(name)}"
+        raise InputError(problem, fix="shorten it")
     if _CONTROL_CHARACTERS.search(name):
         raise InputError(f"{location}: {name[:40]!a} contains control characters", fix="remove them")
     return name

@@ -239,10 +239,8 @@ def read_state(workspace: Workspace, query: EvaluationQuery) -> State:
     grades = [document.grade for document in (*documents, *(other or ())) if document.grade is not None]
     highest = max(1.0, query.rel, *grades, *missing) if query.max is None else query.max
     if highest < max((*grades, *missing), default=0.0):
-        raise InputError(
-            f"grades must be at most max={format_value(highest)}, the highest grade of the scale",
-            fix="use a higher max",
-        )
+        problem = f"grades must be at most max={format_value(highest)}, the highest grade of the scale"
+        raise InputError(problem, fix="use a higher max")
     base = query.base if query.discount == "original" else 2.0
     dcg = DCG().replace(discount=query.discount, base=base)  # raises an error if one of them is invalid
     gain = _read_gain(query.gain)

@@ -30,9 +30,8 @@ def check_topic(workspace: Workspace, query_id: str) -> None:
     if query_id not in workspace.qrels.index.codes:
         shorten = truncated(80).write
         suggestions = ", ".join(map(shorten, similar_ids(workspace.query_ids, query_id)))
-        raise InputError(
-            f"the judgments have no topic {shorten(query_id)!r}", fix=f"use a similar topic: {suggestions}"
-        )
+        problem = f"the judgments have no topic {shorten(query_id)!r}"
+        raise InputError(problem, fix=f"use a similar topic: {suggestions}")
 
 
 def check_topics_independent(measure: Measure) -> None:
