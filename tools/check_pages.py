@@ -2,8 +2,9 @@
 
 python tools/check_pages.py [--width 375 ...] [--scheme light ...] [--to FOLDER]
 
-Reports violations of axe-core, clipped cells, pages wider than the window, console messages, and headlines that are not
-visible without scrolling. ``--to`` saves a screenshot of each page. Exit code 1 if there is a problem.
+Reports violations of axe-core, clipped cells, pages wider than the window, tables that scroll on a wide screen, console
+messages, and headlines that are not visible without scrolling. Prints the lowest headline of each window size. ``--to``
+saves a screenshot of each page. Exit code 1 if there is a problem.
 """
 
 from __future__ import annotations
@@ -81,6 +82,12 @@ _CLIPPED = """() => [...document.querySelectorAll("main :is(th, td, .figure, .ch
         part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 && getComputedStyle(part).display !== "inline"
         && getComputedStyle(part).overflowX !== "auto" && getComputedStyle(part).overflowX !== "scroll");
 }).slice(0, 5).map((cell) => cell.textContent.trim().slice(0, 60))"""
+WIDE = 1440
+"""Window width in pixels from which tables should not scroll."""
+SCROLLING = frozenset({"/leaderboard?details=difference&curve=nDCG"})
+"""Pages with a table that scrolls in any window: all intervals of many measures."""
+_SCROLLED = """() => [...document.querySelectorAll("main .scroll")].filter((part) =>
+    part.offsetParent !== null && part.scrollWidth > part.clientWidth + 1).map((part) => part.ariaLabel)"""
 _BOTTOM = """() => Math.max(...[".headline .chip", ".headline .figure"].map((place) =>
     document.querySelector(place)?.getBoundingClientRect().bottom ?? Infinity))"""
 
@@ -92,6 +99,8 @@ def page_problems(page: Any) -> Iterator[str]:
     width = page.evaluate("document.documentElement.scrollWidth")
     if width > page.viewport_size["width"]:
         yield f"{width} pixels wide"
+    if page.viewport_size["width"] >= WIDE and not page.url.endswith(tuple(SCROLLING)):
+        yield from (f"table scrolls: {name}" for name in page.evaluate(_SCROLLED))
     for cell in page.evaluate(_CLIPPED):
         yield f"clipped: {cell}"
     for violation in Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]:
@@ -131,22 +140,32 @@ def main() -> None:
                         options.to.mkdir(parents=True, exist_ok=True)
                         page.screenshot(path=options.to / f"{number:02}-{width}-{scheme}.png", full_page=True)
                 context.close()
-        problems += [f"{address} at {width}: {text}" for address, width, text in hidden_headlines(browser, server)]
+        for width, (height, max_top) in MAX_TOP.items():
+            bottoms = headline_bottoms(browser, server, width, height)
+            lowest = max(bottoms, key=bottoms.__getitem__)
+            print(
+                f"{width} x {height}: chip and number of {len(bottoms)} pages are in the first {bottoms[lowest]:.0f} pixels"
+                f" (lowest: {lowest})"
+            )
+            problems += [
+                f"{address} at {width}: the headline ends at {bottom} pixels, expected at most {max_top}"
+                for address, bottom in bottoms.items()
+                if not bottom <= max_top
+            ]
     print("\n".join(problems) or f"{len(ADDRESSES)} pages without problems")
     sys.exit(bool(problems))
 
 
-def hidden_headlines(browser: Any, server: str) -> Iterator[tuple[str, int, str]]:
-    """Yield pages whose chip and number are not visible at once: address, window width, and problem."""
-    for width, (height, max_top) in MAX_TOP.items():
-        context = browser.new_context(viewport={"width": width, "height": height})
-        page = context.new_page()
-        for address in HEADLINES:
-            open_page(page, server + address)
-            bottom = page.evaluate(_BOTTOM)
-            if not bottom <= max_top:
-                yield address, width, f"the headline ends at {bottom} pixels"
-        context.close()
+def headline_bottoms(browser: Any, server: str, width: int, height: int) -> dict[str, float]:
+    """Return the lower edge of chip and number in pixels, by address; infinity if one is missing."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page, bottoms = context.new_page(), dict[str, float]()
+    for address in HEADLINES:
+        open_page(page, server + address)
+        bottom = page.evaluate(_BOTTOM)
+        bottoms[address] = float("inf") if bottom is None else bottom
+    context.close()
+    return bottoms
 
 
 if __name__ == "__main__":

@@ -325,13 +325,15 @@ def _heading_cell(text: str, link: tuple[str, str] | None, is_left: bool) -> str
     kinds = _class("label" * is_left)
     if not text:
         return "<td></td>"
+    # A name may be broken after an underscore; a long name is shortened instead.
+    name = name_html(text) if _is_long_name(text) else name_html(text).replace("_", "_<wbr>")
     if link is None:
-        return f'<th scope="col"{kinds}>{name_html(text)}</th>'
+        return f'<th scope="col"{kinds}>{name}</th>'
     address, order = link
     arrow = {"ascending": "\N{UPWARDS ARROW}", "descending": "\N{DOWNWARDS ARROW}"}.get(order, "")
     aria_sort = f' aria-sort="{order}"' if order else ""
     arrow = f'<span class="arrow" aria-hidden="true">{arrow}</span>'
-    return f'<th scope="col"{kinds}{aria_sort}><a href="{escape(address)}">{name_html(text)}{arrow}</a></th>'
+    return f'<th scope="col"{kinds}{aria_sort}><a href="{escape(address)}">{name}{arrow}</a></th>'
 
 
 def _cells(column: Column, *, is_left: bool, is_name: bool, is_selected: Sequence[bool]) -> list[str]:
