@@ -11,14 +11,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from browser import chromium, served
 
 from judged.interface.pages.workspace import open_sample
+from judged.labels.pages.tasks import trial_store
 from judged.web.app import make_app
+
+if TYPE_CHECKING:
+    from judged.interface.pages.workspace import Workspace
 
 HEADLINES = (
     "/",
@@ -71,6 +77,9 @@ ADDRESSES = (
     "/api",
     "/search?q=ndcg",
     "/learn/lessons",
+    "/judging/disagreements",
+    "/labels/quality",
+    "/labels/calibration",
 )
 WIDTHS = (375, 768, 1280, 1440, 1920)
 MAX_TOP = {1440: (900, 400), 390: (844, 500)}
@@ -82,12 +91,15 @@ _CLIPPED = """() => [...document.querySelectorAll("main :is(th, td, .figure, .ch
         part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 && getComputedStyle(part).display !== "inline"
         && getComputedStyle(part).overflowX !== "auto" && getComputedStyle(part).overflowX !== "scroll");
 }).slice(0, 5).map((cell) => cell.textContent.trim().slice(0, 60))"""
+PHONE = 640
+"""Window width in pixels below which pages have the layout of phones."""
 WIDE = 1440
 """Window width in pixels from which tables should not scroll."""
 SCROLLING = frozenset({"/leaderboard?details=difference&curve=nDCG"})
 """Pages with a table that scrolls in any window: all intervals of many measures."""
 _SCROLLED = """() => [...document.querySelectorAll("main .scroll")].filter((part) =>
-    part.offsetParent !== null && part.scrollWidth > part.clientWidth + 1).map((part) => part.ariaLabel)"""
+    part.offsetParent !== null && !part.closest("details:not([open])") && part.scrollWidth > part.clientWidth + 1
+).map((part) => part.ariaLabel)"""
 _BOTTOM = """() => Math.max(...[".headline .chip", ".headline .figure"].map((place) =>
     document.querySelector(place)?.getBoundingClientRect().bottom ?? Infinity))"""
 
@@ -108,6 +120,43 @@ def page_problems(page: Any) -> Iterator[str]:
             yield f"{violation['id']}: {violation['nodes'][0]['html'][:120]}"
 
 
+def sample_with_labels(folder: Path) -> Workspace:
+    """Open the sample with labels of two people and a model; each has other grades than the qrels at some documents."""
+    workspace = open_sample()
+    store = trial_store(workspace, folder / "labels.sqlite")
+    grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in workspace.qrels.table.to_pylist()}
+    pairs = [{"query_id": task.query_id, "doc_id": task.doc_id} for task in store.tasks("ann")]
+    for every, (judge, kind) in enumerate((("ann", "human"), ("ben", "human"), ("model", "model")), 5):
+        rows = [
+            {
+                **pair,
+                "judge": judge,
+                "kind": kind,
+                "grade": 1.0 if i % every == 0 else grades.get((*pair.values(),), 0.0),
+            }
+            for i, pair in enumerate(pairs)
+        ]
+        store.add_many(rows)
+    return replace(workspace, labels=store)
+
+
+def open_in_windows(
+    page: Any, address: str, widths: Iterable[int], schemes: Sequence[str]
+) -> Iterator[tuple[int, str]]:
+    """Show a page in windows of several widths, from narrow to wide, and in several color schemes."""
+    previous = 0
+    for width in sorted(widths):
+        page.set_viewport_size({"width": width, "height": 900})
+        if previous > PHONE:
+            page.wait_for_timeout(400)  # charts are drawn again
+        else:  # scripts fold the settings of a page that is opened on a phone
+            open_page(page, address)
+        previous = width
+        for scheme in schemes:
+            page.emulate_media(color_scheme=scheme)
+            yield width, scheme
+
+
 def open_page(page: Any, address: str) -> None:
     """Open a page, and wait until its charts are drawn."""
     page.goto(address)
@@ -123,30 +172,30 @@ def main() -> None:
     parser.add_argument("--scheme", choices=("light", "dark"), action="append")
     parser.add_argument("--to", type=Path)
     options = parser.parse_args()
-    problems = list[str]()
-    with served(make_app(open_sample())) as server, chromium() as browser:
-        for width in options.width or WIDTHS:
-            for scheme in options.scheme or ("light", "dark"):
-                context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-                context.set_default_timeout(120_000)
-                page, messages = context.new_page(), list[str]()
-                page.on("console", lambda message, messages=messages: messages.append(f"console: {message.text}"))
-                for number, address in enumerate(ADDRESSES, 1):
-                    open_page(page, server + address)
-                    found = [*page_problems(page), *messages]
-                    messages.clear()
-                    problems += [f"{address} at {width}, {scheme}: {problem}" for problem in found]
-                    if options.to:
-                        options.to.mkdir(parents=True, exist_ok=True)
-                        page.screenshot(path=options.to / f"{number:02}-{width}-{scheme}.png", full_page=True)
-                context.close()
+    problems, widths, schemes = list[str](), options.width or WIDTHS, options.scheme or ("light", "dark")
+    with (
+        TemporaryDirectory() as folder,
+        served(make_app(sample_with_labels(Path(folder)))) as server,
+        chromium() as browser,
+    ):
+        context = browser.new_context()
+        context.set_default_timeout(120_000)
+        page, messages = context.new_page(), list[str]()
+        page.on("console", lambda message: messages.append(f"console: {message.text}"))
+        for number, address in enumerate(ADDRESSES, 1):
+            for width, scheme in open_in_windows(page, server + address, widths, schemes):
+                found = [*page_problems(page), *messages]
+                messages.clear()
+                problems += [f"{address} at {width}, {scheme}: {problem}" for problem in found]
+                if options.to:
+                    options.to.mkdir(parents=True, exist_ok=True)
+                    page.screenshot(path=options.to / f"{number:02}-{width}-{scheme}.png", full_page=True)
+        context.close()
         for width, (height, max_top) in MAX_TOP.items():
             bottoms = headline_bottoms(browser, server, width, height)
             lowest = max(bottoms, key=bottoms.__getitem__)
-            print(
-                f"{width} x {height}: chip and number of {len(bottoms)} pages are in the first {bottoms[lowest]:.0f} pixels"
-                f" (lowest: {lowest})"
-            )
+            print(f"{width} x {height}: chips and numbers of {len(bottoms)} pages end at most at pixel", end=" ")
+            print(f"{bottoms[lowest]:.0f}, {lowest}")
             problems += [
                 f"{address} at {width}: the headline ends at {bottom} pixels, expected at most {max_top}"
                 for address, bottom in bottoms.items()

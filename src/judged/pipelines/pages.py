@@ -105,7 +105,7 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
         """Remove the chart of effects, whose numbers the table of effects draws."""
         return block if isinstance(block, Table) else None
 
-    pairs = partial(_hide, names=("baseline", "dz"))
+    pairs = partial(_hide, names=("baseline", "dz", "detectable"))
     return {
         "block_changes": {
             "leaderboard": link_runs,
