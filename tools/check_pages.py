@@ -124,17 +124,15 @@ def sample_with_labels(folder: Path) -> Workspace:
     """Open the sample with labels of two people and a model; each has other grades than the qrels at some documents."""
     workspace = open_sample()
     store = trial_store(workspace, folder / "labels.sqlite")
-    grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in workspace.qrels.table.to_pylist()}
-    pairs = [{"query_id": task.query_id, "doc_id": task.doc_id} for task in store.tasks("ann")]
+    table = workspace.qrels.table
+    names: zip[tuple[str, str]] = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+    grades: dict[tuple[str, str], float] = dict(zip(names, table["relevance"].to_pylist(), strict=True))
+    pairs = [(task.query_id, task.doc_id) for task in store.tasks("ann")]
     for every, (judge, kind) in enumerate((("ann", "human"), ("ben", "human"), ("model", "model")), 5):
+        given = [1.0 if i % every == 0 else grades.get(pair, 0.0) for i, pair in enumerate(pairs)]
         rows = [
-            {
-                **pair,
-                "judge": judge,
-                "kind": kind,
-                "grade": 1.0 if i % every == 0 else grades.get((*pair.values(),), 0.0),
-            }
-            for i, pair in enumerate(pairs)
+            {"judge": judge, "kind": kind, "query_id": topic, "doc_id": doc_id, "grade": grade}
+            for (topic, doc_id), grade in zip(pairs, given, strict=True)
         ]
         store.add_many(rows)
     return replace(workspace, labels=store)
