@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import pytest
 from markupsafe import Markup
 
-from judged.interface.pages.filters import table
-from judged.results import CHANGE, COUNT, TEXT, Column, Show, Table
+from judged.interface.pages.filters import blocks, table
+from judged.results import CHANGE, COUNT, NUMBER, TEXT, Axis, Column, Show, Table
 
 TABLE = Table(
     "runs",
@@ -46,3 +48,31 @@ def test_heads_sort() -> None:
     assert 'aria-sort="descending"><a href="?q=x&amp;sort=topics"><bdi>Topics' in shown
     assert '<a href="?q=x&amp;sort=-change"><bdi>Change' in shown
     assert '<th scope="col"><bdi>ways</bdi></th>' in shown
+
+
+def test_intervals_of_one_unit_are_drawn_on_an_axis() -> None:
+    scores = Column("score", [0.2, None], ci=[(0.1, 0.3), None])
+    drawn = Table("scores", (scores, Column("difference", [0.2, 0.3], ci=[(0.1, 0.3)] * 2))).with_drawn_intervals()
+    assert drawn.column("score").axis == Axis(0.09, 0.31, "CI")
+    assert drawn.column("difference").axis == Axis(-0.015, 0.315, "CI", 0.0)  # contains no difference
+    assert Column("change", [0.2], ci=[(-0.1, 0.3)]).drawn().axis == Axis(-0.12, 0.32, "CI", 0.0)
+    assert Column("score", [0.2], ci=[None]).drawn().axis is None
+    assert Column("score", [0.2], ci=[(0.1, 0.3)], only="data").drawn().axis is None
+    assert "[" not in blocks([Table("scores", (scores,))])
+    assert "[0.100, 0.300]" in blocks([Table("scores", (replace(scores, show=NUMBER),), folded=True)])
+
+
+def test_intervals_of_several_units_are_written_only_without_a_drawing() -> None:
+    mixed = Column("value", [0.5, 20.0], ci=[(0.4, 0.6), (18.0, 22.0)], each=[NUMBER, COUNT])
+    relative = Column("relative", [0.1, 0.2], ci=[(0.0, 0.2), (0.1, 0.3)])
+    assert Table("metrics", (mixed,)).with_drawn_intervals().column("value").ci == mixed.ci
+    both = Table("metrics", (mixed, relative)).with_drawn_intervals()
+    assert (both.column("value").ci, both.column("relative").ci) == (None, relative.ci)
+
+
+@pytest.mark.parametrize(("width", "is_wide"), [(30, False), (31, True)])
+def test_wide_tables_span_the_page(width: int, is_wide: bool) -> None:
+    names = ("a", "b", "c", "d", "e")  # of two characters and a gap of two: 20 of 80 characters
+    columns = [Column(name * 2, ["x"], TEXT) for name in names]
+    table = Table("t", (*columns, Column("long", ["x" * 28], TEXT), Column("f", ["x" * (width - 2)], TEXT)))
+    assert ("wide-block" in blocks([table])) == is_wide

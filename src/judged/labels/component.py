@@ -32,6 +32,8 @@ COMPONENT = Component(
             "Agreement",
             "Do judges agree, and can the labels of models replace those of people?",
             group="Judging",
+            option="labels",
+            data="a store of labels",
         ),
     ),
     files="judged.labels",

@@ -114,14 +114,13 @@ def _test_blocks(workspace: Workspace, _: Any, answer: ABTest | None) -> dict[st
     if answer is None:
         return files_of_log(workspace)
 
-    def one_value_per_cell(table: Table) -> Table:
+    def main_columns(table: Table) -> Table:
         table = table.showing("metric", "arm", "role", "baseline", "value", "difference", "relative", "p")
-        columns = (column if column.axis else replace(column, ci=None) for column in table.columns)
-        return replace(table, columns=tuple(columns), note="")
+        return replace(table, note="")
 
     sentences, *blocks = answer.blocks()
     details = (sentences, Sentences((answer.table("differences").note,)))
-    shown = tuple(replace_blocks(blocks, {"differences": one_value_per_cell}))
+    shown = tuple(replace_blocks(blocks, {"differences": main_columns}))
     return {**files_of_log(workspace), "blocks": shown, "details_blocks": details}
 
 

@@ -15,12 +15,12 @@ from judged.interface.pages.answer_pages import (
     NotOpenError,
     answer_page,
     build_slicing,
-    first_rows,
     listed_page,
+    rows_of_page,
     with_links,
 )
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.pagination import PageNumber, ScoredQuery, shaded
+from judged.interface.pages.pagination import PageNumber, Paging, ScoredQuery, shaded
 from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.slices import SlicedQuery, SlicingQuery
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace, cached_in_workspace
@@ -98,7 +98,7 @@ def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | 
         """Remove the chart of effects, whose numbers the table of effects draws."""
         return block if isinstance(block, Table) else None
 
-    pairs = partial(_hide, names=("baseline", "dz"))
+    pairs = partial(_hide, names=("baseline", "dz", "detectable"))
     changes = {"leaderboard": link_runs, "pairs": pairs, "effects": without_chart, "effect_topics": link_topics}
     return {"block_changes": changes}
 
@@ -195,8 +195,13 @@ def _link_answers(_: Workspace, params: WaterfallQuery, answer: Waterfall | None
     if answer is None:
         return {}
     hide = partial(_hide, names=("overall", "reappeared", "if_perfect"))
-    changes = {"main_steps": hide, "topics": lambda table: first_rows(link_topics(table)), "lost": _remove}
-    return {"block_changes": changes, **listed_page(replace(link_topics(answer.table("lost")), note=""), params.page)}
+    changes = {
+        "main_steps": hide,
+        "topics": lambda table: rows_of_page(link_topics(table), params.page),
+        "lost": _remove,
+    }
+    lost = replace(link_topics(answer.table("lost")), note="")
+    return {"block_changes": changes, **listed_page(lost, params.page, answer.table("topics"))}
 
 
 _rag_page = partial(answer_page, rag_router, "rag.html", label="Answers", tabs=_RAG_TABS)
@@ -293,6 +298,7 @@ class GapsQuery(ScoredQuery):
     )
     by: str = text_field("Topic attribute with entities. Default: the entities that the workbench opened.", limit=200)
     run: str = text_field("Run with the lists, if no traces are open. Default: the first run.")
+    page: PageNumber = 1
 
 
 class DocumentPathQuery(Parameters):
@@ -336,27 +342,31 @@ def kinds_of_failure(workspace: CurrentWorkspace, params: Annotated[FunnelQuery,
     return _analyze_losses(workspace, params.model_copy(update={"page": 1}), failures)
 
 
-def _link_gaps(workspace: Workspace, _: GapsQuery, _answer: Gaps | None) -> dict[str, Any]:
+def _link_gaps(workspace: Workspace, params: GapsQuery, answer: Gaps | None) -> dict[str, Any]:
     """Show the queries of lost searches, and link the topics with missing content."""
-
-    def link_topics(table: Table) -> Table:
-        def url(row: Mapping[str, Any]) -> str:
-            return _topic_url(topic=row["query_id"]) if row["query_id"] in traced else ""
-
-        return first_rows(with_links(table, "query_id", url))
-
+    if answer is None:
+        return {}
     traced = set(workspace.parts["traces"].query_ids) if "traces" in workspace.parts else set[str]()
 
-    def show_queries(table: Table) -> Table:
-        return first_rows(table.changed("queries", only=""))
+    def topic_url(row: Mapping[str, Any]) -> str:
+        return _topic_url(topic=row["query_id"]) if row["query_id"] in traced else ""
 
-    return {"block_changes": {"content_gaps": show_queries, "entities": first_rows, "missing_content": link_topics}}
+    tables = answer.tables() | {"missing_content": with_links(answer.table("missing_content"), "query_id", topic_url)}
+    if "content_gaps" in tables:
+        tables["content_gaps"] = tables["content_gaps"].changed("queries", only="")
+    pages = {name: rows_of_page(table, params.page) for name, table in tables.items()}
+    paging = Paging.for_page(params.page, max(map(len, tables.values())))
+    return {"block_changes": {name: lambda table: pages[table.name] for name in pages}, "paging": paging}
 
 
 @_traces_page("/traces/gaps", "Content gaps", "Content gaps", _link_gaps)
-@cached_in_workspace
 def content_gaps(workspace: CurrentWorkspace, params: Annotated[GapsQuery, Query()]) -> Gaps:
     """Count searches, documents, and lost searches of each entity, and classify its gap."""
+    return _find_gaps(workspace, params.model_copy(update={"page": 1}))
+
+
+@cached_in_workspace
+def _find_gaps(workspace: Workspace, params: GapsQuery) -> Gaps:
     if "traces" not in workspace.parts and workspace.lists:
         run = params.run or workspace.run_names[0]
         traces = traces_of_runs({run: workspace.judged(run).run})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -11,7 +10,6 @@ from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.online.pages import ab_test, watched
-from judged.results import Axis, Block, Table
 
 if TYPE_CHECKING:
     from judged.reports.changes import Change
@@ -26,22 +24,9 @@ class ChangeQuery(Parameters):
     second: str = text_field("Candidate run. Default: the best of the other runs.")
 
 
-def _drawn(block: Block) -> Block:
-    """Draw the intervals of a table with one unit per column."""
-    if not isinstance(block, Table):
-        return block
-    columns = (
-        replace(column, axis=Axis.over(column.values, column.ci, "CI", 0.0 if column.name == "difference" else None))
-        if column.ci and not column.each
-        else column
-        for column in block.columns
-    )
-    return replace(block, columns=tuple(columns))
-
-
 def _details(_: Any, __: Any, answer: Change | None) -> dict[str, Any]:
-    """Return the tables behind the answers, with drawn intervals."""
-    return {} if answer is None else {"blocks": [_drawn(block) for block in answer.blocks()[2:]]}
+    """Return the tables behind the answers."""
+    return {} if answer is None else {"blocks": answer.blocks()[2:]}
 
 
 @answer_page(router, "change.html", "/change", "Change", "Review a change", _details)

@@ -30,7 +30,8 @@ _LONG_TEXT = 34  # characters from which a text of a table may wrap
 _MAX_PARAGRAPHS, _N_LEADING = 3, 2  # sentences up to which all are paragraphs; leading paragraphs of more
 _CODE = re.compile(r"`([^`]+)`")
 _MINUS_IN_PROSE = re.compile(r"(?<![\w.-])-(?=\d*\.\d)")  # only with decimals, because other texts may be names
-_NARROW_ROWS, _NARROW_COLUMNS = 15, 7  # of tables that a wide page shows beside another block
+_NARROW_ROWS, _NARROW_WIDTH = 15, 80  # rows, and width in characters, of a table beside another block
+_DRAWING_WIDTH, _GAP_WIDTH = 16, 2  # of a drawing, and between columns, in characters
 _TAIL_LENGTH = 12  # characters at the end of a shortened name
 _CURRENT = ' aria-current="true"'
 _LABEL = Show(str, "string")
@@ -167,14 +168,17 @@ def _block(block: Block, chart_names: Collection[str], tables: Collection[str]) 
     if block.folded:
         return f"<details>\n<summary>{escape(block.title or block.name)}</summary>\n{inner}\n</details>"
     heading = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
-    is_wide = isinstance(block, Table) and (len(block) > _NARROW_ROWS or _width(block) > _NARROW_COLUMNS)
+    is_wide = isinstance(block, Table) and (len(block) > _NARROW_ROWS or _width(block) > _NARROW_WIDTH)
     kinds = _class("block", "wide-block" * (is_wide or isinstance(block, RankedLists)))
     return f"<div{kinds}>\n{heading}{inner}\n</div>"
 
 
 def _width(block: Table) -> int:
-    """Return the approximate width of a table in columns: a drawing is as wide as two, a written interval as one."""
-    return sum(1 + (2 if column.axis is not None else column.ci is not None) for column in block.shown)
+    """Return the approximate width of a table in characters; long texts wrap."""
+    widths = [max(map(len, (column.heading, *replace(column, ci=None).cells()))) for column in block.shown]
+    written = sum(_GAP_WIDTH + min(width, _LONG_TEXT) for width in widths)
+    drawn = [column for column in block.shown if column.axis is not None]
+    return written + _DRAWING_WIDTH * len(drawn)
 
 
 def _block_content(block: Table | Sentences | Code | RankedLists) -> str:
@@ -325,13 +329,15 @@ def _heading_cell(text: str, link: tuple[str, str] | None, is_left: bool) -> str
     kinds = _class("label" * is_left)
     if not text:
         return "<td></td>"
+    # A name may be broken after an underscore; a long name is shortened instead.
+    name = name_html(text) if _is_long_name(text) else name_html(text).replace("_", "_<wbr>")
     if link is None:
-        return f'<th scope="col"{kinds}>{name_html(text)}</th>'
+        return f'<th scope="col"{kinds}>{name}</th>'
     address, order = link
     arrow = {"ascending": "\N{UPWARDS ARROW}", "descending": "\N{DOWNWARDS ARROW}"}.get(order, "")
     aria_sort = f' aria-sort="{order}"' if order else ""
     arrow = f'<span class="arrow" aria-hidden="true">{arrow}</span>'
-    return f'<th scope="col"{kinds}{aria_sort}><a href="{escape(address)}">{name_html(text)}{arrow}</a></th>'
+    return f'<th scope="col"{kinds}{aria_sort}><a href="{escape(address)}">{name}{arrow}</a></th>'
 
 
 def _cells(column: Column, *, is_left: bool, is_name: bool, is_selected: Sequence[bool]) -> list[str]:

@@ -272,6 +272,18 @@ class Column:
         show, *each = (format_.digits(digits) if format_.digits else format_ for format_ in (self.show, *self.each))
         return replace(self, show=show, each=each)
 
+    def drawn(self) -> Column:
+        """Return the column with an axis for its intervals; it contains 0 if some limits are negative.
+
+        >>> Column("difference", [0.1, None], ci=[(-0.1, 0.3), None]).drawn().axis
+        Axis(low=-0.12, high=0.32, title='CI', reference=0.0)
+        """
+        limits = [limit for interval in self.ci or () if interval is not None for limit in interval]
+        if self.axis or not limits or self.only in {"data", "json"}:
+            return self
+        reference = 0.0 if self.name == "difference" or min(limits) < 0 else None
+        return replace(self, axis=Axis.over(self.values, self.ci or (), "CI", reference))
+
     def data(self) -> Iterator[tuple[str, Sequence[Any], Type]]:
         """Yield names, values, and types of its columns in CSV and data frames; an interval is two columns."""
         yield self.name, [_cell_value(value) for value in self.values], self.show.type
@@ -521,6 +533,16 @@ class Table:
                 texts = [_format_interval(limits, show) for limits, show in zip(column.ci, shows, strict=True)]
                 title = column.axis.title if column.axis else "CI"
                 columns.append(Column(f"{column.name}_interval", texts, TEXT, title, only="people"))
+        return replace(self, columns=tuple(columns))
+
+    def with_drawn_intervals(self) -> Table:
+        """Return the table for a page, which draws intervals beside their numbers.
+
+        A column whose rows have different units has no axis. Beside a drawn column, it has no intervals.
+        """
+        columns = [column if column.each else column.drawn() for column in self.columns]
+        if any(column.axis for column in columns):
+            columns = [replace(column, ci=None) if column.each and not column.axis else column for column in columns]
         return replace(self, columns=tuple(columns))
 
     def records(self) -> list[dict[str, Any]]:

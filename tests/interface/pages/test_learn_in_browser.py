@@ -92,11 +92,11 @@ def test_search_by_tool_name_with_the_keyboard(tab, address):
 def test_the_chooser_is_answered_from_the_keyboard(tab, address):
     view = tab(f"{address}/choose?about=described")
     page = view.page
-    page.locator('input[name="relevant"][value="few"]').focus()
+    page.locator('select[name="relevant"]').focus()
     page.keyboard.press("ArrowUp")  # one
-    page.locator('input[name="length"][value="100"]').focus()
+    page.locator('select[name="length"]').focus()
     page.keyboard.press("ArrowDown")  # 1000
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Show advice").press("Enter")
     page.wait_for_url("**relevant=one*")
     recommended = page.locator(".recommended-measures a").all_inner_texts()
     assert recommended == ["RR@10", "Success@10", "R@100", "R@1000", "Judged@10"]

@@ -187,6 +187,12 @@ def test_orders(tiny: TestClient, sort: str, ids: str) -> None:
     assert [row["query_id"] for row in data["topics"]] == ids.split()
 
 
+def test_the_drawn_range_of_runs_sorts_by_the_spread(tiny: TestClient) -> None:
+    head = '<th scope="col" class="label"{}><a href="?sort={}"><bdi>Range of runs'
+    assert head.format(' aria-sort="descending"', "spread") in tiny.get("/topics?sort=-spread").text
+    assert head.format("", "-spread") in tiny.get("/topics").text
+
+
 def test_topics_without_a_score_are_last_in_both_directions() -> None:
     http = client(open_workspace(QRELS, {"A": A}))
     for sort in ("mean", "-mean", "run:A", "-run:A"):

@@ -54,6 +54,19 @@ def get_tasks(client: TestClient, judge: str) -> list[dict[str, Any]]:
     return client.get(API, params={"judge": judge}).json()["tasks"]
 
 
+def test_agreement_is_in_the_navigation_with_and_without_labels(store: LabelStore, client: TestClient) -> None:
+    entry = re.compile(r'<a href="/labels/quality"([^>]*)>Agreement</a>')
+    closed = TestClient(make_app(open_workspace({"q1": {"d": 1}}, [])))
+    assert "no-data" in entry.findall(closed.get("/labels/quality").text)[0]
+    assert "a store of labels" in closed.get("/labels/calibration").text
+    assert "no-data" not in entry.findall(client.get("/judging").text)[0]
+    store.add("ann", "q1", "d0", 1.0)
+    models = client.get("/labels/calibration")  # without labels of a model
+    assert models.status_code == 200
+    assert 'aria-current="page"' in entry.findall(models.text)[0]
+    assert "judged labels ask" in models.text
+
+
 def test_tasks_have_the_order_of_the_judge_and_no_data_of_systems(store: LabelStore, client: TestClient) -> None:
     store.add_tasks([NewTask("q1", "d0", repeat=1), NewTask("q1", "d9", gold=3.0)])
     answer = client.get(API, params={"judge": "ann"}).json()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from judged.data import sample
 from judged.data.topics import Topics
 from judged.interface.pages.workspace import open_workspace
 from judged.pipelines.commands.serve import workspace_arguments
-from judged.pipelines.traces import Document, Span, Traces, explain_document, failures, funnel, gaps, read_traces
+from judged.pipelines.traces import (
+    Document,
+    Entities,
+    Span,
+    Traces,
+    explain_document,
+    failures,
+    funnel,
+    gaps,
+    read_traces,
+)
 from judged.pipelines.traces.recorder import sample_traces
 from judged.web.app import make_app
 
@@ -135,6 +146,21 @@ def test_content_gaps_of_a_run_without_traces(serve: Any, tab: Any, tmp_path: Pa
     closed = TestClient(make_app(open_workspace({"q1": {"b": 1}}, run)), base_url="http://127.0.0.1")
     assert "--entities" in closed.get("/traces/gaps").text
     assert closed.get("/api/v1/traces/gaps").status_code == 400
+
+
+def test_content_gaps_have_pages() -> None:
+    names = [f"e{number}" for number in range(120)]
+    run = {"mine": {name: {"a": 1.0} for name in names}}
+    parts = {"entities": Entities.of([{"entity": name} for name in names])}
+    opened = open_workspace({name: {"b": 1} for name in names}, run, queries={n: n for n in names}, parts=parts)
+    client = TestClient(make_app(opened), base_url="http://127.0.0.1")
+    shown = [client.get("/traces/gaps", params={"page": page}).text for page in (1, 2, 3, 4, 0)]
+    rows = [re.findall(r'class="label"><bdi>(e\d+)</bdi></th>', text.split("Entities")[-1]) for text in shown]
+    assert [len(names) for names in rows] == [50, 50, 20, 20, 120]
+    assert rows[0] + rows[1] + rows[2] == rows[4]
+    assert rows[2] == rows[3]
+    assert "rows 51 to 100 of 120" in shown[1]
+    assert client.get("/traces/gaps.entities.csv?page=2").text.count("\n") == 121
 
 
 def test_the_sample_s_stages_are_what_they_say() -> None:

@@ -149,9 +149,6 @@ def page_notes(workspace: Workspace, query: SlicedQuery, topics: int, run_notes:
     return (*notes, *workspace.notes_over(topics, run_notes))
 
 
-_ROWS = 100  # of a long table on a page; the JSON has all
-
-
 class NotOpenError(InputError):
     """The data that an answer needs is not open. Programs get an error; pages show the command that opens it.
 
@@ -283,14 +280,17 @@ def topic_columns(workspace: Workspace, ids: Sequence[str], links: Sequence[str]
     return id_column, query_column if workspace.topics is not None else replace(query_column, only="data")
 
 
-def first_rows(table: Table) -> Table:
-    """Limit a long table to its first rows, with a note."""
-    note = f"First {_ROWS} of {len(table):,} rows; saved files have all rows" if len(table) > _ROWS else ""
-    note = ". ".join(filter(None, (note, table.note)))
-    return replace(table, note=note).take(range(min(len(table), _ROWS)))
-
-
-def listed_page(table: Table, page: int) -> dict[str, Any]:
-    """Return the rows of a page of a long list, and its paging, for a template with `ui.pages`."""
+def rows_of_page(table: Table, page: int) -> Table:
+    """Return the rows of a page of a long table, at most of its last page; the title says which rows these are."""
     paging = Paging.for_page(page, len(table))
-    return {"listed": replace(table.take(paging.of(range(len(table)))), folded=False), "paging": paging}
+    rows = f", rows {paging.first_shown} to {paging.last_shown} of {len(table):,}" if paging.last > 1 else ""
+    return replace(table.take(paging.of(range(len(table)))), title=f"{table.title}{rows}")
+
+
+def listed_page(table: Table, page: int, *tables: Table) -> dict[str, Any]:
+    """Return the rows of a page of a long list, and its paging, for a template with `ui.pages`.
+
+    The paging is also that of other `tables`, which are shown by `rows_of_page`.
+    """
+    paging = Paging.for_page(page, max(map(len, (table, *tables))))
+    return {"listed": replace(rows_of_page(table, page), title=table.title, folded=False), "paging": paging}

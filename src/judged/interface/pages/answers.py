@@ -60,6 +60,8 @@ CARRIED_CHOICES = "judged.carried"
 """Key in the ASGI scope: parameters that the page does not use, but keeps for its links."""
 TABLE_REQUEST = "judged.table"
 """Key in the ASGI scope: name and format of the requested table."""
+NAVIGATED = {"/topic": "/topics", "/choose": "/learn", "/labels/calibration": "/labels/quality"}
+"""Entries of the navigation of pages whose addresses do not begin with that of their entry."""
 _HOME = Page("", "/", "Overview")
 _OPEN = Page("", "/open", "Open files", group="")
 _FILE = re.compile(rf"(?P<page>/[\w/-]*)\.(?P<table>.+)\.(?P<form>{'|'.join(FORMS)})", re.DOTALL)
@@ -143,6 +145,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "request": request,
         "open": current_workspace(request) if workbench else None,
         "here": request.url.path,
+        "navigated": NAVIGATED.get(request.url.path, request.url.path),
         "home": request.scope.get(HOME_PATH, "/judging"),
         "missing": _page_without_data(request) if workbench else None,
         "uploaded_options": UPLOADED_OPTIONS,
@@ -164,7 +167,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
 
 def _page_without_data(request: Request) -> Page | None:
     """Return the page of the navigation that contains this address, if its data are not open."""
-    here, opened = request.url.path, current_workspace(request).open_data
+    here, opened = NAVIGATED.get(request.url.path, request.url.path), current_workspace(request).open_data
     pages = [page for page in _PAGES if here == page.path or here.startswith(f"{page.path}/")]
     page = max(pages, key=lambda page: len(page.path), default=None)
     return page if page is not None and page.option not in {"", *opened} else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
@@ -15,7 +16,7 @@ from Stemmer import Stemmer
 
 from judged.components import all_components
 from judged.errors import MissingExtraError
-from judged.results import Block, Headline, Show, Table, html, plain
+from judged.results import Block, Headline, Section, Show, Table, html, plain
 from judged.results.decimals import counted, decimal, format_distinct, printed
 
 Address: TypeAlias = "BaseModel | Mapping[str, Any] | Sequence[tuple[str, Any]]"
@@ -130,12 +131,19 @@ def _elements(render: Callable[[Any], str]) -> Callable[[Any], Markup]:
     return lambda value: Markup(render(value))  # noqa: S704  it escapes all texts
 
 
+def _with_drawings(block: Block) -> Block:
+    """Draw the intervals of visible tables; folded tables may mix measures, so their intervals are written."""
+    if isinstance(block, Section):
+        return replace(block, blocks=tuple(map(_with_drawings, block.blocks)))
+    return block.with_drawn_intervals() if isinstance(block, Table) and not block.folded else block
+
+
 def blocks(blocks: Iterable[Block], tables_on_page: Iterable[str] = ()) -> Markup:
     """Render blocks of an answer, with the data of their charts, for a page with `ui.chart_scripts`.
 
     ``tables_on_page`` names tables of charts whose numbers are already on the page.
     """
-    blocks = tuple(blocks)
+    blocks = tuple(map(_with_drawings, blocks))
     try:
         specs, note = html.specifications(blocks), ""
     except MissingExtraError as error:

@@ -169,8 +169,9 @@ class Workspace:
     @property
     def open_data(self) -> set[str]:
         """Options of `judged serve` whose data are open."""
-        has_traces = {"traces"} if self.lists else set[str]()  # stages of a pipeline can be runs
-        return {_OPTIONS.get(name, name) for name in self.parts} | has_traces
+        parts = {_OPTIONS.get(name, name) for name in self.parts}
+        has_data = {"traces": bool(self.lists), "labels": self.labels is not None}  # stages of a pipeline can be runs
+        return parts | {name for name, is_open in has_data.items() if is_open}
 
     def query(self, query_id: str) -> str:
         """Return the text of a query, or an empty string if it is unknown."""

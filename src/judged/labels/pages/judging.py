@@ -311,6 +311,9 @@ def trust(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Que
 def calibration(workspace: CurrentWorkspace, params: Annotated[LabelQualityParams, Query()]) -> Calibration:
     """Compare models as judges with people, and estimate the value of their labels."""
     labels, runs = _labels_and_runs(workspace)
+    if "model" not in labels.table["kind"].unique().to_pylist():
+        hint = "A language model can grade the open tasks of a store, at an endpoint with the API of OpenAI:"
+        raise NotOpenError("no model has graded documents", "judged labels ask STORE", hint)
     key = "calibration", len(labels), params.measure
     return workspace.cached(key, lambda: calibrate(labels, None, runs, params.measure))
 

@@ -54,7 +54,7 @@ def _list_values(workspace: Workspace, query: TopicListQuery, answer: TopicList 
         **about,
         "figure": blocks([*answer.charts().values(), answer.table("hardest")], ["topics"]) if about["runs"] else "",
         "table": table.changed("query_id", show=truncated(80)),
-        "keys": {column.name: column.name for column in table.shown},
+        "keys": {column.name: column.name for column in table.shown} | {"mean_drawing": "spread"},
         "rising": {"query_id", "query", *scores},
         "paging": Paging.for_page(about["page"], about["total"]),
     }
