@@ -67,5 +67,5 @@ def change(workspace: CurrentWorkspace, parameters: Annotated[ChangeQuery, Query
         arms = test.assignment.arms
         online_results |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
     topic_data: dict[str, Any] = {"queries": workspace.topics, "attributes": workspace.attributes}
-    topic_data["comparison"] = workspace.pair_comparison(REPORTED_MEASURES, first, second)
+    topic_data["comparison"] = workspace.comparison_of(REPORTED_MEASURES, (first, second))
     return review(workspace.qrels, *runs, **topic_data, **online_results)

@@ -486,8 +486,8 @@ def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
     with set_error_field("measure"):
         workspace.scores((measure,), (first, second))
     with set_error_field("measures"):
-        comparison = workspace.pair_comparison(family, first, second, query.where)
-    by_slice = _by_slice(workspace, comparison.scores, measure, query.by) if query.by else None
+        comparison = workspace.comparison_of(family, (first, second), query.where)
+    by_slice = _by_slice(workspace, comparison, measure, query.by) if query.by else None
     query = query.model_copy(update={"first": first, "second": second})
     notes = workspace.notes_over(len(comparison.scores.query_ids), comparison.notes)
     scores = workspace.scores(family, None, query.where, first)
@@ -496,10 +496,11 @@ def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
 
 @set_error_field("by")
 @cached_in_workspace
-def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -> SliceComparison:
-    first, _ = scores.run_names
+def _by_slice(workspace: Workspace, comparison: Comparison, measure: Measure, by: str) -> SliceComparison:
+    scores, first = comparison.scores, comparison.scores.run_names[0]
     slicing = slice_topics(workspace.topic_attributes((by,), first), by, query_ids=scores.query_ids)
-    return scores.compare_slices(slicing, first, measures=(measure,), correction="holm")
+    result = scores.compare_slices(slicing, first, measures=(measure,), correction="holm")
+    return result.with_overall(comparison)
 
 
 def _page_values(workspace: Workspace, _: ComparisonQuery, answer: ComparePage | None) -> dict[str, Any]:

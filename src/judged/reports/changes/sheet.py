@@ -282,7 +282,7 @@ def review(
         answers += [] if target_failure is None else [answer_fixed(changes, before, after, target_failure)]
     answers.append(answer_worst_topics(scores, Topics.of(queries) if queries is not None else None, step_diff))
     if "slice comparison" in full_report.results:
-        answers.append(answer_slices(full_report.results["slice comparison"]))
+        answers.append(answer_slices(full_report.results["slice comparison"].with_overall(tested)))
     if len(scores.measures) > 1:
         answers.append(answer_measure_agreement(scores.disagree(measures=scores.measure_names[:2])))
     answers.append(answer_lost_topics(scores))
