@@ -159,7 +159,7 @@ def _measure(browser: Any, server: Server) -> None:
 
 
 def _first_paint(browser: Any, address: str, sizes: dict[str, int]) -> tuple[float, float]:
-    """Return the seconds from a request to the first paint, with an empty browser cache, and the longest stall in ms."""
+    """Return seconds to the first paint, with an empty browser cache, and the longest stall in milliseconds."""
     context = browser.new_context(bypass_csp=True)  # playwright waits by eval
     page = context.new_page()
     page.set_default_timeout(120_000)
