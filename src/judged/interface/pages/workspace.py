@@ -170,8 +170,7 @@ class Workspace:
     @property
     def open_data(self) -> set[str]:
         """Options of `judged serve` whose data are open."""
-        has_traces = {"traces"} if self.lists else set[str]()  # stages of a pipeline can be runs
-        return {_OPTIONS.get(name, name) for name in self.parts} | has_traces
+        return {_OPTIONS.get(name, name) for name in self.parts}
 
     def query(self, query_id: str) -> str:
         """Return the text of a query, or an empty string if it is unknown."""
