@@ -67,7 +67,8 @@ def _evenly_spaced(page: ComparePage, order: Ints, max_topics: int) -> tuple[Tab
     rows = order[np.linspace(0, len(order) - 1, min(len(order), max_topics)).round().astype(np.int64)].tolist()
     ahead = ["neither" if gain == 0 else "second" if gain > 0 else "first" for gain in page.gains[rows]]
     names = ("query_id", "query", "first", "second", "difference")
-    table = page.topics.take(rows).changed("difference", axis=None, statuses=())  # the chart draws them
+    table = page.topics.take(rows).changed("difference", axis=None, statuses=())  # the chart shows them
+    table = table.changed("first", kinds=()).changed("second", kinds=())
     table = table.showing(*names[: 1 + (page.workspace.topics is not None)], *names[2:])
     is_crowded = Column("many", [len(rows) > MAX_BARS for _ in rows], only="data")
     columns = (*table.columns, Column("ahead", ahead, only="data"), is_crowded)
