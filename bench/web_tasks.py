@@ -260,7 +260,7 @@ def run_task(page: Any, address: str, task: Task, folder: Path) -> tuple[int, li
     start = time.perf_counter()
     for action, *arguments in task.steps:
         counts[action] += len(arguments) if action == "keys" else 1
-        element = page.locator(arguments[0]).first if action != "keys" else None
+        element: Any = page.locator(arguments[0]).first if action != "keys" else None
         match action:
             case "wait":
                 element.wait_for(state="visible")
