@@ -1,7 +1,8 @@
 """Measure the workbench with its server in a separate process, and Chromium.
 
-Measures time from start to first chart, first paint of each page at the first and later requests, transferred bytes
-(compressed), and server memory, for the given files or for ten simulated runs of 7,000 topics.
+Measures time from start to first chart, first paint of each page at the first and later requests, the longest stall of
+each page (a task in which the page does not react), transferred bytes (compressed), and server memory, for the given
+files or for ten simulated runs of 7,000 topics.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ REPEATS = 5
 _PAINT = (
     "performance.getEntriesByType('paint').find((entry) => entry.name === 'first-contentful-paint')?.startTime ?? NaN"
 )
+_STALL = """new Promise((resolve) => {
+  let longest = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) longest = Math.max(longest, entry.duration);
+  }).observe({ type: "longtask", buffered: true });
+  setTimeout(() => resolve(longest), 300);
+})"""
 _FETCHED = """performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
   .map((entry) => [new URL(entry.name).pathname, entry.encodedBodySize])"""
 
@@ -130,7 +138,7 @@ def _measure(browser: Any, server: Server) -> None:
     start = time.perf_counter()
     page = browser.new_context().new_page()
     page.set_default_timeout(120_000)
-    page.goto(f"{server.address}/leaderboard", wait_until="commit")
+    page.goto(f"{server.address}/leaderboard?curve=nDCG", wait_until="commit")
     page.wait_for_selector(".chart svg")
     chart = time.perf_counter() - start
     print(f"load {os.getloadavg()[0]:.1f}; address after {server.seconds:.2f} s, first chart {chart:.2f} s later")
@@ -139,9 +147,10 @@ def _measure(browser: Any, server: Server) -> None:
     print(f"{len(names[0])} runs, {data[0]['n']} topics; first paint, seconds:")
     sizes: dict[str, int] = {}
     for path in pages(*names):
-        first, *later = (_first_paint(browser, server.address + path, sizes) for _ in range(1 + REPEATS))
-        median, maximum = statistics.median(later), max(later)
-        print(f"{path:60.60} first {first:6.2f}, later {median:6.2f}, maximum {maximum:6.2f}", flush=True)
+        times = [_first_paint(browser, server.address + path, sizes) for _ in range(1 + REPEATS)]
+        (first, *later), stalls = zip(*times, strict=True)
+        numbers = f"later {statistics.median(later):6.2f}, maximum {max(later):6.2f}"
+        print(f"{path:60.60} first {first:6.2f}, {numbers}, stall {statistics.median(stalls):4.0f} ms", flush=True)
     print(f"server memory: peak {server.memory('VmHWM'):.0f} MB, now {server.memory('VmRSS'):.0f} MB")
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])
     print("largest responses, compressed:")
@@ -149,8 +158,8 @@ def _measure(browser: Any, server: Server) -> None:
         print(f"{size / 1000:8.0f} kB {name}")
 
 
-def _first_paint(browser: Any, address: str, sizes: dict[str, int]) -> float:
-    """Return the seconds from a request to the first paint, with an empty browser cache."""
+def _first_paint(browser: Any, address: str, sizes: dict[str, int]) -> tuple[float, float]:
+    """Return seconds to the first paint, with an empty browser cache, and the longest stall in milliseconds."""
     context = browser.new_context(bypass_csp=True)  # playwright waits by eval
     page = context.new_page()
     page.set_default_timeout(120_000)
@@ -158,9 +167,9 @@ def _first_paint(browser: Any, address: str, sizes: dict[str, int]) -> float:
     page.wait_for_function(f"!Number.isNaN({_PAINT})")
     for name, size in page.evaluate(_FETCHED):
         sizes[name] = max(sizes.get(name, 0), size)
-    seconds = page.evaluate(_PAINT) / 1000
+    seconds, stall = page.evaluate(_PAINT) / 1000, page.evaluate(_STALL)
     context.close()
-    return seconds
+    return seconds, stall
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def test_a_table_is_sorted_filtered_and_saved(serve: Any, sample: Any, tab: Any)
 
 @pytest.mark.parametrize(("form", "begins"), [("SVG", b"<svg"), ("PNG", b"\x89PNG")])
 def test_a_chart_is_saved(serve: Any, sample: Any, tab: Any, form: str, begins: bytes) -> None:
-    view = tab(f"{serve(sample)}/leaderboard")
+    view = tab(f"{serve(sample)}/leaderboard?curve=nDCG")
     page = view.page
     page.locator(".save-menu.picture summary").first.click()
     with page.expect_download() as got:

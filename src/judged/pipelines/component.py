@@ -47,7 +47,7 @@ COMPONENT = Component(
             {"where": "where", "rel": "rel"},
             "Diagnosis",
             "traces",
-            "traces of a pipeline, or runs",
+            "traces of a pipeline",
         ),
         Page(
             "judged.pipelines.pages:rag_router",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 
+from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
@@ -43,9 +45,10 @@ def change(workspace: CurrentWorkspace, parameters: Annotated[ChangeQuery, Query
     runs = [workspace.judged(name).run for name in (first, second)]
     online_results: dict[str, Any] = {"watch": watched(workspace)} if "watch" in workspace.parts else {}
     if "log" in workspace.parts:
-        test = ab_test(workspace)
-        arms = test.assignment.arms
-        online_results |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
+        with suppress(InputError):  # a log without an A/B test
+            test = ab_test(workspace)
+            arms = test.assignment.arms
+            online_results |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
     topic_data: dict[str, Any] = {"queries": workspace.topics, "attributes": workspace.attributes}
-    topic_data["comparison"] = workspace.pair_comparison(REPORTED_MEASURES, first, second)
+    topic_data["comparison"] = workspace.comparison_of(REPORTED_MEASURES, (first, second))
     return review(workspace.qrels, *runs, **topic_data, **online_results)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import lzma
+import re
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from judged.components import serve_modules, workspace_arguments
 from judged.data import files
 from judged.data.attributes import Attributes
+from judged.data.column_names import parse_columns, use_columns
 from judged.data.qrels import Qrels
 from judged.data.rows import TableRows
 from judged.data.run import Run, run_ids, split_runs
@@ -325,6 +328,9 @@ def _uploaded_files(
 
 
 Files = Annotated[dict[str, list[UploadFile]], Depends(_uploaded_files)]
+Columns = Annotated[
+    str, Form(max_length=2000, description="Names of columns in the files, such as doc_id=sku,query_id=search_term.")
+]
 
 
 @router.get(OPEN_PATH, include_in_schema=False)
@@ -334,12 +340,12 @@ def show_form(request: Request) -> HTMLResponse:
 
 
 @router.post(OPEN_PATH, include_in_schema=False)
-def open_by_form(request: Request, uploads: Files) -> Response:
+def open_by_form(request: Request, uploads: Files, columns: Columns = "") -> Response:
     """Open the uploaded files, and redirect to the home page; show errors in the form."""
     try:
-        _open_upload(request, uploads)
+        _open_upload(request, uploads, columns)
     except InputError as error:
-        return _form_response(request, error, status=400)
+        return _form_response(request, error, columns, status=400)
     return RedirectResponse("/", 303)
 
 
@@ -349,9 +355,9 @@ def open_by_form(request: Request, uploads: Files) -> Response:
     responses=_UPLOAD,
     openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
 )
-def open_by_program(request: Request, uploads: Files) -> dict[str, Any]:
+def open_by_program(request: Request, uploads: Files, columns: Columns = "") -> dict[str, Any]:
     """Open judgments and runs. If there is no error, the new data replace the current data for all users."""
-    return open_data_overview(_open_upload(request, uploads)).to_dict()
+    return open_data_overview(_open_upload(request, uploads, columns)).to_dict()
 
 
 @router.post(ADD_PATH, include_in_schema=False)
@@ -374,13 +380,16 @@ def add_by_form(
         if option not in UPLOADED_OPTIONS:
             raise InputError(f"{option!r:.60} cannot be uploaded", fix=use_one_of(UPLOADED_OPTIONS))
         name = display_name(file.filename, option, limits.name)
-        prefix = folder.path / f"sent-{option}{len(list(folder.path.iterdir()))}"
-        stored = store(file.file, name, prefix, limits, max_size=limits.unpacked)
+        # In a folder of its own, because pages show the name of the file. Its start has no characters of other systems.
+        file_folder = folder.path / f"sent-{option}{len(list(folder.path.iterdir()))}"
+        file_folder.mkdir()
+        prefix = file_folder / (re.sub(r"[^\w-]", "_", name.partition(".")[0]) or option)
         try:
+            stored = store(file.file, name, prefix, limits, max_size=limits.unpacked)
             with _use_display_names([stored]):
                 added = open_data(workspace, option, str(stored.path))
         except BaseException:
-            stored.path.unlink(missing_ok=True)
+            shutil.rmtree(file_folder)
             raise
     workspace_holder(request).replace(replace(added, upload_folder=folder), labels=added.labels)
     return RedirectResponse(page_path, 303)
@@ -399,16 +408,19 @@ def open_sample_by_program(request: Request) -> dict[str, Any]:
     return open_data_overview(workspace_holder(request).replace(open_sample())).to_dict()
 
 
-def _form_response(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
-    limits = request.app.state.limits
-    return page(request, "open.html", status=status, title="Open files", limits=limits, error=error)
+def _form_response(
+    request: Request, error: InputError | None = None, columns: str = "", status: int = 200
+) -> HTMLResponse:
+    values = {"limits": request.app.state.limits, "error": error, "columns": columns}
+    return page(request, "open.html", status=status, title="Open files", **values)
 
 
-def _open_upload(request: Request, uploads: dict[str, list[UploadFile]]) -> Workspace:
+def _open_upload(request: Request, uploads: dict[str, list[UploadFile]], columns: str) -> Workspace:
     """Open uploaded files; the current workspace stays open until all files are read."""
     limits, folder = request.app.state.limits, LockedFolder()
     try:
-        workspace = workspace_of(_store_files(uploads, folder.path, limits), limits)
+        with use_columns(parse_columns(columns) if columns.strip() else None):
+            workspace = workspace_of(_store_files(uploads, folder.path, limits), limits)
     # Also for KeyboardInterrupt: uploaded files must not stay on the disk.
     except BaseException:
         folder.remove()

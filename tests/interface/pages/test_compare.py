@@ -250,6 +250,7 @@ def test_by_slice(sample: Workspace) -> None:
     scores = sample.scores(("nDCG@10", "AP", "RR", "R@100"), ("bm25", "rrf"))
     slicing = slice_topics(sample.topic_attributes(("relevant_band",)), "relevant_band", query_ids=scores.query_ids)
     expected = scores.compare_slices(slicing, "bm25", measures=("AP",))
+    expected = expected.with_overall(sample.comparison("AP", "bm25"))  # p is that of the leaderboard
     data = fetch(sample, first="bm25", second="rrf", measure="AP", by="relevant_band")["slices"]
     assert data["results"] == expected.to_dict()["results"]
     assert data["sentences"] == list(expected.sentences)

@@ -56,6 +56,8 @@ def test_numbers_are_those_of_performance_matrix(sample: Workspace, of_sample: T
     cut = slice_topics(sample.attributes, "query_class")
     runs = [run for run in shipped.runs() if run.name in {"bm25", "rrf"}]
     expected = matrix(shipped.qrels(), runs, slicing=cut, baseline="bm25")
+    # over all topics, p is that of the leaderboard
+    expected = expected.with_overall(sample.comparison(["R@100", "nDCG@10"], "bm25"))
     data = of_sample.get("/api/v1/matrix?run=rrf&baseline=bm25&by=query_class").json()
     assert data["cuts"] == list(expected.cuts)
     assert data["sentences"] == list(expected.sentences)

@@ -86,6 +86,8 @@ def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: T
     data = of_sample.get("/api/v1/slices", params=parameters).json()["comparison"]
     cut = slice_topics(sample.attributes, "query_class")
     expected = sample.scores(["nDCG@10", "R@100"], ["bm25", "rrf"]).compare_slices(cut, "bm25")
+    # over all topics, p is that of the leaderboard
+    expected = expected.with_overall(sample.comparison(["nDCG@10", "R@100"], "bm25"))
     assert data["sentences"] == list(expected.sentences)
     assert data["choices"]["resamples"] == 100_000
     assert len(data["results"]) == 10  # all topics and four slices, two measures

@@ -177,6 +177,13 @@ class SliceComparison(Answer):
         """Whether a table has all measures: each class has its own, and no difference is a ratio."""
         return bool(self.slicing.class_measures) and not any(map(self._is_ratio, self.measures))
 
+    def with_overall(self, comparison: Comparison) -> SliceComparison:
+        """Return the result with the tests of a comparison of the same topics, which may correct for more runs."""
+        if comparison.scores.query_ids != self.overall.scores.query_ids:  # selected by outcomes of different runs
+            return self
+        measures = tuple(comparison.measure(measure.name) for measure in self.overall.measures)
+        return replace(self, overall=replace(comparison, measures=measures, choices=self.choices))
+
     def rows_of(self, measure: str | None = None, second: str | None = None) -> tuple[SlicePair, ...]:
         """Return the slices of one measure and pair, by default the first of each; with class measures, all slices.
 

@@ -34,6 +34,7 @@ from judged.stats.classical import HALL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from judged.comparison import Comparison
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import TestedChange
     from judged.diagnosis.matrix.points import MatrixAxis, MatrixChoices, MatrixPoint
@@ -112,6 +113,19 @@ class Matrix(AnswerOfScores):
     def title(self) -> str:
         """Measures of both axes."""
         return f"{self.y} against {self.x}"
+
+    def with_overall(self, comparison: Comparison) -> Matrix:
+        """Return the matrix with the tests of a comparison of the same topics, which may correct for more runs."""
+        if comparison.scores.query_ids != self.scores.query_ids:  # selected by outcomes of different runs
+            return self
+        pairs = {(pair.second, pair.measure): pair for pair in comparison.pairs if pair.first == self.baseline}
+        changes = (
+            replace(change, result=pairs[change.system, change.part].result)
+            if change.is_overall and (change.system, change.part) in pairs
+            else change
+            for change in self.changes
+        )
+        return replace(self, changes=tuple(changes))
 
     def values(self, run: str) -> Floats:
         """Return x and y of every topic, shape (2, T); NaN if a topic has no score.

@@ -64,7 +64,9 @@ def _evenly_spaced(page: ComparePage, order: Ints, max_topics: int) -> tuple[Tab
     rows = order[np.linspace(0, len(order) - 1, min(len(order), max_topics)).round().astype(np.int64)].tolist()
     ahead = ["neither" if gain == 0 else "second" if gain > 0 else "first" for gain in page.gains[rows]]
     names = ("query_id", "query", "first", "second", "difference")
-    table = page.topics.take(rows).showing(*names[: 1 + (page.workspace.topics is not None)], *names[2:])
+    table = page.topics.take(rows).changed("difference", axis=None, statuses=())  # the chart shows them
+    table = table.changed("first", kinds=()).changed("second", kinds=())
+    table = table.showing(*names[: 1 + (page.workspace.topics is not None)], *names[2:])
     is_crowded = Column("many", [len(rows) > MAX_BARS for _ in rows], only="data")
     columns = (*table.columns, Column("ahead", ahead, only="data"), is_crowded)
     omitted = (
@@ -422,8 +424,8 @@ def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
     with set_error_field("measure"):
         workspace.scores((measure,), (first, second))
     with set_error_field("measures"):
-        comparison = workspace.pair_comparison(family, first, second, query.where)
-    by_slice = _by_slice(workspace, comparison.scores, measure, query.by) if query.by else None
+        comparison = workspace.comparison_of(family, (first, second), query.where)
+    by_slice = _by_slice(workspace, comparison, measure, query.by) if query.by else None
     query = query.model_copy(update={"first": first, "second": second})
     notes = workspace.notes_over(len(comparison.scores.query_ids), comparison.notes)
     scores = workspace.scores(family, None, query.where, first)
@@ -432,10 +434,11 @@ def compare_page(workspace: Workspace, query: ComparisonQuery) -> ComparePage:
 
 @set_error_field("by")
 @cached_in_workspace
-def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -> SliceComparison:
-    first, _ = scores.run_names
+def _by_slice(workspace: Workspace, comparison: Comparison, measure: Measure, by: str) -> SliceComparison:
+    scores, first = comparison.scores, comparison.scores.run_names[0]
     slicing = slice_topics(workspace.topic_attributes((by,), first), by, query_ids=scores.query_ids)
-    return scores.compare_slices(slicing, first, measures=(measure,), correction="holm")
+    result = scores.compare_slices(slicing, first, measures=(measure,), correction="holm")
+    return result.with_overall(comparison)
 
 
 def _page_values(workspace: Workspace, _: ComparisonQuery, answer: ComparePage | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from judged.comparison.pair import RATIO, is_test_of_means
 from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.answer_pages import answer_page
-from judged.interface.pages.filters import blocks, probability
+from judged.interface.pages.filters import blocks, link, probability, shared_choices
 from judged.interface.pages.pagination import ScoredQuery, Trimmed, order_by, shades_of
 from judged.interface.pages.problems import text_field
 from judged.interface.pages.workspace import CurrentWorkspace, Workspace
@@ -198,7 +198,12 @@ class LeaderboardPage(Answer):
             yield replace(column, axis=Axis.over(column.values, column.ci or ()), statuses=statuses, mark=())
             if any(pairs):
                 words = [_word(result, pair) if pair else "baseline" for pair in pairs]
-                yield Column("status", words, TEXT, f"Against {self.baseline}", only="people", statuses=statuses)
+                title, choices = f"Against {self.baseline}", shared_choices("/leaderboard", self.query)
+                pages = [
+                    link("/compare", choices, baseline=pair.first, run=pair.second, measure=name) if pair else ""
+                    for pair in pairs
+                ]
+                yield Column("status", words, TEXT, title, only="people", statuses=statuses, links=pages)
         else:
             shades = shades_of(column.values, lower_is_better=result.lower_is_better)
             shown_ci = column.ci if self.query.details else None  # by default, a cell has one number

@@ -187,6 +187,8 @@ def _matrix(workspace: Workspace, query: MatrixQuery, names: tuple[str, ...]) ->
             level=LEVEL,
             seed=SEED,
         )
+        if names[1:]:
+            matrix = matrix.with_overall(workspace.comparison_of(axes, names, query.where))
         rel = max(float(getattr(axis, "rel", query.rel or 1)) for axis in axes)
         return replace(matrix, no_relevant=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
 

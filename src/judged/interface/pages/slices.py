@@ -250,7 +250,11 @@ def _comparison(
     scores = workspace.scores(measures, (query.baseline, *others), query.where)
     options: dict[str, Any] = {"alpha": 1 - LEVEL, "seed": SEED}
     key = ("slices compared", scores, slicing)
-    return workspace.cached(key, lambda: scores.compare_slices(slicing, query.baseline, **options))
+    result = workspace.cached(key, lambda: scores.compare_slices(slicing, query.baseline, **options))
+    if query.class_measures:  # nothing is tested over all topics
+        return result
+    overall = workspace.comparison_of(measures, scores.run_names, query.where)
+    return workspace.cached((*key, overall), lambda: result.with_overall(overall))
 
 
 router = APIRouter(tags=["diagnosis"])

@@ -170,8 +170,7 @@ class Workspace:
     def open_data(self) -> set[str]:
         """Options of `judged serve` whose data are open."""
         parts = {_OPTIONS.get(name, name) for name in self.parts}
-        has_data = {"traces": bool(self.lists), "labels": self.labels is not None}  # stages of a pipeline can be runs
-        return parts | {name for name, is_open in has_data.items() if is_open}
+        return parts if self.labels is None else parts | {"labels"}
 
     def query(self, query_id: str) -> str:
         """Return the text of a query, or an empty string if it is unknown."""
@@ -231,11 +230,14 @@ class Workspace:
         key = ("comparison", scores.run_names, scores.measures, baseline, where.strip(), *sorted(options.items()))
         return self.cached(key, lambda: _without_warnings(lambda: scores.compare(baseline=baseline, **options)))
 
-    def pair_comparison(self, measures: Any, first: str, second: str, where: str = "") -> Comparison:
-        """Return the tests of two runs, with p corrected for all open runs as on the leaderboard of `first`."""
-        comparison = self.comparison(measures, first, None, where)
-        scores = self.scores(measures, (first, second), where, first)
-        return self.cached(("pair", comparison, scores), lambda: comparison_of_runs(comparison, scores))
+    def comparison_of(self, measures: Any, runs: Sequence[str], where: str = "") -> Comparison:
+        """Return the tests of runs against the first of them, with p corrected for all open runs as on its leaderboard.
+
+        All pages show these tests over all topics, so that a pair of runs has one p-value.
+        """
+        comparison = self.comparison(measures, runs[0], None, where)
+        scores = self.scores(measures, runs, where, runs[0])
+        return self.cached(("of runs", comparison, scores), lambda: comparison_of_runs(comparison, scores))
 
     def notes_over(self, topics: int, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         """Return the notes; if topics are excluded, first note that these notes cover all topics."""

@@ -104,15 +104,17 @@ def undo_label(store: LabelStore, judge: str) -> dict[str, Any] | None:
     return {"task": task_data(store, task), "grade": grade, "note": note}
 
 
-TRIAL_TOPICS, TRIAL_DEPTH = 5, 5
-"""Number of topics, and of documents of each run and topic, in a trial store."""
+TRIAL_TOPICS, TRIAL_DEPTH, TRIAL_GROUP = 5, 5, 5
+"""Number of topics, of documents of each run and topic, and of the tasks that all judges do first, in a trial store."""
 
 
 def trial_store(workspace: Workspace, path: Path) -> LabelStore:
     """Create a store with the topics of the workspace and the top documents of the runs as tasks."""
     topics = set(workspace.query_ids[:TRIAL_TOPICS])
     pairs = pool([judged_list.run for judged_list in workspace.lists.values()], depth=TRIAL_DEPTH).pairs.to_pylist()
-    tasks = [NewTask(row["query_id"], row["doc_id"]) for row in pairs if row["query_id"] in topics]
+    pairs = sorted((row["query_id"], row["doc_id"]) for row in pairs if row["query_id"] in topics)
+    # judges who stop early have graded the same documents, so that their agreement can be shown
+    tasks = [NewTask(*pair, priority=number // TRIAL_GROUP) for number, pair in enumerate(pairs)]
     store = LabelStore.open(path)
     store.add_topics([{"query_id": topic, "text": workspace.query(topic) or topic} for topic in workspace.query_ids])
     if texts := workspace.texts:

@@ -122,11 +122,13 @@ class Change(Answer):
             self.decision, ("unknown", "")
         )
         rows = [row for row in self.questions if row.question in _DECISIVE and row.state == state]
+        if status == "worse" and all(row.card.status == "unknown" for row in rows):  # an invalid test
+            status = "unknown"
         sources = listed([_DECISIVE[row.question] for row in rows])
-        verb = "is" if len(rows) == 1 else "are"
+        verb, do = ("is", "does") if len(rows) == 1 else ("are", "do")
         sentence = {
             "ship": f"{sources[:1].upper()}{sources[1:]} {verb} favorable to {self.candidate}; none is unfavorable.",
-            "do not ship": f"{sources[:1].upper()}{sources[1:]} {verb} unfavorable to {self.candidate}.",
+            "do not ship": f"{sources[:1].upper()}{sources[1:]} {do} not support {self.candidate}.",
             "undecided": "Neither a gate, an A/B test, nor monitoring of a deployment gives a decision.",
         }[self.decision]
         return replace((rows or self.questions)[0].card, status=status, word=self.decision, sentence=sentence)
@@ -282,7 +284,7 @@ def review(
         answers += [] if target_failure is None else [answer_fixed(changes, before, after, target_failure)]
     answers.append(answer_worst_topics(scores, Topics.of(queries) if queries is not None else None, step_diff))
     if "slice comparison" in full_report.results:
-        answers.append(answer_slices(full_report.results["slice comparison"]))
+        answers.append(answer_slices(full_report.results["slice comparison"].with_overall(tested)))
     if len(scores.measures) > 1:
         answers.append(answer_measure_agreement(scores.disagree(measures=scores.measure_names[:2])))
     answers.append(answer_lost_topics(scores))

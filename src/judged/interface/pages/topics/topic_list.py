@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from judged.errors import InputError, MeasureError
-from judged.interface.pages.answer_pages import topic_columns
+from judged.interface.pages.answer_pages import topic_columns, with_links
 from judged.interface.pages.answers import PageAnswer
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import PageNumber, Paging, ScoredQuery, contains_words, natural_key, order_by
@@ -144,7 +144,9 @@ def topics(workspace: Workspace, query: TopicListQuery) -> TopicList:
         "page": paging.page,
         "pages": paging.last,
     }
-    overview = _overview(table.take(np.sort(order).tolist()), measure, runs) if runs else (None,)
+    key = ("overview of topics", measure, runs, query.rel, query.where.strip(), query.q)  # of all pages, in any order
+    selected = np.sort(order).tolist()
+    overview = workspace.cached(key, lambda: _overview(table.take(selected), measure, runs)) if runs else (None,)
     return TopicList(about, (table.take(paging.of(order.tolist())), *overview[1:]), notes, overview[0])
 
 
@@ -157,7 +159,8 @@ def _overview(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[He
     subject = runs[0] if len(runs) == 1 else f"{len(runs)} runs"
     is_neutral = measure.properties.higher_is_better is None
     bottom, top = ("lowest", "highest") if is_neutral else ("hardest", "best")
-    label = f"{'mean ' * (len(runs) > 1)}{measure} of {subject}"
+    name = str(measure)
+    label = f"{'mean ' * (len(runs) > 1)}{name} of {subject}"
     worst_first = scored[best_first_order(means[scored].tolist(), lower_is_better=not lower_is_better)]
     headline = Headline("unknown", "no scores", f"None of {counted(len(table), 'topic')} has a score by {measure}.")
     if len(order):
@@ -172,13 +175,17 @@ def _overview(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[He
             label, value, show = f"of {topics}, by {label}", len(zeros), COUNT
         headline = replace(headline, label=label, value=value, show=show)
     bar_rows = order[np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).round().astype(np.int64)]
-    links = [f"/topic{query_string({'topic': name, 'measure': str(measure)})}" for name in query_ids]
-    has_query = table.column("query").only == ""
-    table = table.changed("query_id", links=links).showing("query_id", *["query"] * has_query, "mean")
-    hardest = replace(
-        table.take(worst_first[:_MAX_HARDEST].tolist()), name="hardest", title=f"{bottom.capitalize()} topics"
+    table = table.showing("query_id", *["query"] * (table.column("query").only == ""), "mean")
+    hardest, table = (
+        with_links(
+            table.take(rows.tolist()),
+            "query_id",
+            lambda row: f"/topic{query_string({'topic': row['query_id'], 'measure': name})}",
+        )
+        for rows in (worst_first[:_MAX_HARDEST], bar_rows)
     )
-    table = replace(table.take(bar_rows.tolist()), only="people")
+    hardest = replace(hardest, name="hardest", title=f"{bottom.capitalize()} topics")
+    table = replace(table, only="people")
     note = f"Each bar shows the {'score' if len(runs) == 1 else 'mean score'} of {subject} on one topic."
     note += f" The chart shows {MAX_BARS} of {len(order):,} topics." * (len(order) > MAX_BARS)
     title, x_title = f"{measure} by topic, best first", "topics, best first"
