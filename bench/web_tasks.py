@@ -177,6 +177,7 @@ TASKS = (
         (
             menu("Evaluator"),
             *paste("R N R N R"),
+            ("wait", "#pinned .measure[data-name=AP]:has-text('0.7556')"),
             ("fill", "#relevant", "4"),
             ("click", "#pinned .measure[data-name=AP] .name"),
         ),

@@ -81,7 +81,7 @@ class Pages:
     def headline(self, path: str, **query: Any) -> tuple[str, list[str]]:
         """Return the number of a headline, and the limits of its interval."""
         page = self.html(path, **query)
-        limits = re.findall(r"CI ([\d.−+]+) to ([\d.−+]+)", page.split('class="headline"', 1)[1])
+        limits = re.findall(r"CI ([\d.−+e-]+) to ([\d.−+e-]+)", page.split('class="headline"', 1)[1])
         return text_of(re.findall(r'class="figure"><b>(.*?)</b>', page)[0]), list(limits[0]) if limits else []
 
     def rows(self, name: str, path: str, **query: Any) -> dict[str, dict[str, str]]:
@@ -213,7 +213,8 @@ def is_shown(shown: str | float, value: float) -> bool:
     text = shown.replace("−", "-").replace(",", "")
     if text.startswith("<"):
         return value < float(text[1:])
-    return abs(float(text) - value) <= 0.500001 * 10.0 ** -len(text.partition(".")[2])
+    digits, _, exponent = text.partition("e")  # such as -8.3e-05
+    return abs(float(text) - value) <= 0.500001 * 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
 
 
 def test_random_values_equal_those_of_python(pages: Pages) -> None:
