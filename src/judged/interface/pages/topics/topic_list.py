@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from judged.errors import InputError, MeasureError
-from judged.interface.pages.answer_pages import topic_columns, with_links
+from judged.interface.pages.answer_pages import topic_columns
 from judged.interface.pages.answers import PageAnswer
 from judged.interface.pages.filters import query_string
 from judged.interface.pages.pagination import PageNumber, Paging, ScoredQuery, contains_words, natural_key, order_by
@@ -176,16 +176,12 @@ def _overview(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[He
         headline = replace(headline, label=label, value=value, show=show)
     bar_rows = order[np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).round().astype(np.int64)]
     table = table.showing("query_id", *["query"] * (table.column("query").only == ""), "mean")
-    hardest, table = (
-        with_links(
-            table.take(rows.tolist()),
-            "query_id",
-            lambda row: f"/topic{query_string({'topic': row['query_id'], 'measure': name})}",
-        )
-        for rows in (worst_first[:_MAX_HARDEST], bar_rows)
+    urls = [f"/topic{query_string({'topic': query_id, 'measure': name})}" for query_id in query_ids]
+    table = table.changed("query_id", links=urls)
+    hardest = replace(
+        table.take(worst_first[:_MAX_HARDEST].tolist()), name="hardest", title=f"{bottom.capitalize()} topics"
     )
-    hardest = replace(hardest, name="hardest", title=f"{bottom.capitalize()} topics")
-    table = replace(table, only="people")
+    table = replace(table.take(bar_rows.tolist()), only="people")
     note = f"Each bar shows the {'score' if len(runs) == 1 else 'mean score'} of {subject} on one topic."
     note += f" The chart shows {MAX_BARS} of {len(order):,} topics." * (len(order) > MAX_BARS)
     title, x_title = f"{measure} by topic, best first", "topics, best first"
