@@ -194,7 +194,8 @@ def _link_answers(_: Workspace, params: WaterfallQuery, answer: Waterfall | None
 
     if answer is None:
         return {}
-    changes = {"main_steps": partial(_hide, names=("overall", "reappeared", "if_perfect")), "lost": _remove}
+    hide = partial(_hide, names=("overall", "reappeared", "if_perfect"))
+    changes: dict[str, Callable[[Table], Table | None]] = {"main_steps": hide, "lost": _remove}
     changes["topics"] = lambda table: rows_of_page(link_topics(table), params.page)
     lost = replace(link_topics(answer.table("lost")), note="")
     return {"block_changes": changes, **listed_page(lost, params.page, answer.table("topics"))}
