@@ -2,5 +2,6 @@
 
 from judged.pipelines.trajectories.evaluation import evaluate
 from judged.pipelines.trajectories.trajectories import Trajectories, write_trajectories
+from judged.pipelines.trajectories.where import EvidenceLoss, where
 
-__all__ = ["Trajectories", "evaluate", "write_trajectories"]
+__all__ = ["EvidenceLoss", "Trajectories", "evaluate", "where", "write_trajectories"]

@@ -100,6 +100,7 @@ def evaluate(
     for i, system in enumerate(systems):
         for j, measure in enumerate(plain):
             values[i, j], low[i, j], high[i, j], shares[i, j] = _scored(measure, system, judgments, selected.where)
+    low, high = (np.where(np.isnan(values), np.nan, bound) for bound in (low, high))
     counted_topics = np.array([np.isin(np.arange(shape[2]), system.trajectories.question) for system in systems])
     notes = (*selected.notes, *notes, *_notes(systems, plain, values))
     kind = np.full(shape, "outer", dtype="<U7")

@@ -23,18 +23,36 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.pipelines.trajectories.trajectories import Trajectories
-    from judged.results.types import Floats, Ints, Table
+    from judged.results.types import Bools, Floats, Ints, Table
+
+
+class TrialDocuments(NamedTuple):
+    """Documents of the trials of one system, as keys ``trial * width + code of the document``."""
+
+    width: int
+    names: np.ndarray[Any, Any]  # id of the document with each code
+    returned: Ints  # (D,): in order of search and rank
+    opened: Ints
+    cited: Ints
+    label_question: Ints  # (L,): judged documents of the questions
+    label_doc: Ints  # (L,): codes
+    label_grade: Floats  # (L,)
+    hop_question: Ints  # (P,): documents of required pieces of evidence
+    hop: np.ndarray[Any, Any]  # (P,): names of hops
+    hop_doc: Ints  # (P,): codes
 
 
 class JudgedSystem(NamedTuple):
-    """Trials of one system, joined with judgments, in three forms: by search, as answers, and as names."""
+    """Trials of one system, joined with judgments."""
 
     trajectories: JudgedTrajectories
     answers: JudgedAnswers  # one answer for each trial
+    documents: TrialDocuments
     accuracy: AnswerMeasure | None  # decides which answers are right: those with a score above 0.5
-    doc_ids: np.ndarray[Any, Any]  # document of each code
     trial_numbers: Ints  # (N,)
     steps: Ints  # (S,): step of each search
+    completed: Bools  # (N,)
+    records_opens: bool  # whether any trial has a step that opened documents
 
 
 def judge_system(
@@ -94,12 +112,15 @@ def judge_system(
     opened_keys = trial_index.of(opens)[opened.parent] * width + codes(opened.values)
     cited_keys = trial_index.of(citations) * width + codes(citations["doc_id"])
     keys = trial * width + doc
-    first_search = _first_searches(keys, positions(search_trial)[search])
-    hop_trial, hop_search = _hops(hops, query_ids, question, codes(hops["doc_id"]), first_search, width)
     tokens, cost, latency_ms = (
         _effort(trials[name], steps, trial_index, name) for name in ("tokens", "cost", "latency_ms")
     )
-    documents = _Documents(keys, cited_keys, label_question, label_doc, label_grade, width)
+    documents = TrialDocuments(
+        width, np.array(doc_ids.to_pylist(), dtype=object), keys, opened_keys, cited_keys,
+        label_question, label_doc, label_grade,
+        _indices(hops["query_id"], query_ids), np.array(hops["hop"].to_pylist(), dtype=object), codes(hops["doc_id"]),
+    )  # fmt: skip
+    hop_trial, hop_search = _first_search_of_hops(documents, question, positions(search_trial)[search])
     answers = _answers(trajectories, run, trials, _Trials(query_ids, question, numbers), documents)
     decides = _accuracy_measure(answers, accuracy)
     right = np.full(len(trials), np.nan)
@@ -133,8 +154,9 @@ def judge_system(
         latency_ms=latency_ms,
         confidence=_floats(trials["confidence"]),
     )
-    doc_names = np.array(doc_ids.to_pylist(), dtype=object)
-    return JudgedSystem(judged, answers, decides, doc_names, numbers, _ints(searches["step"]))
+    completed = pc.equal(trials["status"], COMPLETED).to_numpy().astype(np.bool_)
+    is_open = bool(opens.num_rows)
+    return JudgedSystem(judged, answers, documents, decides, numbers, _ints(searches["step"]), completed, is_open)
 
 
 class _FlatLists(NamedTuple):
@@ -223,26 +245,18 @@ def _look_up(keys: Ints, values: Floats, wanted: Ints) -> Floats:
     return np.where(found, np.append(values[order], np.nan)[at], np.nan)
 
 
-def _first_searches(keys: Ints, number: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct keys of trial and document, and the number of the first search that returned each."""
-    distinct, index = np.unique(keys, return_index=True)
-    return distinct, number[index]
-
-
-def _hops(
-    hops: Table, query_ids: Sequence[str], question: Ints, codes: Ints, first: tuple[Ints, Ints], width: int
-) -> tuple[Ints, Ints]:
+def _first_search_of_hops(documents: TrialDocuments, question: Ints, number: Ints) -> tuple[Ints, Ints]:
     """Return trial and number of the first search for each hop of each trial; 0 if no search returned a document."""
     rows: dict[int, dict[str, list[int]]] = {}
-    for row, hop, code in zip(
-        _indices(hops["query_id"], query_ids).tolist(), hops["hop"].to_pylist(), codes.tolist(), strict=True
-    ):
+    columns = (documents.hop_question.tolist(), documents.hop.tolist(), documents.hop_doc.tolist())
+    for row, hop, code in zip(*columns, strict=True):
         rows.setdefault(row, {}).setdefault(hop, []).append(code)
-    first_of = dict(zip(first[0].tolist(), first[1].tolist(), strict=True)) if rows else {}
+    keys, first = np.unique(documents.returned, return_index=True)
+    first_of = dict(zip(keys.tolist(), number[first].tolist(), strict=True)) if rows else {}
     trials, numbers = list[int](), list[int]()
     for trial, of_question in enumerate(question.tolist()):
-        for documents in rows.get(of_question, {}).values():
-            found = [first_of[key] for code in documents if (key := trial * width + code) in first_of]
+        for codes in rows.get(of_question, {}).values():
+            found = [first_of[key] for code in codes if (key := trial * documents.width + code) in first_of]
             trials.append(trial)
             numbers.append(min(found, default=0))
     return np.array(trials, dtype=np.int64), np.array(numbers, dtype=np.int64)
@@ -275,19 +289,8 @@ class _Trials(NamedTuple):
     numbers: Ints  # (N,)
 
 
-class _Documents(NamedTuple):
-    """Documents of trials: keys ``trial * width + document``, and judged documents of questions."""
-
-    keys: Ints  # (D,): returned, in order of search and rank
-    cited: Ints
-    label_question: Ints  # (L,)
-    label_doc: Ints  # (L,)
-    label_grade: Floats  # (L,)
-    width: int
-
-
 def _answers(
-    trajectories: Trajectories, run: str, trials: Table, of_trials: _Trials, documents: _Documents
+    trajectories: Trajectories, run: str, trials: Table, of_trials: _Trials, documents: TrialDocuments
 ) -> JudgedAnswers:
     """Collect the answer of each trial as a topic of its own."""
     query_ids, question, numbers = of_trials
@@ -321,7 +324,7 @@ def _answers(
     owner = np.repeat(np.arange(n), np.diff(starts)[question])
     labels = starts[question][owner] + positions(owner) - 1
     label_keys = owner * width + documents.label_doc[labels]
-    distinct, first = np.unique(documents.keys, return_index=True)
+    distinct, first = np.unique(documents.returned, return_index=True)
     all_keys = np.unique(np.concatenate([distinct, documents.cited, label_keys]))
     grade = _look_up(label_keys, documents.label_grade[labels], all_keys)
     seen = distinct[np.argsort(first)]  # in order of first sight
@@ -370,7 +373,7 @@ def seen_lists(system: JudgedSystem, qrels: Qrels) -> tuple[Qrels, Run]:
     run = Run.of(
         pa.table({
             "query_id": pa.array(trial.astype(str)),
-            "doc_id": pa.array(system.doc_ids[judged.doc[rows]], pa.string()),
+            "doc_id": pa.array(system.documents.names[judged.doc[rows]], pa.string()),
             "score": -positions(trial).astype(np.float64),
         }),
         name=judged.name,
