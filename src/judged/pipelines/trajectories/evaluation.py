@@ -60,7 +60,8 @@ def evaluate(
         Measure of answers that decides which answers are right: those with a score above 0.5. Default: verdicts, or
         else an exact match with a reference.
     unjudged
-        Whether to compute the scores with all unjudged documents nonrelevant, and relevant.
+        Whether to compute the scores with all unjudged documents nonrelevant, and relevant. For measures in which these
+        are not the extremes, the range is only a sample.
     rel, attributes, where
         As for `judged.evaluate`.
 
@@ -103,7 +104,8 @@ def evaluate(
     low, high = (np.where(np.isnan(values), np.nan, bound) for bound in (low, high))
     counted_topics = np.array([np.isin(np.arange(shape[2]), system.trajectories.question) for system in systems])
     notes = (*selected.notes, *notes, *_notes(systems, plain, values))
-    kind = np.full(shape, "outer", dtype="<U7")
+    is_outer = [getattr(measure, "monotone", True) for measure in plain]
+    kind = np.broadcast_to(np.where(is_outer, "outer", "sampled")[:, np.newaxis], shape)
     scores = Scores(
         runs=tuple(_run_facts(system, selected.where) for system in systems),
         measures=plain,

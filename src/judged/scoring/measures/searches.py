@@ -51,6 +51,11 @@ class SeenR(TrajectoryMeasure):
     cutoff: int | None = param(SEARCHES)
     rel: float = param(REL)
 
+    @property
+    def monotone(self) -> bool:
+        """Whether all searches count: a relevant document of a later search lowers the score of the first k."""
+        return self.cutoff is None
+
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Divide the relevant documents of the first k searches by all relevant documents."""
         return divide(judged.seen_relevant(self.rel, self.cutoff), judged.num_relevant(self.rel), np.nan)
@@ -105,6 +110,11 @@ class SeennDCG(TrajectoryMeasure):
     >>> round(SeennDCG().of_trial([["x", "a"], ["a", "b"]], {"a": 1, "b": 1}), 4)  # ranks 2 and 3 of x, a, b
     0.6934
     """
+
+    @property
+    def monotone(self) -> bool:
+        """Return False: relevant documents can lower the score."""
+        return False
 
     cutoff: int | None = param(SEARCHES)
     gain: GainAttribute = param(GAIN)
@@ -216,6 +226,11 @@ class SearchesToEvidence(TrajectoryMeasure):
     4.0
     """
 
+    @property
+    def monotone(self) -> bool:
+        """Return False: relevant documents can lower the score."""
+        return False
+
     all: bool = param(Parameter("Whether all relevant documents are required instead of one.", False, boolean))
     rel: float = param(REL)
 
@@ -261,6 +276,11 @@ class RedundantSearches(WastedSearches):
     >>> RedundantSearches().of_trial([["a"], ["a", "x"], ["b"], ["b"]], {"a": 1, "b": 1})
     1.0
     """
+
+    @property
+    def monotone(self) -> bool:
+        """Return False: relevant documents can lower the score."""
+        return False
 
     share: bool = param(SHARE)
     rel: float = param(REL)
@@ -317,6 +337,11 @@ class LateSearches(WastedSearches):
     >>> LateSearches().of_trial([["a", "b"], ["x"], ["y"]], {"a": 1, "b": 1})
     2.0
     """
+
+    @property
+    def monotone(self) -> bool:
+        """Return False: relevant documents can lower the score."""
+        return False
 
     share: bool = param(SHARE)
     rel: float = param(REL)

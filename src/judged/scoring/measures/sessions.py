@@ -102,6 +102,11 @@ class nSessionDCG(SessionDCG):
     0.8667
     """
 
+    @property
+    def monotone(self) -> bool:
+        """Return False: relevant documents can lower the score."""
+        return False
+
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Divide by the gain of the best documents at the best positions of the session."""
         owner, grades = ideal_grades(judged)
