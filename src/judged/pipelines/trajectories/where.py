@@ -177,12 +177,18 @@ class EvidenceLoss(Answer):
         """Return the parts, their chart, the headroom, slices, and trials."""
         parts = _share_table("parts", self.parts, "Parts of all trials", note=DEFINITIONS)
         wrong = [part for part in self.parts if part.name in PARTS and part.trials]
-        several = len(self.run_names) > 1
+        options: dict[str, Any] = {"kind": "dots", "color": "run"} if len(self.run_names) > 1 else {"kind": "bars"}
         chart = Chart(
-            "lost", "Where evidence is lost", _share_table("lost", wrong, "Where evidence is lost"),
-            "Share of all trials; intervals over questions.", x="share", y="title", kind="dots" if several else "bars",
-            percent="x", from_zero=True, **({"color": "run"} if several else {}),
-        )  # fmt: skip
+            "lost",
+            "Where evidence is lost",
+            _share_table("lost", wrong, "Where evidence is lost"),
+            "Share of all trials; intervals over questions.",
+            x="share",
+            y="title",
+            percent="x",
+            from_zero=True,
+            **options,
+        )
         headroom_note = (
             "Gain in accuracy if one part were perfect. Retriever and stopping rule: these trials would be right as"
             " often as trials with all evidence. Reader: every trial with all evidence would be right."
