@@ -1,7 +1,25 @@
 """Agents that search several times for one question: trajectories, their measures, and where evidence is lost."""
 
+from judged.pipelines.trajectories.confidence import StatedConfidence, confidence
+from judged.pipelines.trajectories.conversations import Conversations, conversations
 from judged.pipelines.trajectories.evaluation import evaluate
+from judged.pipelines.trajectories.plan import TrialPlan, plan
+from judged.pipelines.trajectories.timeline import Timeline, explain
 from judged.pipelines.trajectories.trajectories import Trajectories, write_trajectories
 from judged.pipelines.trajectories.where import EvidenceLoss, where
 
-__all__ = ["EvidenceLoss", "Trajectories", "evaluate", "where", "write_trajectories"]
+__all__ = [
+    "Conversations",
+    "EvidenceLoss",
+    "StatedConfidence",
+    "Timeline",
+    "Trajectories",
+    "TrialPlan",
+    "confidence",
+    "conversations",
+    "evaluate",
+    "explain",
+    "plan",
+    "where",
+    "write_trajectories",
+]

@@ -202,7 +202,7 @@ def confidence(
         systems.append(
             SystemConfidence(
                 run, len(stated), len(np.unique(question)), float(right.mean()), float(stated.mean()),
-                float(sums.error(norm)), sums.interval(norm, method),
+                sums.error(norm), sums.interval(norm, method),
                 *_mean(brier, level, (0.0, 1.0)), *_mean(log_loss, level, (0.0, np.nan)),
                 browsecomp_calibration_error(stated, right),
             )
@@ -222,6 +222,10 @@ def _mean(scores: Floats, level: float, bounds: tuple[float, float]) -> tuple[fl
         return float(valid.mean()), None
     low, high = mean_intervals(valid[np.newaxis], IntervalMethod("adjusted", level), bounds)[0].tolist()
     return float(valid.mean()), (low, high)
+
+
+def _norm(terms: Floats, norm: Norm) -> Floats:
+    return np.abs(terms).sum(axis=1) if norm == "L1" else np.sqrt((terms**2).sum(axis=1))
 
 
 def bin_codes(confidence: Floats, bins: int, binning: Binning = "width") -> Ints:
@@ -259,27 +263,34 @@ class _BinSums:
 
         return cls(table(np.ones(len(rows))), table(confidence), table(right))
 
-    def error(self, norm: Norm, weights: Floats | None = None) -> Any:
-        """Return the calibration error; with `weights` (b, T), that of each resample."""
-        drawn = np.ones((1, len(self.counts))) if weights is None else weights
-        counts, distances = drawn @ self.counts, np.abs(drawn @ self.confidence - drawn @ self.right)
-        share = counts / counts.sum(axis=1, keepdims=True)
-        gaps = np.divide(distances, counts, out=np.zeros_like(counts), where=counts > 0)
-        errors = (share * gaps).sum(axis=1) if norm == "L1" else np.sqrt((share * gaps**2).sum(axis=1))
-        return errors[0] if weights is None else errors
+    def contributions(self, norm: Norm, weights: Floats) -> Floats:
+        """Return the signed terms of bins, whose norm is the calibration error, by resample: (b, T) to (b, B)."""
+        counts, gaps = weights @ self.counts, weights @ (self.confidence - self.right)
+        total = counts.sum(axis=1, keepdims=True)
+        if norm == "L1":
+            return gaps / total
+        return np.divide(gaps, np.sqrt(counts * total), out=np.zeros_like(gaps), where=counts > 0)
+
+    def error(self, norm: Norm) -> float:
+        """Return the calibration error."""
+        return float(_norm(self.contributions(norm, np.ones((1, len(self.counts)))), norm)[0])
 
     def interval(self, norm: Norm, method: IntervalMethod) -> tuple[float, float] | None:
-        """Return the interval over questions: percentiles of resamples, reflected at the estimate, and at least 0.
+        """Return a conservative interval over questions.
 
-        Resampling adds as much bias to the error as sampling did, so percentiles are too high; the reflection corrects
-        this.
+        Percentiles of resampled errors do not cover, because the error of a sample is too high. By the triangle
+        inequality, the errors of sample and population differ by at most the norm of the difference of their terms,
+        whose percentile is estimated by resampling questions.
         """
-        if insufficiency(len(self.counts)) is not None:
+        n = len(self.counts)
+        if insufficiency(n) is not None:
             return None
-        errors = np.concatenate([self.error(norm, weights) for weights in resampling_weights(len(self.counts), method)])
-        tail, value = 50 * (1 - method.level), float(self.error(norm))
-        low, high = np.percentile(errors, [tail, 100 - tail]).tolist()
-        return max(2 * value - high, 0.0), min(max(2 * value - low, 0.0), 1.0)
+        terms = self.contributions(norm, np.ones((1, n)))
+        distances = np.concatenate(
+            [_norm(self.contributions(norm, weights) - terms, norm) for weights in resampling_weights(n, method)]
+        )
+        value, margin = self.error(norm), float(np.quantile(distances, method.level))
+        return max(value - margin, 0.0), min(value + margin, 1.0)
 
     def bins(self, run: str, level: float) -> Sequence[Bin]:
         """Return the bins with trials."""

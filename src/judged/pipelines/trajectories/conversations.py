@@ -255,7 +255,7 @@ def _mean_of(
         tested = paired_test(baseline[shared], by_conversation[shared], level=level, seed=seed, resamples=10_000)
         difference = float((by_conversation - baseline)[shared].mean())
         if insufficiency(int(shared.sum()), "verdict") is None:
-            difference_ci, p = tested.ci, tested.p
+            difference_ci, p = tested.interval, tested.p
     return ConversationMean(
         run, measure, int(known.sum()), int((~np.isnan(by_conversation)).sum()), ratio.value, over_turns_ci,
         float(np.nanmean(by_conversation)), _interval(by_conversation, bounds, level), difference, difference_ci, p,
