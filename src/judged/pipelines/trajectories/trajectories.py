@@ -84,7 +84,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """Columns that identify a row, by table."""
 OF_TRIALS = tuple(name for name in TABLES if "trial" in TABLES[name].names)
 """Tables with rows of trials."""
-_SET = TableSet(
+TABLE_SET = TableSet(
     TABLES,
     KEYS,
     defaults={
@@ -139,7 +139,9 @@ class Trajectories:
         if not self["trials"].num_rows:
             fix = 'write one line for each trial: {"query_id": ..., "steps": [...], "answer": ...}'
             raise InputError("there are no trials", fix=fix, path=self.where)
-        _SET.check(self.tables, self.where, [(name, tuple(_TRIAL), "trials") for name in OF_TRIALS if name != "trials"])
+        TABLE_SET.check(
+            self.tables, self.where, [(name, tuple(_TRIAL), "trials") for name in OF_TRIALS if name != "trials"]
+        )
         confidences = self["trials"]["confidence"].drop_null()
         if len(confidences) and not 0 <= pc.min(confidences).as_py() <= pc.max(confidences).as_py() <= 1:
             fix = "write a stated confidence of 80% as 0.8"
@@ -164,12 +166,12 @@ class Trajectories:
 
             return read_trajectories(data)
         if isinstance(data, Mapping):
-            return cls({str(key): _SET.table(str(key), table) for key, table in data.items()}, name, "<tables>")
+            return cls({str(key): TABLE_SET.table(str(key), table) for key, table in data.items()}, name, "<tables>")
         return from_records(((None, record) for record in data), name, "<records>")
 
     def __getitem__(self, name: str) -> Table:
         """Return a table; an empty one if it is missing."""
-        return _SET.of(self.tables, name, self.where)
+        return TABLE_SET.of(self.tables, name, self.where)
 
     @cached_property
     def run_names(self) -> tuple[str, ...]:
@@ -201,7 +203,7 @@ class Trajectories:
 
     def with_tables(self, **tables: Any) -> Trajectories:
         """Return a copy with some tables replaced."""
-        return replace(self, tables={**self.tables, **{name: _SET.table(name, tables[name]) for name in tables}})
+        return replace(self, tables={**self.tables, **{name: TABLE_SET.table(name, tables[name]) for name in tables}})
 
     def __repr__(self) -> str:
         trials, questions = counted(self["trials"].num_rows, "trial"), counted(len(self.query_ids), "question")
@@ -263,7 +265,7 @@ def from_records(
 def _flush(rows: dict[str, list[Any]], batches: dict[str, list[Table]], where: str) -> None:
     for table, table_rows in rows.items():
         if table_rows:
-            batches[table].append(_SET.of_records(table, table_rows, where))
+            batches[table].append(TABLE_SET.of_records(table, table_rows, where))
             table_rows.clear()
 
 
