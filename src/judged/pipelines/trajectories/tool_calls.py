@@ -315,9 +315,11 @@ def _parsed(text: str) -> Any:
 
 
 def _text_of_block(element: Any) -> str | None:
-    """Return the text of a block of content, or a text that is too long for an id."""
-    if isinstance(element, Mapping) and element.get("type") in _TEXT_BLOCKS and isinstance(element.get("text"), str):
-        return element["text"]
+    """Return the text of a block of content, or a text that is no id."""
+    if isinstance(element, Mapping):
+        row = cast("Row", element)
+        is_text = row.get("type", row.get("block_type")) in _TEXT_BLOCKS and isinstance(row.get("text"), str)
+        return row["text"] if is_text else None
     return element if isinstance(element, str) and (" " in element.strip() or "\n" in element) else None
 
 

@@ -95,6 +95,7 @@ TABLE_SET = TableSet(
         "judge": "judge",
         "repeat": 0,
         ("references", "text"): None,
+        ("steps", "step"): None,
     },
     enums={("steps", "kind"): STEP_KINDS, ("correctness", "verdict"): (SUPPORT, PARTIAL, NOT, FAILED)},
     numbered={"steps": ("step", tuple(_TRIAL))},
@@ -297,9 +298,14 @@ def write_trajectories(trajectories: Trajectories, path: str | Path) -> None:
     for name, rows in groups.items():
         for row in trajectories[name].sort_by([(column, "ascending") for column in KEYS[name]]).to_pylist():
             rows.setdefault(tuple(row[column] for column in _TRIAL), []).append(row)
+    references: dict[str, list[str]] = {}
+    for row in trajectories["references"].to_pylist():
+        if row["text"] is not None:
+            references.setdefault(row["query_id"], []).append(row["text"])
     with atomic_write(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
         for row in trajectories["trials"].to_pylist():
             key = tuple(row[column] for column in _TRIAL)
+            row["references"] = references.pop(row["query_id"], None)  # once for each question
             row["steps"] = [_without_defaults(step, *_TRIAL, "step") for step in groups["steps"].get(key, ())]
             row["citations"] = [citation["doc_id"] for citation in groups["citations"].get(key, ())]
             if verdicts := groups["correctness"].get(key):
