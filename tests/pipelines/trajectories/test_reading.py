@@ -580,8 +580,7 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), recorder.trial("q2") as recorded:
         recorded.search("x", [1 / 0])
     with pytest.raises(KeyError), recorder.trial("q2") as recorded:
-        recorded.search("x", None)
-        recorded.answer(OWN["no answer"])
+        recorded.search(OWN["no query"], None)
     with pytest.raises(InputError), recorder.trial("q3") as recorded:
         recorded.step("find")  # pyright: ignore[reportArgumentType]
     loaded = read_trajectories(recorder.path)
@@ -597,7 +596,7 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
         (1, "completed", 0.8), (2, "completed", 0.8), (1, "failed", None), (2, "failed", None), (1, "failed", None),
     ]  # fmt: skip
     assert all(row["run_id"] == "mine" and row["latency_ms"] >= 0 for row in rows)
-    assert steps(loaded.of_questions(["q2"]), "documents") == [(None,)]
+    assert steps(loaded.of_questions(["q2"])) == steps(loaded.of_questions(["q3"])) == []
     with pytest.raises(JudgedError), TrajectoryRecorder(tmp_path / "missing" / "runs.jsonl").trial("q"):
         pass
 
