@@ -54,6 +54,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "traces gaps": ("qrels.txt", "traces.jsonl", "--by", "kind", "--attributes", "queries.jsonl"),
     "traces diff": ("qrels.txt", "traces.jsonl", "traces.jsonl"),
     "traces explain": ("traces.jsonl", "-t", "q1"),
+    "trajectories check": ("trajectories.jsonl",),
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
     "labels ask": ("asked.db", "--endpoint", "endpoint.toml", "--yes"),
     "labels questions": ("asked.db", "docs.jsonl", "--endpoint", "endpoint.toml", "--limit", "2", "--yes"),
@@ -157,6 +158,10 @@ def _written() -> Path:
         for stage in stages
     ]
     (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
+    trials = [
+        {"query_id": f"q{q}", "steps": [{"kind": "search", "query": "words", "documents": [f"d{q}"]}]} for q in _TOPICS
+    ]
+    (folder / "trajectories.jsonl").write_text("".join(f"{json.dumps(trial)}\n" for trial in trials))
     shutil.copytree(_experiment(), folder / "results")
     store = LabelStore.open(folder / "labels.db")
     store.add_topics(folder / "queries.jsonl")

@@ -59,7 +59,7 @@ _COMMANDS = (
     "traces explain", "traces runs", "gate", "change", "change review", "change rollback",
     "report", "rag", "rag check", "rag evaluate",
     "rag waterfall", "rag explain", "rag gate", "rag nuggets", "rag assign", "rag support", "rag correctness",
-    "rag calibrate", "online", "online metrics", "online list", "online time", "online ranks", "online dwell",
+    "rag calibrate", "trajectories", "trajectories check", "online", "online metrics", "online list", "online time", "online ranks", "online dwell",
     "online overview", "online queries", "online funnel", "online difference", "online abtest", "online offline",
     "online interleaving", "logs", "logs check", "logs convert", "logs draft", "clicks", "clicks models", "clicks fit",
     "clicks propensities", "clicks coec", "clicks ips", "clicks off-policy", "clicks judge", "clicks evaluate",

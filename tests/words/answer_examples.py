@@ -48,7 +48,7 @@ from judged.online import (
 from judged.online.clicks import compare_models, fit_model
 from judged.online.watch import WatchConfig, watch
 from judged.online.watch.config import Event, TableSeries
-from judged.pipelines import rag, traces
+from judged.pipelines import rag, traces, trajectories
 from judged.pipelines.experiments import Plan, TrialEngines, conclude
 from judged.pipelines.rag import support_over_time, waterfall
 from judged.pipelines.rag.filling import fill, prepare_table
@@ -357,6 +357,12 @@ def kinds_of_failure() -> Answer:
 
 def trace_check() -> Answer:
     return traces.check_traces(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}))
+
+
+def trajectories_check() -> Answer:
+    search = {"kind": "search", "tool": "kb", "query": "cats", "documents": ["d1", "d2"]}
+    trial = {"query_id": "q1", "answer": "Cats.", "citations": ["d1"], "steps": [search, {"kind": "search"}]}
+    return trajectories.check_trajectories(trajectories.Trajectories.of([trial, trial]))
 
 
 def document_paths() -> Answer:

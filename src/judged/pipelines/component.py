@@ -22,7 +22,11 @@ COMPONENT = Component(
         "Answers": {
             "rag": Command(
                 "judged.pipelines.commands.rag:rag", "Evaluate generated answers by content, citations, and support."
-            )
+            ),
+            "trajectories": Command(
+                "judged.pipelines.commands.trajectories:trajectories",
+                "Check the searches and answers of agents.",
+            ),
         },
     },
     engines={

@@ -84,7 +84,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """Columns that identify a row, by table."""
 OF_TRIALS = tuple(name for name in TABLES if "trial" in TABLES[name].names)
 """Tables with rows of trials."""
-_SET = TableSet(
+TABLE_SET = TableSet(
     TABLES,
     KEYS,
     defaults={
@@ -95,6 +95,7 @@ _SET = TableSet(
         "judge": "judge",
         "repeat": 0,
         ("references", "text"): None,
+        ("steps", "step"): None,
     },
     enums={("steps", "kind"): STEP_KINDS, ("correctness", "verdict"): (SUPPORT, PARTIAL, NOT, FAILED)},
     numbered={"steps": ("step", tuple(_TRIAL))},
@@ -139,7 +140,9 @@ class Trajectories:
         if not self["trials"].num_rows:
             fix = 'write one line for each trial: {"query_id": ..., "steps": [...], "answer": ...}'
             raise InputError("there are no trials", fix=fix, path=self.where)
-        _SET.check(self.tables, self.where, [(name, tuple(_TRIAL), "trials") for name in OF_TRIALS if name != "trials"])
+        TABLE_SET.check(
+            self.tables, self.where, [(name, tuple(_TRIAL), "trials") for name in OF_TRIALS if name != "trials"]
+        )
         confidences = self["trials"]["confidence"].drop_null()
         if len(confidences) and not 0 <= pc.min(confidences).as_py() <= pc.max(confidences).as_py() <= 1:
             fix = "write a stated confidence of 80% as 0.8"
@@ -164,12 +167,12 @@ class Trajectories:
 
             return read_trajectories(data)
         if isinstance(data, Mapping):
-            return cls({str(key): _SET.table(str(key), table) for key, table in data.items()}, name, "<tables>")
+            return cls({str(key): TABLE_SET.table(str(key), table) for key, table in data.items()}, name, "<tables>")
         return from_records(((None, record) for record in data), name, "<records>")
 
     def __getitem__(self, name: str) -> Table:
         """Return a table; an empty one if it is missing."""
-        return _SET.of(self.tables, name, self.where)
+        return TABLE_SET.of(self.tables, name, self.where)
 
     @cached_property
     def run_names(self) -> tuple[str, ...]:
@@ -201,7 +204,7 @@ class Trajectories:
 
     def with_tables(self, **tables: Any) -> Trajectories:
         """Return a copy with some tables replaced."""
-        return replace(self, tables={**self.tables, **{name: _SET.table(name, tables[name]) for name in tables}})
+        return replace(self, tables={**self.tables, **{name: TABLE_SET.table(name, tables[name]) for name in tables}})
 
     def __repr__(self) -> str:
         trials, questions = counted(self["trials"].num_rows, "trial"), counted(len(self.query_ids), "question")
@@ -264,7 +267,7 @@ def from_records(
 def _flush(rows: dict[str, list[Any]], batches: dict[str, list[Table]], where: str) -> None:
     for table, table_rows in rows.items():
         if table_rows:
-            batches[table].append(_SET.of_records(table, table_rows, where))
+            batches[table].append(TABLE_SET.of_records(table, table_rows, where))
             table_rows.clear()
 
 
@@ -296,9 +299,14 @@ def write_trajectories(trajectories: Trajectories, path: str | Path) -> None:
     for name, rows in groups.items():
         for row in trajectories[name].sort_by([(column, "ascending") for column in KEYS[name]]).to_pylist():
             rows.setdefault(tuple(row[column] for column in _TRIAL), []).append(row)
+    references: dict[str, list[str]] = {}
+    for row in trajectories["references"].to_pylist():
+        if row["text"] is not None:
+            references.setdefault(row["query_id"], []).append(row["text"])
     with atomic_write(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
         for row in trajectories["trials"].to_pylist():
             key = tuple(row[column] for column in _TRIAL)
+            row["references"] = references.pop(row["query_id"], None)  # once for each question
             row["steps"] = [_without_defaults(step, *_TRIAL, "step") for step in groups["steps"].get(key, ())]
             row["citations"] = [citation["doc_id"] for citation in groups["citations"].get(key, ())]
             if verdicts := groups["correctness"].get(key):
