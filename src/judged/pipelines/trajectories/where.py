@@ -175,8 +175,10 @@ class EvidenceLoss(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the parts, their chart, the headroom, slices, and trials."""
-        parts = _share_table("parts", self.parts, "Parts of all trials", note=DEFINITIONS)
         wrong = [part for part in self.parts if part.name in PARTS and part.trials]
+        used = {part.name for part in wrong} | {"accuracy"}
+        rows = [part for part in self.parts if part.name in used]
+        parts = _share_table("parts", rows, "Parts of all trials", note=DEFINITIONS)
         options: dict[str, Any] = {"kind": "dots", "color": "run"} if len(self.run_names) > 1 else {"kind": "bars"}
         chart = Chart(
             "lost",
