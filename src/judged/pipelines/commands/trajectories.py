@@ -233,8 +233,8 @@ def compare_command(
 
     Trials of a question are not independent, so the tests use the mean over the trials of each question.
     """
-    from judged.pipelines.trajectories import evaluate
     from judged.data.records import read_records
+    from judged.pipelines.trajectories import evaluate
     from judged.pipelines.trajectories.effort import compare_effort, factor_effects
 
     output.keep(*paths, qrels, factors)

@@ -19,8 +19,8 @@ from judged.stats.paired import paired_test
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged.results import Block
     from judged.diagnosis.tradeoff import Tradeoff
+    from judged.results import Block
     from judged.scoring.evaluation.scores import Scores
 
 
