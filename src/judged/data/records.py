@@ -208,7 +208,8 @@ class TableSet:
         if value is None or (isinstance(value, str) and not value.strip()):
             if (name, column) in self.defaults or column in self.defaults:
                 return self.defaults.get((name, column), self.defaults.get(column))
-            if (name, column) in self.enums or column in self.keys.get(name, ()):
+            is_numbered = self.numbered.get(name, ("",))[0] == column
+            if (name, column) in self.enums or (column in self.keys.get(name, ()) and not is_numbered):
                 raise InputError(f"{name}: a row has no {column}", fix=f"add its {column}", path=where, line=line)
             return None
         try:

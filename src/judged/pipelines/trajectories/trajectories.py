@@ -251,9 +251,10 @@ def from_records(
         counts[key] += 1
         trial = dict(record) | ({} if record.get("trial") is not None else {"trial": counts[key]})
         for table, row in _rows_of(trial):
-            if table == "references" and (pair := (str(row["query_id"]), str(row["text"]))) in references:
-                continue
             if table == "references":
+                pair = str(row["query_id"]), str(row["text"])
+                if pair in references:
+                    continue
                 references.add(pair)
             rows[table].append((line, row))
         if number % _TRIALS_PER_BATCH == 0:
