@@ -631,8 +631,8 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
 
 def test_check_counts(tmp_path: Path) -> None:
     rows = [OWN, OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []}]
-    rows.append(OWN | {"run_id": "b", "steps": [{"kind": "search"}, {"kind": "search", "documents": ["x"]}]})
-    rows[-1]["steps"].append({"kind": "search", "failed": True})
+    searches = [{}, {"documents": ["x"]}, {"failed": True}]
+    rows.append(OWN | {"run_id": "b", "steps": [{"kind": "search", **search} for search in searches]})
     check = check_trajectories(read_trajectories(write(tmp_path / "own.jsonl", *rows)))
     systems, kinds = (table.records() for table in check.blocks())  # pyright: ignore[reportAttributeAccessIssue]
     assert systems[0] == {
