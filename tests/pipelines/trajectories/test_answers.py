@@ -118,8 +118,8 @@ def test_effects_by_hand_and_invalid_factors() -> None:
     assert (agent.change, agent.pairs, retriever.change, retriever.pairs) == (0.0, 2, 0.25, 2)
     assert (retriever.level, retriever.other, retriever.questions) == ("1", "2", 24)
     assert retriever.p == pytest.approx(2 * 2 / 2**6, rel=0.05)  # six equal differences, two effects (Holm)
-    assert factor_effects(scores, factors, alpha=0.1).blocks()[0].sentences != ("No effect is significant.",)  # type: ignore[union-attr]
-    assert factor_effects(scores, factors).blocks()[0].sentences == ("No effect is significant.",)  # type: ignore[union-attr]
+    assert factor_effects(scores, factors, alpha=0.1).blocks()[0].texts != ("No effect is significant.",)  # type: ignore[union-attr]
+    assert factor_effects(scores, factors).blocks()[0].texts == ("No effect is significant.",)  # type: ignore[union-attr]
     with pytest.raises(InputError, match="no levels"):
         factor_effects(scores, {"a1": factors["a1"]})
     with pytest.raises(InputError, match="one factor only"):
