@@ -205,7 +205,7 @@ def test_tables_of_judges() -> None:
         "judge", "verdicts", "shared items", "failed", "same verdict", "kappa", "quadratic kappa", "mean difference",
     )  # fmt: skip
     assert [tuple(map(str, row)) for row in grid.rows] == [
-        ("m", "support", "1234", "1001", "76%", "0.500 [0.25, 0.75]", "0.625", "-0.125")
+        ("m", "support", "1234", "1001", "76%", "0.500", "0.625", "-0.125")
     ]
     assert agreement.records()[0]["kappa_ci"] == [0.25, 0.75]  # type: ignore[attr-defined]
     grid = means.grid()  # type: ignore[attr-defined]

@@ -103,12 +103,12 @@ class StatedConfidence(Answer):
             rows, ("run", TEXT, "system"), ("trials", COUNT), ("questions", COUNT), ("accuracy", SHARE),
             ("confidence", SHARE, "mean confidence"), ("error", NUMBER, "calibration error"),
             ("brier", NUMBER, "Brier score"), ("log_loss", NUMBER, "log loss"),
-            ("browsecomp", NUMBER, "BrowseComp calibration error"),
+            ("browsecomp", NUMBER, "BrowseComp calibration error"), intervals=True,
         )  # fmt: skip
         drawn = [replace(column, axis=axis) if column.ci else column for column in columns]
         systems = Table("systems", tuple(drawn), "Stated confidence", note)
         fields = (("confidence", SHARE, "mean confidence"), ("accuracy", SHARE), ("trials", COUNT))
-        bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields)
+        bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields, intervals=True)
         bins = Table("bins", bin_columns, "Accuracy by stated confidence", folded=True)
         diagram = Chart(
             "reliability", "Reliability diagram", bins, "Points below the diagonal: the agent is too confident.",

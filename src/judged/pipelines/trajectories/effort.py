@@ -99,7 +99,7 @@ class SystemFactorEffects(Answer):
             "Change: mean over questions of the mean difference over all pairs of systems that differ in this factor"
             " only. p: paired randomization test over questions, Holm-corrected over the effects of a measure."
         )
-        table = Table("effects", columns_of(self.effects, *fields), "Effects of parts", note, labels=4)
+        table = Table("effects", columns_of(self.effects, *fields, intervals=True), "Effects of parts", note, labels=4)
         return (Sentences(tuple(sentences) or ("No effect is significant.",)), table)
 
 
