@@ -66,7 +66,7 @@ def _words(text: str) -> list[str]:
 
 
 def _trial(agent: _Agent, question: str, engine: _Engine, random: Random) -> dict[str, Any]:
-    """Search, open one or two new documents of each list, rewrite the query, and answer from the best document."""
+    """Search, open one or two new documents of each list, rewrite the query, and answer from a best document."""
     words, query, queries = _words(question), question, list[str]()
     stems = {word[:4] for word in words}
     steps: list[dict[str, Any]] = []
@@ -89,6 +89,7 @@ def _trial(agent: _Agent, question: str, engine: _Engine, random: Random) -> dic
             read = [word for doc_id in shares for word in _words(engine.documents[doc_id].text)]
             query = " ".join([*kept, *random.sample(read, min(1, len(read)))])
     cited = [doc_id for doc_id, share in shares.items() if share == best]
+    random.shuffle(cited)  # the answer is the first of equally good documents
     answer = engine.documents[cited[0]].title.partition("(")[0] if cited else None  # without the signature
     facts = {"question": question, "answer": answer, "citations": cited, "confidence": round(best, 2)}
     return facts | {"tokens": tokens, "steps": [*steps, {"kind": "answer"}]}
