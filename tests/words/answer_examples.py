@@ -55,6 +55,7 @@ from judged.pipelines.rag.filling import fill, prepare_table
 from judged.pipelines.rag.judge_error import calibrate
 from judged.pipelines.rag.responses import Responses
 from judged.pipelines.traces.recorder import sample_traces
+from judged.pipelines.trajectories.effort import compare_effort, factor_effects
 from judged.reports import changes
 from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
 from judged.studies import report as report_study
@@ -389,6 +390,17 @@ def lost_evidence() -> Answer:
 def timeline() -> Answer:
     agents, qrels = _agents()
     return trajectories.explain(agents, "q3", qrels, ["SeenR", "NumSearches"])
+
+
+def effects_of_agents() -> Answer:
+    agents, _ = _agents()
+    factors = {"old": {"retriever": "bm25"}, "new": {"retriever": "dense"}}
+    return factor_effects(trajectories.evaluate(agents, "AnswerAccuracy"), factors)
+
+
+def tradeoff_of_agents() -> Answer:
+    agents, _ = _agents()
+    return compare_effort(trajectories.evaluate(agents, ["AnswerAccuracy", "Effort"]))
 
 
 def stated_confidence() -> Answer:

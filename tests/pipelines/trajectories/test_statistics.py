@@ -140,7 +140,7 @@ def test_intervals_of_the_calibration_error_cover(excess: float, norm: Any) -> N
     rng = np.random.default_rng(5)
     covered, samples = 0, 150
     for _ in range(samples):
-        ci = confidence(stated(rng, 100, excess), norm=norm, resamples=400).systems[0].error_ci
+        ci = confidence(stated(rng, 100, excess), bin_norm=norm, resamples=400).systems[0].error_ci
         assert ci is not None
         covered += ci[0] - 1e-9 <= excess <= ci[1]
     assert covered / samples >= 0.94
@@ -153,11 +153,11 @@ def test_calibration_errors_by_hand() -> None:
     ]
     gaps = (0.45, 0.3)
     assert confidence(trials).systems[0].error == pytest.approx(sum(gaps) / 2)
-    squared = confidence(trials, norm="L2", bins=2, binning="size")
+    squared = confidence(trials, bin_norm="L2", bins=2, binning="size")
     assert squared.systems[0].error == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / 2))
     assert squared.name == "calibration error (L2, 2 bins of equal size, equal confidences together)"
     with pytest.raises(InputError, match="norm"):
-        confidence(trials, norm="L3")  # type: ignore[arg-type]
+        confidence(trials, bin_norm="L3")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="confidence"):
         confidence([{"query_id": "q", "answer": "7", "correct": True}])
 

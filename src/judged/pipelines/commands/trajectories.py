@@ -324,7 +324,7 @@ def explain_command(
 @_ACCURACY
 @click.option("--bins", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Number of bins.")
 @click.option(
-    "--norm",
+    "--bin-norm",
     type=Choice("judged.pipelines.trajectories.confidence:Norm"),
     default="L1",
     show_default=True,

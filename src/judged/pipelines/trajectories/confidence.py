@@ -128,7 +128,7 @@ def confidence(
     *,
     accuracy: str | AnswerMeasure | None = None,
     bins: int = 10,
-    norm: Norm = "L1",
+    bin_norm: Norm = "L1",
     binning: Binning = "width",
     level: float = 0.95,
     resamples: int = 2000,
@@ -144,7 +144,7 @@ def confidence(
         As for `judged.pipelines.trajectories.evaluate`.
     bins
         Number of bins of the calibration error; all bins count.
-    norm
+    bin_norm
         ``L1``: mean distance of confidence and accuracy of a bin; ``L2``: root of the mean squared distance.
     binning
         ``width``: bins of equal width from 0 to 1, closed above. ``size``: bins with equally many trials; trials with
@@ -166,9 +166,11 @@ def confidence(
     >>> result.name, round(result.systems[0].error, 3)
     ('calibration error (L1, 10 bins of equal width)', 0.3)
     """
-    if norm not in get_args(Norm) or binning not in get_args(Binning) or bins < 1:
-        fix = "use norm L1 or L2, binning width or size, and at least one bin"
-        raise InputError(f"invalid calibration error: norm={norm!r}, binning={binning!r}, bins={bins!r}", fix=fix)
+    if bin_norm not in get_args(Norm) or binning not in get_args(Binning) or bins < 1:
+        fix = "use bin_norm L1 or L2, binning width or size, and at least one bin"
+        raise InputError(
+            f"invalid calibration error: bin_norm={bin_norm!r}, binning={binning!r}, bins={bins!r}", fix=fix
+        )
     selected = Trajectories.of(trajectories)
     systems, all_bins = list[SystemConfidence](), list[Bin]()
     method = IntervalMethod("bootstrap", level, resamples, seed)
@@ -183,7 +185,7 @@ def confidence(
         systems.append(
             SystemConfidence(
                 run, len(stated), len(np.unique(question)), float(right.mean()), float(stated.mean()),
-                sums.error(norm), sums.interval(norm, method),
+                sums.error(bin_norm), sums.interval(bin_norm, method),
                 *_mean(brier, level, (0.0, 1.0)), *_mean(log_loss, level, (0.0, np.nan)),
                 browsecomp_calibration_error(stated, right),
             )
@@ -193,7 +195,7 @@ def confidence(
         fix = "add `confidence` from 0 to 1, and verdicts (`correct`) or references, to the trials"
         raise InputError("no trial has both a stated confidence and a verdict", fix=fix, path=selected.where)
     kind = "equal width" if binning == "width" else "equal size, equal confidences together"
-    name = f"calibration error ({norm}, {bins} bins of {kind})"
+    name = f"calibration error ({bin_norm}, {bins} bins of {kind})"
     return StatedConfidence(tuple(systems), tuple(all_bins), name, level)
 
 

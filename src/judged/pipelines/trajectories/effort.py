@@ -71,10 +71,10 @@ class FactorEffect(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FactorEffects(Answer):
+class AgentEffects(Answer):
     """Effects of the parts of systems, such as the agent, the model, and the retriever."""
 
-    kind: ClassVar[str] = "factor-effects"
+    kind: ClassVar[str] = "agent-effects"
 
     effects: tuple[FactorEffect, ...]
     alpha: float
@@ -105,7 +105,7 @@ class FactorEffects(Answer):
 
 def factor_effects(
     scores: Scores, factors: Mapping[str, Mapping[str, str]], *, alpha: float = 0.05, seed: int = 0
-) -> FactorEffects:
+) -> AgentEffects:
     """Estimate the effect of replacing one part of a system, such as the retriever under the same agents.
 
     Parameters
@@ -155,7 +155,7 @@ def factor_effects(
         ]
         adjusted = adjust([effect.p for effect in of_measure], "holm")
         effects += [effect._replace(p=float(p)) for effect, p in zip(of_measure, adjusted, strict=True)]
-    return FactorEffects(tuple(effects), alpha)
+    return AgentEffects(tuple(effects), alpha)
 
 
 def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> FactorEffect:
