@@ -108,7 +108,8 @@ class Conversations(Answer):
             "turns",
             columns_of(
                 turns, ("run", TEXT), ("measure", TEXT), ("turn", COUNT), ("conversations", COUNT),
-                ("value", NUMBER, "mean"), ("change", CHANGE), ("first_failures", COUNT, "first score of 0"), intervals=True,
+                ("value", NUMBER, "mean"), ("change", CHANGE), ("first_failures", COUNT, "first score of 0"),
+                intervals=True,
             ),
             "Turns",
             "Change: from the previous turn of the same conversations. First score of 0: number of conversations whose"
