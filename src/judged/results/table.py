@@ -493,13 +493,16 @@ class Table:
         labels = self.labels - sum(column.below for column in self.shown[: self.labels])
         head, *lines = replace(self, columns=columns, labels=labels).text(width, color=color).split("\n")
         options: Any = {"subsequent_indent": "  ", "max_lines": 2, "placeholder": " ..."}
-        for row in range(len(self)):
+        groups = self.groups or [""] * len(self)
+        line = -1
+        for row, (group, previous) in enumerate(zip(groups, ("", *groups), strict=False)):
+            line += 1 + (group not in {"", previous})  # a group starts with its name
             texts = [f"{column.heading}: {cells[row]}" for column, cells in text_columns if column.values[row]]
             parts = [
                 textwrap.wrap(escape_controls(text), max((width or _DEFAULT_WIDTH) - 4, _MIN_WIDTH), **options)
                 for text in texts
             ]
-            lines[row] = "\n    ".join([lines[row], *(line for part in parts for line in part)])
+            lines[line] = "\n    ".join([lines[line], *(text for part in parts for text in part)])
         return "\n".join([head, *lines])
 
     def markdown(self) -> str:
