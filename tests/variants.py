@@ -44,7 +44,7 @@ def variants(name: str) -> list[Measure]:
     return [base, *varied]
 
 
-OF_RANKINGS = [name for name, entry in REGISTRY.items() if not entry.properties.reads_answers]
+OF_RANKINGS = [name for name, entry in REGISTRY.items() if entry.properties.reads == "rankings"]
 """The others read what systems answered: tests/scoring/measures/test_answers.py."""
 ALL = [measure for name in OF_RANKINGS for measure in variants(name)]
 SCORED = [measure for measure in ALL if getattr(measure, "undefined", 0.0) == 0.0]

@@ -192,8 +192,9 @@ class TableSet:
             If a required value is missing or a value has a wrong type.
         """
         schema, rows, counts = self.schemas[name], [], Counter[tuple[Any, ...]]()
+        types = {field.name: field.type for field in schema}
         for line, record in records:
-            row = {column: self._cell(name, column, record.get(column), where, line) for column in schema.names}
+            row = {column: self._cell(name, column, record.get(column), types[column], where, line) for column in types}
             if name in self.numbered:
                 column, group_columns = self.numbered[name]
                 group = tuple(row[group_column] for group_column in group_columns)
@@ -202,15 +203,15 @@ class TableSet:
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=schema)
 
-    def _cell(self, name: str, column: str, value: Any, where: str, line: int | None) -> Any:
+    def _cell(self, name: str, column: str, value: Any, data_type: Any, where: str, line: int | None) -> Any:
         """Convert one cell to the type of its column."""
         if value is None or (isinstance(value, str) and not value.strip()):
             if (name, column) in self.defaults or column in self.defaults:
                 return self.defaults.get((name, column), self.defaults.get(column))
-            if (name, column) in self.enums or column in self.keys.get(name, ()):
+            is_numbered = self.numbered.get(name, ("",))[0] == column
+            if (name, column) in self.enums or (column in self.keys.get(name, ()) and not is_numbered):
                 raise InputError(f"{name}: a row has no {column}", fix=f"add its {column}", path=where, line=line)
             return None
-        data_type = self.schemas[name].field(column).type
         try:
             return _parse_cell(value, data_type)
         except (KeyError, ValueError, TypeError, OverflowError):
@@ -287,6 +288,8 @@ def _format_key(rows: Table, key: Sequence[str]) -> str:
 
 
 def _parse_cell(value: Any, data_type: Any) -> Any:
+    if isinstance(value, str) and pa.types.is_string(data_type):  # the most frequent case
+        return value
     if pa.types.is_list(data_type):
         return [str(element) for element in value] if isinstance(value, (list, tuple)) else str(value).split()
     if pa.types.is_boolean(data_type):

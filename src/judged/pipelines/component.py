@@ -22,7 +22,11 @@ COMPONENT = Component(
         "Answers": {
             "rag": Command(
                 "judged.pipelines.commands.rag:rag", "Evaluate generated answers by content, citations, and support."
-            )
+            ),
+            "trajectories": Command(
+                "judged.pipelines.commands.trajectories:trajectories",
+                "Check the searches and answers of agents.",
+            ),
         },
     },
     engines={
@@ -37,7 +41,11 @@ COMPONENT = Component(
         "http": f"{_ENGINES}.external:Http",
     },
     writers={"traces": "judged.pipelines.traces.recorder:write_traces_of_runs"},
-    sample={"traces.jsonl": "judged.pipelines.traces.recorder:write_sample_traces"},
+    sample={
+        "traces.jsonl": "judged.pipelines.traces.recorder:write_sample_traces",
+        "trajectories.jsonl": "judged.pipelines.trajectories.sample:write_sample_trajectories",
+        "chat_log.jsonl": "judged.pipelines.trajectories.sample:write_sample_chat",
+    },
     pages=(
         Page(
             "judged.pipelines.pages:traces_router",

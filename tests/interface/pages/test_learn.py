@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAMES = sorted(name for name in REGISTRY if REGISTRY[name].cls.__module__.startswith("judged."))
-OF_RANKINGS = [name for name in NAMES if not REGISTRY[name].properties.reads_answers]
+OF_RANKINGS = [name for name in NAMES if REGISTRY[name].properties.reads == "rankings"]
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_every_measure_has_a_page_with_its_value(client, name):
     assert answer.status_code == 200
     entry, page_text = REGISTRY[name], text_of(answer.text)
     example = example_of(entry)
-    assert (example is None) is entry.properties.reads_answers
+    assert (example is None) is (entry.properties.reads != "rankings")
     assert example is None or f"{example.measure} {example.score:.4f}" in page_text
     for text in (entry.use, entry.misleads, entry.cite):
         assert text_of(str(prose(text))) in page_text

@@ -18,7 +18,9 @@ from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.registry import REGISTRY
 from variants import SHARES, shares, variants
 
-ALL: list[Any] = [measure for name in REGISTRY if REGISTRY[name].properties.reads_answers for measure in variants(name)]
+ALL: list[Any] = [
+    measure for name, entry in REGISTRY.items() if entry.properties.reads == "answers" for measure in variants(name)
+]
 WORDS = ("not", "partial", "support")
 ROUNDING = 1e-12
 verdicts = st.sampled_from([None, "failed", "contradicts", *WORDS])

@@ -452,7 +452,7 @@ def _typed_names() -> tuple[str, ...]:
     return tuple(
         entry.cutoff.example(name, entry.cutoff_name) if entry.cutoff is not None and entry.cutoff.required else name
         for name, entry in REGISTRY.items()
-        if not entry.properties.reads_answers
+        if entry.properties.reads == "rankings"
     )
 
 

@@ -37,6 +37,28 @@ def traces() -> None:
     """
 
 
+ID_OPTIONS = with_options(
+    click.option(
+        "--topic-from",
+        metavar="NAME",
+        help="Name of the span attribute that contains the topic id. "
+        " [default: the query text is used as the topic id]",
+    ),
+    click.option(
+        "--topics",
+        "query_texts",
+        metavar="FILE",
+        help="File of topics with ids and texts, to find the topic id of each query text.",
+    ),
+    click.option(
+        "--id-from",
+        metavar="KEY",
+        help="Name of the key in each document, or in its metadata, that contains the document id.",
+    ),
+)
+"""Options to find the ids of topics and documents in records of other tools."""
+
+
 class _TraceSource(NamedTuple):
     """Files of traces with their reading options, or runs by stage."""
 
@@ -66,23 +88,7 @@ _READING = with_options(
         type=Choice("judged.pipelines.traces.conventions:Format"),
         help="Format of the traces.  [default: detected from the content]",
     ),
-    click.option(
-        "--topic-from",
-        metavar="NAME",
-        help="Name of the span attribute that contains the topic id. "
-        " [default: the query text is used as the topic id]",
-    ),
-    click.option(
-        "--topics",
-        "query_texts",
-        metavar="FILE",
-        help="File of topics with ids and texts, to find the topic id of each query text.",
-    ),
-    click.option(
-        "--id-from",
-        metavar="KEY",
-        help="Name of the key in each document, or in its metadata, that contains the document id.",
-    ),
+    ID_OPTIONS,
     click.option(
         "--documents-of",
         metavar="FILE",

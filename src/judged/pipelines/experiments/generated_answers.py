@@ -87,8 +87,8 @@ def score_runs(qrels: Qrels, runs: list[Run], measures: Any, responses: Response
     from judged.pipelines.rag.scoring import evaluate as evaluate_answers
 
     measure_list = measures_of(measures)
-    answer_measures = [measure for measure in measure_list if measure.properties.reads_answers]
-    run_measures = [measure for measure in measure_list if not measure.properties.reads_answers]
+    answer_measures = [measure for measure in measure_list if measure.properties.reads == "answers"]
+    run_measures = [measure for measure in measure_list if measure.properties.reads == "rankings"]
     scores = evaluate(qrels, runs, run_measures or DEFAULT_MEASURE)
     if not answer_measures:
         return scores

@@ -40,15 +40,16 @@ _MAX_LINE = 1 << 28  # bytes of a line: an export can be a single object
 
 def records(path: Path) -> Iterator[tuple[str, Row | None]]:
     """Yield each record with its place (file:line, or file and number); None if it is not a JSON object."""
-    for place, row in _raw(files.local(path), str(path)):
+    for place, row in json_values(files.local(path), str(path)):
         if not isinstance(row, Mapping):
             yield place, None
         else:
-            for inner in _unpacked(cast("Row", row)):
+            for inner in unpacked(cast("Row", row)):
                 yield place, inner if isinstance(inner, Mapping) else None
 
 
-def _raw(path: Path, where: str) -> Iterator[tuple[str, Any]]:
+def json_values(path: Path, where: str) -> Iterator[tuple[str, Any]]:
+    """Yield each line, element of a list, or row of a file with its place; None if it is not valid JSON."""
     head = files.head(path, 64).lstrip()
     if head.startswith(b"PAR1"):
         rows = (row for batch in parquet_batches(path, where, list) for row in _rows(batch))
@@ -99,7 +100,7 @@ def _rows(batch: Batch) -> Iterator[Row]:
             yield {name: value for name, value in row.items() if value is not None}
 
 
-def _unpacked(row: Row) -> Iterator[Any]:
+def unpacked(row: Row) -> Iterator[Any]:
     """Yield the records in a batch of OTLP, an export of Phoenix, or a bulk request or dump of OpenSearch."""
     if "resourceSpans" in row:
         for batch in _list(row, "resourceSpans"):
@@ -181,7 +182,7 @@ class _TraceReader:
     def __init__(self, format: Format | None, topic_from: str | None, topics: Any, id_from: str | None) -> None:
         self.format: Format | None = format
         self.topic_from, self.id_from = topic_from, id_from
-        self.ids = None if topics is None else _ids_by_text(Topics.of(topics))
+        self.ids = None if topics is None else ids_by_text(Topics.of(topics))
         self.spans: list[Span] = []  # in our own format
         self.parsed_spans: defaultdict[str, list[ParsedSpan]] = defaultdict(list)
         self.note_counts: Counter[str] = Counter()  # of documents and queries
@@ -312,7 +313,7 @@ class _TraceReader:
                 yield Note("missing-stages", text, stage, total - len(queries), of="stages")
 
 
-def _ids_by_text(topics: Topics) -> dict[str, str]:
+def ids_by_text(topics: Topics) -> dict[str, str]:
     """Return query ids by text, without texts that several topics share."""
     texts = [normalize_query(text or "") for text in topics.table["text"].to_pylist()]
     counts = Counter(texts)

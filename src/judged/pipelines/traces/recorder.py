@@ -298,7 +298,7 @@ class RecordedTrace:
             if documents is not None:
                 pairs = documents.items() if isinstance(documents, Mapping) else documents
                 row["documents"] = [_document_row(element) for element in cast("Iterable[Any]", pairs)]
-            self._lines.append(json.dumps(row, ensure_ascii=False, default=_json_value))
+            self._lines.append(json.dumps(row, ensure_ascii=False, default=json_value))
             if kind != "rewrite":
                 self._leaves = [*(leaf for leaf in self._leaves if leaf not in parents), name]
         except Exception as error:  # noqa: BLE001  recording must not stop the pipeline
@@ -310,12 +310,13 @@ class RecordedTrace:
         """Append the trace to the file."""
         try:
             if self._lines:
-                _append(self._recorder.path, ("\n".join(self._lines) + "\n").encode("utf-8", "replace"))
+                append_data(self._recorder.path, ("\n".join(self._lines) + "\n").encode("utf-8", "replace"))
         except Exception as fault:  # noqa: BLE001  recording must not stop the pipeline
             self._recorder.fault(fault)
 
 
-def _append(path: Path, data: bytes) -> None:
+def append_data(path: Path, data: bytes) -> None:
+    """Append to a file, which several processes can do at a time."""
     # A single write in append mode is not interleaved with writes of other processes.
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
@@ -336,6 +337,6 @@ def _document_row(document: Any) -> Any:
     return document
 
 
-def _json_value(value: Any) -> Any:
-    # NumPy scalars have `item`; other values become text.
+def json_value(value: Any) -> Any:
+    """Convert a value for JSON: NumPy scalars to numbers, and others to texts."""
     return value.item() if hasattr(value, "item") else str(value)

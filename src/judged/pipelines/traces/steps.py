@@ -132,7 +132,7 @@ def stages_of_trace(spans: Sequence[ParsedSpan], topic: str, ambiguous: Collecti
     stage_spans = [span for span in spans if span.stage is not None]
     if all(span.end is not None for span in stage_spans):
         stage_spans.sort(key=lambda span: span.end or 0)
-    ancestors = {id(span): _ancestors(span, parent_of) for span in stage_spans}
+    ancestors = {id(span): ancestors_of(span, parent_of) for span in stage_spans}
     names: dict[int, str] = {}
     counts: Counter[str] = Counter()
     followed: set[int] = set()
@@ -170,7 +170,7 @@ def stages_of_trace(spans: Sequence[ParsedSpan], topic: str, ambiguous: Collecti
     return [*stages, replace(last, facts=merged | ({"feedback": feedback} if feedback else {}))]
 
 
-def _ancestors(span: ParsedSpan, parent_of: dict[str, str]) -> list[str]:
+def ancestors_of(span: ParsedSpan, parent_of: dict[str, str]) -> list[str]:
     """Return the ids of the ancestors of a span, the parent first."""
     ancestors: list[str] = []
     parent = span.parent_id

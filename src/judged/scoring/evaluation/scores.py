@@ -146,7 +146,7 @@ class Scores(Answer, ReadOnly):
 
     def rules(self, over: str = "") -> str:
         """Describe the topics of the numbers (or `over`, if set), and the rules of the evaluation."""
-        if any(measure.properties.reads_answers for measure in self.measures):
+        if any(measure.properties.reads != "rankings" for measure in self.measures):
             topics = "topic" if len(self.query_ids) == 1 else "topics"
             return f"Over {over or f'the {len(self.query_ids)} {topics} of the answers'}"
         return self.policies.describe(len(self.query_ids), over)

@@ -47,8 +47,10 @@ def _total(scores: Floats) -> float:
     return float(np.cumsum(scores)[-1]) if len(scores) else 0.0
 
 
-def divide(numerator: Floats | Ints | Bools | float, denominator: Floats | Ints | float) -> Floats:
-    """Divide, and return 0 where the denominator is 0.
+def divide(
+    numerator: Floats | Ints | Bools | float, denominator: Floats | Ints | float, undefined: float = 0.0
+) -> Floats:
+    """Divide, and return `undefined` where the denominator is 0.
 
     >>> divide(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]
@@ -56,7 +58,7 @@ def divide(numerator: Floats | Ints | Bools | float, denominator: Floats | Ints 
     numerator = np.asarray(numerator, dtype=np.float64)
     denominator = np.asarray(denominator, dtype=np.float64)
     shape = np.broadcast_shapes(numerator.shape, denominator.shape)
-    return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)
+    return np.divide(numerator, denominator, out=np.full(shape, undefined), where=denominator != 0)
 
 
 def explained_ratio(judged: Judged, name: object, **parts: Floats | Ints | float) -> Floats:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PARTIAL_SUPPORT = Parameter("The credit for partial support. With 0, only full support counts.", 0.5, real(0, 1))
 STRICT = Parameter(PARTIAL_SUPPORT.meaning, 0.0, real(0, 1))
-OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, depends_on_missing=False, depends_on_relevance=False)
+OF_ANSWERS = Properties(reads="answers", needs_ranking=False, depends_on_missing=False, depends_on_relevance=False)
 
 
 @measure(
@@ -248,6 +248,33 @@ class CitationRecall(_DocumentMeasure):
         """Return one piece per relevant document."""
         relevant = (answered.grade >= self.rel) & (answered.cited | answered.is_judged)
         return Pieces("documents", answered.document_topic, answered.cited.astype(np.float64), relevant)
+
+
+@measure(
+    category="answers",
+    cite="Gao et al. 2023 (ALCE, for citation precision), adapted to judgments of documents",
+    use="You want to know whether the documents that an answer cites are relevant.",
+    misleads="A relevant document may not support the sentence that cites it.",
+    properties=OF_ANSWERS,
+)
+class CitationPrecision(_DocumentMeasure):
+    r"""Citation precision: the share of the cited documents that are relevant.
+
+    .. math:: \mathrm{CitationPrecision} = \frac{|\{\text{relevant and cited}\}|}{|\{\text{cited}\}|}
+
+    An answer without citations is excluded. A cited document without a judgment counts as not relevant; the score
+    bounds include the case that it is relevant.
+
+    Examples
+    --------
+    >>> CitationPrecision().of_answer(context=[1, 0, 1], cited=[1, 2], missing=[2, 0])
+    0.5
+    """
+
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
+        """Return one piece per cited document."""
+        relevant = (answered.grade >= self.rel).astype(np.float64)
+        return Pieces("documents", answered.document_topic, relevant, answered.cited)
 
 
 @measure(

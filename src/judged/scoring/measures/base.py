@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter as InspectParameter
 from inspect import Signature
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from judged.data.engine_rows import NotFetchedError
 from judged.errors import MeasureError
 from judged.scoring.judging import judge_list
 from judged.scoring.judging.answers import JudgedAnswers, judge_answer
+from judged.scoring.judging.trajectories import JudgedTrajectories, judge_trial
 from judged.scoring.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, format_value
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ class Properties:
         Whether the score is relative to such an ideal: a higher grade in the ranking never lowers the score if the
         judgments stay the same, and a higher grade in the judgments never raises it if the ranking stays the same and
         at least one document is relevant.
-    reads_answers
-        Whether the measure scores an answer (`judged.scoring.judging.answers.JudgedAnswers`) instead of a ranking.
+    reads
+        What the measure scores: rankings, answers (`judged.scoring.judging.answers.JudgedAnswers`), or trajectories of
+        agents (`judged.scoring.judging.trajectories.JudgedTrajectories`).
     """
 
     low: float | None = 0.0
@@ -90,7 +92,7 @@ class Properties:
     depends_on_relevance: bool = True
     depends_on_missing: bool = True
     relative_to_ideal: bool = False
-    reads_answers: bool = False
+    reads: Literal["rankings", "answers", "trajectories"] = "rankings"
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -406,3 +408,52 @@ class AnswerMeasure(Measure):
         0.5
         """
         return float(self(judge_answer(**parts))[0])
+
+
+class TrajectoryMeasure(Measure):
+    """Base of the measures of trajectories: the mean over the trials of a question."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether no grades of unjudged documents give a score outside of `score_bounds`."""
+        return True
+
+    def trial_scores(self, judged: JudgedTrajectories) -> Floats:
+        """Return the score of each trial: (N,). NaN if it has none."""
+        raise MeasureError(
+            f"{type(self).__name__} does not define trial_scores(), so {judged.n_trials} trials cannot be scored"
+        )
+
+    def question_scores(self, judged: JudgedTrajectories) -> Floats:
+        """Return the mean score of the trials of each question: (T,). NaN if no trial has a score."""
+        return judged.by_question(self.trial_scores(judged))
+
+    def __call__(self, judged: Any) -> Floats:
+        """Return the score of each question: (T,). NaN if it has none."""
+        if not isinstance(judged, JudgedTrajectories):
+            raise MeasureError(
+                f"{self} is a measure of trajectories of agents, not of rankings. Fix: pass trajectories:"
+                " 'judged trajectories evaluate', in Python judged.pipelines.trajectories.evaluate(trajectories, ...)"
+            )
+        self.require_cutoff()
+        if self.where:
+            raise MeasureError(
+                f"{self} requires attributes of topics. Fix: use this measure in judged.pipelines.trajectories.evaluate"
+            )
+        return self.question_scores(judged)
+
+    def score_bounds(self, judged: JudgedTrajectories) -> tuple[Floats, Floats]:
+        """Return the lower of the scores with all unjudged documents nonrelevant or relevant, and the higher: (T,)."""
+        if not self.properties.depends_on_relevance:
+            return self(judged), self(judged)
+        extremes = [self(judged.fill_unjudged(grade)) for grade in (0.0, judged.highest)]
+        return np.fmin(*extremes), np.fmax(*extremes)
+
+    def of_trial(self, *args: Any, **parts: Any) -> float:
+        """Return the score of one question. `judged.scoring.judging.trajectories.judge_trial` describes the parameters.
+
+        >>> from judged.scoring.measures import SeenR
+        >>> SeenR().of_trial([["a", "x"], ["b"]], {"a": 1, "b": 1, "c": 1, "d": 1})
+        0.5
+        """
+        return float(self(judge_trial(*args, **parts))[0])

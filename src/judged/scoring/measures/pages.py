@@ -34,6 +34,10 @@ FAMILIES = {
     "answers": "These measures evaluate answers, citations, and contexts, with a verdict on each nugget, sentence, or"
     " citation. `judged rag evaluate` computes these measures. The score excludes missing verdicts, but the score"
     " bounds include every possible value of the missing verdicts.",
+    "agent searches": "An agent searches several times for one question. These measures evaluate what all searches of"
+    " a trial returned. `judged trajectories evaluate` computes them, and averages the trials of a question.",
+    "agent trials": "An agent answers a question several times. These measures evaluate right answers, stated"
+    " confidence, and effort. `judged trajectories evaluate` computes them.",
     "count": "Counts of topics and documents, which show how much data the means are based on.",
 }
 """Description of each family of measures, in the order of the catalog."""
@@ -284,8 +288,10 @@ def describe_properties(entry: Entry) -> list[str]:
         "requires a ranking" if declared.needs_ranking else "requires no ranking: a set is enough",
         f"unjudged documents at the end of a ranking {can_change} change the score",
     ]
-    if declared.reads_answers:
+    if declared.reads == "answers":
         facts = ["reads answers, not rankings", "missing verdicts are excluded; the score bounds account for them"]
+    if declared.reads == "trajectories":
+        facts = ["reads trajectories of agents, not rankings", "the score of a question is the mean over its trials"]
     return [
         f"range {low} to {high}",
         *facts,

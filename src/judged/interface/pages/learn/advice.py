@@ -92,7 +92,7 @@ def example_of(entry: Entry) -> Example | None:
     """Return the worked example of a measure; None if it reads answers or needs unknown parameters."""
     required_names = [parameter.name for parameter in entry.all_parameters if parameter.required]
     required = {name: _REQUIRED_PARAMETERS.get(name) for name in required_names}
-    if None in required.values() or entry.properties.reads_answers:
+    if None in required.values() or entry.properties.reads != "rankings":
         return None
     measure = entry.cls(**required, **_OPTIONAL_PARAMETERS.get(entry.name, {}))
     fixed = unavailable().get(entry.name, "")

@@ -190,6 +190,14 @@ class MeasurePage(PageAnswer):
     kind: ClassVar[str] = "measure"
 
 
+_CALLS = {
+    "rankings": ("evaluate QRELS RUN", "evaluate(qrels, run"),
+    "answers": ("rag evaluate RESPONSES", "rag.evaluate(responses"),
+    "trajectories": ("trajectories evaluate TRAJECTORIES", "trajectories.evaluate(trajectories"),
+}
+"""Command, and start of the call in Python, by what a measure reads."""
+
+
 @lru_cache(maxsize=256)
 def measure_page(cls: type[Measure]) -> MeasurePage:
     """Collect everything about a measure. The cache key is the class, because a measure can be redefined.
@@ -202,7 +210,7 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
     first, *definition = blocks(pages.definition(entry))
     example = example_of(entry)
     example_name = example.measure if example else entry.name
-    reads_answers = entry.properties.reads_answers
+    command, call = _CALLS[entry.properties.reads]
     quoted_name = f'"{example_name}"' if "(" in example_name else example_name
     about = {
         "name": entry.name,
@@ -218,8 +226,8 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
         "property_parameters": pages.parameters_changing_properties(entry),
         "tools": entry.tools,  # names in other tools
         "examples": blocks(pages.examples(entry)),
-        "command": f"judged {'rag evaluate RESPONSES' if reads_answers else 'evaluate QRELS RUN'} -m {quoted_name}",
-        "python": f'judged.{"rag.evaluate(responses" if reads_answers else "evaluate(qrels, run"}, "{example_name}")',
+        "command": f"judged {command} -m {quoted_name}",
+        "python": f'judged.{call}, "{example_name}")',
         "source": entry.cite,
         "example": example,
     }

@@ -1,0 +1,313 @@
+"""`confidence`: whether the confidence that agents state can be trusted, by calibration errors and proper scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.pipelines.trajectories.judging import judge_system
+from judged.pipelines.trajectories.trajectories import Trajectories
+from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Axis, Chart, Headline, Sentences, Table, columns_of
+from judged.results.decimals import counted, percent
+from judged.scoring.measures.trials import ConfidenceBrier, ConfidenceLogLoss
+from judged.stats.interval import IntervalMethod, mean_intervals, resampling_weights
+from judged.stats.sufficiency import insufficiency
+
+if TYPE_CHECKING:
+    from judged.results import Block
+    from judged.results.types import Floats, Ints
+    from judged.scoring.measures.base import AnswerMeasure
+
+Distance: TypeAlias = Literal["mean", "rms"]
+Binning: TypeAlias = Literal["width", "size"]
+_BROWSECOMP_BIN = 100  # trials in a bin
+
+
+class Bin(NamedTuple):
+    """Trials of one system with similar stated confidence."""
+
+    run: str
+    trials: int
+    confidence: float  # mean
+    accuracy: float
+    accuracy_ci: tuple[float, float] | None  # over questions
+
+
+@dataclass(frozen=True)
+class SystemConfidence:
+    """Stated confidence of one system; losses are means over questions, with intervals over questions."""
+
+    run: str
+    trials: int
+    questions: int
+    accuracy: float
+    confidence: float
+    error: float
+    error_ci: tuple[float, float] | None
+    brier: float
+    brier_ci: tuple[float, float] | None
+    log_loss: float
+    log_loss_ci: tuple[float, float] | None
+    browsecomp: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StatedConfidence(Answer):
+    """Calibration of the stated confidence of agents."""
+
+    kind: ClassVar[str] = "stated-confidence"
+    main: ClassVar[str] = "systems"
+
+    systems: tuple[SystemConfidence, ...]
+    bins: tuple[Bin, ...]
+    name: str  # of the calibration error, with distance, bins, and ties
+    level: float
+
+    @property
+    def title(self) -> str:
+        """Title of a page."""
+        return "Stated confidence"
+
+    @property
+    def headline(self) -> Headline:
+        """Return the calibration error of the first system, and whether it states too much or too little."""
+        first = self.systems[0]
+        direction = "more" if first.confidence > first.accuracy else "less"
+        sentence = (
+            f"{first.run} states {percent(first.confidence)} confidence on average; {direction} than its accuracy."
+        )
+        if first.confidence == first.accuracy:
+            sentence = f"{first.run} states {percent(first.confidence)} confidence on average, equal to its accuracy."
+        status, word = ("unknown", "not enough data") if first.error_ci is None else ("info", "calibration error")
+        return Headline(status, word, sentence, self.name, first.error, ci=first.error_ci, level=self.level)  # type: ignore[arg-type]
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the name of the calibration error, and the confidence level."""
+        return {"calibration_error": self.name, "level": self.level}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the systems, and the reliability diagram with its bins."""
+        rows, axis = self.systems, Axis(0.0, 1.0)
+        note = (
+            f"{self.name}. The calibration error is above 0 even for perfect calibration, because bins have few"
+            " trials; the Brier score and the log loss need no bins. BrowseComp calibration error: root mean square"
+            " over bins of 100 trials sorted by confidence, without the last bin, as published scripts compute it;"
+            " below 200 trials it counts nothing."
+        )
+        columns = columns_of(
+            rows, ("run", TEXT, "system"), ("trials", COUNT), ("questions", COUNT), ("accuracy", SHARE),
+            ("confidence", SHARE, "mean confidence"), ("error", NUMBER, "calibration error"),
+            ("brier", NUMBER, "Brier score"), ("log_loss", NUMBER, "log loss"),
+            ("browsecomp", NUMBER, "BrowseComp calibration error"), intervals=True,
+        )  # fmt: skip
+        drawn = [replace(column, axis=axis) if column.ci else column for column in columns]
+        systems = Table("systems", tuple(drawn), "Stated confidence", note)
+        fields = (("confidence", SHARE, "mean confidence"), ("accuracy", SHARE), ("trials", COUNT))
+        bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields, intervals=True)
+        bins = Table("bins", bin_columns, "Accuracy by stated confidence", folded=True)
+        diagram = Chart(
+            "reliability", "Reliability diagram", bins, "Points below the diagonal: the agent is too confident.",
+            kind="points", x="confidence", y="accuracy", color="run", diagonal=True, percent="xy",
+            includes={"x": (0.0, 1.0), "y": (0.0, 1.0)},
+        )  # fmt: skip
+        sentences = [
+            f"{row.run}: accuracy {percent(row.accuracy)}, mean stated confidence {percent(row.confidence)},"
+            f" over {counted(row.trials, 'trial')} of {counted(row.questions, 'question')}."
+            for row in rows
+        ]
+        return (Sentences(tuple(sentences)), systems, diagram, bins)
+
+
+def confidence(
+    trajectories: Any,
+    *,
+    accuracy: str | AnswerMeasure | None = None,
+    bins: int = 10,
+    distance: Distance = "mean",
+    binning: Binning = "width",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> StatedConfidence:
+    """Compare the confidence that agents state with the accuracy of their answers.
+
+    Parameters
+    ----------
+    trajectories
+        `Trajectories`, or any input of `Trajectories.of`.
+    accuracy
+        As for `judged.pipelines.trajectories.evaluate`.
+    bins
+        Number of bins of the calibration error; all bins count.
+    distance
+        ``mean``: mean distance of confidence and accuracy of a bin (L1); ``rms``: root mean square (L2).
+    binning
+        ``width``: bins of equal width from 0 to 1, closed above. ``size``: bins with equally many trials; trials with
+        the same confidence are never separated.
+    level
+        Confidence level of the intervals, which resample questions with their trials.
+    resamples, seed
+        Of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        If no trial has both a stated confidence and a verdict, or an option is invalid.
+
+    Examples
+    --------
+    >>> trials = [{"query_id": f"q{i}", "answer": "7", "confidence": 0.8, "correct": i < 3} for i in range(6)]
+    >>> result = confidence(trials)
+    >>> result.name, round(result.systems[0].error, 3)
+    ('calibration error (mean distance, 10 bins of equal width)', 0.3)
+    """
+    if distance not in get_args(Distance) or binning not in get_args(Binning) or bins < 1:
+        fix = "use distance mean or rms, binning width or size, and at least one bin"
+        raise InputError(
+            f"invalid calibration error: distance={distance!r}, binning={binning!r}, bins={bins!r}", fix=fix
+        )
+    selected = Trajectories.of(trajectories)
+    systems, all_bins = list[SystemConfidence](), list[Bin]()
+    method = IntervalMethod("bootstrap", level, resamples, seed)
+    for run in selected.run_names:
+        judged = judge_system(selected, run, accuracy=accuracy).trajectories
+        known = ~np.isnan(judged.confidence) & ~np.isnan(judged.right)
+        if not known.any():
+            continue
+        stated, right, question = judged.confidence[known], judged.right[known], judged.question[known]
+        sums = _BinSums.of(stated, right, question, bin_codes(stated, bins, binning))
+        brier, log_loss = (measure(judged) for measure in (ConfidenceBrier(), ConfidenceLogLoss()))
+        systems.append(
+            SystemConfidence(
+                run, len(stated), len(np.unique(question)), float(right.mean()), float(stated.mean()),
+                sums.error(distance), sums.interval(distance, method),
+                *_mean(brier, level, (0.0, 1.0)), *_mean(log_loss, level, (0.0, np.nan)),
+                browsecomp_calibration_error(stated, right),
+            )
+        )  # fmt: skip
+        all_bins += sums.bins(run, level)
+    if not systems:
+        fix = "add `confidence` from 0 to 1, and verdicts (`correct`) or references, to the trials"
+        raise InputError("no trial has both a stated confidence and a verdict", fix=fix, path=selected.where)
+    kind = "equal width" if binning == "width" else "equal size, equal confidences together"
+    name = f"calibration error ({distance} distance, {bins} bins of {kind})"
+    return StatedConfidence(tuple(systems), tuple(all_bins), name, level)
+
+
+def _mean(scores: Floats, level: float, bounds: tuple[float, float]) -> tuple[float, tuple[float, float] | None]:
+    valid = scores[~np.isnan(scores)]
+    if insufficiency(len(valid), variance=float(valid.var())) is not None:
+        return float(valid.mean()), None
+    low, high = mean_intervals(valid[np.newaxis], IntervalMethod("adjusted", level), bounds)[0].tolist()
+    return float(valid.mean()), (low, high)
+
+
+def _norm(terms: Floats, distance: Distance) -> Floats:
+    return np.abs(terms).sum(axis=1) if distance == "mean" else np.sqrt((terms**2).sum(axis=1))
+
+
+def bin_codes(confidence: Floats, bins: int, binning: Binning = "width") -> Ints:
+    """Return the bin of each confidence.
+
+    >>> bin_codes(np.array([0.0, 0.1, 0.11, 1.0]), 10).tolist()
+    [0, 0, 1, 9]
+    >>> bin_codes(np.array([0.5, 0.5, 0.5, 0.9]), 2, "size").tolist()
+    [0, 0, 0, 1]
+    """
+    if binning == "width":
+        return np.clip(np.ceil(np.round(confidence * bins, 9)) - 1, 0, bins - 1).astype(np.int64)
+    values, inverse, counts = np.unique(confidence, return_inverse=True, return_counts=True)
+    middles = (np.cumsum(counts) - counts / 2) / len(confidence)
+    codes = np.minimum((middles * bins).astype(np.int64), bins - 1)
+    return codes[inverse] if len(values) else inverse
+
+
+@dataclass(frozen=True, eq=False)
+class _BinSums:
+    """Sums by question and bin, so that questions can be resampled: (T, B) each."""
+
+    counts: Floats
+    confidence: Floats
+    right: Floats
+
+    @classmethod
+    def of(cls, confidence: Floats, right: Floats, question: Ints, codes: Ints) -> _BinSums:
+        _, rows = np.unique(question, return_inverse=True)
+        shape = int(rows.max()) + 1, int(codes.max()) + 1
+        flat = rows * shape[1] + codes
+
+        def table(values: Floats) -> Floats:
+            return np.bincount(flat, values, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+        return cls(table(np.ones(len(rows))), table(confidence), table(right))
+
+    def contributions(self, distance: Distance, weights: Floats) -> Floats:
+        """Return the signed terms of bins, whose norm is the calibration error, by resample: (b, T) to (b, B)."""
+        counts, gaps = weights @ self.counts, weights @ (self.confidence - self.right)
+        total = counts.sum(axis=1, keepdims=True)
+        if distance == "mean":
+            return gaps / total
+        return np.divide(gaps, np.sqrt(counts * total), out=np.zeros_like(gaps), where=counts > 0)
+
+    def error(self, distance: Distance) -> float:
+        """Return the calibration error."""
+        return float(_norm(self.contributions(distance, np.ones((1, len(self.counts)))), distance)[0])
+
+    def interval(self, distance: Distance, method: IntervalMethod) -> tuple[float, float] | None:
+        """Return a conservative interval over questions.
+
+        Percentiles of resampled errors do not cover, because the error of a sample is too high. By the triangle
+        inequality, the errors of sample and population differ by at most the norm of the difference of their terms,
+        whose percentile is estimated by resampling questions.
+        """
+        n = len(self.counts)
+        if insufficiency(n) is not None:
+            return None
+        terms = self.contributions(distance, np.ones((1, n)))
+        distances = np.concatenate(
+            [
+                _norm(self.contributions(distance, weights) - terms, distance)
+                for weights in resampling_weights(n, method)
+            ]
+        )
+        value, margin = self.error(distance), float(np.quantile(distances, method.level))
+        return max(value - margin, 0.0), min(value + margin, 1.0)
+
+    def bins(self, run: str, level: float) -> Sequence[Bin]:
+        """Return the bins with trials."""
+        from judged.stats.ratio import UnitRatio, ratio_interval
+
+        rows = list[Bin]()
+        for counts, confidence, right in zip(self.counts.T, self.confidence.T, self.right.T, strict=True):
+            if total := int(counts.sum()):
+                chosen = counts > 0
+                ratio = UnitRatio.of(right[chosen], counts[chosen])
+                ci = ratio_interval(ratio.value, ratio.error, ratio.units, level, share=True, effective=ratio.effective)
+                known = None if math.isnan(ci[0]) else ci
+                rows.append(Bin(run, total, float(confidence.sum()) / total, ratio.value, known))
+        return rows
+
+
+def browsecomp_calibration_error(confidence: Floats, right: Floats) -> float:
+    """Return the calibration error as the scripts of BrowseComp-Plus compute it, without the last bin.
+
+    The root mean square over bins of 100 trials sorted by confidence; the last bin also has the remaining trials, and
+    is never counted. Compare only with published numbers. NaN below 100 trials, for which the scripts fail.
+
+    >>> browsecomp_calibration_error(np.r_[np.full(100, 0.2), np.full(100, 0.9)], np.zeros(200))
+    0.14142135623730948
+    """
+    n = len(confidence)
+    if n < _BROWSECOMP_BIN:
+        return math.nan
+    order = np.argsort(confidence, kind="stable")
+    total = 0.0
+    for start in range(0, (n // _BROWSECOMP_BIN - 1) * _BROWSECOMP_BIN, _BROWSECOMP_BIN):
+        rows = order[start : start + _BROWSECOMP_BIN]
+        total += len(rows) / n * (confidence[rows].mean() - right[rows].mean()) ** 2
+    return math.sqrt(total)

@@ -1,0 +1,287 @@
+"""`plan`: how scores vary between questions and between trials, and how many of each detect a difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from judged.data.qrels import Qrels
+from judged.errors import InputError, MeasureError
+from judged.pipelines.trajectories.judging import judge_system
+from judged.pipelines.trajectories.trajectories import Trajectories
+from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table, columns_of
+from judged.results.decimals import counted, decimal
+from judged.scoring.measures.base import TrajectoryMeasure
+from judged.scoring.measures.grammar import parse
+from judged.stats.sample_size import minimum_detectable
+
+if TYPE_CHECKING:
+    from judged.results import Block
+    from judged.results.types import Floats, Ints
+    from judged.scoring.measures.base import AnswerMeasure
+
+_MAX_TRIALS = 10
+
+
+class Components(NamedTuple):
+    """Variance of the scores of one system, or of the difference of two.
+
+    Parameters
+    ----------
+    name
+        System, or pair of systems.
+    questions, trials
+        Number of questions with a score, and of trials.
+    between
+        Variance between questions of the expected score of a question; at least 0.
+    within
+        Variance between trials of a question; of a difference: the sum of those of both systems; NaN without repeated
+        trials.
+    """
+
+    name: str
+    questions: int
+    trials: int
+    between: float
+    within: float
+
+    @property
+    def share(self) -> float:
+        """Share of the variance of single trials that is between trials of a question."""
+        total = self.between + self.within
+        return self.within / total if total else math.nan
+
+
+class TrialDesign(NamedTuple):
+    """Number of questions and trials, and the smallest difference of a pair that they detect."""
+
+    pair: str
+    questions: int
+    trials: int
+    cost: float
+    detectable: float
+
+
+def components(values: Floats, question: Ints, name: str = "") -> Components:
+    """Estimate the variance between questions and between trials of a question, by an analysis of variance.
+
+    The estimates are unbiased for any numbers of trials, except that a negative variance is replaced by 0.
+
+    Parameters
+    ----------
+    values
+        Score of each trial; NaN is left out.
+    question
+        Integer code of the question of each trial.
+    name
+        Name of the result.
+
+    Examples
+    --------
+    >>> part = components(np.array([0.0, 1.0, 4.0, 5.0]), np.array([0, 0, 1, 1]))
+    >>> part.between, part.within
+    (7.75, 0.5)
+    """
+    known = ~np.isnan(values)
+    values, (_, code) = values[known], np.unique(question[known], return_inverse=True)
+    n, counts = len(values), np.bincount(code).astype(np.float64)
+    questions = len(counts)
+    if questions < 2:
+        return Components(name, questions, n, math.nan, math.nan)
+    means = np.bincount(code, values) / counts
+    rest = n - questions
+    within = float(((values - means[code]) ** 2).sum() / rest) if rest else math.nan
+    square = float((counts * (means - values.mean()) ** 2).sum() / (questions - 1))
+    size = (n - float((counts**2).sum()) / n) / (questions - 1)
+    between = max((square - (within if rest else 0.0)) / size, 0.0)
+    return Components(name, questions, n, between, within)
+
+
+def difference_components(first: tuple[Floats, Ints], second: tuple[Floats, Ints], name: str = "") -> Components:
+    """Estimate the variance between questions of the true difference of two systems, and that between trials.
+
+    Each argument has scores and questions of trials. Only questions that both systems answered count.
+    """
+    (first_values, first_question), (second_values, second_question) = (
+        (values[~np.isnan(values)], question[~np.isnan(values)]) for values, question in (first, second)
+    )
+    shared = np.intersect1d(first_question, second_question)
+    kept = [
+        (values[np.isin(question, shared)], question[np.isin(question, shared)])
+        for values, question in ((first_values, first_question), (second_values, second_question))
+    ]
+    parts = [components(values, question) for values, question in kept]
+    counts = [np.bincount(np.searchsorted(shared, question)).astype(np.float64) for _, question in kept]
+    means = [
+        np.bincount(np.searchsorted(shared, question), values) / count
+        for (values, question), count in zip(kept, counts, strict=True)
+    ]
+    trials = sum(len(values) for values, _ in kept)
+    if len(shared) < 2 or any(math.isnan(part.within) for part in parts):
+        return Components(name, len(shared), trials, math.nan, math.nan)
+    noise = sum(part.within * float((1 / count).mean()) for part, count in zip(parts, counts, strict=True))
+    observed = float((means[1] - means[0]).var(ddof=1))
+    return Components(name, len(shared), trials, max(observed - noise, 0.0), sum(part.within for part in parts))
+
+
+def best_trials(part: Components, question_cost: float, trial_cost: float) -> int:
+    """Return the number of trials per question that detects the smallest difference for a fixed budget.
+
+    The variance of a mean difference over n questions with r trials is ``(between + within / r) / n``, and a question
+    costs ``question_cost + r * trial_cost``. Without a cost of the question itself, one trial is best.
+
+    >>> best_trials(Components("", 50, 150, 0.02, 0.16), question_cost=9.0, trial_cost=1.0)
+    8
+    """
+    if math.isnan(part.within):
+        return 1
+    costs = [(part.between + part.within / r) * (question_cost + r * trial_cost) for r in range(1, _MAX_TRIALS + 1)]
+    return 1 + int(np.argmin(costs))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrialPlan(Answer):
+    """Variance of a measure between questions and trials, and designs of a comparison."""
+
+    kind: ClassVar[str] = "trial-plan"
+    main: ClassVar[str] = "designs"
+
+    measure: str
+    systems: tuple[Components, ...]
+    pairs: tuple[Components, ...]
+    designs: tuple[TrialDesign, ...]
+    best: Mapping[str, TrialDesign]  # by pair
+    alpha: float
+    power: float
+
+    @property
+    def title(self) -> str:
+        """Title of a page."""
+        return "Questions and trials"
+
+    @property
+    def headline(self) -> Headline | None:
+        """Return the best design of the first pair; None for one system."""
+        if not self.best:
+            return None
+        design = next(iter(self.best.values()))
+        sentence = f"Best for this budget: {design.questions} questions with {counted(design.trials, 'trial')} each."
+        label = f"{self.measure}, difference that is detected with power {self.power:g}"
+        return Headline("info", "plan", sentence, label, design.detectable)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the measure and the settings."""
+        return {"measure": self.measure, "alpha": self.alpha, "power": self.power}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the components and the designs."""
+        sentences = [
+            f"{pair}: {design.questions} questions with {counted(design.trials, 'trial')} each detect a difference of"
+            f" {decimal(design.detectable)} in {self.measure} with power {self.power:g} (alpha {self.alpha:g})."
+            for pair, design in self.best.items()
+        ]
+        note = "Trials: share of the variance of a single trial that is between trials of the same question."
+        fields = (
+            ("questions", COUNT), ("trials", COUNT), ("between", NUMBER, "variance between questions"),
+            ("within", NUMBER, "variance between trials"), ("share", SHARE, "trials"),
+        )  # fmt: skip
+        tables = [
+            Table(name, columns_of(parts, ("name", TEXT, heading), *fields), title, note)
+            for name, parts, heading, title in (
+                ("systems", self.systems, "system", "Variance of scores"),
+                ("pairs", self.pairs, "pair", "Variance of differences"),
+            )
+            if parts
+        ]
+        is_best = [self.best.get(design.pair) == design for design in self.designs]
+        columns = (
+            *columns_of(self.designs, ("pair", TEXT), ("questions", COUNT), ("trials", COUNT, "trials each")),
+            *columns_of(self.designs, ("cost", NUMBER)),
+            Column(
+                "detectable", [row.detectable for row in self.designs], NUMBER, "detectable difference", best=is_best
+            ),
+        )
+        settings = f"Paired t-test over questions, alpha {self.alpha:g}, power {self.power:g}."
+        designs = Table("designs", columns, "Designs of the same cost", f"{settings} Variances are estimates.")
+        return (Sentences(tuple(sentences)), designs, *tables) if self.designs else tuple(tables)
+
+
+def plan(
+    trajectories: Any,
+    measure: str | TrajectoryMeasure = "AnswerAccuracy",
+    *,
+    qrels: Any = None,
+    accuracy: str | AnswerMeasure | None = None,
+    budget: float | None = None,
+    question_cost: float = 0.0,
+    trial_cost: float = 1.0,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> TrialPlan:
+    """Estimate the variance between questions and trials, and plan a comparison of agents.
+
+    Parameters
+    ----------
+    trajectories
+        `Trajectories` of a pilot study with repeated trials, or any input of `Trajectories.of`.
+    measure
+        Measure of trajectories with a score for each trial.
+    qrels, accuracy
+        As for `judged.pipelines.trajectories.evaluate`.
+    budget
+        Cost of all questions and trials of one system. Default: that of the trials in the data.
+    question_cost, trial_cost
+        Cost of one question, such as writing it and judging its evidence, and of one trial.
+    alpha, power
+        Significance level; probability of detecting a difference.
+
+    Raises
+    ------
+    InputError
+        If an input is invalid, or the budget is below two questions.
+
+    Examples
+    --------
+    >>> trials = [{"query_id": f"q{i}", "run_id": run, "correct": (i + t) % 3 > 0, "answer": "7"}
+    ...           for run in "ab" for i in range(12) for t in range(2)]
+    >>> plan(trials).best["b - a"].trials
+    1
+    """
+    selected = Trajectories.of(trajectories)
+    parsed = parse(measure) if isinstance(measure, str) else measure
+    if not isinstance(parsed, TrajectoryMeasure) or type(parsed).trial_scores is TrajectoryMeasure.trial_scores:
+        raise MeasureError(f"{parsed} has no score of a single trial. Fix: use AnswerAccuracy or SeenR, for example")
+    judgments = None if qrels is None else Qrels.of(qrels)
+    scores: dict[str, tuple[Floats, Ints]] = {}
+    for run in selected.run_names:
+        judged = judge_system(selected, run, judgments, accuracy=accuracy).trajectories
+        scores[run] = parsed.trial_scores(judged), judged.question
+    systems = tuple(components(*scores[run], name=run) for run in scores)
+    pairs = tuple(
+        difference_components(scores[first], scores[second], f"{second} - {first}")
+        for first, second in combinations(scores, 2)
+    )
+    n_trials = max(part.trials for part in systems)
+    n_questions = max(part.questions for part in systems)
+    total = question_cost * n_questions + trial_cost * n_trials if budget is None else budget
+    if trial_cost <= 0 or question_cost < 0 or total < 2 * (question_cost + trial_cost):
+        fix = "use a budget for at least two questions with one trial each, and costs that are not negative"
+        raise InputError(f"the budget {total:g} is too small", fix=fix)
+    designs, best = list[TrialDesign](), dict[str, TrialDesign]()
+    for part in pairs:
+        if math.isnan(part.within):
+            continue
+        of_pair = {
+            trials: TrialDesign(part.name, n, trials, n * (question_cost + trials * trial_cost), minimum_detectable(
+                math.sqrt(part.between + part.within / trials), n, alpha, power))
+            for trials in range(1, _MAX_TRIALS + 1)
+            if (n := int(total / (question_cost + trials * trial_cost))) >= 2
+        }  # fmt: skip
+        designs += of_pair.values()
+        best[part.name] = min(of_pair.values(), key=lambda design: design.detectable)
+    return TrialPlan(str(parsed), systems, pairs, tuple(designs), best, alpha, power)

@@ -1,0 +1,271 @@
+"""`explain`: the steps of the trials of one question, what each search found, and which searches were wasted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from judged.data.qrels import Qrels
+from judged.errors import InputError
+from judged.pipelines.trajectories.judging import judge_system
+from judged.pipelines.trajectories.trajectories import Trajectories
+from judged.pipelines.trajectories.where import PARTS, Required, where
+from judged.results import ANY, COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table, columns_of
+from judged.results.decimals import counted
+from judged.results.spelling import use_one_of
+from judged.scoring.measures.base import TrajectoryMeasure
+from judged.scoring.measures.grammar import parse
+from judged.scoring.measures.searches import LateSearches, RedundantSearches, WastedSearches
+from judged.stats.inputs import ROUNDING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from judged.pipelines.trajectories.judging import JudgedSystem
+    from judged.results import Block
+    from judged.scoring.measures.base import AnswerMeasure
+
+_MAX_DOCUMENTS = 10  # shown documents of a step
+
+
+class TimelineStep(NamedTuple):
+    """One step of one trial; numbers of documents are None if they are not recorded."""
+
+    run: str
+    trial: int
+    step: int
+    kind: str
+    query: str | None
+    documents: tuple[str, ...] | None
+    relevant: int | None
+    new: int | None  # relevant documents that no earlier search of the trial returned
+    recall: float  # after this step; NaN without relevant documents, and for steps that are no search
+    flags: tuple[str, ...]  # failed, redundant, repeated, late, unused
+
+
+class TrialOutcome(NamedTuple):
+    """Answer of one trial."""
+
+    run: str
+    trial: int
+    status: str
+    right: bool | None
+    part: str  # key of `PARTS`; empty for a right answer
+    answer: str | None
+    citations: tuple[str, ...]
+    confidence: float
+
+
+class TrialScore(NamedTuple):
+    """Score of one trial."""
+
+    measure: str
+    run: str
+    trial: int
+    score: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Timeline(Answer):
+    """Steps and answers of the trials of one question, and values of measures."""
+
+    kind: ClassVar[str] = "timeline"
+    main: ClassVar[str] = "steps"
+
+    query_id: str
+    question: str | None
+    steps: tuple[TimelineStep, ...]
+    outcomes: tuple[TrialOutcome, ...]
+    relevant: tuple[str, ...]  # relevant documents of the question
+    scores: tuple[TrialScore, ...]
+
+    @property
+    def title(self) -> str:
+        """Title of a page."""
+        return f"Question {self.query_id}"
+
+    @property
+    def headline(self) -> Headline:
+        """Return the number of right trials."""
+        known = [outcome.right for outcome in self.outcomes if outcome.right is not None]
+        if not known:
+            return Headline("unknown", "no verdict", "No answer to this question has a verdict.")
+        trials = counted(len(known), "trial")
+        value = sum(known) / len(known)
+        return Headline("info", "accuracy", f"{sum(known)} of {trials} right.", "right answers", value, SHARE)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the question and its relevant documents."""
+        return {"query_id": self.query_id, "question": self.question, "relevant": list(self.relevant)}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the answers, the steps, and the scores."""
+        rows, outcomes = self.steps, self.outcomes
+        several = len({outcome.run for outcome in outcomes}) > 1
+        system: Any = ("run", TEXT, "system") if several else "run"
+        shown = [_documents(row, set(self.relevant)) for row in rows]
+        steps = Table(
+            "steps",
+            (
+                *columns_of(rows, system, ("trial", COUNT), ("step", COUNT), ("kind", TEXT), ("query", TEXT)),
+                Column("documents", [list(row.documents or ()) for row in rows], only="json"),
+                Column("shown", shown, TEXT, "documents (* relevant)", only="people", below=True),
+                *columns_of(rows, ("relevant", COUNT), ("new", COUNT, "new relevant")),
+                *columns_of(rows, ("recall", NUMBER, "recall so far")),
+                Column("flags", [", ".join(row.flags) for row in rows], TEXT, "wasted"),
+            ),
+            "Steps",
+            "Redundant: no new relevant document although some are missing. Repeated: the query or the list of an"
+            " earlier search. Late: after all relevant documents. Unused: no document opened or cited.",
+            labels=4,
+            groups=[f"{row.run}, trial {row.trial}" if several else f"trial {row.trial}" for row in rows],
+        )  # fmt: skip
+        lost = [PARTS.get(row.part, "") for row in outcomes]  # type: ignore[call-overload]
+        answers = Table(
+            "answers",
+            (
+                *columns_of(outcomes, system, ("trial", COUNT), ("status", TEXT), ("right", ANY), "part"),
+                Column("lost", lost, TEXT, only="people"),
+                *columns_of(outcomes, ("answer", TEXT)),
+                Column("citations", [", ".join(row.citations) for row in outcomes], TEXT),
+                *columns_of(outcomes, ("confidence", SHARE)),
+            ),
+            "Answers",
+            labels=2,
+        )
+        fields = (("measure", TEXT), system, ("trial", COUNT), ("score", NUMBER))
+        scores = Table("scores", columns_of(self.scores, *fields), "Scores of trials", labels=3)
+        text = f"Question {self.query_id}" + (f": {self.question}" if self.question else "")
+        found = f"{counted(len(self.relevant), 'relevant document')}: {', '.join(self.relevant[:_MAX_DOCUMENTS])}"
+        return (Sentences((text, found)), answers, steps, *([scores] if self.scores else []))
+
+
+def _documents(row: TimelineStep, relevant: set[str]) -> str:
+    if row.documents is None:
+        return "not recorded" if row.kind == "search" else ""
+    names = [f"{doc}*" if doc in relevant else doc for doc in row.documents[:_MAX_DOCUMENTS]]
+    more = len(row.documents) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+def explain(
+    trajectories: Any,
+    query_id: str,
+    qrels: Any = None,
+    measures: Any = (),
+    *,
+    runs: Iterable[str] | None = None,
+    accuracy: str | AnswerMeasure | None = None,
+    required: Required = "any",
+    rel: float = 1.0,
+) -> Timeline:
+    """Show the trials of one question: each step, what it found, wasted searches, and the answers.
+
+    Parameters
+    ----------
+    trajectories
+        `Trajectories`, or any input of `Trajectories.of`.
+    query_id
+        The question.
+    qrels
+        Judgments of documents. Default: documents of hops are relevant.
+    measures
+        Measures of trajectories whose scores by trial are shown.
+    runs
+        Systems to show. Default: all.
+    accuracy, required, rel
+        As for `where`.
+
+    Raises
+    ------
+    InputError
+        If the question or a system does not exist.
+
+    Examples
+    --------
+    >>> trials = [{"query_id": "q", "correct": True, "answer": "7",
+    ...            "steps": [{"kind": "search", "query": "seven", "documents": ["d2", "d1"]}]}]
+    >>> timeline = explain(trials, "q", {"q": {"d1": 1}}, "SeenP")
+    >>> timeline.steps[0].new, timeline.steps[0].recall, timeline.scores
+    (1, 1.0, (TrialScore(measure='SeenP', run='agent', trial=1, score=0.5),))
+    """
+    complete = Trajectories.of(trajectories)
+    if query_id not in complete.query_ids:
+        raise InputError(f"there is no question {query_id!r}", fix=use_one_of(complete.query_ids), path=complete.where)
+    judgments = None if qrels is None else Qrels.of(qrels)
+    names = [measures] if isinstance(measures, (str, TrajectoryMeasure)) else measures
+    parsed = [parse(name) if isinstance(name, str) else name for name in names]
+    losses: dict[tuple[str, int], str] = {}
+    try:
+        result = where(complete, judgments, accuracy=accuracy, required=required, rel=rel)
+        losses = {(loss.run, loss.trial): loss.part for loss in result.losses if loss.query_id == query_id}
+    except InputError:  # no answer has a verdict
+        pass
+    selected = complete.of_questions([query_id])
+    steps, outcomes, scores = list[TimelineStep](), list[TrialOutcome](), list[TrialScore]()
+    relevant: tuple[str, ...] = ()
+    for run in runs or selected.run_names:
+        system = judge_system(selected, run, judgments, accuracy=accuracy)
+        documents = system.documents
+        relevant = tuple(documents.names[documents.label_doc[documents.label_grade >= rel]].tolist())
+        steps += _steps(selected, run, system, rel)
+        outcomes += _outcomes(selected, run, system, losses)
+        for measure in parsed:
+            if not isinstance(measure, TrajectoryMeasure):
+                raise InputError(f"{measure} is not a measure of trajectories", fix="use SeenR, for example")
+            values = measure.trial_scores(system.trajectories).tolist()
+            scores += [
+                TrialScore(str(measure), run, trial, value)
+                for trial, value in zip(system.trial_numbers.tolist(), values, strict=True)
+            ]
+    texts = selected["trials"]["question"].drop_null().to_pylist()
+    question = texts[0] if texts else None
+    return Timeline(query_id, question, tuple(steps), tuple(outcomes), relevant, tuple(scores))
+
+
+def _steps(trajectories: Trajectories, run: str, system: JudgedSystem, rel: float) -> Iterator[TimelineStep]:
+    judged = system.trajectories
+    wasted: dict[str, WastedSearches] = {"redundant": RedundantSearches(rel=rel), "late": LateSearches(rel=rel)}
+    marks = {name: measure.wasted(judged) for name, measure in wasted.items()}
+    marks |= {"failed": judged.failed, "repeated": judged.repeated}
+    marks |= {"unused": ~judged.used} if judged.records_use else {}
+    found, so_far = judged.found(rel), judged.found_so_far(rel)
+    relevant = np.bincount(judged.search, judged.grade >= rel, minlength=len(found))
+    total = judged.num_relevant(rel)
+    search_of = {
+        (int(system.trial_numbers[trial]), step): row
+        for row, (trial, step) in enumerate(zip(judged.search_trial.tolist(), system.steps.tolist(), strict=True))
+    }
+    table = trajectories.of_run(run)["steps"].sort_by([("trial", "ascending"), ("step", "ascending")])
+    for step in table.to_pylist():
+        row = search_of.get((step["trial"], step["step"]))
+        documents = None if step["documents"] is None else tuple(step["documents"])
+        is_known = row is not None and documents is not None
+        of_trial = float(total[judged.search_trial[row]]) if row is not None else 0.0
+        flags = () if row is None else tuple(name for name in sorted(marks) if marks[name][row])
+        yield TimelineStep(
+            run, step["trial"], step["step"], step["kind"], step["query"], documents,
+            int(relevant[row]) if is_known else None, int(found[row]) if is_known else None,
+            float(so_far[row]) / of_trial if row is not None and of_trial > ROUNDING else math.nan, flags,
+        )  # fmt: skip
+
+
+def _outcomes(
+    trajectories: Trajectories, run: str, system: JudgedSystem, losses: Mapping[tuple[str, int], str]
+) -> Iterator[TrialOutcome]:
+    part = trajectories.of_run(run)
+    citations: dict[int, list[str]] = {}
+    for row in part["citations"].to_pylist():
+        citations.setdefault(row["trial"], []).append(row["doc_id"])
+    trials = {row["trial"]: row for row in part["trials"].to_pylist()}
+    for trial, right in zip(system.trial_numbers.tolist(), system.trajectories.right.tolist(), strict=True):
+        row = trials[trial]
+        confidence = math.nan if row["confidence"] is None else row["confidence"]
+        yield TrialOutcome(
+            run, trial, row["status"], None if math.isnan(right) else bool(right), losses.get((run, trial), ""),
+            row["answer"], tuple(citations.get(trial, ())), confidence,
+        )  # fmt: skip

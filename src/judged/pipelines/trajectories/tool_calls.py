@@ -1,0 +1,327 @@
+"""Conversion of tool calls and texts of an agent to the steps and the answer of a trial."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from judged.pipelines.traces.attributes import answer_text, first_value, parse_json, query_text
+from judged.pipelines.traces.conventions import documents_of
+
+if TYPE_CHECKING:
+    from judged.pipelines.trajectories.trajectories import StepKind
+
+Row = Mapping[str, Any]
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SEARCH = re.compile(r".*(?<!re)search|retriev|quer(y|ies)|lookup")
+_OPEN = re.compile(r"(open|fetch|read|visit|browse)(s|er)?$")
+_ANSWERS = ("final_answer", "submit_answer")
+
+_ID_KEYS = ("docid", "doc_id", "document_id", "id", "_id", "id_", "file_id")
+_ADDRESSES = ("url", "uri", "link", "source")
+_DOCUMENT_IDS = (*_ID_KEYS, *(f"metadata.{key}" for key in _ID_KEYS), *_ADDRESSES, "metadata.url", "metadata.source")
+_OPENED_IDS = (*_ID_KEYS, *(f"{key}s" for key in _ID_KEYS[:4]), *_ADDRESSES, "urls", "path")
+_LISTS = (
+    "results", "documents", "docs", "hits.hits", "hits", "chunks", "passages", "matches", "items", "nodes",
+    "source_nodes", "sources",
+)  # fmt: skip
+_ENVELOPES = ("result", "output", "response", "content", "data", "text", "structured_content", "structuredContent")
+_TEXT_BLOCKS = ("text", "output_text", "input_text")
+_MAX_LEVELS = 5  # of objects and texts around a list of documents
+_DOCUMENT_ID_IN_TEXT = r"\b(?:doc(?:ument)?[ _-]?id|docno)"
+_VALUE_IN_TEXT = r"""[\\"'*]*\s*[:=]\s*[\\"'*]*([^\s\\"'*,;<>()\[\]{}]+)"""
+_CITATIONS = re.compile(r"\[([^\[\]\n]+)\](?!\()|【([^【】\n]+)】")
+_CONFIDENCE = re.compile(r"confidence[^\d%\n]{0,20}(\d{1,3}(?:\.\d+)?)\s*\\?%", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ToolRules:
+    """ToolRules of conversion, and counts of irregular records.
+
+    Parameters
+    ----------
+    tools
+        Kind of step by name of a tool; other tools have the kind that their name suggests.
+    id_from
+        Key of a document with its id; None: the usual keys.
+    topic_from
+        Field or attribute with the query id; None: ``query_id``.
+    counts
+        Irregularities that are counted for notes.
+    """
+
+    tools: Mapping[str, StepKind] = field(default_factory=dict[str, Any])
+    id_from: str | None = None
+    topic_from: str | None = None
+    counts: Counter[str] = field(default_factory=Counter[str])
+
+    def kind(self, tool: str | None) -> StepKind:
+        """Return the kind of step of a tool.
+
+        >>> [ToolRules().kind(tool) for tool in ("web_search", "getDocument", "openai_chat", "final_answer")]
+        ['search', 'open', 'other', 'answer']
+        """
+        if tool is not None and tool in self.tools:
+            return self.tools[tool]
+        words = [word.lower() for word in _WORDS.findall(tool or "")]
+        if "_".join(words[-2:]) in _ANSWERS:
+            return "answer"
+        if any(map(_SEARCH.match, words)) or "look_up" in "_".join(words):
+            return "search"
+        is_open = any(map(_OPEN.match, words)) or ("get" in words and {"document", "documents", "doc"} & {*words})
+        return "open" if is_open else "other"
+
+    def documents(self, output: Any) -> list[str] | None:
+        r"""Return the ids of documents in the output of a tool, by rank; None if none are recorded.
+
+        >>> rules = ToolRules()
+        >>> rules.documents('[{"docid": "7", "score": 1.5}, {"docid": "3"}]'), rules.documents({"results": []})
+        (['7', '3'], [])
+        >>> rules.documents("docid: 7\nSome text\ndocid: 3"), rules.documents("Nothing.")
+        (['7', '3'], None)
+        """
+        return self._documents(output, _MAX_LEVELS)
+
+    def _documents(self, output: Any, levels: int) -> list[str] | None:
+        if output is None or not levels:
+            return None
+        if isinstance(output, str):
+            value = _parsed(output)
+            return self._ids_in_text(output) if value is None else self._documents(value, levels - 1)
+        if isinstance(output, Mapping):
+            lists = [value for value in (first_value(output, path) for path in _LISTS) if isinstance(value, list)]
+            if lists or (self._id(output) is not None and not _is_error(output)):
+                return self._documents(lists[0] if lists else [output], levels - 1)
+            return None if _is_error(output) else self._documents(first_value(output, *_ENVELOPES), levels - 1)
+        if not isinstance(output, (list, tuple)):
+            return None
+        elements = cast("list[Any]", list(output))
+        texts = [_text_of_block(element) for element in elements]
+        if elements and all(text is not None for text in texts):
+            return self._documents("\n".join(map(str, texts)), levels - 1)
+        found = documents_of(list(enumerate(map(self._row, elements), 1)), self.counts)
+        return None if found is None else [document.doc_id for document in found]
+
+    def _id(self, element: Any) -> Any:
+        """Return the id of a document; None if it is missing."""
+        if not isinstance(element, Mapping):
+            return None
+        inner = next((element[key] for key in ("node", "kwargs") if isinstance(element.get(key), Mapping)), element)
+        key = self.id_from
+        return first_value(inner, *(_DOCUMENT_IDS if key is None else (key, f"metadata.{key}")))
+
+    def _row(self, element: Any) -> Any:
+        """Return a row that `documents_of` reads."""
+        doc_id = self._id(element)
+        return {"id": doc_id} if doc_id is not None or self.id_from is not None else element
+
+    def _ids_in_text(self, text: str) -> list[str] | None:
+        names = (_DOCUMENT_ID_IN_TEXT, r"\bid") if self.id_from is None else (rf"\b{re.escape(self.id_from)}",)
+        for name in names:
+            if ids := re.findall(name + _VALUE_IN_TEXT, text, re.IGNORECASE):
+                return list(dict.fromkeys(ids))
+        return None
+
+    def opened(self, arguments: Any) -> list[str] | None:
+        """Return the ids of the documents that a call opens; None if its arguments have none."""
+        value = _parsed(arguments) if isinstance(arguments, str) else arguments
+        if isinstance(value, Mapping):
+            only = next(iter(value.values())) if len(value) == 1 else None
+            value = first_value(value, *([self.id_from] if self.id_from else ()), *_OPENED_IDS) or only
+        elif isinstance(arguments, str) and arguments:
+            value = arguments if value is None else value
+        values = cast("list[Any]", value if isinstance(value, list) else [value])
+        ids = [str(element) for element in values if isinstance(element, (str, int)) and element != ""]
+        return ids or None
+
+    def step(self, call: ToolCall) -> dict[str, Any]:
+        """Convert a call to a step; a failed call has no documents."""
+        kind = self.kind(call.tool) if call.kind is None or call.tool in self.tools else call.kind
+        step: dict[str, Any] = {"kind": kind, "tool": call.tool, **call.effort}
+        if kind == "search":
+            step["query"] = _query(call.arguments)
+        documents = None
+        if kind in ("search", "open"):
+            documents = next((ids for ids in map(self.documents, call.outputs) if ids is not None), None)
+        if call.failed or (documents is None and any(map(_is_error, call.outputs))):
+            return step | {"failed": True, "documents": []}
+        if kind == "open":
+            documents = self.opened(call.arguments) or documents
+        if documents is not None:
+            step["documents"] = documents
+        return step
+
+
+@dataclass
+class ToolCall:
+    """Call of a tool, and its outputs: the first with documents counts."""
+
+    tool: str | None
+    arguments: Any = None
+    outputs: tuple[Any, ...] = ()
+    failed: bool = False
+    effort: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    kind: StepKind | None = None  # if it differs from the kind that the name suggests
+
+
+class TrialLog:
+    """Steps and texts of one trial, in the order of its log."""
+
+    def __init__(self, rules: ToolRules) -> None:
+        self.rules = rules
+        self.question: str | None = None
+        self.steps: list[ToolCall | dict[str, Any]] = []
+        self.tokens: int | None = None
+        self._texts: list[str] = []  # since the last call
+        self._pending: list[tuple[str | None, ToolCall]] = []  # calls without a result, with their ids
+
+    def ask(self, text: str) -> None:
+        """Add a text of the user: the first is the question."""
+        self._end_text()
+        if self.question is None:
+            self.question = text
+        else:
+            self.rules.counts["texts of users after the question"] += 1
+
+    def say(self, text: str) -> None:
+        """Add a text of the agent: the last is the answer, others are reasoning."""
+        if text.strip():
+            self._texts.append(text)
+
+    def reason(self, **effort: Any) -> None:
+        """Add a step of reasoning."""
+        self._end_text()
+        self.steps.append({"kind": "reason", **effort})
+
+    def call(self, call: ToolCall, call_id: str | None = None, *, is_pending: bool = True) -> None:
+        """Add a call, whose result can follow."""
+        self._end_text()
+        self.steps.append(call)
+        if is_pending:
+            self._pending.append((call_id, call))
+
+    def result(self, call_id: str | None, tool: str | None, *outputs: Any, failed: bool = False) -> None:
+        """Add the result of a call. Without an id, it belongs to the first call without a result."""
+        counts = self.rules.counts
+        self._end_text()
+        places = [i for i, (other, _) in enumerate(self._pending) if None in (call_id, other) or other == call_id]
+        if call_id is None:
+            counts["results without the id of their call, in the order of the calls"] += 1
+        if places:
+            _, call = self._pending.pop(places[0])
+        else:
+            counts["results without their call"] += 1
+            self.steps.append(call := ToolCall(tool))
+        call.outputs, call.failed = outputs, failed
+
+    def add_tokens(self, usage: Any) -> None:
+        """Add the tokens of a request."""
+        tokens = tokens_of(usage)
+        self.tokens = self.tokens if tokens is None else (self.tokens or 0) + tokens
+
+    def _end_text(self) -> None:
+        if self._texts:
+            self.steps.append({"kind": "reason"})
+            self._texts.clear()
+
+    @property
+    def answer(self) -> str | None:
+        """Text after the last call, or else the argument of a tool for answers."""
+        if text := "\n".join(self._texts).strip():
+            return text
+        last = next((step for step in reversed(self.steps) if isinstance(step, ToolCall)), None)
+        if last is None or self.rules.kind(last.tool) != "answer":
+            return None
+        return answer_text(last.arguments) or _query(last.arguments)
+
+    def record(self, fields: Row) -> dict[str, Any]:
+        """Return the record of the trial; `fields` are those that its log states."""
+        if self._pending:
+            self.rules.counts["calls without a result"] += len(self._pending)
+        steps = [self.rules.step(step) if isinstance(step, ToolCall) else step for step in self.steps]
+        answer = self.answer
+        if self._texts:
+            steps.append({"kind": "answer"})
+        record: dict[str, Any] = {"question": self.question, "tokens": self.tokens, "answer": answer, "steps": steps}
+        if answer is None and steps:
+            record["status"] = "incomplete"
+            if "status" not in fields:
+                self.rules.counts["logs that end without an answer (status: incomplete)"] += 1
+        record |= answer_facts(answer, steps, self.rules.counts) if answer is not None else {}
+        return record | dict(fields)
+
+
+def answer_facts(answer: str, steps: Iterable[Row], counts: Counter[str]) -> dict[str, Any]:
+    r"""Return the documents that an answer cites, and the confidence that it states.
+
+    Citations are ids of returned documents in brackets; other texts in brackets are counted.
+
+    >>> steps = [{"kind": "search", "documents": ["d1", "d2"]}]
+    >>> answer_facts("Seven [d2, d1] 【d1】 [9].\nConfidence: 85%", steps, Counter())
+    {'citations': ['d2', 'd1'], 'confidence': 0.85}
+    """
+    returned = {document for step in steps for document in step.get("documents") or ()}
+    cited: dict[str, None] = {}
+    for groups in _CITATIONS.findall(answer):
+        for part in "".join(groups).split(","):
+            doc_id = part.split("†")[0].strip()
+            if doc_id in returned:
+                cited[doc_id] = None
+            elif doc_id and " " not in doc_id:
+                counts["citations of documents that no call returned"] += 1
+    facts: dict[str, Any] = {"citations": list(cited)}
+    stated = _CONFIDENCE.findall(answer)
+    if stated and float(stated[-1]) <= 100:
+        facts["confidence"] = float(stated[-1]) / 100
+    return facts
+
+
+def tokens_of(usage: Any) -> int | None:
+    """Return the number of tokens in a record of usage; None if it is missing.
+
+    >>> tokens_of({"input_tokens": 90, "output_tokens": 10}), tokens_of({"total_tokens": 7}), tokens_of({})
+    (100, 7, None)
+    """
+    if not isinstance(usage, Mapping):
+        return None
+    row = cast("Row", usage)
+    names = ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens")
+    counts = [row["total_tokens"]] if row.get("total_tokens") is not None else [row.get(name) for name in names]
+    valid = [int(count) for count in counts if isinstance(count, (int, float)) and not isinstance(count, bool)]
+    return sum(valid) if valid else None
+
+
+def _query(arguments: Any) -> str | None:
+    """Return the query of a call: usual keys, or else all texts of its arguments."""
+    if text := query_text(arguments):
+        return text
+    value = _parsed(arguments) if isinstance(arguments, str) else arguments
+    values = cast("list[Any]", list(value.values()) if isinstance(value, Mapping) else [value])
+    texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
+    return "; ".join(text for text in texts if isinstance(text, str)) or None
+
+
+def _parsed(text: str) -> Any:
+    """Parse JSON, or several objects that follow each other."""
+    value = parse_json(text)
+    if value is None and text.lstrip().startswith("{"):
+        value = parse_json("[" + re.sub(r"}\s*{", "},{", text) + "]")
+    return value
+
+
+def _text_of_block(element: Any) -> str | None:
+    """Return the text of a block of content, or a text that is no id."""
+    if isinstance(element, Mapping):
+        row = cast("Row", element)
+        is_text = row.get("type", row.get("block_type")) in _TEXT_BLOCKS and isinstance(row.get("text"), str)
+        return row["text"] if is_text else None
+    return element if isinstance(element, str) and (" " in element.strip() or "\n" in element) else None
+
+
+def _is_error(output: Any) -> bool:
+    value = _parsed(output) if isinstance(output, str) and output.lstrip().startswith("{") else output
+    return isinstance(value, Mapping) and bool(value.get("error") or value.get("isError") or value.get("is_error"))
