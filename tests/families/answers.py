@@ -23,6 +23,8 @@ ORACLE = {
     "WrongAbstention": ("WrongAbstention", {"answerable": True, "abstained": True}, [], 1.0, _HAND),
     "AnswerLength": ("AnswerLength", {"words": 7}, [], 7.0, _HAND),
     "CitationRecall": ("CitationRecall(rel=2)", {"context": [2, 1, 2], "missing": [2], "cited": [1]}, [], 1 / 3, _HAND),
+    "CitationPrecision": ("CitationPrecision(rel=2)", {"context": [2, 1, None], "missing": [3], "cited": [1, 2, 3]}, [],
+                          1 / 3, "by hand: others have grade 1, and no judgment"),
     "ContextUtility": ("ContextUtility(distractor=-1)", {"context": [1, 0, 0, None]}, [], -1 / 3, "(1 - 1 - 1) / 3"),
     "EvidencePosition": ("EvidencePosition", {"context": [0, 1, 0, 0, 1]}, [], 0.625, "(1/4 + 4/4) / 2"),
     "ContextRedundancy": ("ContextRedundancy", {"vital": [None] * 2, "context": [1] * 3, "holds": [[0], [1], [1]]}, [],
@@ -34,7 +36,7 @@ ORACLE = {
                        _HAND),
 }  # fmt: skip
 VARIED = {
-    **{f"{name}.rel": [2.0] for name in ("CitationRecall", "ContextUtility", "EvidencePosition")},
+    **{f"{name}.rel": [2.0] for name in ("CitationRecall", "CitationPrecision", "ContextUtility", "EvidencePosition")},
     "partial": [0.0, 1.0],
     "okay": [0.5],
     "vital": [True],

@@ -158,7 +158,7 @@ def test_measures_see_what_they_are_of() -> None:
     """The worst and the best answer get the worst and the best score of every share."""
     worst = {
         "vital": ["not"], "sentences": [["contradicts"]], "grounded": ["contradicts"], "correct": "not",
-        "context": [0], "missing": [2], "answerable": False,
+        "context": [0], "cited": [1], "missing": [2], "answerable": False,
         "answer": "x", "references": ["y"], "passages": ["z"], "sentence_texts": ["x"],
     }  # fmt: skip
     best = {

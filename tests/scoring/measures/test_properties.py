@@ -22,7 +22,7 @@ from families import NEEDED, ORACLE, SETS, VALUES, lookup
 from judged import InputError, MeasureError
 from judged.scoring.judging import judge_list
 from judged.scoring.measures import Measure, Properties, measure, parse, parse_many
-from judged.scoring.measures.base import AnswerMeasure
+from judged.scoring.measures.base import AnswerMeasure, TrajectoryMeasure
 from judged.scoring.measures.gain import discounts
 from judged.scoring.measures.pages import FAMILIES, catalog, page
 from judged.scoring.measures.registry import REGISTRY
@@ -55,6 +55,9 @@ def test_the_oracle_value(name: str) -> None:
     assert variant.entry.name == name
     if isinstance(variant, AnswerMeasure):
         assert variant.of_answer(**grades) == pytest.approx(value, rel=1e-15, abs=0)
+        return
+    if isinstance(variant, TrajectoryMeasure):
+        assert variant.of_trial(**grades) == pytest.approx(value, rel=1e-15, abs=0)
         return
     assert variant.of_list(grades, missing=missing, **(more[0] if more else {})) == pytest.approx(
         value, rel=1e-15, abs=0

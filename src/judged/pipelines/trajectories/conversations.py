@@ -189,6 +189,7 @@ def conversations(
     >>> round(row.over_turns, 4), row.over_conversations
     (0.6667, 0.75)
     """
+    IntervalMethod("adjusted", level)  # raises if the level is invalid, before any computation
     scores = evaluate(qrels, runs, measures, **options)
     names, numbers = split_turns(scores.query_ids) if turns is None else _looked_up(scores.query_ids, turns)
     conversation_ids = sorted(set(names))
