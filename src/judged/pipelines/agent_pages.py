@@ -43,6 +43,7 @@ _TABS = {
     "/agents/question": "One question",
 }
 _page = partial(answer_page, router, "agents.html", label="Agents", tabs=_TABS)
+_WHERE: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
 
 
 class AccuracyQuery(Parameters):
@@ -88,8 +89,16 @@ class LossQuery(SlicedQuery, EvidenceQuery):
     page: Page = 1
 
 
+class ConfidenceQuery(AccuracyQuery):
+    """Questions, and which answers are right."""
+
+    where: str = _WHERE
+
+
 class AgentScoresQuery(GradedQuery):
-    """Measures of agents."""
+    """Questions, and measures of agents."""
+
+    where: str = _WHERE
 
     measures: str = Field(
         "", max_length=500, description="Measures, separated by commas. Default: all measures for which there are data."
@@ -97,8 +106,9 @@ class AgentScoresQuery(GradedQuery):
 
 
 class EffortQuery(GradedQuery):
-    """Measure and effort that are compared."""
+    """Questions, and the measure and effort that are compared."""
 
+    where: str = _WHERE
     measure: str = Field("AnswerAccuracy", max_length=200, description="Measure that is compared with the effort.")
     effort: str = Field("NumSearches", max_length=200, description="Measure of effort, such as Effort(of=cost).")
 
@@ -119,19 +129,21 @@ def _overview(workspace: Workspace, params: LossQuery, answer: EvidenceLoss | No
         return f"/agents/question{query_string({'topic': row['query_id'], 'system': row['run']})}"
 
     def add_section(_: Table) -> Section:  # instead of right answers without evidence, which the sentences state
-        return Section("overview", "Scores, effort, and confidence", tuple(_other_blocks(workspace)))
+        return Section("overview", "Scores, effort, and confidence", tuple(_other_blocks(workspace, params)))
 
     trials = with_links(answer.table("trials"), "query_id", question_url)
     changes: dict[str, Any] = {"unsupported": add_section, "trials": lambda _: None}
     return {"block_changes": changes, **listed_page(trials, params.page)}
 
 
-def _other_blocks(workspace: Workspace) -> Iterator[Block]:
+def _other_blocks(workspace: Workspace, params: LossQuery) -> Iterator[Block]:
     """Yield tables of scores, and charts of effort and confidence. The tabs explain missing data."""
+    right = {"accuracy": params.accuracy, "where": params.where}
+    graded = right | {"rel": params.rel}
     for compute, kind in (
-        (lambda: scores(workspace, AgentScoresQuery()), Table),
-        (lambda: accuracy_and_effort(workspace, EffortQuery()), Chart),
-        (lambda: confidence(workspace, AccuracyQuery()), Chart),
+        (lambda: scores(workspace, AgentScoresQuery.model_validate(graded)), Table),
+        (lambda: accuracy_and_effort(workspace, EffortQuery.model_validate(graded)), Chart),
+        (lambda: confidence(workspace, ConfidenceQuery.model_validate(right)), Chart),
     ):
         with suppress(JudgedError):
             yield from (block for block in flat(compute().blocks()) if isinstance(block, kind) and not block.folded)
@@ -145,9 +157,7 @@ def lost_evidence(workspace: CurrentWorkspace, params: Annotated[LossQuery, Quer
 
 @cached_in_workspace
 def _lost_evidence(workspace: Workspace, params: LossQuery) -> EvidenceLoss:
-    trajectories, qrels = _open_trajectories(workspace)
-    if params.where.strip():
-        trajectories = trajectories.of_questions(compress(workspace.query_ids, workspace.mask(params.where)))
+    trajectories, qrels = _open_trajectories(workspace, params.where)
     slicing = build_slicing(workspace, params) if params.names else None
     return where(trajectories, qrels, slicing=slicing, **params.options)
 
@@ -156,7 +166,7 @@ def _lost_evidence(workspace: Workspace, params: LossQuery) -> EvidenceLoss:
 @cached_in_workspace
 def scores(workspace: CurrentWorkspace, params: Annotated[AgentScoresQuery, Query()]) -> SystemScores:
     """Score the searches, answers, and effort of agents, and compare agents with the first one."""
-    trajectories, qrels = _open_trajectories(workspace)
+    trajectories, qrels = _open_trajectories(workspace, params.where)
     measures = [name.strip() for name in params.measures.split(",") if name.strip()] or None
     agent_scores = evaluate(trajectories, measures, qrels=qrels, **params.options)
     return SystemScores(agent_scores, agent_scores.notes)
@@ -166,16 +176,16 @@ def scores(workspace: CurrentWorkspace, params: Annotated[AgentScoresQuery, Quer
 @cached_in_workspace
 def accuracy_and_effort(workspace: CurrentWorkspace, params: Annotated[EffortQuery, Query()]) -> Tradeoff:
     """Compare the accuracy of agents with their effort: agents that no other agent dominates."""
-    trajectories, qrels = _open_trajectories(workspace)
+    trajectories, qrels = _open_trajectories(workspace, params.where)
     measures = [params.measure, params.effort]
     return compare_effort(evaluate(trajectories, measures, qrels=qrels, unjudged=False, **params.options))
 
 
 @_page("/agents/confidence", "Stated confidence", "Stated confidence of agents")
 @cached_in_workspace
-def confidence(workspace: CurrentWorkspace, params: Annotated[AccuracyQuery, Query()]) -> StatedConfidence:
+def confidence(workspace: CurrentWorkspace, params: Annotated[ConfidenceQuery, Query()]) -> StatedConfidence:
     """Compare the confidence that agents state with their accuracy."""
-    return stated_confidence(_open_trajectories(workspace)[0], **params.options)
+    return stated_confidence(_open_trajectories(workspace, params.where)[0], **params.options)
 
 
 def _mark_searches(workspace: Workspace, params: QuestionQuery, _: Timeline | None) -> dict[str, Any]:
@@ -200,11 +210,13 @@ def one_question(workspace: CurrentWorkspace, params: Annotated[QuestionQuery, Q
     return explain(trajectories, params.topic or trajectories.query_ids[0], qrels, runs=runs, **params.options)
 
 
-def _open_trajectories(workspace: Workspace) -> tuple[Trajectories, Qrels | None]:
-    """Return the trajectories, and the judgments; None if no question has judgments."""
+def _open_trajectories(workspace: Workspace, where: str = "") -> tuple[Trajectories, Qrels | None]:
+    """Return the trajectories of the selected questions, and the judgments; None if no question has judgments."""
     if "trajectories" not in workspace.parts:
         hint = "Open searches and answers of agents, together with judgments:"
         raise NotOpenError("no trajectories are open", "judged serve QRELS --trajectories FILE", hint)
     trajectories: Trajectories = workspace.parts["trajectories"]
     is_judged = not {*workspace.query_ids}.isdisjoint(trajectories.query_ids)
+    if where.strip():
+        trajectories = trajectories.of_questions(compress(workspace.query_ids, workspace.mask(where)))
     return trajectories, workspace.qrels if is_judged else None
