@@ -10,13 +10,17 @@ import click
 
 from judged.errors import InputError
 from judged.interface.arguments import answer_options
+from judged.interface.commands.gate import check_outputs, gate_options, load_config, write_decision
 from judged.interface.options import DEFAULT_TEST, PAIRED_TESTS, READING, Choice, shared, with_options
 from judged.pipelines.commands.traces import ID_OPTIONS
+from judged.results.blocks import first_few
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.data.qrels import Qrels
+    from judged.diagnosis.gates.config import GateTest
     from judged.interface.arguments import OutputOptions
     from judged.pipelines.trajectories import Trajectories
 
@@ -58,35 +62,41 @@ def trajectory_options(command: Command) -> Command:
     """
 
     @wraps(command)
-    def read_options(
-        paths: tuple[str, ...],
-        trajectories_format: str | None,
-        tools: tuple[str, ...],
-        query_texts: str | None,
-        **options: Any,
-    ) -> None:
-        reading = {name: options.pop(name) for name in ("topic_from", "id_from")}
-        kinds = dict(map(_parse_tool, tools))
-        read = read_named_trajectories(paths, format=trajectories_format, tools=kinds, topics=query_texts, **reading)
+    def read_options(paths: tuple[str, ...], **options: Any) -> None:
+        query_texts = options["query_texts"]
+        read = read_named_trajectories(paths, **_pop_reading_options(options))
         command(read=read, paths=(*paths, query_texts), **options)
 
     return with_options(  # pyright: ignore[reportReturnType]
-        click.argument("paths", nargs=-1, required=True, metavar="TRAJECTORIES..."),
-        click.option(
-            "--trajectories-format",
-            type=Choice("judged.pipelines.trajectories.reading:Format"),
-            help="Format of the trajectories.  [default: detected from the content]",
-        ),
-        click.option(
-            "--tool",
-            "tools",
-            multiple=True,
-            metavar="NAME=KIND",
-            help="Kind of step of the tool NAME: search, open, reason, answer, or other. Repeat for more tools."
-            "  [default: by the words in the name of the tool]",
-        ),
-        ID_OPTIONS,
+        click.argument("paths", nargs=-1, required=True, metavar="TRAJECTORIES..."), _READING
     )(read_options)
+
+
+_READING = with_options(
+    click.option(
+        "--trajectories-format",
+        type=Choice("judged.pipelines.trajectories.reading:Format"),
+        help="Format of the trajectories.  [default: detected from the content]",
+    ),
+    click.option(
+        "--tool",
+        "tools",
+        multiple=True,
+        metavar="NAME=KIND",
+        help="Kind of step of the tool NAME: search, open, reason, answer, or other. Repeat for more tools."
+        "  [default: by the words in the name of the tool]",
+    ),
+    ID_OPTIONS,
+)
+
+
+def _pop_reading_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of `_READING`, and return them as arguments of `read_trajectories`."""
+    reading = {name: options.pop(name) for name in ("topic_from", "id_from")}
+    kinds = dict(map(_parse_tool, options.pop("tools")))
+    return reading | {
+        "format": options.pop("trajectories_format"), "tools": kinds, "topics": options.pop("query_texts"),
+    }  # fmt: skip
 
 
 _QRELS = click.option(
@@ -238,6 +248,61 @@ def compare_command(
         return
     scores = evaluate(read, measure or None, qrels=judgments, accuracy=accuracy, rel=rel, unjudged=False)
     output(scores.compare(**options))
+
+
+@trajectories.command("gate", short_help="Decide whether an agent may replace a baseline.")
+@click.argument("baseline")
+@click.argument("candidate")
+@_READING
+@_QRELS
+@_ACCURACY
+@gate_options("AnswerAccuracy")
+def gate_command(
+    baseline: str,
+    candidate: str,
+    qrels: str | None,
+    accuracy: str | None,
+    config: Path | None,
+    output: OutputOptions,
+    measure: tuple[str, ...],
+    margin: float | None,
+    margin_relative: float | None,
+    strict: bool | None,
+    test: GateTest | None,
+    **options: Any,
+) -> None:
+    """Decide whether the agent CANDIDATE may replace the agent BASELINE.
+
+    BASELINE and CANDIDATE are files or folders with the trajectories of one system; NAME=PATH selects or renames it.
+    The checks can use all measures of 'judged trajectories evaluate'. For measures such as NumSearches or
+    Effort(of=cost), a loss is an increase. The exit codes are the same as for 'judged gate'.
+    """
+    from judged.pipelines.trajectories import evaluate
+    from judged.pipelines.trajectories.reading import with_run_name
+    from judged.pipelines.trajectories.trajectories import join
+
+    measures = measure or (None if config else ("AnswerAccuracy",))
+    gate_config, config_file = load_config(config, measures, margin, margin_relative, strict, test)
+    files = [baseline, candidate, qrels or "", options["query_texts"] or ""]
+    reading = _pop_reading_options(options)
+    check_outputs(output, gate_config, config_file, files, options)
+    first, second = (read_named_trajectories([path], **reading) for path in (baseline, candidate))
+    for role, part in (("baseline", first), ("candidate", second)):
+        if len(part.run_names) > 1:
+            problem = f"the {role} must have the trajectories of one system, got {len(part.run_names)} systems"
+            raise InputError(problem, fix=f"select one: {part.run_names[0]}={part.where}", path=part.where)
+    if missing := sorted({*first.query_ids} - {*second.query_ids}):
+        problem = (
+            f"the candidate has no trial of {counted(len(missing), 'question')} of the baseline: {first_few(missing)}"
+        )
+        fix = "run the candidate on these questions, and record failed trials with the status `failed`"
+        raise InputError(problem, fix=fix, path=second.where)
+    if first.run_names == second.run_names:  # two versions of one agent
+        first, second = with_run_name(first, "baseline"), with_run_name(second, "candidate")
+    checked = [part.measure for part in (*gate_config.checks, *gate_config.guardrails) if part.measure]
+    both = join([first, second])
+    scores = evaluate(both, checked, qrels=_judgments(qrels), accuracy=accuracy, unjudged=False)
+    write_decision(scores.gate(*both.run_names, gate_config), output, options)
 
 
 @trajectories.command("where", short_help="Find the stage at which wrong answers lost their evidence.")
