@@ -309,7 +309,8 @@ def bars(values: Sequence[float]) -> Column:
 def columns_of(rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
     """Build columns from attributes, or keys, of rows: name, format, and title; a name only for a data column.
 
-    The column ``value`` has the attribute ``ci`` of the rows as its interval.
+    The column ``value`` has the attribute ``ci`` of the rows as its interval, and any column ``NAME`` the attribute
+    ``NAME_ci``.
 
     Parameters
     ----------
@@ -332,7 +333,8 @@ def columns_of(rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str,
         name, show = (field, ANY) if isinstance(field, str) else field[:2]
         title = field[2] if not isinstance(field, str) and len(field) == 3 else None
         values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
-        ci = [row.ci for row in rows] if name == "value" and all(hasattr(row, "ci") for row in rows) else None
+        limits = "ci" if name == "value" else f"{name}_ci"
+        ci = [getattr(row, limits) for row in rows] if all(hasattr(row, limits) for row in rows) else None
         columns.append(Column(name, values, show, title, ci, only="data" if isinstance(field, str) else ""))
     return tuple(columns)
 

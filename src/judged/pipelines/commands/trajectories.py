@@ -218,6 +218,12 @@ def evaluate_command(
     help="Compare the first measure with this effort, such as NumSearches or Effort(of=cost): systems that no other"
     " system dominates.",
 )
+@click.option(
+    "--factors",
+    metavar="FILE",
+    help="Table with the column `run` and one column for each part of the systems, such as `agent` and `retriever`:"
+    " shows the effect of replacing one part while all others stay the same.",
+)
 @click.option("--test", type=Choice(PAIRED_TESTS), help=f"Paired test over questions.  [default: {DEFAULT_TEST}]")
 @shared("correction", "alpha", "resamples", "seed", "rel")
 @answer_options()
@@ -228,6 +234,7 @@ def compare_command(
     accuracy: str | None,
     measure: tuple[str, ...],
     effort: str | None,
+    factors: str | None,
     rel: float | None,
     output: OutputOptions,
     **options: Any,
@@ -236,10 +243,11 @@ def compare_command(
 
     Trials of a question are not independent, so the tests use the mean over the trials of each question.
     """
+    from judged.data.records import read_records
     from judged.pipelines.trajectories import evaluate
-    from judged.pipelines.trajectories.effort import compare_effort
+    from judged.pipelines.trajectories.effort import compare_effort, factor_effects
 
-    output.keep(*paths, qrels)
+    output.keep(*paths, qrels, factors)
     judgments = _judgments(qrels)
     if effort is not None:
         names = [*(measure[:1] or ["AnswerAccuracy"]), effort]
@@ -247,6 +255,10 @@ def compare_command(
         output(compare_effort(scores, baseline=options["baseline"], seed=options["seed"]))
         return
     scores = evaluate(read, measure or None, qrels=judgments, accuracy=accuracy, rel=rel, unjudged=False)
+    if factors is not None:
+        levels = {str(row.pop("run", "")): row for _, row in read_records(factors)}
+        output(factor_effects(scores, levels, alpha=options["alpha"], seed=options["seed"]))
+        return
     output(scores.compare(**options))
 
 
@@ -450,12 +462,13 @@ def conversations_command(
     from judged.pipelines.trajectories import conversations
 
     output.keep(qrels, *runs, turns)
-    rows = None if turns is None else [row for _, row in read_records(turns)]
-    try:
-        by_query = rows and {row["query_id"]: (row["conversation"], int(row["turn"])) for row in rows}
-    except (KeyError, ValueError):
-        fix = "use a table with the columns query_id, conversation, and turn"
-        raise InputError("turns cannot be read", fix=fix, path=turns) from None
+    by_query: dict[str, tuple[str, int]] | None = None
+    if turns is not None:
+        try:
+            by_query = {row["query_id"]: (row["conversation"], int(row["turn"])) for _, row in read_records(turns)}
+        except (KeyError, ValueError):
+            fix = "use a table with the columns query_id, conversation, and turn"
+            raise InputError("turns cannot be read", fix=fix, path=turns) from None
     measures: dict[str, Any] = {"measures": measure} if measure else {}
     judgments = Qrels.read(qrels, format=qrels_format)
     output(conversations(judgments, runs_at(runs, run_format), **measures, turns=by_query, **options))

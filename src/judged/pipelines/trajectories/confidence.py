@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -12,9 +12,9 @@ import numpy as np
 from judged.errors import InputError
 from judged.pipelines.trajectories.judging import judge_system
 from judged.pipelines.trajectories.trajectories import Trajectories
-from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Axis, Chart, Column, Headline, Sentences, Table
+from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Axis, Chart, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted, percent
-from judged.scoring.measures import ConfidenceBrier, ConfidenceLogLoss
+from judged.scoring.measures.trials import ConfidenceBrier, ConfidenceLogLoss
 from judged.stats.interval import IntervalMethod, mean_intervals, resampling_weights
 from judged.stats.sufficiency import insufficiency
 
@@ -35,7 +35,7 @@ class Bin(NamedTuple):
     trials: int
     confidence: float  # mean
     accuracy: float
-    ci: tuple[float, float] | None  # of the accuracy, over questions
+    accuracy_ci: tuple[float, float] | None  # over questions
 
 
 @dataclass(frozen=True)
@@ -99,36 +99,17 @@ class StatedConfidence(Answer):
             " over bins of 100 trials sorted by confidence, without the last bin, as published scripts compute it;"
             " below 200 trials it counts nothing."
         )
-        losses = (("error", "calibration error"), ("brier", "Brier score"), ("log_loss", "log loss"))
-        systems = Table(
-            "systems",
-            (
-                Column("run", [row.run for row in rows], TEXT, "system"),
-                Column("trials", [row.trials for row in rows], COUNT),
-                Column("questions", [row.questions for row in rows], COUNT),
-                Column("accuracy", [row.accuracy for row in rows], SHARE),
-                Column("confidence", [row.confidence for row in rows], SHARE, "mean confidence"),
-                *(
-                    Column(name, [getattr(row, name) for row in rows], NUMBER, title,
-                           ci=[getattr(row, f"{name}_ci") for row in rows], axis=axis)
-                    for name, title in losses
-                ),
-                Column("browsecomp", [row.browsecomp for row in rows], NUMBER, "BrowseComp calibration error"),
-            ),
-            "Stated confidence",
-            note,
+        columns = columns_of(
+            rows, ("run", TEXT, "system"), ("trials", COUNT), ("questions", COUNT), ("accuracy", SHARE),
+            ("confidence", SHARE, "mean confidence"), ("error", NUMBER, "calibration error"),
+            ("brier", NUMBER, "Brier score"), ("log_loss", NUMBER, "log loss"),
+            ("browsecomp", NUMBER, "BrowseComp calibration error"),
         )  # fmt: skip
-        bins = Table(
-            "bins",
-            (
-                Column("run", [row.run for row in self.bins], TEXT, "system"),
-                Column("confidence", [row.confidence for row in self.bins], SHARE, "mean confidence"),
-                Column("accuracy", [row.accuracy for row in self.bins], SHARE, ci=[row.ci for row in self.bins]),
-                Column("trials", [row.trials for row in self.bins], COUNT),
-            ),
-            "Accuracy by stated confidence",
-            folded=True,
-        )
+        drawn = [replace(column, axis=axis) if column.ci else column for column in columns]
+        systems = Table("systems", tuple(drawn), "Stated confidence", note)
+        fields = (("confidence", SHARE, "mean confidence"), ("accuracy", SHARE), ("trials", COUNT))
+        bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields)
+        bins = Table("bins", bin_columns, "Accuracy by stated confidence", folded=True)
         diagram = Chart(
             "reliability", "Reliability diagram", bins, "Points below the diagonal: the agent is too confident.",
             kind="points", x="confidence", y="accuracy", color="run", diagonal=True, percent="xy",

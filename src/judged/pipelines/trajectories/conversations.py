@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from judged.errors import InputError
-from judged.results import COUNT, NUMBER, TEXT, Answer, Axis, Chart, Column, Headline, Sentences, Table
+from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted
 from judged.results.table import CHANGE, p_value
 from judged.scoring.evaluation import evaluate
@@ -89,44 +89,32 @@ class Conversations(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Return the means, the curve by turn, and its table."""
         means, turns = self.means, self.turns
-        axis = Axis.over([row.over_conversations for row in means], [row.over_conversations_ci for row in means])
         several = len({row.run for row in means}) > 1
+        difference = ("difference", CHANGE, f"difference from {means[0].run}")
+        fields = (
+            ("run", TEXT), ("measure", TEXT), ("turns", COUNT), ("conversations", COUNT),
+            ("over_turns", NUMBER, "mean over turns"), ("over_conversations", NUMBER, "mean over conversations"),
+            *([difference, ("p", p_value(1 - self.level))] if several else []),
+        )  # fmt: skip
         mean_table = Table(
             "means",
-            (
-                Column("run", [row.run for row in means], TEXT),
-                Column("measure", [row.measure for row in means], TEXT),
-                Column("turns", [row.turns for row in means], COUNT),
-                Column("conversations", [row.conversations for row in means], COUNT),
-                Column("over_turns", [row.over_turns for row in means], NUMBER, "mean over turns",
-                       ci=[row.over_turns_ci for row in means], axis=axis),
-                Column("over_conversations", [row.over_conversations for row in means], NUMBER,
-                       "mean over conversations", ci=[row.over_conversations_ci for row in means], axis=axis),
-                Column("difference", [row.difference for row in means], CHANGE, f"difference from {means[0].run}",
-                       ci=[row.difference_ci for row in means], only="" if several else "data"),
-                Column("p", [row.p for row in means], p_value(1 - self.level), only="" if several else "data"),
-            ),
+            columns_of(means, *fields),
             "Means",
             "Mean over turns: each turn has the same weight. Mean over conversations: each conversation has the same"
             " weight. Differences are of means over conversations; p is not corrected for several runs.",
             labels=2,
-        )  # fmt: skip
+        )
         turn_table = Table(
             "turns",
-            (
-                Column("run", [row.run for row in turns], TEXT),
-                Column("measure", [row.measure for row in turns], TEXT),
-                Column("turn", [row.turn for row in turns], COUNT),
-                Column("conversations", [row.conversations for row in turns], COUNT),
-                Column("value", [row.value for row in turns], NUMBER, "mean", ci=[row.ci for row in turns]),
-                Column("change", [row.change for row in turns], CHANGE, ci=[row.change_ci for row in turns]),
-                Column("first_failures", [row.first_failures for row in turns], COUNT, "first score of 0"),
+            columns_of(
+                turns, ("run", TEXT), ("measure", TEXT), ("turn", COUNT), ("conversations", COUNT),
+                ("value", NUMBER, "mean"), ("change", CHANGE), ("first_failures", COUNT, "first score of 0"),
             ),
             "Turns",
             "Change: from the previous turn of the same conversations. First score of 0: number of conversations whose"
             " first turn with a score of 0 is this one.",
             labels=3,
-        )
+        )  # fmt: skip
         measure = means[0].measure
         chart_rows = turn_table.take([row for row, turn in enumerate(turns) if turn.measure == measure])
         chart = Chart(

@@ -15,7 +15,7 @@ from judged.errors import InputError
 from judged.pipelines.rag.responses import SHARES, verdict_shares
 from judged.pipelines.trajectories.trajectories import COMPLETED
 from judged.scoring.judging.answers import JudgedAnswers, Verdicts
-from judged.scoring.judging.trajectories import JudgedTrajectories, positions
+from judged.scoring.judging.trajectories import JudgedTrajectories, first_of, positions
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.grammar import parse
 
@@ -82,9 +82,13 @@ def judge_system(
     trials = system["trials"].sort_by([("query_id", "ascending"), ("trial", "ascending")])
     question, numbers = _indices(trials["query_id"], query_ids), _ints(trials["trial"])
     trial_index = _TrialIndex(query_ids, question, numbers)
-    steps = system["steps"].sort_by([(name, "ascending") for name in ("query_id", "trial", "step")])
-    searches = steps.filter(pc.equal(steps["kind"], "search"))
-    opens = steps.filter(pc.equal(steps["kind"], "open"))
+    steps, order = system["steps"], ("query_id", "trial", "step")
+    searches, opens = (
+        steps.filter(pc.equal(steps["kind"], kind))
+        .select([*order, "documents", "failed", "query"])
+        .sort_by([(name, "ascending") for name in order])
+        for kind in ("search", "open")
+    )
     citations = system["citations"]
 
     listed, opened = _flat(searches["documents"]), _flat(opens["documents"])
@@ -102,8 +106,9 @@ def judge_system(
 
     search, doc = listed.parent, codes(listed.values)
     search_trial = trial_index.of(searches)
-    is_first = _first_rows(search, doc, len(doc_ids))  # a list can repeat a document
+    is_first = first_of(search * len(doc_ids) + doc)  # a list can repeat a document
     search, doc = search[is_first], doc[is_first]
+    names = listed = None  # free the memory of texts
     trial = search_trial[search]
     width = len(doc_ids) + 1
     label_question, label_doc = _indices(labels["query_id"], query_ids), codes(labels["doc_id"])
@@ -233,10 +238,6 @@ def _labels(qrels: Qrels | None, query_ids: Sequence[str]) -> Table:
     return highest.sort_by([("query_id", "ascending"), ("doc_id", "ascending")])
 
 
-def _first_rows(group: Ints, code: Ints, width: int) -> Ints:
-    return np.sort(np.unique(group * (width + 1) + code, return_index=True)[1])
-
-
 def _look_up(keys: Ints, values: Floats, wanted: Ints) -> Floats:
     """Return the value of each wanted key; NaN without one."""
     order = np.argsort(keys)
@@ -245,21 +246,25 @@ def _look_up(keys: Ints, values: Floats, wanted: Ints) -> Floats:
     return np.where(found, np.append(values[order], np.nan)[at], np.nan)
 
 
+def first_rows(returned: Ints, wanted: Ints) -> Ints:
+    """Return the first row of each wanted key in the returned documents; -1 if it was not returned."""
+    rows = np.flatnonzero(np.isin(returned, wanted))
+    keys, first = np.unique(returned[rows], return_index=True)
+    at = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -1)[at] == wanted, np.append(rows[first], -1)[at], -1)
+
+
 def _first_search_of_hops(documents: TrialDocuments, question: Ints, number: Ints) -> tuple[Ints, Ints]:
     """Return trial and number of the first search for each hop of each trial; 0 if no search returned a document."""
-    rows: dict[int, dict[str, list[int]]] = {}
-    columns = (documents.hop_question.tolist(), documents.hop.tolist(), documents.hop_doc.tolist())
-    for row, hop, code in zip(*columns, strict=True):
-        rows.setdefault(row, {}).setdefault(hop, []).append(code)
-    keys, first = np.unique(documents.returned, return_index=True)
-    first_of = dict(zip(keys.tolist(), number[first].tolist(), strict=True)) if rows else {}
-    trials, numbers = list[int](), list[int]()
-    for trial, of_question in enumerate(question.tolist()):
-        for codes in rows.get(of_question, {}).values():
-            found = [first_of[key] for code in codes if (key := trial * documents.width + code) in first_of]
-            trials.append(trial)
-            numbers.append(min(found, default=0))
-    return np.array(trials, dtype=np.int64), np.array(numbers, dtype=np.int64)
+    starts = np.searchsorted(documents.hop_question, np.arange(int(question.max(initial=-1)) + 2))
+    owner = np.repeat(np.arange(len(question)), np.diff(starts)[question])
+    rows = starts[question][owner] + positions(owner) - 1  # of documents of hops, for each trial
+    first = first_rows(documents.returned, owner * documents.width + documents.hop_doc[rows])
+    names, codes = np.unique(documents.hop.astype(str), return_inverse=True)
+    _, start, hop = np.unique(owner * (len(names) + 1) + codes[rows], return_index=True, return_inverse=True)
+    numbers = np.full(len(start), np.iinfo(np.int64).max)
+    np.minimum.at(numbers, hop, np.where(first >= 0, np.append(number, 0)[first], numbers.max(initial=0)))
+    return owner[start], np.where(numbers == np.iinfo(np.int64).max, 0, numbers)
 
 
 def _effort(column: Any, steps: Table, index: _TrialIndex, name: str) -> Floats:
@@ -292,7 +297,7 @@ class _Trials(NamedTuple):
 def _answers(
     trajectories: Trajectories, run: str, trials: Table, of_trials: _Trials, documents: TrialDocuments
 ) -> JudgedAnswers:
-    """Collect the answer of each trial as a topic of its own."""
+    """Collect the answer of each trial as a topic of its own, with cited and judged documents."""
     query_ids, question, numbers = of_trials
     n = len(question)
     texts = trials["answer"].to_pylist()
@@ -324,11 +329,8 @@ def _answers(
     owner = np.repeat(np.arange(n), np.diff(starts)[question])
     labels = starts[question][owner] + positions(owner) - 1
     label_keys = owner * width + documents.label_doc[labels]
-    distinct, first = np.unique(documents.returned, return_index=True)
-    all_keys = np.unique(np.concatenate([distinct, documents.cited, label_keys]))
-    grade = _look_up(label_keys, documents.label_grade[labels], all_keys)
-    seen = distinct[np.argsort(first)]  # in order of first sight
-    seen_rank = _look_up(seen, positions(seen // width).astype(np.float64), all_keys)
+    keys = np.unique(np.concatenate([documents.cited, label_keys]))
+    grade = _look_up(label_keys, documents.label_grade[labels], keys)
     empty = Verdicts(np.zeros(0, dtype=np.int64), *np.zeros((3, 0)))
     zeros = np.zeros(0, dtype=np.int64)
     return JudgedAnswers(
@@ -346,11 +348,11 @@ def _answers(
         citations=empty,
         sentence=zeros,
         citation_position=zeros,
-        document_topic=all_keys // width,
+        document_topic=keys // width,
         grade=grade,
         is_judged=~np.isnan(grade),
-        rank=np.nan_to_num(seen_rank).astype(np.int64),
-        cited=np.isin(all_keys, documents.cited),
+        rank=np.zeros(len(keys), dtype=np.int64),
+        cited=np.isin(keys, documents.cited),
         evidence_nugget=zeros,
         evidence_document=zeros,
         texts=["" if silent else text for silent, text in zip(is_silent.tolist(), texts, strict=True)],

@@ -14,7 +14,7 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.pipelines.trajectories.judging import judge_system
 from judged.pipelines.trajectories.trajectories import Trajectories
-from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table
+from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted, decimal
 from judged.scoring.measures.base import TrajectoryMeasure
 from judged.scoring.measures.grammar import parse
@@ -186,40 +186,28 @@ class TrialPlan(Answer):
             for pair, design in self.best.items()
         ]
         note = "Trials: share of the variance of a single trial that is between trials of the same question."
+        fields = (
+            ("questions", COUNT), ("trials", COUNT), ("between", NUMBER, "variance between questions"),
+            ("within", NUMBER, "variance between trials"), ("share", SHARE, "trials"),
+        )  # fmt: skip
         tables = [
-            Table(
-                name,
-                (
-                    Column("name", [part.name for part in parts], TEXT, heading),
-                    Column("questions", [part.questions for part in parts], COUNT),
-                    Column("trials", [part.trials for part in parts], COUNT),
-                    Column("between", [part.between for part in parts], NUMBER, "variance between questions"),
-                    Column("within", [part.within for part in parts], NUMBER, "variance between trials"),
-                    Column("share", [part.share for part in parts], SHARE, "trials"),
-                ),
-                title,
-                note,
-            )
+            Table(name, columns_of(parts, ("name", TEXT, heading), *fields), title, note)
             for name, parts, heading, title in (
                 ("systems", self.systems, "system", "Variance of scores"),
                 ("pairs", self.pairs, "pair", "Variance of differences"),
             )
             if parts
         ]
-        designs = Table(
-            "designs",
-            (
-                Column("pair", [design.pair for design in self.designs], TEXT),
-                Column("questions", [design.questions for design in self.designs], COUNT),
-                Column("trials", [design.trials for design in self.designs], COUNT, "trials each"),
-                Column("cost", [design.cost for design in self.designs], NUMBER),
-                Column("detectable", [design.detectable for design in self.designs], NUMBER, "detectable difference",
-                       best=[self.best.get(design.pair) == design for design in self.designs]),
+        is_best = [self.best.get(design.pair) == design for design in self.designs]
+        columns = (
+            *columns_of(self.designs, ("pair", TEXT), ("questions", COUNT), ("trials", COUNT, "trials each")),
+            *columns_of(self.designs, ("cost", NUMBER)),
+            Column(
+                "detectable", [row.detectable for row in self.designs], NUMBER, "detectable difference", best=is_best
             ),
-            "Designs of the same cost",
-            f"Paired t-test over questions, alpha {self.alpha:g}, power {self.power:g}. The largest part of the error"
-            " of the plan is that of the variances, which are estimates.",
-        )  # fmt: skip
+        )
+        settings = f"Paired t-test over questions, alpha {self.alpha:g}, power {self.power:g}."
+        designs = Table("designs", columns, "Designs of the same cost", f"{settings} Variances are estimates.")
         return (Sentences(tuple(sentences)), designs, *tables) if self.designs else tuple(tables)
 
 

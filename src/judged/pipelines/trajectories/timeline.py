@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.pipelines.trajectories.judging import judge_system
 from judged.pipelines.trajectories.trajectories import Trajectories
 from judged.pipelines.trajectories.where import PARTS, Required, where
-from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table
+from judged.results import ANY, COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted
 from judged.results.spelling import use_one_of
 from judged.scoring.measures.base import TrajectoryMeasure
@@ -60,6 +60,15 @@ class TrialOutcome(NamedTuple):
     confidence: float
 
 
+class TrialScore(NamedTuple):
+    """Score of one trial."""
+
+    measure: str
+    run: str
+    trial: int
+    score: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Timeline(Answer):
     """Steps and answers of the trials of one question, and values of measures."""
@@ -72,7 +81,7 @@ class Timeline(Answer):
     steps: tuple[TimelineStep, ...]
     outcomes: tuple[TrialOutcome, ...]
     relevant: tuple[str, ...]  # relevant documents of the question
-    scores: tuple[tuple[str, str, int, float], ...]  # measure, run, trial, score
+    scores: tuple[TrialScore, ...]
 
     @property
     def title(self) -> str:
@@ -97,21 +106,16 @@ class Timeline(Answer):
         """Return the answers, the steps, and the scores."""
         rows, outcomes = self.steps, self.outcomes
         several = len({outcome.run for outcome in outcomes}) > 1
-        system = "" if several else "data"
+        system: Any = ("run", TEXT, "system") if several else "run"
         shown = [_documents(row, set(self.relevant)) for row in rows]
         steps = Table(
             "steps",
             (
-                Column("run", [row.run for row in rows], TEXT, "system", only=system),
-                Column("trial", [row.trial for row in rows], COUNT),
-                Column("step", [row.step for row in rows], COUNT),
-                Column("kind", [row.kind for row in rows], TEXT),
-                Column("query", [row.query for row in rows], TEXT),
+                *columns_of(rows, system, ("trial", COUNT), ("step", COUNT), ("kind", TEXT), ("query", TEXT)),
                 Column("documents", [list(row.documents or ()) for row in rows], only="json"),
                 Column("shown", shown, TEXT, "documents (* relevant)", only="people"),
-                Column("relevant", [row.relevant for row in rows], COUNT),
-                Column("new", [row.new for row in rows], COUNT, "new relevant"),
-                Column("recall", [row.recall for row in rows], NUMBER, "recall so far"),
+                *columns_of(rows, ("relevant", COUNT), ("new", COUNT, "new relevant")),
+                *columns_of(rows, ("recall", NUMBER, "recall so far")),
                 Column("flags", [", ".join(row.flags) for row in rows], TEXT, "wasted"),
             ),
             "Steps",
@@ -119,37 +123,25 @@ class Timeline(Answer):
             " earlier search. Late: after all relevant documents. Unused: no document opened or cited.",
             labels=4,
             groups=[f"{row.run}, trial {row.trial}" if several else f"trial {row.trial}" for row in rows],
-        )
+        )  # fmt: skip
+        lost = [PARTS.get(row.part, "") for row in outcomes]  # type: ignore[call-overload]
         answers = Table(
             "answers",
             (
-                Column("run", [row.run for row in outcomes], TEXT, "system", only=system),
-                Column("trial", [row.trial for row in outcomes], COUNT),
-                Column("status", [row.status for row in outcomes], TEXT),
-                Column("right", [row.right for row in outcomes]),
-                Column("part", [row.part for row in outcomes], TEXT, only="data"),
-                Column("lost", [PARTS.get(row.part, "") for row in outcomes], TEXT, only="people"),  # type: ignore[call-overload]
-                Column("answer", [row.answer for row in outcomes], TEXT),
+                *columns_of(outcomes, system, ("trial", COUNT), ("status", TEXT), ("right", ANY), "part"),
+                Column("lost", lost, TEXT, only="people"),
+                *columns_of(outcomes, ("answer", TEXT)),
                 Column("citations", [", ".join(row.citations) for row in outcomes], TEXT),
-                Column("confidence", [row.confidence for row in outcomes], SHARE),
+                *columns_of(outcomes, ("confidence", SHARE)),
             ),
             "Answers",
             labels=2,
         )
-        scores = Table(
-            "scores",
-            (
-                Column("measure", [score[0] for score in self.scores], TEXT),
-                Column("run", [score[1] for score in self.scores], TEXT, "system", only=system),
-                Column("trial", [score[2] for score in self.scores], COUNT),
-                Column("score", [score[3] for score in self.scores], NUMBER),
-            ),
-            "Scores of trials",
-            labels=3,
-        )
+        fields = (("measure", TEXT), system, ("trial", COUNT), ("score", NUMBER))
+        scores = Table("scores", columns_of(self.scores, *fields), "Scores of trials", labels=3)
         text = f"Question {self.query_id}" + (f": {self.question}" if self.question else "")
-        relevant = f"{counted(len(self.relevant), 'relevant document')}: {', '.join(self.relevant[:_MAX_DOCUMENTS])}"
-        return (Sentences((text, relevant)), answers, steps, *([scores] if self.scores else []))
+        found = f"{counted(len(self.relevant), 'relevant document')}: {', '.join(self.relevant[:_MAX_DOCUMENTS])}"
+        return (Sentences((text, found)), answers, steps, *([scores] if self.scores else []))
 
 
 def _documents(row: TimelineStep, relevant: set[str]) -> str:
@@ -199,7 +191,7 @@ def explain(
     ...            "steps": [{"kind": "search", "query": "seven", "documents": ["d2", "d1"]}]}]
     >>> timeline = explain(trials, "q", {"q": {"d1": 1}}, "SeenP")
     >>> timeline.steps[0].new, timeline.steps[0].recall, timeline.scores
-    (1, 1.0, (('SeenP', 'agent', 1, 0.5),))
+    (1, 1.0, (TrialScore(measure='SeenP', run='agent', trial=1, score=0.5),))
     """
     complete = Trajectories.of(trajectories)
     if query_id not in complete.query_ids:
@@ -214,7 +206,7 @@ def explain(
     except InputError:  # no answer has a verdict
         pass
     selected = complete.of_questions([query_id])
-    steps, outcomes, scores = list[TimelineStep](), list[TrialOutcome](), list[tuple[str, str, int, float]]()
+    steps, outcomes, scores = list[TimelineStep](), list[TrialOutcome](), list[TrialScore]()
     relevant: tuple[str, ...] = ()
     for run in runs or selected.run_names:
         system = judge_system(selected, run, judgments, accuracy=accuracy)
@@ -227,7 +219,7 @@ def explain(
                 raise InputError(f"{measure} is not a measure of trajectories", fix="use SeenR, for example")
             values = measure.trial_scores(system.trajectories).tolist()
             scores += [
-                (str(measure), run, trial, value)
+                TrialScore(str(measure), run, trial, value)
                 for trial, value in zip(system.trial_numbers.tolist(), values, strict=True)
             ]
     texts = selected["trials"]["question"].drop_null().to_pylist()

@@ -188,6 +188,8 @@ class Trajectories:
         """Select one system; references and hops are unchanged."""
         if run not in self.run_names:
             raise InputError(f"no trials of system {run!r}", fix=use_one_of(self.run_names), path=self.where)
+        if self.run_names == (run,):
+            return self
         return self._select("run_id", [run], OF_TRIALS)
 
     def of_questions(self, query_ids: Iterable[str]) -> Trajectories:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -11,9 +11,22 @@ import numpy as np
 from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.pipelines.trajectories.judging import judge_system
+from judged.pipelines.trajectories.judging import first_rows, judge_system
 from judged.pipelines.trajectories.trajectories import Trajectories
-from judged.results import COUNT, SHARE, TEXT, Answer, Axis, Chart, Column, Headline, Sentences, Table, counted
+from judged.results import (
+    COUNT,
+    SHARE,
+    TEXT,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Headline,
+    Sentences,
+    Table,
+    columns_of,
+    counted,
+)
 from judged.results.blocks import Note
 from judged.results.decimals import percent
 from judged.stats.inputs import spread
@@ -143,7 +156,7 @@ class EvidenceLoss(Answer):
         part = self.largest(run)
         if part is None:
             return Headline("info", "no wrong answer", f"All answers of {run} with a verdict are right.")
-        title = PARTS[part.name]  # type: ignore[index]
+        title = _TITLES[part.name]
         sentence = f"The largest part of the wrong answers of {run}: {title}."
         if part.ci is None:
             return Headline("unknown", "not enough data", sentence, f"{title}, share of trials", part.share, SHARE)
@@ -163,7 +176,9 @@ class EvidenceLoss(Answer):
             part = self.largest(run)
             text = f"{run}: accuracy {percent(accuracy.share)} over {counted(self.n, 'question')}"
             if part is not None:
-                text += f"; largest part of the wrong answers: {PARTS[part.name]}, {percent(part.share)} of all trials"  # type: ignore[index]
+                text += (
+                    f"; largest part of the wrong answers: {_TITLES[part.name]}, {percent(part.share)} of all trials"
+                )
             unsupported = next((part for part in self.unsupported if part.run == run), None)
             if unsupported is not None and unsupported.trials:
                 text += f"; right without the required evidence: {percent(unsupported.share)}"
@@ -206,21 +221,17 @@ class EvidenceLoss(Answer):
         )
 
     def _slice_table(self) -> Table:
-        rows = [part for _, part in self.slices]
-        table = _share_table("slices", rows, "Parts by slice", folded=True)
+        table = _share_table("slices", [part for _, part in self.slices], "Parts by slice", folded=True)
         column = Column("slice", [name for name, _ in self.slices], TEXT)
-        return Table("slices", (column, *table.columns), "Parts by slice", labels=3, folded=True)
+        return replace(table, columns=(column, *table.columns), labels=3)
 
     def _trial_table(self) -> Table:
         rows = [loss for loss in self.losses if loss.part]
         columns = (
-            Column("run", [loss.run for loss in rows], TEXT, "system"),
-            Column("query_id", [loss.query_id for loss in rows], TEXT, "question"),
-            Column("trial", [loss.trial for loss in rows], COUNT),
-            Column("part", [loss.part for loss in rows], TEXT, only="data"),
-            Column("title", [PARTS[loss.part] for loss in rows], TEXT, "lost", only="people"),  # type: ignore[index]
-            Column("step", [loss.step for loss in rows], COUNT),
-            Column("documents", [list(loss.documents) for loss in rows], title="evidence"),
+            *columns_of(rows, ("run", TEXT, "system"), ("query_id", TEXT, "question"), ("trial", COUNT), "part"),
+            Column("title", [_TITLES[loss.part] for loss in rows], TEXT, "lost", only="people"),
+            *columns_of(rows, ("step", COUNT)),
+            Column("documents", [", ".join(loss.documents) for loss in rows], TEXT, "evidence"),
         )
         return Table("trials", columns, "Wrong trials", labels=3, folded=True)
 
@@ -228,10 +239,10 @@ class EvidenceLoss(Answer):
 def _share_table(name: str, rows: Sequence[PartShare], title: str, *, note: str = "", folded: bool = False) -> Table:
     several = len({row.run for row in rows}) > 1
     columns = (
-        Column("run", [row.run for row in rows], TEXT, "system", only="" if several else "data"),
+        *columns_of(rows, ("run", TEXT, "system") if several else "run"),
         Column("part", [row.name for row in rows], TEXT, only="data"),
-        Column("title", [_TITLES.get(row.name, row.name) for row in rows], TEXT, "part", only="people"),
-        Column("trials", [row.trials for row in rows], COUNT),
+        Column("title", [_TITLES[row.name] for row in rows], TEXT, "part", only="people"),
+        *columns_of(rows, ("trials", COUNT)),
         Column("share", [row.share for row in rows], SHARE, ci=[row.ci for row in rows], axis=_ZERO_TO_ONE),
     )
     return Table(name, columns, title, note, labels=1 + several, folded=folded)
@@ -395,13 +406,12 @@ def _needed_searches(systems: Sequence[JudgedSystem], evidence: Sequence[_Eviden
     """Return the median number of searches that retrieved all evidence, by question, and None for all questions."""
     needed: dict[int | None, list[float]] = {}
     for system, found in zip(systems, evidence, strict=True):
-        judged, documents = system.trajectories, system.documents
-        keys, first = np.unique(documents.returned, return_index=True)
-        at = np.searchsorted(keys, found.key)
-        is_returned = np.append(keys, -1)[at] == found.key
-        numbers = np.append(judged.number[judged.search][first], 0)[at]
+        judged = system.trajectories
+        rows = first_rows(system.documents.returned, found.key)
+        is_returned = rows >= 0
+        numbers = judged.number[judged.search[rows[is_returned]]].astype(np.float64)
         of_group = np.full(len(found.group_trial), np.inf)
-        np.minimum.at(of_group, found.group[is_returned], numbers[is_returned].astype(np.float64))
+        np.minimum.at(of_group, found.group[is_returned], numbers)
         last = np.zeros(judged.n_trials)
         np.maximum.at(last, found.group_trial, of_group)
         for trial in np.flatnonzero(found.is_known & np.isfinite(last)).tolist():
@@ -519,26 +529,24 @@ def _slices(shares: _Shares, slicing: Slicing | None) -> Iterator[tuple[str, Par
 
 def _losses(system: JudgedSystem, found: _Evidence, part: np.ndarray[Any, Any]) -> Iterator[TrialLoss]:
     judged, documents = system.trajectories, system.documents
-    sets = {"queries": documents.returned, "opened": documents.opened, "cited": documents.cited}
-    sets |= {"looped": documents.returned, "stopped": documents.returned}
     last_step = np.zeros(judged.n_trials, dtype=np.int64)
     last_step[judged.search_trial] = system.steps  # searches are in order, so the last one is written last
-    keys, first = np.unique(documents.returned, return_index=True)
-    step_of = dict(zip(keys.tolist(), system.steps[judged.search][first].tolist(), strict=True))
+    first = first_rows(documents.returned, found.key)
+    steps_of = np.where(first >= 0, np.append(system.steps, 0)[np.append(judged.search, 0)[first]], 0)
+    held = {name: np.isin(found.key, keys) for name, keys in (("opened", documents.opened), ("cited", documents.cited))}
     rows_of: dict[int, list[int]] = {}
-    for key in found.key.tolist():
-        rows_of.setdefault(key // found.width, []).append(key)
-    held = {name: set(keys.tolist()) for name, keys in sets.items()}
+    for row, key in enumerate(found.key.tolist()):
+        rows_of.setdefault(key // found.width, []).append(row)
     for trial, (name, right) in enumerate(zip(part.tolist(), judged.right.tolist(), strict=True)):
         if np.isnan(right):
             continue
         evidence = rows_of.get(trial, [])
-        missing = [key for key in evidence if key not in held.get(name, ())]
-        steps = [step_of[key] for key in evidence if key in step_of]
+        missing = [row for row in evidence if not held.get(name, first >= 0)[row]]
+        steps = [int(steps_of[row]) for row in evidence if first[row] >= 0]
         is_never = name in ("looped", "stopped", "queries", "failed")
         yield TrialLoss(
             judged.name, judged.query_ids[judged.question[trial]], int(system.trial_numbers[trial]), name,
             bool(found.retrieved[trial]) if found.is_known[trial] else None,
             int(last_step[trial]) if is_never or not steps else min(steps),
-            tuple(documents.names[key % found.width] for key in (missing or evidence)[:5]),
+            tuple(str(documents.names[found.key[row] % found.width]) for row in (missing or evidence)[:5]),
         )  # fmt: skip

@@ -135,7 +135,10 @@ class JudgedTrajectories:
 
     def fill_unjudged(self, grade: float) -> JudgedTrajectories:
         """Return trials in which all unjudged documents have this grade."""
-        return replace(self, grade=np.where(self.is_judged, self.grade, grade))
+        filled = replace(self, grade=np.where(self.is_judged, self.grade, grade))
+        # values that do not depend on grades are not computed again
+        vars(filled).update({name: getattr(self, name) for name in ("number", "trial", "is_new")})
+        return filled
 
     @property
     def highest(self) -> float:

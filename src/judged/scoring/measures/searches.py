@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ SEARCHES = Parameter("Only the first k searches of each trial count.", None, int
 SHARE = Parameter("Whether the score is the share of the searches instead of their number.", False, boolean)
 _SHARE = Properties(reads="trajectories", needs_ranking=False)
 _COUNT = Properties(reads="trajectories", needs_ranking=False, high=None, higher_is_better=False)
+_COUNT_OF_ANY = replace(_COUNT, depends_on_relevance=False)
 _DEFINED = "Järvelin et al. 2008, for sessions of searches; the definition is ours"
 
 
@@ -185,7 +187,7 @@ class RecallPerSearch(TrajectoryMeasure):
     cite="Chen et al. 2025 (BrowseComp-Plus)",
     use="You want to know the effort of an agent, to compare it with the accuracy.",
     misleads="Few searches can mean that the agent stopped too early.",
-    properties=_COUNT,
+    properties=_COUNT_OF_ANY,
 )
 class NumSearches(TrajectoryMeasure):
     r"""Number of searches, including those that failed.
@@ -297,7 +299,7 @@ class RedundantSearches(WastedSearches):
     cite=_DEFINED,
     use="You want to find agents that loop.",
     misleads="Queries that differ in one word are not recognized as repeated, unless they return the same list.",
-    properties=_COUNT,
+    properties=_COUNT_OF_ANY,
 )
 class RepeatedSearches(WastedSearches):
     r"""Repeated searches: those with the query, or with the list of documents, of an earlier search of the trial.
@@ -358,7 +360,7 @@ class LateSearches(WastedSearches):
     cite=_DEFINED,
     use="You want to know how many searches contributed nothing that the agent opened or cited.",
     misleads="An agent may use the text of a result without opening or citing it.",
-    properties=_COUNT,
+    properties=_COUNT_OF_ANY,
 )
 class UnusedSearches(WastedSearches):
     r"""Unused searches: those that returned no document that the trial opened or cited.
@@ -422,7 +424,7 @@ class EvidenceYield(TrajectoryMeasure):
     use="The answer requires several pieces of evidence, and each of them is in several documents.",
     misleads="The order of the hops is ignored.",
     aliases={"HopCompleteness": {"complete": True}},
-    properties=_SHARE,
+    properties=replace(_SHARE, depends_on_relevance=False),
 )
 class HopRecall(TrajectoryMeasure):
     r"""Hop recall: the share of the required pieces of evidence (hops) of which a search returned a document.
