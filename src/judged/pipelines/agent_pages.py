@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -22,6 +22,7 @@ from judged.pipelines.rag.overview import SystemScores
 from judged.pipelines.trajectories import EvidenceLoss, StatedConfidence, Timeline, evaluate, explain, where
 from judged.pipelines.trajectories import confidence as stated_confidence
 from judged.pipelines.trajectories.effort import compare_effort
+from judged.pipelines.trajectories.where import Required
 from judged.results import TEXT, Chart, Section, Table
 from judged.results.blocks import flat
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.tradeoff import Tradeoff
     from judged.interface.pages.workspace import Workspace
     from judged.pipelines.trajectories import Trajectories
-    from judged.results import Block, Status
+    from judged.results import Answer, Block, Status
 
 router = APIRouter(tags=["agents"])
 _TABS = {
@@ -43,81 +44,54 @@ _TABS = {
     "/agents/question": "One question",
 }
 _page = partial(answer_page, router, "agents.html", label="Agents", tabs=_TABS)
-_WHERE: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
+_REQUIRED: Any = Field(
+    "any", description="Evidence that a question without hops requires: any relevant document, or all of them."
+)
 
 
-class AccuracyQuery(Parameters):
-    """Measure that decides which answers are right."""
+class AgentsQuery(Parameters):
+    """Questions, and which answers are right."""
 
     accuracy: str = Field(
         "",
         max_length=200,
-        description="Measure of answers that decides which answers are right. Default: verdicts, or else ExactMatch.",
+        description="Measure that decides which answers are right. Default: verdicts or ExactMatch.",
     )
+    where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
 
     @property
     def options(self) -> dict[str, Any]:
         """Options of functions of trajectories."""
-        return {"accuracy": self.accuracy.strip() or None}
+        options = {name: getattr(self, name, None) for name in ("accuracy", "rel", "required")}
+        return {name: value for name, value in options.items() if value not in ("", None)}
 
 
-class GradedQuery(AccuracyQuery, ScoredQuery):
-    """Which answers are right, and which documents are relevant."""
+class AgentScoresQuery(AgentsQuery, ScoredQuery):
+    """Measures of agents."""
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options of functions of trajectories."""
-        return super().options | ({} if self.rel is None else {"rel": self.rel})
+    measures: str = Field("", max_length=500, description="Measures, separated by commas. Default: those with data.")
 
 
-class EvidenceQuery(GradedQuery):
-    """Evidence that a question requires."""
+class EffortQuery(AgentsQuery, ScoredQuery):
+    """Measure and effort that are compared."""
 
-    required: Literal["any", "all"] = Field(
-        "any", description="Evidence that a question without hops requires: any relevant document, or all of them."
-    )
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options of functions of trajectories."""
-        return super().options | {"required": self.required}
-
-
-class LossQuery(SlicedQuery, EvidenceQuery):
-    """Questions, and the evidence that they require."""
-
-    page: Page = 1
-
-
-class ConfidenceQuery(AccuracyQuery):
-    """Questions, and which answers are right."""
-
-    where: str = _WHERE
-
-
-class AgentScoresQuery(GradedQuery):
-    """Questions, and measures of agents."""
-
-    where: str = _WHERE
-
-    measures: str = Field(
-        "", max_length=500, description="Measures, separated by commas. Default: all measures for which there are data."
-    )
-
-
-class EffortQuery(GradedQuery):
-    """Questions, and the measure and effort that are compared."""
-
-    where: str = _WHERE
     measure: str = Field("AnswerAccuracy", max_length=200, description="Measure that is compared with the effort.")
     effort: str = Field("NumSearches", max_length=200, description="Measure of effort, such as Effort(of=cost).")
 
 
-class QuestionQuery(EvidenceQuery):
+class LossQuery(SlicedQuery, AgentsQuery, ScoredQuery):
+    """Evidence that questions require."""
+
+    required: Required = _REQUIRED
+    page: Page = 1
+
+
+class QuestionQuery(AgentsQuery, ScoredQuery):
     """One question, and one system or all systems."""
 
     topic: str = Field("", max_length=LONGEST, description="Query id. Default: the first question.")
     system: str = Field("", max_length=LONGEST, description="System whose trials are shown. Default: all systems.")
+    required: Required = _REQUIRED
 
 
 def _overview(workspace: Workspace, params: LossQuery, answer: EvidenceLoss | None) -> dict[str, Any]:
@@ -140,13 +114,14 @@ def _other_blocks(workspace: Workspace, params: LossQuery) -> Iterator[Block]:
     """Yield tables of scores, and charts of effort and confidence. The tabs explain missing data."""
     right = {"accuracy": params.accuracy, "where": params.where}
     graded = right | {"rel": params.rel}
-    for compute, kind in (
-        (lambda: scores(workspace, AgentScoresQuery.model_validate(graded)), Table),
-        (lambda: accuracy_and_effort(workspace, EffortQuery.model_validate(graded)), Chart),
-        (lambda: confidence(workspace, ConfidenceQuery.model_validate(right)), Chart),
+    for compute, query, kind in (
+        (scores, AgentScoresQuery(**graded), Table),
+        (accuracy_and_effort, EffortQuery(**graded), Chart),
+        (confidence, AgentsQuery(**right), Chart),
     ):
         with suppress(JudgedError):
-            yield from (block for block in flat(compute().blocks()) if isinstance(block, kind) and not block.folded)
+            answer: Answer = compute(workspace, query)
+            yield from (block for block in flat(answer.blocks()) if isinstance(block, kind) and not block.folded)
 
 
 @_page("/agents", "Agents", "Where agents lose evidence", _overview)
@@ -157,7 +132,7 @@ def lost_evidence(workspace: CurrentWorkspace, params: Annotated[LossQuery, Quer
 
 @cached_in_workspace
 def _lost_evidence(workspace: Workspace, params: LossQuery) -> EvidenceLoss:
-    trajectories, qrels = _open_trajectories(workspace, params.where)
+    trajectories, qrels = _open_trajectories(workspace, params)
     slicing = build_slicing(workspace, params) if params.names else None
     return where(trajectories, qrels, slicing=slicing, **params.options)
 
@@ -166,7 +141,7 @@ def _lost_evidence(workspace: Workspace, params: LossQuery) -> EvidenceLoss:
 @cached_in_workspace
 def scores(workspace: CurrentWorkspace, params: Annotated[AgentScoresQuery, Query()]) -> SystemScores:
     """Score the searches, answers, and effort of agents, and compare agents with the first one."""
-    trajectories, qrels = _open_trajectories(workspace, params.where)
+    trajectories, qrels = _open_trajectories(workspace, params)
     measures = [name.strip() for name in params.measures.split(",") if name.strip()] or None
     agent_scores = evaluate(trajectories, measures, qrels=qrels, **params.options)
     return SystemScores(agent_scores, agent_scores.notes)
@@ -176,16 +151,16 @@ def scores(workspace: CurrentWorkspace, params: Annotated[AgentScoresQuery, Quer
 @cached_in_workspace
 def accuracy_and_effort(workspace: CurrentWorkspace, params: Annotated[EffortQuery, Query()]) -> Tradeoff:
     """Compare the accuracy of agents with their effort: agents that no other agent dominates."""
-    trajectories, qrels = _open_trajectories(workspace, params.where)
+    trajectories, qrels = _open_trajectories(workspace, params)
     measures = [params.measure, params.effort]
     return compare_effort(evaluate(trajectories, measures, qrels=qrels, unjudged=False, **params.options))
 
 
 @_page("/agents/confidence", "Stated confidence", "Stated confidence of agents")
 @cached_in_workspace
-def confidence(workspace: CurrentWorkspace, params: Annotated[ConfidenceQuery, Query()]) -> StatedConfidence:
+def confidence(workspace: CurrentWorkspace, params: Annotated[AgentsQuery, Query()]) -> StatedConfidence:
     """Compare the confidence that agents state with their accuracy."""
-    return stated_confidence(_open_trajectories(workspace, params.where)[0], **params.options)
+    return stated_confidence(_open_trajectories(workspace, params)[0], **params.options)
 
 
 def _mark_searches(workspace: Workspace, params: QuestionQuery, _: Timeline | None) -> dict[str, Any]:
@@ -198,25 +173,25 @@ def _mark_searches(workspace: Workspace, params: QuestionQuery, _: Timeline | No
         wasted: list[Status] = ["worse"] * len(flags)
         return table.changed("new", values=new, show=TEXT, statuses=statuses).changed("flags", statuses=wasted)
 
-    topic = params.topic or _open_trajectories(workspace)[0].query_ids[0]
+    topic = params.topic or _open_trajectories(workspace, params)[0].query_ids[0]
     return {"query": params.model_copy(update={"topic": topic}), "block_changes": {"steps": mark_steps}}
 
 
 @_page("/agents/question", "One question", "Trials of one question", _mark_searches)
 def one_question(workspace: CurrentWorkspace, params: Annotated[QuestionQuery, Query()]) -> Timeline:
     """Show the steps of the trials of one question: documents, new relevant documents, and wasted searches."""
-    trajectories, qrels = _open_trajectories(workspace)
+    trajectories, qrels = _open_trajectories(workspace, params)
     runs = [params.system] if params.system else None
     return explain(trajectories, params.topic or trajectories.query_ids[0], qrels, runs=runs, **params.options)
 
 
-def _open_trajectories(workspace: Workspace, where: str = "") -> tuple[Trajectories, Qrels | None]:
+def _open_trajectories(workspace: Workspace, params: AgentsQuery) -> tuple[Trajectories, Qrels | None]:
     """Return the trajectories of the selected questions, and the judgments; None if no question has judgments."""
     if "trajectories" not in workspace.parts:
         hint = "Open searches and answers of agents, together with judgments:"
         raise NotOpenError("no trajectories are open", "judged serve QRELS --trajectories FILE", hint)
     trajectories: Trajectories = workspace.parts["trajectories"]
-    is_judged = not {*workspace.query_ids}.isdisjoint(trajectories.query_ids)
-    if where.strip():
-        trajectories = trajectories.of_questions(compress(workspace.query_ids, workspace.mask(where)))
-    return trajectories, workspace.qrels if is_judged else None
+    qrels = None if {*workspace.query_ids}.isdisjoint(trajectories.query_ids) else workspace.qrels
+    if params.where.strip():
+        trajectories = trajectories.of_questions(compress(workspace.query_ids, workspace.mask(params.where)))
+    return trajectories, qrels

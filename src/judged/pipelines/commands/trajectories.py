@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.data.qrels import Qrels
-    from judged.diagnosis.gates.config import GateTest
     from judged.interface.arguments import OutputOptions
     from judged.pipelines.trajectories import Trajectories
 
@@ -275,12 +274,8 @@ def gate_command(
     qrels: str | None,
     accuracy: str | None,
     config: Path | None,
-    output: OutputOptions,
     measure: tuple[str, ...],
-    margin: float | None,
-    margin_relative: float | None,
-    strict: bool | None,
-    test: GateTest | None,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Decide whether the agent CANDIDATE may replace the agent BASELINE.
@@ -293,26 +288,24 @@ def gate_command(
     from judged.pipelines.trajectories.reading import with_run_name
     from judged.pipelines.trajectories.trajectories import join
 
+    settings: dict[str, Any] = {name: options.pop(name) for name in ("margin", "margin_relative", "strict", "test")}
     measures = measure or (None if config else ("AnswerAccuracy",))
-    gate_config, config_file = load_config(config, measures, margin, margin_relative, strict, test)
-    files = [baseline, candidate, qrels or "", options["query_texts"] or ""]
-    reading = _pop_reading_options(options)
+    gate_config, config_file = load_config(config, measures, **settings)
+    files, reading = [baseline, candidate, qrels or "", options["query_texts"] or ""], _pop_reading_options(options)
     check_outputs(output, gate_config, config_file, files, options)
     first, second = (read_named_trajectories([path], **reading) for path in (baseline, candidate))
-    for role, part in (("baseline", first), ("candidate", second)):
+    for part in (first, second):
         if len(part.run_names) > 1:
-            problem = f"the {role} must have the trajectories of one system, got {len(part.run_names)} systems"
+            problem = f"a gate compares single systems, got {len(part.run_names)} systems"
             raise InputError(problem, fix=f"select one: {part.run_names[0]}={part.where}", path=part.where)
     if missing := sorted({*first.query_ids} - {*second.query_ids}):
-        problem = (
-            f"the candidate has no trial of {counted(len(missing), 'question')} of the baseline: {first_few(missing)}"
-        )
-        fix = "run the candidate on these questions, and record failed trials with the status `failed`"
+        problem = f"the candidate has no trial of {counted(len(missing), 'question')}: {first_few(missing)}"
+        fix = "add trials of these questions; failed trials have the status `failed`"
         raise InputError(problem, fix=fix, path=second.where)
     if first.run_names == second.run_names:  # two versions of one agent
         first, second = with_run_name(first, "baseline"), with_run_name(second, "candidate")
-    checked = [part.measure for part in (*gate_config.checks, *gate_config.guardrails) if part.measure]
-    both = join([first, second])
+    both, checks = join([first, second]), (*gate_config.checks, *gate_config.guardrails)
+    checked = [check.measure for check in checks if check.measure]
     scores = evaluate(both, checked, qrels=_judgments(qrels), accuracy=accuracy, unjudged=False)
     write_decision(scores.gate(*both.run_names, gate_config), output, options)
 
