@@ -27,7 +27,7 @@ from judged.results import TEXT, Chart, Section, Table
 from judged.results.blocks import flat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from judged.data.qrels import Qrels
     from judged.diagnosis.tradeoff import Tradeoff
@@ -112,16 +112,16 @@ def _overview(workspace: Workspace, params: LossQuery, answer: EvidenceLoss | No
 
 def _other_blocks(workspace: Workspace, params: LossQuery) -> Iterator[Block]:
     """Yield tables of scores, and charts of effort and confidence. The tabs explain missing data."""
-    right = {"accuracy": params.accuracy, "where": params.where}
-    graded = right | {"rel": params.rel}
-    for compute, query, kind in (
-        (scores, AgentScoresQuery(**graded), Table),
-        (accuracy_and_effort, EffortQuery(**graded), Chart),
-        (confidence, AgentsQuery(**right), Chart),
-    ):
+    right: dict[str, Any] = {"accuracy": params.accuracy, "where": params.where}
+    graded: dict[str, Any] = right | {"rel": params.rel}
+    computations: tuple[tuple[Callable[[], Answer], type[Chart | Table]], ...] = (
+        (lambda: scores(workspace, AgentScoresQuery(**graded)), Table),
+        (lambda: accuracy_and_effort(workspace, EffortQuery(**graded)), Chart),
+        (lambda: confidence(workspace, AgentsQuery(**right)), Chart),
+    )
+    for compute, kind in computations:
         with suppress(JudgedError):
-            answer: Answer = compute(workspace, query)
-            yield from (block for block in flat(answer.blocks()) if isinstance(block, kind) and not block.folded)
+            yield from (block for block in flat(compute().blocks()) if isinstance(block, kind) and not block.folded)
 
 
 @_page("/agents", "Agents", "Where agents lose evidence", _overview)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from judged.errors import JudgedError
+from judged.errors import InputError, JudgedError
 from judged.pipelines.rag import Responses, waterfall
 from judged.pipelines.traces import Traces, failures, read_traces
 from judged.pipelines.trajectories import Trajectories, evaluate, where
@@ -45,7 +45,10 @@ def waterfall_section(data: ReportData, responses: Any, traces: Any) -> ReportPa
 def agents_section(data: ReportData, trajectories: Any) -> ReportPart:
     """Show where agents lose evidence, and their scores, over the topics of the report."""
     trajectories = Trajectories.of(trajectories)
-    trajectories = trajectories.of_questions({*data.scores.query_ids} & {*trajectories.query_ids})
+    if not (questions := {*data.scores.query_ids} & {*trajectories.query_ids}):
+        fix = "use the same query ids"
+        raise InputError("no question of the trajectories is a topic", fix=fix, path=trajectories.where)
+    trajectories = trajectories.of_questions(questions)
     answer, scores = where(trajectories, data.qrels, slicing=data.slicing), evaluate(trajectories, qrels=data.qrels)
     blocks = [block for block in answer.blocks() if not (isinstance(block, Table) and block.folded)]
     contents = (Sentences(answer.sentences), *embed_blocks("agents", [*blocks, scores.summary().runs()]))
