@@ -55,6 +55,21 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "traces diff": ("qrels.txt", "traces.jsonl", "traces.jsonl"),
     "traces explain": ("traces.jsonl", "-t", "q1"),
     "trajectories check": ("trajectories.jsonl",),
+    "trajectories evaluate": (
+        "trajectories.jsonl",
+        "--qrels",
+        "qrels.txt",
+        "--attributes",
+        "queries.jsonl",
+        "--by",
+        "kind",
+    ),
+    "trajectories compare": ("trajectories.jsonl", "--qrels", "qrels.txt", "-m", "AnswerAccuracy", "-m", "SeenR"),
+    "trajectories where": ("trajectories.jsonl", "--qrels", "qrels.txt"),
+    "trajectories explain": ("trajectories.jsonl", "-t", "q1", "--qrels", "qrels.txt", "-m", "SeenR"),
+    "trajectories confidence": ("trajectories.jsonl",),
+    "trajectories plan": ("trajectories.jsonl",),
+    "trajectories conversations": ("qrels.txt", *_RUNS, "--turns", "turns.csv"),
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
     "labels ask": ("asked.db", "--endpoint", "endpoint.toml", "--yes"),
     "labels questions": ("asked.db", "docs.jsonl", "--endpoint", "endpoint.toml", "--limit", "2", "--yes"),
@@ -158,9 +173,9 @@ def _written() -> Path:
         for stage in stages
     ]
     (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
-    trials = [
-        {"query_id": f"q{q}", "steps": [{"kind": "search", "query": "words", "documents": [f"d{q}"]}]} for q in _TOPICS
-    ]
+    trials = [_trial(q, run, trial) for run in ("old", "new") for q in _TOPICS for trial in (1, 2)]
+    turns = "".join(f"q{q},c{q % 4},{1 + q // 4}\n" for q in _TOPICS)
+    (folder / "turns.csv").write_text(f"query_id,conversation,turn\n{turns}")
     (folder / "trajectories.jsonl").write_text("".join(f"{json.dumps(trial)}\n" for trial in trials))
     shutil.copytree(_experiment(), folder / "results")
     store = LabelStore.open(folder / "labels.db")
@@ -319,6 +334,16 @@ def _write_collection(folder: Path) -> None:
     documents = [{"doc_id": f"d{d}", "text": f"{'of ' * d}words {d}"} for d in range(1, 11)]
     (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, documents)) + "\n")
     (folder / "experiment.toml").write_text(_PLAN)
+
+
+def _trial(q: int, run: str, trial: int) -> dict[str, object]:
+    """Return a trial of an agent with two searches; the answer of every third trial is right."""
+    searches = [{"kind": "search", "query": f"words {i}", "documents": [f"d{(q + i) % 9}"]} for i in range(trial, 3)]
+    opened = {"kind": "open", "documents": searches[0]["documents"]}
+    is_right = (q + trial + len(run) * (run == "old")) % 3 == 0
+    facts = {"answer": "It is so.", "citations": opened["documents"], "confidence": 0.5 + q % 5 / 10, "tokens": 10 * q}
+    ids = {"query_id": f"q{q}", "run_id": run, "trial": trial}
+    return ids | facts | {"correct": is_right, "steps": [*searches, opened]}
 
 
 def _visit(i: int, *, swapped: bool = False) -> tuple[dict[str, object], ...]:

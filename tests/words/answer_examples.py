@@ -55,6 +55,7 @@ from judged.pipelines.rag.filling import fill, prepare_table
 from judged.pipelines.rag.judge_error import calibrate
 from judged.pipelines.rag.responses import Responses
 from judged.pipelines.traces.recorder import sample_traces
+from judged.pipelines.trajectories.effort import compare_effort, factor_effects
 from judged.reports import changes
 from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
 from judged.studies import report as report_study
@@ -62,6 +63,7 @@ from online.offline.page_logs import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
 from pipelines.rag.planted_losses import planted
+from pipelines.trajectories.agents import simulated
 from studies_made import records as study_records
 from typed_logs import typed_log
 
@@ -363,6 +365,55 @@ def trajectories_check() -> Answer:
     search = {"kind": "search", "tool": "kb", "query": "cats", "documents": ["d1", "d2"]}
     trial = {"query_id": "q1", "answer": "Cats.", "citations": ["d1"], "steps": [search, {"kind": "search"}]}
     return trajectories.check_trajectories(trajectories.Trajectories.of([trial, trial]))
+
+
+def _agents() -> tuple[trajectories.Trajectories, dict[str, dict[str, int]]]:
+    """Return trials of two agents that lose evidence at different stages, with confidence, and their judgments."""
+    records: list[dict[str, Any]] = []
+    for run, defect in (("old", "looped"), ("new", "opened")):
+        trials, qrels, _ = simulated(defect, questions=12, trials=2, rate=0.3, seed=1, run=run)
+        records += [trial | {"confidence": [0.6, 0.8, 0.95][i % 3]} for i, trial in enumerate(trials)]
+    return trajectories.Trajectories.of(records), qrels
+
+
+def scores_of_agents() -> Answer:
+    agents, qrels = _agents()
+    return trajectories.evaluate(agents, qrels=qrels)
+
+
+def lost_evidence() -> Answer:
+    agents, qrels = _agents()
+    halves = judged.slice_topics({topic: {"half": "ab"[i % 2]} for i, topic in enumerate(qrels)}, "half")
+    return trajectories.where(agents, qrels, slicing=halves)
+
+
+def timeline() -> Answer:
+    agents, qrels = _agents()
+    return trajectories.explain(agents, "q3", qrels, ["SeenR", "NumSearches"])
+
+
+def effects_of_agents() -> Answer:
+    agents, _ = _agents()
+    factors = {"old": {"retriever": "bm25"}, "new": {"retriever": "dense"}}
+    return factor_effects(trajectories.evaluate(agents, "AnswerAccuracy"), factors)
+
+
+def tradeoff_of_agents() -> Answer:
+    agents, _ = _agents()
+    return compare_effort(trajectories.evaluate(agents, ["AnswerAccuracy", "Effort"]))
+
+
+def stated_confidence() -> Answer:
+    return trajectories.confidence(_agents()[0], bins=3)
+
+
+def plan_of_trials() -> Answer:
+    return trajectories.plan(_agents()[0])
+
+
+def conversations() -> Answer:
+    turns = {topic: (f"c{i % 4}", 1 + i // 4) for i, topic in enumerate(TOPICS)}
+    return trajectories.conversations(QRELS, RUNS, ["nDCG@5", "RR"], turns=turns)
 
 
 def document_paths() -> Answer:

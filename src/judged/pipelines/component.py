@@ -41,7 +41,11 @@ COMPONENT = Component(
         "http": f"{_ENGINES}.external:Http",
     },
     writers={"traces": "judged.pipelines.traces.recorder:write_traces_of_runs"},
-    sample={"traces.jsonl": "judged.pipelines.traces.recorder:write_sample_traces"},
+    sample={
+        "traces.jsonl": "judged.pipelines.traces.recorder:write_sample_traces",
+        "trajectories.jsonl": "judged.pipelines.trajectories.sample:write_sample_trajectories",
+        "chat_log.jsonl": "judged.pipelines.trajectories.sample:write_sample_chat",
+    },
     pages=(
         Page(
             "judged.pipelines.pages:traces_router",

@@ -86,6 +86,7 @@ Next, copy the sample to a folder and try more commands. In a clone of the repos
   judged check sample/qrels.txt sample/runs/bm25_title.run.gz
   judged measures nDCG
   judged traces funnel sample/qrels.txt sample/traces.jsonl
+  judged trajectories where sample/trajectories.jsonl --qrels sample/qrels.txt --rel 2
   judged experiment run sample/experiment.toml
   judged online metrics sample/simulated_log.ndjson.gz    # requires pip install 'judged[logs]'"""
 

@@ -379,11 +379,11 @@ def explain_command(
 @_ACCURACY
 @click.option("--bins", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Number of bins.")
 @click.option(
-    "--norm",
-    type=Choice("judged.pipelines.trajectories.confidence:Norm"),
-    default="L1",
+    "--distance",
+    type=Choice("judged.pipelines.trajectories.confidence:Distance"),
+    default="mean",
     show_default=True,
-    help="Norm of the distances of bins.",
+    help="Mean, or root mean square (rms), of the distances of bins.",
 )
 @click.option(
     "--binning",

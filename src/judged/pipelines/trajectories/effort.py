@@ -56,7 +56,7 @@ def compare_effort(scores: Scores, **options: Any) -> Tradeoff:
     return tradeoff_of_scores(scores, costs, measure=measure, cost_intervals=intervals, **options)
 
 
-class FactorEffect(NamedTuple):
+class AgentEffect(NamedTuple):
     """Mean change of a measure if one part of the system is replaced and all other parts stay the same."""
 
     measure: str
@@ -71,12 +71,12 @@ class FactorEffect(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FactorEffects(Answer):
+class AgentEffects(Answer):
     """Effects of the parts of systems, such as the agent, the model, and the retriever."""
 
-    kind: ClassVar[str] = "factor-effects"
+    kind: ClassVar[str] = "agent-effects"
 
-    effects: tuple[FactorEffect, ...]
+    effects: tuple[AgentEffect, ...]
     alpha: float
 
     def facts(self) -> Mapping[str, Any]:
@@ -99,13 +99,13 @@ class FactorEffects(Answer):
             "Change: mean over questions of the mean difference over all pairs of systems that differ in this factor"
             " only. p: paired randomization test over questions, Holm-corrected over the effects of a measure."
         )
-        table = Table("effects", columns_of(self.effects, *fields), "Effects of parts", note, labels=4)
+        table = Table("effects", columns_of(self.effects, *fields, intervals=True), "Effects of parts", note, labels=4)
         return (Sentences(tuple(sentences) or ("No effect is significant.",)), table)
 
 
 def factor_effects(
     scores: Scores, factors: Mapping[str, Mapping[str, str]], *, alpha: float = 0.05, seed: int = 0
-) -> FactorEffects:
+) -> AgentEffects:
     """Estimate the effect of replacing one part of a system, such as the retriever under the same agents.
 
     Parameters
@@ -148,20 +148,20 @@ def factor_effects(
     if not changes:
         fix = "compare systems that share all other parts"
         raise InputError("no two systems differ in one factor only", fix=fix)
-    effects = list[FactorEffect]()
+    effects = list[AgentEffect]()
     for row, measure in enumerate(scores.measures):
         of_measure = [
             _effect(scores.values[:, row], pairs, (str(measure), *key), seed) for key, pairs in sorted(changes.items())
         ]
         adjusted = adjust([effect.p for effect in of_measure], "holm")
         effects += [effect._replace(p=float(p)) for effect, p in zip(of_measure, adjusted, strict=True)]
-    return FactorEffects(tuple(effects), alpha)
+    return AgentEffects(tuple(effects), alpha)
 
 
-def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> FactorEffect:
+def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> AgentEffect:
     differences = np.mean([values[high] - values[low] for low, high in pairs], axis=0)
     known = differences[~np.isnan(differences)]
     tested = paired_test(np.zeros(len(known)), known, seed=seed, resamples=10_000)
     is_enough = insufficiency(len(known), "verdict") is None
     ci, p = (tested.interval, tested.p) if is_enough else (None, np.nan)
-    return FactorEffect(*key, len(pairs), len(known), float(known.mean()) if len(known) else np.nan, ci, p)
+    return AgentEffect(*key, len(pairs), len(known), float(known.mean()) if len(known) else np.nan, ci, p)

@@ -57,7 +57,7 @@ class Components(NamedTuple):
         return self.within / total if total else math.nan
 
 
-class Design(NamedTuple):
+class TrialDesign(NamedTuple):
     """Number of questions and trials, and the smallest difference of a pair that they detect."""
 
     pair: str
@@ -154,8 +154,8 @@ class TrialPlan(Answer):
     measure: str
     systems: tuple[Components, ...]
     pairs: tuple[Components, ...]
-    designs: tuple[Design, ...]
-    best: Mapping[str, Design]  # by pair
+    designs: tuple[TrialDesign, ...]
+    best: Mapping[str, TrialDesign]  # by pair
     alpha: float
     power: float
 
@@ -272,12 +272,12 @@ def plan(
     if trial_cost <= 0 or question_cost < 0 or total < 2 * (question_cost + trial_cost):
         fix = "use a budget for at least two questions with one trial each, and costs that are not negative"
         raise InputError(f"the budget {total:g} is too small", fix=fix)
-    designs, best = list[Design](), dict[str, Design]()
+    designs, best = list[TrialDesign](), dict[str, TrialDesign]()
     for part in pairs:
         if math.isnan(part.within):
             continue
         of_pair = {
-            trials: Design(part.name, n, trials, n * (question_cost + trials * trial_cost), minimum_detectable(
+            trials: TrialDesign(part.name, n, trials, n * (question_cost + trials * trial_cost), minimum_detectable(
                 math.sqrt(part.between + part.within / trials), n, alpha, power))
             for trials in range(1, _MAX_TRIALS + 1)
             if (n := int(total / (question_cost + trials * trial_cost))) >= 2
