@@ -190,7 +190,7 @@ def _open_trajectories(workspace: Workspace, params: AgentsQuery) -> tuple[Traje
     if "trajectories" not in workspace.parts:
         hint = "Open searches and answers of agents, together with judgments:"
         raise NotOpenError("no trajectories are open", "judged serve QRELS --trajectories FILE", hint)
-    trajectories: Trajectories = workspace.parts["trajectories"]
+    trajectories: Trajectories = workspace.parts["trajectories"]()
     qrels = None if {*workspace.query_ids}.isdisjoint(trajectories.query_ids) else workspace.qrels
     if params.where.strip():
         trajectories = trajectories.of_questions(compress(workspace.query_ids, workspace.mask(params.where)))

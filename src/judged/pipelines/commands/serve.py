@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,8 @@ def _open_parts(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["rag"]:
         parts["responses"] = Responses.of(options["rag"])
     if options["trajectories"]:
-        parts["trajectories"] = read_named_trajectories(options["trajectories"], topics=options["queries"])
+        trajectories = read_named_trajectories(options["trajectories"], topics=options["queries"])
+        parts["trajectories"] = lambda: trajectories  # a function, because those of the sample take a second
     return parts
 
 
@@ -130,7 +132,7 @@ def plan_arguments(plan: Any, results: Results | None = None) -> dict[str, Any]:
 
 
 def sample_parts() -> dict[str, Any]:
-    """Return traces, entities, trial engines, and answers of the sample data."""
+    """Return traces, entities, trial engines, trajectories, and answers of the sample data."""
     from judged.data import sample
     from judged.pipelines.experiments import Plan
     from judged.pipelines.experiments.trial import TrialEngines
@@ -138,11 +140,13 @@ def sample_parts() -> dict[str, Any]:
     from judged.pipelines.traces import Entities
     from judged.pipelines.traces.entities import entities_of_documents
     from judged.pipelines.traces.recorder import sample_traces
+    from judged.pipelines.trajectories.sample import sample_trajectories
 
     names = {"file": ["files"], "list": [], "password": ["getpass"], "shell": [], "thread": ["threads", "threading"]}
     entities = Entities.of([{"entity": name, "alias": aliases} for name, aliases in names.items()])
     parts: dict[str, Any] = {
         "traces": sample_traces(),
+        "trajectories": cache(sample_trajectories),
         "entities": entities,
         "documents": entities_of_documents(sample.FOLDER / "docs.jsonl.gz", catalog=entities),
         "trials": TrialEngines(Plan.read(sample.FOLDER / "experiment.toml")),
