@@ -33,7 +33,7 @@ class FileContent:
     path
         Path of the file.
     kind
-        ``qrels``, ``run``, ``topics``, ``labels``, ``log``, or ``answers``.
+        ``qrels``, ``run``, ``topics``, ``labels``, ``log``, ``answers``, ``traces``, or ``trajectories``.
     counts
         Numbers of rows, topics, and so on, by noun.
     commands
@@ -71,6 +71,7 @@ _NOUNS = {
     "log": "an interaction log",
     "answers": "RAG answers",
     "traces": "traces of a pipeline",
+    "trajectories": "trajectories of agents",
 }
 
 
@@ -82,7 +83,7 @@ def identify(path: str | Path) -> FileContent:
     InputError
         If the file cannot be read, or its content is unknown.
     """
-    # From the most specific kind to the most general: traces and answers, logs, labels.
+    # From the most specific kind to the most general: trajectories, traces and answers, logs, labels.
     places = [place for component in reversed([*all_components()]) for place in component.recognizers.values()]
     recognizers = [] if _has_plain_lines(Path(path)) else map(load, places)
     return _first_content(path, (*recognizers, _recognize_qrels, _recognize_run, _recognize_topics))

@@ -1,4 +1,4 @@
-"""Commands, pages, and engines for traces, answers, and experiments."""
+"""Commands, pages, and engines for traces, answers, agents, and experiments."""
 
 from judged.components import Command, Component, Page
 
@@ -25,7 +25,7 @@ COMPONENT = Component(
             ),
             "trajectories": Command(
                 "judged.pipelines.commands.trajectories:trajectories",
-                "Check the searches and answers of agents.",
+                "Evaluate the searches and answers of agents.",
             ),
         },
     },
@@ -68,6 +68,16 @@ COMPONENT = Component(
             "generated answers",
         ),
         Page(
+            "judged.pipelines.agent_pages:router",
+            "/agents",
+            "Agents",
+            "Where do agents lose evidence, and is their accuracy worth the effort?",
+            {"where": "where", "rel": "rel"},
+            "Diagnosis",
+            "trajectories",
+            "trajectories of an agent",
+        ),
+        Page(
             "judged.pipelines.pages:router",
             "/experiment",
             "Experiment",
@@ -78,6 +88,9 @@ COMPONENT = Component(
         ),
     ),
     files="judged.pipelines",
-    recognizers={"answers": "judged.pipelines.rag.recognition:recognize"},
+    recognizers={
+        "trajectories": "judged.pipelines.trajectories.recognition:recognize",
+        "answers": "judged.pipelines.rag.recognition:recognize",
+    },
     serve="judged.pipelines.commands.serve",
 )

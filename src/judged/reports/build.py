@@ -59,6 +59,7 @@ def report(
     log: Any = None,
     traces: Any = None,
     responses: Any = None,
+    trajectories: Any = None,
     **policies: Any,
 ) -> Report:
     """Build a report: what was evaluated, which run is best, where it fails, and how the numbers were computed.
@@ -98,6 +99,9 @@ def report(
         Traces, for a section about pipeline stages: a `judged.pipelines.traces.Traces`, or their files.
     responses
         Answers of systems, for a section about their evidence: as for `judged.pipelines.rag.Responses.of`.
+    trajectories
+        Searches and answers of agents, for a section about their evidence: as for
+        `judged.pipelines.trajectories.Trajectories.of`.
     policies
         Policies of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 
@@ -152,7 +156,8 @@ def report(
             class_measures=class_measures,
         )
         default_title = f"Evaluation on {judgments.name}" + (f" where {where}" if where else "")
-        return _build_sections(data, title or default_title, command, log, traces, responses)
+        inputs = {"log": log, "traces": traces, "responses": responses, "trajectories": trajectories}
+        return _build_sections(data, title or default_title, command, **inputs)
 
 
 def _compare(scores: Scores, choices: Choices) -> Comparison | None:
@@ -189,7 +194,9 @@ _SECTIONS: dict[str, Callable[[ReportData], ReportPart | None]] = {
 }
 
 
-def _build_sections(data: ReportData, title: str, command: str, log: Any, traces: Any, responses: Any) -> Report:
+def _build_sections(
+    data: ReportData, title: str, command: str, *, log: Any, traces: Any, responses: Any, trajectories: Any
+) -> Report:
     """Build all sections; list those that are not possible with this measure or these policies."""
     scores, comparison = data.scores, data.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
@@ -197,6 +204,8 @@ def _build_sections(data: ReportData, title: str, command: str, log: Any, traces
         sections["pipeline"] = lambda data: overview.pipeline_section(data, traces)
     if responses is not None:
         sections["answers"] = lambda data: overview.waterfall_section(data, responses, traces)
+    if trajectories is not None:
+        sections["agents"] = lambda data: overview.agents_section(data, trajectories)
     if log is not None:
         from judged.reports.online import online_metrics_of, online_section  # only with a log
 

@@ -365,6 +365,11 @@ _CONVERT = "run 'judged logs convert FILE --layout NAME --to FOLDER' (or --mappi
     metavar="RESPONSES",
     help="File of generated answers, as read by 'judged rag'. Adds a section about the evidence for these answers.",
 )
+@click.option(
+    "--trajectories",
+    metavar="FILE",
+    help="Searches and answers of agents, as read by 'judged trajectories'. Adds a section about their evidence.",
+)
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @shared("seed", type=click.IntRange(0))
 @click.option(
@@ -400,7 +405,7 @@ def report_command(
     from judged.reports import report
     from judged.reports.answer import missing_chart_notes
 
-    names = ("queries", "attributes", "class_measures", "texts", "documents", "log", "responses")
+    names = ("queries", "attributes", "class_measures", "texts", "documents", "log", "responses", "trajectories")
     files = [options[name] for name in names]
     judgments, input_runs = output.inputs(qrels, runs, options, *files, *options["traces"])
     slicing_run = arguments.baseline_run(options, input_runs)

@@ -1,4 +1,4 @@
-"""Sections about all runs (leaderboard, cutoffs, method), about pipelines and answers, and the summary."""
+"""Sections about all runs (leaderboard, cutoffs, method), about pipelines, answers, agents, and the summary."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from judged.errors import JudgedError
+from judged.errors import InputError, JudgedError
 from judged.pipelines.rag import Responses, waterfall
 from judged.pipelines.traces import Traces, failures, read_traces
+from judged.pipelines.trajectories import Trajectories, evaluate, where
 from judged.reports.answer import CHART_LIBRARIES
 from judged.reports.report_data import ReportPart, embed_blocks, join_names
 from judged.results import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
@@ -39,6 +40,21 @@ def waterfall_section(data: ReportData, responses: Any, traces: Any) -> ReportPa
     contents = (Sentences(answer.sentences), *embed_blocks("answers", blocks))
     section = Section("answers", "Evidence for answers, by pipeline stage", contents)
     return ReportPart(section, {"waterfall": answer}, answer.sentences[0], answer.warnings)
+
+
+def agents_section(data: ReportData, trajectories: Any) -> ReportPart:
+    """Show where agents lose evidence, and their scores, over the topics of the report."""
+    trajectories = Trajectories.of(trajectories)
+    if not (questions := {*data.scores.query_ids} & {*trajectories.query_ids}):
+        fix = "use the same query ids"
+        raise InputError("no question of the trajectories is a topic", fix=fix, path=trajectories.where)
+    trajectories = trajectories.of_questions(questions)
+    answer, scores = where(trajectories, data.qrels, slicing=data.slicing), evaluate(trajectories, qrels=data.qrels)
+    blocks = [block for block in answer.blocks() if not (isinstance(block, Table) and block.folded)]
+    contents = (Sentences(answer.sentences), *embed_blocks("agents", [*blocks, scores.summary().runs()]))
+    section = Section("agents", "Evidence that agents lose", contents)
+    warnings = tuple(dict.fromkeys([*answer.warnings, *scores.warnings]))
+    return ReportPart(section, {"evidence_loss": answer, "agents": scores}, answer.sentences[0], warnings)
 
 
 _MAX_CURVES = 5  # runs of a curve

@@ -53,7 +53,7 @@ FORMS = {
     "md": ("text/markdown", lambda table: table.with_intervals_apart().markdown()),
 }
 """Media type and writer of each download format."""
-UPLOADED_OPTIONS = ("log", "traces", "rag")
+UPLOADED_OPTIONS = ("log", "traces", "rag", "trajectories")
 """Options of `judged serve` whose files can be uploaded. Plans and configurations cannot: they name other files of this
 machine, and functions to call."""
 CARRIED_CHOICES = "judged.carried"

@@ -1,8 +1,9 @@
-"""Options of `judged serve` for traces, answers, and experiments, and the data that they open."""
+"""Options of `judged serve` for traces, answers, agents, and experiments, and the data that they open."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,12 @@ OPTIONS = (
     ),
     click.option("--rag", metavar="RESPONSES", help="Generated answers: a folder or file that 'judged rag' can read."),
     click.option(
+        "--trajectories",
+        multiple=True,
+        metavar="[NAME=]FILE",
+        help="Trajectories of agents: a folder or file that 'judged trajectories' can read. Repeat for more files.",
+    ),
+    click.option(
         "--experiment",
         metavar="PLAN",
         help="Plan file of 'judged experiment', to try queries in the browser. Use this option instead of QRELS.",
@@ -46,12 +53,7 @@ OPTIONS = (
 
 
 def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of `open_workspace` from the options of traces, answers, and experiments."""
-    from judged.data.topics import Topics
-    from judged.pipelines.rag import Responses
-    from judged.pipelines.traces import Entities, read_traces
-    from judged.pipelines.traces.entities import entities_of_documents
-
+    """Return arguments of `open_workspace` from the options of traces, answers, agents, and experiments."""
     if options["experiment"]:
         refused = [f"--{name}" for name in ("queries", "texts", "traces") if options[name]]
         if refused or options["qrels"] is not None:
@@ -62,6 +64,21 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         raise click.UsageError("--results requires --experiment PLAN, with the plan that produced the results")
     elif options["traces"] and options["qrels"] is None:
         raise click.UsageError("--traces requires QRELS")
+    parts = _open_parts(options)
+    if not options["experiment"]:
+        return {"parts": parts}
+    plan_parts = experiment_arguments(options["experiment"], options["results"])
+    return plan_parts | {"parts": parts | plan_parts["parts"]}
+
+
+def _open_parts(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the files of traces, entities, documents, answers, and trajectories."""
+    from judged.data.topics import Topics
+    from judged.pipelines.commands.trajectories import read_named_trajectories
+    from judged.pipelines.rag import Responses
+    from judged.pipelines.traces import Entities, read_traces
+    from judged.pipelines.traces.entities import entities_of_documents
+
     parts: dict[str, Any] = {}
     if options["traces"]:
         topics = None if options["queries"] is None else Topics.of(options["queries"])
@@ -72,10 +89,10 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         parts["documents"] = entities_of_documents(options["documents"], catalog=parts.get("entities"))
     if options["rag"]:
         parts["responses"] = Responses.of(options["rag"])
-    if not options["experiment"]:
-        return {"parts": parts}
-    plan_parts = experiment_arguments(options["experiment"], options["results"])
-    return plan_parts | {"parts": parts | plan_parts["parts"]}
+    if options["trajectories"]:
+        trajectories = read_named_trajectories(options["trajectories"], topics=options["queries"])
+        parts["trajectories"] = lambda: trajectories  # a function, because those of the sample take a second
+    return parts
 
 
 def experiment_arguments(plan: str, folder: str | None) -> dict[str, Any]:
@@ -115,7 +132,7 @@ def plan_arguments(plan: Any, results: Results | None = None) -> dict[str, Any]:
 
 
 def sample_parts() -> dict[str, Any]:
-    """Return traces, entities, trial engines, and answers of the sample data."""
+    """Return traces, entities, trial engines, trajectories, and answers of the sample data."""
     from judged.data import sample
     from judged.pipelines.experiments import Plan
     from judged.pipelines.experiments.trial import TrialEngines
@@ -123,11 +140,13 @@ def sample_parts() -> dict[str, Any]:
     from judged.pipelines.traces import Entities
     from judged.pipelines.traces.entities import entities_of_documents
     from judged.pipelines.traces.recorder import sample_traces
+    from judged.pipelines.trajectories.sample import sample_trajectories
 
     names = {"file": ["files"], "list": [], "password": ["getpass"], "shell": [], "thread": ["threads", "threading"]}
     entities = Entities.of([{"entity": name, "alias": aliases} for name, aliases in names.items()])
     parts: dict[str, Any] = {
         "traces": sample_traces(),
+        "trajectories": cache(sample_trajectories),
         "entities": entities,
         "documents": entities_of_documents(sample.FOLDER / "docs.jsonl.gz", catalog=entities),
         "trials": TrialEngines(Plan.read(sample.FOLDER / "experiment.toml")),

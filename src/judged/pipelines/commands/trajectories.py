@@ -10,8 +10,11 @@ import click
 
 from judged.errors import InputError
 from judged.interface.arguments import answer_options
+from judged.interface.commands.gate import check_outputs, gate_options, load_config, write_decision
 from judged.interface.options import DEFAULT_TEST, PAIRED_TESTS, READING, Choice, shared, with_options
 from judged.pipelines.commands.traces import ID_OPTIONS
+from judged.results.blocks import first_few
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,35 +61,41 @@ def trajectory_options(command: Command) -> Command:
     """
 
     @wraps(command)
-    def read_options(
-        paths: tuple[str, ...],
-        trajectories_format: str | None,
-        tools: tuple[str, ...],
-        query_texts: str | None,
-        **options: Any,
-    ) -> None:
-        reading = {name: options.pop(name) for name in ("topic_from", "id_from")}
-        kinds = dict(map(_parse_tool, tools))
-        read = read_named_trajectories(paths, format=trajectories_format, tools=kinds, topics=query_texts, **reading)
+    def read_options(paths: tuple[str, ...], **options: Any) -> None:
+        query_texts = options["query_texts"]
+        read = read_named_trajectories(paths, **_pop_reading_options(options))
         command(read=read, paths=(*paths, query_texts), **options)
 
     return with_options(  # pyright: ignore[reportReturnType]
-        click.argument("paths", nargs=-1, required=True, metavar="TRAJECTORIES..."),
-        click.option(
-            "--trajectories-format",
-            type=Choice("judged.pipelines.trajectories.reading:Format"),
-            help="Format of the trajectories.  [default: detected from the content]",
-        ),
-        click.option(
-            "--tool",
-            "tools",
-            multiple=True,
-            metavar="NAME=KIND",
-            help="Kind of step of the tool NAME: search, open, reason, answer, or other. Repeat for more tools."
-            "  [default: by the words in the name of the tool]",
-        ),
-        ID_OPTIONS,
+        click.argument("paths", nargs=-1, required=True, metavar="TRAJECTORIES..."), _READING
     )(read_options)
+
+
+_READING = with_options(
+    click.option(
+        "--trajectories-format",
+        type=Choice("judged.pipelines.trajectories.reading:Format"),
+        help="Format of the trajectories.  [default: detected from the content]",
+    ),
+    click.option(
+        "--tool",
+        "tools",
+        multiple=True,
+        metavar="NAME=KIND",
+        help="Kind of step of the tool NAME: search, open, reason, answer, or other. Repeat for more tools."
+        "  [default: by the words in the name of the tool]",
+    ),
+    ID_OPTIONS,
+)
+
+
+def _pop_reading_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of `_READING`, and return them as arguments of `read_trajectories`."""
+    reading = {name: options.pop(name) for name in ("topic_from", "id_from")}
+    kinds = dict(map(_parse_tool, options.pop("tools")))
+    return reading | {
+        "format": options.pop("trajectories_format"), "tools": kinds, "topics": options.pop("query_texts"),
+    }  # fmt: skip
 
 
 _QRELS = click.option(
@@ -250,6 +259,55 @@ def compare_command(
         output(factor_effects(scores, levels, alpha=options["alpha"], seed=options["seed"]))
         return
     output(scores.compare(**options))
+
+
+@trajectories.command("gate", short_help="Decide whether an agent may replace a baseline.")
+@click.argument("baseline")
+@click.argument("candidate")
+@_READING
+@_QRELS
+@_ACCURACY
+@gate_options("AnswerAccuracy")
+def gate_command(
+    baseline: str,
+    candidate: str,
+    qrels: str | None,
+    accuracy: str | None,
+    config: Path | None,
+    measure: tuple[str, ...],
+    output: OutputOptions,
+    **options: Any,
+) -> None:
+    """Decide whether the agent CANDIDATE may replace the agent BASELINE.
+
+    BASELINE and CANDIDATE are files or folders with the trajectories of one system; NAME=PATH selects or renames it.
+    The checks can use all measures of 'judged trajectories evaluate'. For measures such as NumSearches or
+    Effort(of=cost), a loss is an increase. The exit codes are the same as for 'judged gate'.
+    """
+    from judged.pipelines.trajectories import evaluate
+    from judged.pipelines.trajectories.reading import with_run_name
+    from judged.pipelines.trajectories.trajectories import join
+
+    settings: dict[str, Any] = {name: options.pop(name) for name in ("margin", "margin_relative", "strict", "test")}
+    measures = measure or (None if config else ("AnswerAccuracy",))
+    gate_config, config_file = load_config(config, measures, **settings)
+    files, reading = [baseline, candidate, qrels or "", options["query_texts"] or ""], _pop_reading_options(options)
+    check_outputs(output, gate_config, config_file, files, options)
+    first, second = (read_named_trajectories([path], **reading) for path in (baseline, candidate))
+    for part in (first, second):
+        if len(part.run_names) > 1:
+            problem = f"a gate compares single systems, got {len(part.run_names)} systems"
+            raise InputError(problem, fix=f"select one: {part.run_names[0]}={part.where}", path=part.where)
+    if missing := sorted({*first.query_ids} - {*second.query_ids}):
+        problem = f"the candidate has no trial of {counted(len(missing), 'question')}: {first_few(missing)}"
+        fix = "add trials of these questions; failed trials have the status `failed`"
+        raise InputError(problem, fix=fix, path=second.where)
+    if first.run_names == second.run_names:  # two versions of one agent
+        first, second = with_run_name(first, "baseline"), with_run_name(second, "candidate")
+    both, checks = join([first, second]), (*gate_config.checks, *gate_config.guardrails)
+    checked = [check.measure for check in checks if check.measure]
+    scores = evaluate(both, checked, qrels=_judgments(qrels), accuracy=accuracy, unjudged=False)
+    write_decision(scores.gate(*both.run_names, gate_config), output, options)
 
 
 @trajectories.command("where", short_help="Find the stage at which wrong answers lost their evidence.")

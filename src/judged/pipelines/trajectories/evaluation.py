@@ -176,7 +176,8 @@ def _run_facts(system: JudgedSystem, path: str) -> RunFacts:
     judged = system.trajectories
     asked = np.bincount(judged.question, minlength=len(judged))
     missing = tuple(query_id for query_id, count in zip(judged.query_ids, asked, strict=True) if not count)
-    verdicts = int((~np.isnan(judged.right)).sum() + judged.is_judged.sum())
+    # Effort needs no verdict, so that its trials count.
+    verdicts = int((~np.isnan(judged.right)).sum() + judged.is_judged.sum()) or judged.n_trials
     return RunFacts(judged.name, path, FileHash(), int((asked > 0).sum()), missing, 0, verdicts)
 
 
