@@ -23,6 +23,7 @@ __all__, __getattr__, __dir__ = lazily(
             "Scores",
             "evaluate",
         ),
+        "judged.scoring.evaluation.embeddings": ("evaluate_embeddings",),
         "judged.comparison": (
             "compare",
             "compare_collections",
