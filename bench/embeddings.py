@@ -31,7 +31,7 @@ def main() -> None:
         np.argpartition(queries @ documents.T, DOCUMENTS - K, axis=1)
 
     def call() -> None:
-        evaluate_embeddings(encode, query_texts, document_texts, qrels, ["nDCG@10", "R@100"], k=K)
+        evaluate_embeddings(encode, query_texts, document_texts, qrels, ["nDCG@10", "R@100"], cutoff=K)
 
     base, encoding = _best(product), _best(lambda: (encode(list(query_texts)), encode(list(document_texts))))
     print(f"search: {_best(lambda: nearest(queries, documents, K)) / base:.2f} times product and partition")

@@ -13,11 +13,10 @@ from pydantic import Field
 from judged.errors import JudgedError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, build_slicing, listed_page, with_links
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.pagination import LONGEST, ScoredQuery
-from judged.interface.pages.problems import Parameters
+from judged.interface.pages.pagination import PageNumber, ScoredQuery
+from judged.interface.pages.problems import Parameters, text_field
 from judged.interface.pages.slices import SlicedQuery
 from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
-from judged.pipelines.pages import Page
 from judged.pipelines.rag.overview import SystemScores
 from judged.pipelines.trajectories import EvidenceLoss, StatedConfidence, Timeline, evaluate, explain, where
 from judged.pipelines.trajectories import confidence as stated_confidence
@@ -52,12 +51,10 @@ _REQUIRED: Any = Field(
 class AgentsQuery(Parameters):
     """Questions, and which answers are right."""
 
-    accuracy: str = Field(
-        "",
-        max_length=200,
-        description="Measure that decides which answers are right. Default: verdicts or ExactMatch.",
+    accuracy: str = text_field(
+        "Measure that decides which answers are right. Default: verdicts or ExactMatch.", limit=200
     )
-    where: str = Field("", max_length=2000, description="Condition on topic attributes, such as kind == 'law'.")
+    where: str = text_field("Condition on topic attributes, such as kind == 'law'.")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -69,28 +66,28 @@ class AgentsQuery(Parameters):
 class AgentScoresQuery(AgentsQuery, ScoredQuery):
     """Measures of agents."""
 
-    measures: str = Field("", max_length=500, description="Measures, separated by commas. Default: those with data.")
+    measures: str = text_field("Measures, separated by commas. Default: those with data.", limit=500)
 
 
 class EffortQuery(AgentsQuery, ScoredQuery):
     """Measure and effort that are compared."""
 
-    measure: str = Field("AnswerAccuracy", max_length=200, description="Measure that is compared with the effort.")
-    effort: str = Field("NumSearches", max_length=200, description="Measure of effort, such as Effort(of=cost).")
+    measure: str = text_field("Measure that is compared with the effort.", limit=200, default="AnswerAccuracy")
+    effort: str = text_field("Measure of effort, such as Effort(of=cost).", limit=200, default="NumSearches")
 
 
 class LossQuery(SlicedQuery, AgentsQuery, ScoredQuery):
     """Evidence that questions require."""
 
     required: Required = _REQUIRED
-    page: Page = 1
+    page: PageNumber = 1
 
 
 class QuestionQuery(AgentsQuery, ScoredQuery):
     """One question, and one system or all systems."""
 
-    topic: str = Field("", max_length=LONGEST, description="Query id. Default: the first question.")
-    system: str = Field("", max_length=LONGEST, description="System whose trials are shown. Default: all systems.")
+    topic: str = text_field("Query id. Default: the first question.")
+    system: str = text_field("System whose trials are shown. Default: all systems.")
     required: Required = _REQUIRED
 
 

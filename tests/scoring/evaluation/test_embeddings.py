@@ -43,8 +43,8 @@ def test_scores_equal_those_of_a_run_on_disk(similarity: Any, tmp_path: Path) ->
     queries = {f"q{i}": "w" * i for i in range(1, 9)}
     documents = {f"d{i:02}": {"title": "t" * i, "text": "x"} for i in range(40)}
     qrels = {f"q{i}": {f"d{(7 * i + j) % 40:02}": 1 + j % 2 for j in range(5)} for i in range(1, 8)}
-    scores = evaluate_embeddings(hashed, queries, documents, qrels, ["nDCG@10", "AP"], similarity=similarity, k=20)
-    run = run_of_embeddings(hashed, queries, documents, similarity=similarity, k=20)
+    scores = evaluate_embeddings(hashed, queries, documents, qrels, ["nDCG@10", "AP"], similarity=similarity, cutoff=20)
+    run = run_of_embeddings(hashed, queries, documents, similarity=similarity, cutoff=20)
     write_run(run, tmp_path / "embeddings.run")
     written = judged.evaluate(qrels, tmp_path / "embeddings.run", ["nDCG@10", "AP"])
     assert scores.per_topic()["embeddings"] == written.per_topic()["embeddings"]
@@ -69,7 +69,13 @@ def test_function_of_queries_and_batches() -> None:
 
     documents = {str(i): "x" * i for i in range(5)}
     evaluate_embeddings(
-        encode, {"q": "xx"}, documents, {"q": {"2": 1}}, "RR", batch=2, encode_queries=lambda t: np.eye(3)[[2] * len(t)]
+        encode,
+        {"q": "xx"},
+        documents,
+        {"q": {"2": 1}},
+        "RR",
+        texts_per_call=2,
+        encode_queries=lambda t: np.eye(3)[[2] * len(t)],
     )
     assert sizes == [2, 2, 1]
 

@@ -35,7 +35,7 @@ def nearest(queries: Vectors, documents: Vectors, k: int) -> tuple[Ints, Vectors
     ----------
     queries, documents
         (Q, d) and (D, d).
-    k
+    cutoff
         Number of documents, at most D.
 
     Returns
@@ -69,8 +69,8 @@ def run_of_embeddings(
     *,
     encode_queries: Encode | None = None,
     similarity: Similarity = "cosine",
-    k: int = 1000,
-    batch: int = 1024,
+    cutoff: int = 1000,
+    texts_per_call: int = 1024,
     name: str = "embeddings",
     query_ids: Sequence[str] | None = None,
 ) -> Run:
@@ -86,9 +86,9 @@ def run_of_embeddings(
         Function for queries. Default: `encode`.
     similarity
         ``cosine``, or ``dot`` for inner products.
-    k
+    cutoff
         Number of documents of each query.
-    batch
+    texts_per_call
         Number of texts in a call of the function.
     name
         Name of the run.
@@ -104,24 +104,26 @@ def run_of_embeddings(
     --------
     >>> def encode(texts):
     ...     return np.array([[text.count("a"), text.count("b")] for text in texts])
-    >>> run_of_embeddings(encode, {"q": "aa"}, {"d1": "bb", "d2": "ab"}, k=1).table.to_pylist()
+    >>> run_of_embeddings(encode, {"q": "aa"}, {"d1": "bb", "d2": "ab"}, cutoff=1).table.to_pylist()
     [{'query_id': 'q', 'doc_id': 'd2', 'score': 0.7071067690849304}]
     """
-    if similarity not in get_args(Similarity) or k < 1 or batch < 1:
-        fix = "use cosine or dot, and k and batch of at least 1"
-        raise InputError(f"invalid search: similarity={similarity!r}, k={k!r}, batch={batch!r}", fix=fix)
+    if similarity not in get_args(Similarity) or cutoff < 1 or texts_per_call < 1:
+        fix = "use cosine or dot, and cutoff and texts_per_call of at least 1"
+        raise InputError(
+            f"invalid search: similarity={similarity!r}, cutoff={cutoff!r}, texts_per_call={texts_per_call!r}", fix=fix
+        )
     topics, texts = Topics.of(queries), Texts.of(documents).documents
     if not texts:
         raise InputError("there are no documents", fix="pass texts by id")
     chosen = topics.table["query_id"].to_pylist() if query_ids is None else list(query_ids)
     query_texts = [topics.text(query_id) for query_id in chosen]
     document_texts = [f"{text.title} {text.text}".strip() for text in texts.values()]
-    query_vectors = _embedded(encode_queries or encode, query_texts, similarity, batch)
-    vectors = _embedded(encode, document_texts, similarity, batch)
+    query_vectors = _embedded(encode_queries or encode, query_texts, similarity, texts_per_call)
+    vectors = _embedded(encode, document_texts, similarity, texts_per_call)
     if query_vectors.shape[1] != vectors.shape[1]:
         problem = f"vectors of queries have {query_vectors.shape[1]} dimensions, those of documents {vectors.shape[1]}"
         raise InputError(problem, fix="use functions with the same number of dimensions")
-    rows, products = nearest(query_vectors, vectors, min(k, len(vectors)))
+    rows, products = nearest(query_vectors, vectors, min(cutoff, len(vectors)))
     ids = pa.array(list(texts), pa.string())
     table = pa.table({
         "query_id": pa.array(chosen, pa.string()).take(np.repeat(np.arange(len(chosen)), rows.shape[1])),
@@ -131,10 +133,10 @@ def run_of_embeddings(
     return Run.of(table, name=name)
 
 
-def _embedded(encode: Encode, texts: list[str], similarity: Similarity, batch: int) -> Vectors:
+def _embedded(encode: Encode, texts: list[str], similarity: Similarity, texts_per_call: int) -> Vectors:
     parts = list[Vectors]()
-    for start in range(0, len(texts), batch):
-        chunk = texts[start : start + batch]
+    for start in range(0, len(texts), texts_per_call):
+        chunk = texts[start : start + texts_per_call]
         vectors = np.asarray(encode(chunk), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(chunk) or not np.isfinite(vectors).all():
             problem = f"the embedding function returned shape {vectors.shape} for {len(chunk)} texts"
@@ -157,8 +159,8 @@ def evaluate_embeddings(
     *,
     encode_queries: Encode | None = None,
     similarity: Similarity = "cosine",
-    k: int = 1000,
-    batch: int = 1024,
+    cutoff: int = 1000,
+    texts_per_call: int = 1024,
     name: str = "embeddings",
     **options: Any,
 ) -> Scores:
@@ -178,9 +180,9 @@ def evaluate_embeddings(
         Function for queries. Default: `encode`.
     similarity
         ``cosine``, or ``dot`` for inner products.
-    k
+    cutoff
         Number of documents of each query.
-    batch
+    texts_per_call
         Number of texts in a call of the function.
     name
         Name of the run in results.
@@ -211,7 +213,14 @@ def evaluate_embeddings(
     if not query_ids:
         raise InputError("no query has a judgment", fix="use the same query ids in the queries and the qrels")
     run = run_of_embeddings(
-        encode, topics, documents, encode_queries=encode_queries, similarity=similarity, k=k, batch=batch, name=name,
+        encode,
+        topics,
+        documents,
+        encode_queries=encode_queries,
+        similarity=similarity,
+        cutoff=cutoff,
+        texts_per_call=texts_per_call,
+        name=name,
         query_ids=query_ids,
-    )  # fmt: skip
+    )
     return evaluate(judgments, run, measures, **options)
