@@ -306,11 +306,12 @@ def bars(values: Sequence[float]) -> Column:
     return Column("bars", texts, UNCHANGED, "", only="terminal")
 
 
-def columns_of(rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
+def columns_of(
+    rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str, Show, str], intervals: bool = False
+) -> tuple[Column, ...]:
     """Build columns from attributes, or keys, of rows: name, format, and title; a name only for a data column.
 
-    The column ``value`` has the attribute ``ci`` of the rows as its interval, and any column ``NAME`` the attribute
-    ``NAME_ci``.
+    The column ``value`` has the attribute ``ci`` of the rows as its interval.
 
     Parameters
     ----------
@@ -318,6 +319,8 @@ def columns_of(rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str,
         Objects or mappings with the same attributes.
     fields
         Attribute name; or name and format; or name, format, and title. With a name only, the column is for data.
+    intervals
+        Whether a column ``NAME`` has the attribute ``NAME_ci`` of the rows, if there is one, as its interval.
 
     Returns
     -------
@@ -333,8 +336,8 @@ def columns_of(rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str,
         name, show = (field, ANY) if isinstance(field, str) else field[:2]
         title = field[2] if not isinstance(field, str) and len(field) == 3 else None
         values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
-        limits = "ci" if name == "value" else f"{name}_ci"
-        ci = [getattr(row, limits) for row in rows] if all(hasattr(row, limits) for row in rows) else None
+        limits = "ci" if name == "value" else f"{name}_ci" if intervals else ""
+        ci = [getattr(row, limits) for row in rows] if all(hasattr(row, limits or "-") for row in rows) else None
         columns.append(Column(name, values, show, title, ci, only="data" if isinstance(field, str) else ""))
     return tuple(columns)
 
@@ -490,13 +493,16 @@ class Table:
         labels = self.labels - sum(column.below for column in self.shown[: self.labels])
         head, *lines = replace(self, columns=columns, labels=labels).text(width, color=color).split("\n")
         options: Any = {"subsequent_indent": "  ", "max_lines": 2, "placeholder": " ..."}
-        for row in range(len(self)):
+        groups = self.groups or [""] * len(self)
+        line = -1
+        for row, (group, previous) in enumerate(zip(groups, ("", *groups), strict=False)):
+            line += 1 + (group not in {"", previous})  # a group starts with its name
             texts = [f"{column.heading}: {cells[row]}" for column, cells in text_columns if column.values[row]]
             parts = [
                 textwrap.wrap(escape_controls(text), max((width or _DEFAULT_WIDTH) - 4, _MIN_WIDTH), **options)
                 for text in texts
             ]
-            lines[row] = "\n    ".join([lines[row], *(line for part in parts for line in part)])
+            lines[line] = "\n    ".join([lines[line], *(text for part in parts for text in part)])
         return "\n".join([head, *lines])
 
     def markdown(self) -> str:

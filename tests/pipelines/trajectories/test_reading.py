@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from judged.pipelines.trajectories import (
     write_trajectories,
 )
 from judged.pipelines.trajectories.reading import with_run_name
-from judged.pipelines.trajectories.tool_calls import ToolRules
+from judged.pipelines.trajectories.tool_calls import ToolRules, answer_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,6 +151,7 @@ def test_browsecomp(tmp_path: Path) -> None:
         {"content": [{"type": "text", "text": "docid: 11\ndocid: 12"}], "isError": False},
         '"[{\\"docid\\": \\"11\\"}, {\\"docid\\": \\"12\\"}]"',
         ["11", "12", "11"],
+        [{"page_content": "x", "metadata": {"url": "11"}}, {"page_content": "y", "metadata": {"source": "12"}}],
         "<document id='11'>text</document><document id='12'/>",
     ],
 )
@@ -372,12 +374,14 @@ def test_searches_of_the_provider(tmp_path: Path) -> None:
         {"type": "web_search_call", "id": "w", "status": "completed",
          "action": {"type": "search", "query": "three", "sources": [{"type": "url", "url": "http://x"}]}},
         {"type": "web_search_call", "id": "v", "status": "failed", "action": {"type": "search", "query": "four"}},
+        {"type": "web_search_call", "id": "o", "action": {"type": "open_page", "url": "http://x"}},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ada"}]},
     ]  # fmt: skip
     row = {"object": "response", "model": "m", "input": "Who?", "output": items, "usage": {"total_tokens": 9}}
     loaded = read_trajectories(write(tmp_path / "r.json", row, lines=False, indent=1))
     assert steps(loaded, "query", "documents", "failed")[:-1] == [
         ("one; two", ["d1", "d2"], False), ("three", ["http://x"], False), ("four", [], True),
+        (None, ["http://x"], False),
     ]  # fmt: skip
     assert trial(loaded, "query_id", "run_id", "tokens") == ("who?", "m", 9)
 
@@ -481,7 +485,7 @@ def agent_trace(trace: str = "t1") -> list[Row]:
         span("llm2", 8, 9, "LLM", trace=trace, llm__token_count__prompt=50, llm__token_count__completion=5),
         span("vectors", 2.2, 3, "RETRIEVER", "search", trace, input__value="inner", **retrieved("d1", "d2")),
         span("search", 2, 3.5, "TOOL", trace=trace, tool__name="kb", input__value='{"query": "one"}',
-             output__value="text"),
+             output__value="text of docid: d9"),
         span("llm1", 1, 2, "LLM", trace=trace, llm__token_count__total=45),
         span("sub", 4, 7, "TOOL", trace=trace, tool__name="search_helper", input__value='{"task": "x"}'),
         span("helper", 4.1, 6.9, "AGENT", "sub", trace, input__value="sub question"),
@@ -507,7 +511,31 @@ def test_spans(tmp_path: Path) -> None:
     assert trial(loaded, "query_id", "run_id", "answer", "tokens") == ("who was first?", "scout", "Ada [d5]", 100)
     assert trial(loaded, "latency_ms", "status") == (9500, "completed")
     assert cited(loaded) == ["d5"]
-    assert steps(loaded, "tokens", "latency_ms")[0] == (45, 1000)
+    efforts = steps(loaded, "tokens", "latency_ms")
+    assert (efforts[0], efforts[1], efforts[-1]) == ((45, 1000), (None, 1500), (55, 1000))
+
+
+def test_several_retrievers_in_a_tool(tmp_path: Path) -> None:
+    def documents(output: str | None, **reranked: Any) -> Any:
+        rows = [
+            span("root", 0, 9, "CHAIN", "", input__value="Who?", output__value="Ada"),
+            span("kb", 1, 5, "TOOL", **({} if output is None else {"output__value": output})),
+            span("words", 1.1, 2, "RETRIEVER", "kb", **retrieved("d1", "d2")),
+            span("vectors", 1.2, 2.5, "RETRIEVER", "kb", **retrieved("d3", "d1")),
+        ]
+        rows += [span("order", 3, 4, "RERANKER", "kb", **reranked)] if reranked else []
+        ((kind, found),) = steps(read_trajectories(write(tmp_path / "s.jsonl", *rows)), "kind", "documents")[:-1]
+        return found if kind == "search" else kind
+
+    assert documents(None) == ["d1", "d2", "d3"]
+    assert documents('[{"id": "d3"}]') == ["d3"]
+    assert documents("docid: d3", **{"reranker.output_documents.0.document.id": "d2"}) == ["d2"]
+
+
+def test_the_last_stated_confidence_counts() -> None:
+    texts = ["Confidence: 20%. Confidence: 70%", "confidence (0 to 1): 0.7", "Confidence: 150%", "85% confidence"]
+    facts = [answer_facts(text, [], Counter()) for text in texts]
+    assert [row.get("confidence") for row in facts] == [0.7, None, None, None]
 
 
 def test_spans_of_several_traces_and_failures(tmp_path: Path) -> None:
@@ -603,7 +631,8 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
 
 def test_check_counts(tmp_path: Path) -> None:
     rows = [OWN, OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []}]
-    rows.append(OWN | {"run_id": "b", "steps": [{"kind": "search"}, {"kind": "search", "documents": ["x"]}]})
+    searches = [{}, {"documents": ["x"]}, {"failed": True}]
+    rows.append(OWN | {"run_id": "b", "steps": [{"kind": "search", **search} for search in searches]})
     check = check_trajectories(read_trajectories(write(tmp_path / "own.jsonl", *rows)))
     systems, kinds = (table.records() for table in check.blocks())  # pyright: ignore[reportAttributeAccessIssue]
     assert systems[0] == {
@@ -613,7 +642,7 @@ def test_check_counts(tmp_path: Path) -> None:
         "system": "a", "kind": "search", "tool": "find", "steps": 4, "failed": 2, "unrecorded": 0, "documents": 1,
     }  # fmt: skip
     assert kinds[-1] == {
-        "system": "b", "kind": "search", "tool": "", "steps": 2, "failed": 0, "unrecorded": 1, "documents": 1,
+        "system": "b", "kind": "search", "tool": "", "steps": 3, "failed": 1, "unrecorded": 1, "documents": 1,
     }  # fmt: skip
     assert check.facts() == {"n": 1, "trials": 3}
 

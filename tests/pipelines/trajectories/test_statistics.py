@@ -134,13 +134,15 @@ def stated(rng: np.random.Generator, questions: int, excess: float, trials: int 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("excess", "norm"), [(0.0, "L1"), (0.0, "L2"), (0.03, "L1"), (0.1, "L1"), (0.1, "L2")])
-def test_intervals_of_the_calibration_error_cover(excess: float, norm: Any) -> None:
+@pytest.mark.parametrize(
+    ("excess", "distance"), [(0.0, "mean"), (0.0, "rms"), (0.03, "mean"), (0.1, "mean"), (0.1, "rms")]
+)
+def test_intervals_of_the_calibration_error_cover(excess: float, distance: Any) -> None:
     """At least 95% of the conservative intervals cover, without and with an error."""
     rng = np.random.default_rng(5)
     covered, samples = 0, 150
     for _ in range(samples):
-        ci = confidence(stated(rng, 100, excess), bin_norm=norm, resamples=400).systems[0].error_ci
+        ci = confidence(stated(rng, 100, excess), distance=distance, resamples=400).systems[0].error_ci
         assert ci is not None
         covered += ci[0] - 1e-9 <= excess <= ci[1]
     assert covered / samples >= 0.94
@@ -153,11 +155,11 @@ def test_calibration_errors_by_hand() -> None:
     ]
     gaps = (0.45, 0.3)
     assert confidence(trials).systems[0].error == pytest.approx(sum(gaps) / 2)
-    squared = confidence(trials, bin_norm="L2", bins=2, binning="size")
+    squared = confidence(trials, distance="rms", bins=2, binning="size")
     assert squared.systems[0].error == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / 2))
-    assert squared.name == "calibration error (L2, 2 bins of equal size, equal confidences together)"
-    with pytest.raises(InputError, match="norm"):
-        confidence(trials, bin_norm="L3")  # type: ignore[arg-type]
+    assert squared.name == "calibration error (rms distance, 2 bins of equal size, equal confidences together)"
+    with pytest.raises(InputError, match="distance"):
+        confidence(trials, distance="max")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="confidence"):
         confidence([{"query_id": "q", "answer": "7", "correct": True}])
 

@@ -298,7 +298,6 @@ def where_command(
 @shared("topic", required=True, help="Query id of the question.")
 @shared("measures", help="Measure of trajectories whose scores by trial are shown. Repeat for more measures.")
 @click.option("--run", "runs", multiple=True, metavar="NAME", help="System to show. Repeat for more.  [default: all]")
-@shared("rel")
 @answer_options()
 def explain_command(
     read: Trajectories,
@@ -307,7 +306,6 @@ def explain_command(
     topic: str,
     measure: tuple[str, ...],
     runs: tuple[str, ...],
-    rel: float | None,
     output: OutputOptions,
     **options: Any,
 ) -> None:
@@ -315,8 +313,7 @@ def explain_command(
     from judged.pipelines.trajectories import explain
 
     output.keep(*paths, qrels)
-    relevance: dict[str, Any] = {} if rel is None else {"rel": rel}
-    output(explain(read, topic, _judgments(qrels), measure, runs=runs or None, **relevance, **options))
+    output(explain(read, topic, _judgments(qrels), measure, runs=runs or None, **options))
 
 
 @trajectories.command("confidence", short_help="Compare the confidence that agents state with their accuracy.")
@@ -324,11 +321,11 @@ def explain_command(
 @_ACCURACY
 @click.option("--bins", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Number of bins.")
 @click.option(
-    "--bin-norm",
-    type=Choice("judged.pipelines.trajectories.confidence:Norm"),
-    default="L1",
+    "--distance",
+    type=Choice("judged.pipelines.trajectories.confidence:Distance"),
+    default="mean",
     show_default=True,
-    help="Norm of the distances of bins.",
+    help="Mean, or root mean square (rms), of the distances of bins.",
 )
 @click.option(
     "--binning",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
     from judged.scoring.measures.base import AnswerMeasure
 
-Norm: TypeAlias = Literal["L1", "L2"]
+Distance: TypeAlias = Literal["mean", "rms"]
 Binning: TypeAlias = Literal["width", "size"]
 _BROWSECOMP_BIN = 100  # trials in a bin
 
@@ -65,7 +65,7 @@ class StatedConfidence(Answer):
 
     systems: tuple[SystemConfidence, ...]
     bins: tuple[Bin, ...]
-    name: str  # of the calibration error, with norm, bins, and ties
+    name: str  # of the calibration error, with distance, bins, and ties
     level: float
 
     @property
@@ -103,12 +103,12 @@ class StatedConfidence(Answer):
             rows, ("run", TEXT, "system"), ("trials", COUNT), ("questions", COUNT), ("accuracy", SHARE),
             ("confidence", SHARE, "mean confidence"), ("error", NUMBER, "calibration error"),
             ("brier", NUMBER, "Brier score"), ("log_loss", NUMBER, "log loss"),
-            ("browsecomp", NUMBER, "BrowseComp calibration error"),
+            ("browsecomp", NUMBER, "BrowseComp calibration error"), intervals=True,
         )  # fmt: skip
         drawn = [replace(column, axis=axis) if column.ci else column for column in columns]
         systems = Table("systems", tuple(drawn), "Stated confidence", note)
         fields = (("confidence", SHARE, "mean confidence"), ("accuracy", SHARE), ("trials", COUNT))
-        bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields)
+        bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields, intervals=True)
         bins = Table("bins", bin_columns, "Accuracy by stated confidence", folded=True)
         diagram = Chart(
             "reliability", "Reliability diagram", bins, "Points below the diagonal: the agent is too confident.",
@@ -128,7 +128,7 @@ def confidence(
     *,
     accuracy: str | AnswerMeasure | None = None,
     bins: int = 10,
-    bin_norm: Norm = "L1",
+    distance: Distance = "mean",
     binning: Binning = "width",
     level: float = 0.95,
     resamples: int = 2000,
@@ -144,8 +144,8 @@ def confidence(
         As for `judged.pipelines.trajectories.evaluate`.
     bins
         Number of bins of the calibration error; all bins count.
-    bin_norm
-        ``L1``: mean distance of confidence and accuracy of a bin; ``L2``: root of the mean squared distance.
+    distance
+        ``mean``: mean distance of confidence and accuracy of a bin (L1); ``rms``: root mean square (L2).
     binning
         ``width``: bins of equal width from 0 to 1, closed above. ``size``: bins with equally many trials; trials with
         the same confidence are never separated.
@@ -164,12 +164,12 @@ def confidence(
     >>> trials = [{"query_id": f"q{i}", "answer": "7", "confidence": 0.8, "correct": i < 3} for i in range(6)]
     >>> result = confidence(trials)
     >>> result.name, round(result.systems[0].error, 3)
-    ('calibration error (L1, 10 bins of equal width)', 0.3)
+    ('calibration error (mean distance, 10 bins of equal width)', 0.3)
     """
-    if bin_norm not in get_args(Norm) or binning not in get_args(Binning) or bins < 1:
-        fix = "use bin_norm L1 or L2, binning width or size, and at least one bin"
+    if distance not in get_args(Distance) or binning not in get_args(Binning) or bins < 1:
+        fix = "use distance mean or rms, binning width or size, and at least one bin"
         raise InputError(
-            f"invalid calibration error: bin_norm={bin_norm!r}, binning={binning!r}, bins={bins!r}", fix=fix
+            f"invalid calibration error: distance={distance!r}, binning={binning!r}, bins={bins!r}", fix=fix
         )
     selected = Trajectories.of(trajectories)
     systems, all_bins = list[SystemConfidence](), list[Bin]()
@@ -185,7 +185,7 @@ def confidence(
         systems.append(
             SystemConfidence(
                 run, len(stated), len(np.unique(question)), float(right.mean()), float(stated.mean()),
-                sums.error(bin_norm), sums.interval(bin_norm, method),
+                sums.error(distance), sums.interval(distance, method),
                 *_mean(brier, level, (0.0, 1.0)), *_mean(log_loss, level, (0.0, np.nan)),
                 browsecomp_calibration_error(stated, right),
             )
@@ -195,7 +195,7 @@ def confidence(
         fix = "add `confidence` from 0 to 1, and verdicts (`correct`) or references, to the trials"
         raise InputError("no trial has both a stated confidence and a verdict", fix=fix, path=selected.where)
     kind = "equal width" if binning == "width" else "equal size, equal confidences together"
-    name = f"calibration error ({bin_norm}, {bins} bins of {kind})"
+    name = f"calibration error ({distance} distance, {bins} bins of {kind})"
     return StatedConfidence(tuple(systems), tuple(all_bins), name, level)
 
 
@@ -207,8 +207,8 @@ def _mean(scores: Floats, level: float, bounds: tuple[float, float]) -> tuple[fl
     return float(valid.mean()), (low, high)
 
 
-def _norm(terms: Floats, norm: Norm) -> Floats:
-    return np.abs(terms).sum(axis=1) if norm == "L1" else np.sqrt((terms**2).sum(axis=1))
+def _norm(terms: Floats, distance: Distance) -> Floats:
+    return np.abs(terms).sum(axis=1) if distance == "mean" else np.sqrt((terms**2).sum(axis=1))
 
 
 def bin_codes(confidence: Floats, bins: int, binning: Binning = "width") -> Ints:
@@ -246,19 +246,19 @@ class _BinSums:
 
         return cls(table(np.ones(len(rows))), table(confidence), table(right))
 
-    def contributions(self, norm: Norm, weights: Floats) -> Floats:
+    def contributions(self, distance: Distance, weights: Floats) -> Floats:
         """Return the signed terms of bins, whose norm is the calibration error, by resample: (b, T) to (b, B)."""
         counts, gaps = weights @ self.counts, weights @ (self.confidence - self.right)
         total = counts.sum(axis=1, keepdims=True)
-        if norm == "L1":
+        if distance == "mean":
             return gaps / total
         return np.divide(gaps, np.sqrt(counts * total), out=np.zeros_like(gaps), where=counts > 0)
 
-    def error(self, norm: Norm) -> float:
+    def error(self, distance: Distance) -> float:
         """Return the calibration error."""
-        return float(_norm(self.contributions(norm, np.ones((1, len(self.counts)))), norm)[0])
+        return float(_norm(self.contributions(distance, np.ones((1, len(self.counts)))), distance)[0])
 
-    def interval(self, norm: Norm, method: IntervalMethod) -> tuple[float, float] | None:
+    def interval(self, distance: Distance, method: IntervalMethod) -> tuple[float, float] | None:
         """Return a conservative interval over questions.
 
         Percentiles of resampled errors do not cover, because the error of a sample is too high. By the triangle
@@ -268,11 +268,14 @@ class _BinSums:
         n = len(self.counts)
         if insufficiency(n) is not None:
             return None
-        terms = self.contributions(norm, np.ones((1, n)))
+        terms = self.contributions(distance, np.ones((1, n)))
         distances = np.concatenate(
-            [_norm(self.contributions(norm, weights) - terms, norm) for weights in resampling_weights(n, method)]
+            [
+                _norm(self.contributions(distance, weights) - terms, distance)
+                for weights in resampling_weights(n, method)
+            ]
         )
-        value, margin = self.error(norm), float(np.quantile(distances, method.level))
+        value, margin = self.error(distance), float(np.quantile(distances, method.level))
         return max(value - margin, 0.0), min(value + margin, 1.0)
 
     def bins(self, run: str, level: float) -> Sequence[Bin]:

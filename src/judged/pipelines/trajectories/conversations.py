@@ -98,7 +98,7 @@ class Conversations(Answer):
         )  # fmt: skip
         mean_table = Table(
             "means",
-            columns_of(means, *fields),
+            columns_of(means, *fields, intervals=True),
             "Means",
             "Mean over turns: each turn has the same weight. Mean over conversations: each conversation has the same"
             " weight. Differences are of means over conversations; p is not corrected for several runs.",
@@ -109,6 +109,7 @@ class Conversations(Answer):
             columns_of(
                 turns, ("run", TEXT), ("measure", TEXT), ("turn", COUNT), ("conversations", COUNT),
                 ("value", NUMBER, "mean"), ("change", CHANGE), ("first_failures", COUNT, "first score of 0"),
+                intervals=True,
             ),
             "Turns",
             "Change: from the previous turn of the same conversations. First score of 0: number of conversations whose"

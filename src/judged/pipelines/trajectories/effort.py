@@ -56,7 +56,7 @@ def compare_effort(scores: Scores, **options: Any) -> Tradeoff:
     return tradeoff_of_scores(scores, costs, measure=measure, cost_intervals=intervals, **options)
 
 
-class FactorEffect(NamedTuple):
+class AgentEffect(NamedTuple):
     """Mean change of a measure if one part of the system is replaced and all other parts stay the same."""
 
     measure: str
@@ -76,7 +76,7 @@ class AgentEffects(Answer):
 
     kind: ClassVar[str] = "agent-effects"
 
-    effects: tuple[FactorEffect, ...]
+    effects: tuple[AgentEffect, ...]
     alpha: float
 
     def facts(self) -> Mapping[str, Any]:
@@ -99,7 +99,7 @@ class AgentEffects(Answer):
             "Change: mean over questions of the mean difference over all pairs of systems that differ in this factor"
             " only. p: paired randomization test over questions, Holm-corrected over the effects of a measure."
         )
-        table = Table("effects", columns_of(self.effects, *fields), "Effects of parts", note, labels=4)
+        table = Table("effects", columns_of(self.effects, *fields, intervals=True), "Effects of parts", note, labels=4)
         return (Sentences(tuple(sentences) or ("No effect is significant.",)), table)
 
 
@@ -148,7 +148,7 @@ def factor_effects(
     if not changes:
         fix = "compare systems that share all other parts"
         raise InputError("no two systems differ in one factor only", fix=fix)
-    effects = list[FactorEffect]()
+    effects = list[AgentEffect]()
     for row, measure in enumerate(scores.measures):
         of_measure = [
             _effect(scores.values[:, row], pairs, (str(measure), *key), seed) for key, pairs in sorted(changes.items())
@@ -158,10 +158,10 @@ def factor_effects(
     return AgentEffects(tuple(effects), alpha)
 
 
-def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> FactorEffect:
+def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> AgentEffect:
     differences = np.mean([values[high] - values[low] for low, high in pairs], axis=0)
     known = differences[~np.isnan(differences)]
     tested = paired_test(np.zeros(len(known)), known, seed=seed, resamples=10_000)
     is_enough = insufficiency(len(known), "verdict") is None
     ci, p = (tested.interval, tested.p) if is_enough else (None, np.nan)
-    return FactorEffect(*key, len(pairs), len(known), float(known.mean()) if len(known) else np.nan, ci, p)
+    return AgentEffect(*key, len(pairs), len(known), float(known.mean()) if len(known) else np.nan, ci, p)

@@ -114,13 +114,14 @@ def _add_item(log: TrialLog, item: Row) -> None:
     else:
         arguments = next((item[key] for key in ("arguments", "input", "action", "queries") if item.get(key)), None)
         outputs = [item[key] for key in ("results", "output") if key in item]
-        if isinstance(arguments, Mapping) and "sources" in arguments:  # of a search of the web
-            outputs = [arguments["sources"]]
-            arguments = {key: value for key, value in cast("Row", arguments).items() if key in ("query", "queries")}
+        tool = item.get("name") or kind.removesuffix("_call")
+        if isinstance(arguments, Mapping) and kind == "web_search_call":
+            action = cast("Row", arguments)
+            tool = tool if action.get("type") == "search" else str(action.get("type"))  # such as open_page
+            arguments = {key: action[key] for key in ("query", "queries", "url") if action.get(key)}
+            outputs = [action.get("sources")]
         has_result = kind not in ("function_call", "custom_tool_call")
-        call = ToolCall(
-            item.get("name") or kind.removesuffix("_call"), arguments, tuple(outputs), has_result and failed
-        )
+        call = ToolCall(tool, arguments, tuple(outputs), has_result and failed)
         log.call(call, call_id, is_pending=not has_result)
 
 

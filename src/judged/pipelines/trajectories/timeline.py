@@ -113,7 +113,7 @@ class Timeline(Answer):
             (
                 *columns_of(rows, system, ("trial", COUNT), ("step", COUNT), ("kind", TEXT), ("query", TEXT)),
                 Column("documents", [list(row.documents or ()) for row in rows], only="json"),
-                Column("shown", shown, TEXT, "documents (* relevant)", only="people"),
+                Column("shown", shown, TEXT, "documents (* relevant)", only="people", below=True),
                 *columns_of(rows, ("relevant", COUNT), ("new", COUNT, "new relevant")),
                 *columns_of(rows, ("recall", NUMBER, "recall so far")),
                 Column("flags", [", ".join(row.flags) for row in rows], TEXT, "wasted"),

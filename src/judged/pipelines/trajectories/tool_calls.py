@@ -217,7 +217,6 @@ class TrialLog:
             counts["results without their call"] += 1
             self.steps.append(call := ToolCall(tool))
         call.outputs, call.failed = outputs, failed
-        call.tool = call.tool or tool
 
     def add_tokens(self, usage: Any) -> None:
         """Add the tokens of a request."""

@@ -60,10 +60,10 @@ PARTS: Mapping[LossPart, str] = {
 """Parts of the wrong trials, in the order of the stages."""
 DEFINITIONS = (
     "Each wrong trial belongs to the first stage at which required evidence is lost. Looped: at least half of the"
-    " searches repeat a query or a list. Stopped early: fewer searches than half of the trials that retrieved all"
-    " evidence needed to do so (trials of the same question, or else of all questions). Other queries: the rest."
-    " Abstained: no answer, although all evidence was retrieved. Unknown: a required stage was not recorded, or the"
-    " evidence is unknown."
+    " searches repeat a query or a list of documents. Stopped early: fewer searches than the median number after which"
+    " trials had retrieved all evidence (trials of the same question if there are any, otherwise all trials). Other"
+    " queries: all other trials that did not retrieve the evidence. Abstained: no answer, although the evidence was"
+    " retrieved. Unknown: a stage was not recorded, or the evidence of the question is unknown."
 )
 Required: TypeAlias = Literal["any", "all"]
 _ZERO_TO_ONE = Axis(0.0, 1.0)

@@ -1,0 +1,71 @@
+"""`judged trajectories`: names of systems, kinds of tools, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from command_line import Ended
+
+TRIAL = {"query_id": "q1", "steps": [{"kind": "search", "documents": ["d1"]}], "answer": "Ada"}
+LOG = {
+    "messages": [
+        {"role": "user", "content": "Who  was it?"},
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "kb", "arguments": '{"q": "who"}'}}]},
+        {"role": "tool", "tool_call_id": "c", "content": '[{"key": "k1", "id": "x"}]'},
+        {"role": "assistant", "content": "Ada"},
+    ]
+}
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs.jsonl").write_text(f"{json.dumps(TRIAL)}\n")
+    Path("log.json").write_text(json.dumps(LOG))
+    for name in ("first", "second"):
+        Path(name).mkdir()
+        Path(name, "1.json").write_text(json.dumps(LOG, indent=2))
+
+
+def tables(ended: Ended) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    assert ended.code == 0, ended.err
+    document = json.loads(ended.out)
+    return document["systems"], document["steps"]
+
+
+def test_names_of_systems(run: Callable[..., Ended]) -> None:
+    paths = ("runs.jsonl", "log.json", "first", "other=second", "again=runs.jsonl")
+    systems, _ = tables(run("trajectories", "check", *paths, "--format", "json"))
+    assert [(row["system"], row["n"], row["trials"]) for row in systems] == [
+        ("agent", 2, 2), ("first", 1, 1), ("other", 1, 1), ("again", 1, 1),
+    ]  # fmt: skip
+
+
+def test_tools_and_ids(run: Callable[..., Ended]) -> None:
+    Path("topics.tsv").write_text("t7\twho was it?\n")
+    options = ("--tool", "kb=search", "--id-from", "key", "--topics", "topics.tsv", "--format", "json")
+    _, kinds = tables(run("trajectories", "check", "log.json", *options))
+    assert [(row["kind"], row["tool"], row["documents"]) for row in kinds[:1]] == [("search", "kb", 1)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("log.json", "--tool", "kb"),
+        ("log.json", "--tool", "kb=find"),
+        ("missing.json",),
+        ("a=log.json", "a=runs.jsonl"),
+        ("log.json", "--trajectories-format", "spans"),
+        ("runs.jsonl", "-o", "runs.jsonl"),
+    ],
+)
+def test_invalid_input(arguments: tuple[str, ...], run: Callable[..., Ended]) -> None:
+    assert run("trajectories", "check", *arguments).code == 2
+    assert Path("runs.jsonl").read_text() == f"{json.dumps(TRIAL)}\n"
