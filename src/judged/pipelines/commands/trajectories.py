@@ -356,6 +356,7 @@ def where_command(
 @shared("topic", required=True, help="Query id of the question.")
 @shared("measures", help="Measure of trajectories whose scores by trial are shown. Repeat for more measures.")
 @click.option("--run", "runs", multiple=True, metavar="NAME", help="System to show. Repeat for more.  [default: all]")
+@shared("rel")
 @answer_options()
 def explain_command(
     read: Trajectories,
@@ -364,6 +365,7 @@ def explain_command(
     topic: str,
     measure: tuple[str, ...],
     runs: tuple[str, ...],
+    rel: float | None,
     output: OutputOptions,
     **options: Any,
 ) -> None:
@@ -371,7 +373,8 @@ def explain_command(
     from judged.pipelines.trajectories import explain
 
     output.keep(*paths, qrels)
-    output(explain(read, topic, _judgments(qrels), measure, runs=runs or None, **options))
+    relevance: dict[str, Any] = {} if rel is None else {"rel": rel}
+    output(explain(read, topic, _judgments(qrels), measure, runs=runs or None, **relevance, **options))
 
 
 @trajectories.command("confidence", short_help="Compare the confidence that agents state with their accuracy.")
