@@ -60,7 +60,7 @@ _COMMANDS = (
     "report", "rag", "rag check", "rag evaluate",
     "rag waterfall", "rag explain", "rag gate", "rag nuggets", "rag assign", "rag support", "rag correctness",
     "rag calibrate", "trajectories", "trajectories check", "trajectories evaluate", "trajectories compare",
-    "trajectories where", "trajectories explain", "trajectories confidence", "trajectories plan",
+    "trajectories gate", "trajectories where", "trajectories explain", "trajectories confidence", "trajectories plan",
     "trajectories conversations",
     "online", "online metrics", "online list", "online time", "online ranks", "online dwell",
     "online overview", "online queries", "online funnel", "online difference", "online abtest", "online offline",
