@@ -1,4 +1,4 @@
-"""Time reading of trajectories in each layout: ``trajectories.py [TRIALS]``.
+"""Time reading of trajectories in each layout, and their evaluation: ``trajectories.py [TRIALS]``.
 
 A trial has 20 searches with 10 documents each. Each reading is a separate process; CPU seconds and peak memory include
 imports. The ratio compares with parsing the JSON of the file only.
@@ -13,17 +13,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judged.pipelines.trajectories import read_trajectories
+from judged.pipelines.trajectories import Trajectories, evaluate, read_trajectories
 
 SEARCHES, DOCUMENTS = 20, 10
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["read"]:
+    if sys.argv[1:2] in (["read"], ["evaluate"]):
         trajectories = read_trajectories(sys.argv[2])
+        if sys.argv[1] == "evaluate":
+            lists = trajectories["steps"]["documents"]
+            relevant = {row["query_id"]: {lists[i][3].as_py(): 1} for i, row in _first_steps(trajectories)}
+            evaluate(trajectories, qrels=relevant)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         seconds = usage.ru_utime + usage.ru_stime
         print(f"{trajectories['steps'].num_rows} {seconds:.2f} {usage.ru_maxrss / 1024:.0f}")
@@ -40,14 +45,20 @@ def main() -> None:
                 for line in file:
                     json.loads(line)
             parsing = time.process_time() - start
-            result = subprocess.run(
-                [sys.executable, __file__, "read", str(path)], capture_output=True, text=True, check=True
-            )
-            steps, seconds, megabytes = map(float, result.stdout.split())
-            print(
-                f"{layout} ({path.stat().st_size / 1e6:.0f} MB): {steps:,.0f} steps, {seconds:.1f} s of CPU,"
-                f" {megabytes:.0f} MB, {seconds / parsing:.1f} times the parsing of JSON"
-            )
+            for task in ("read", "evaluate") if write is _own else ("read",):
+                command = [sys.executable, __file__, task, str(path)]
+                result = subprocess.run(command, capture_output=True, text=True, check=True)
+                steps, seconds, megabytes = map(float, result.stdout.split())
+                print(
+                    f"{task}, {layout} ({path.stat().st_size / 1e6:.0f} MB): {steps:,.0f} steps, {seconds:.1f} s of"
+                    f" CPU, {megabytes:.0f} MB, {seconds / parsing:.1f} times the parsing of JSON"
+                )
+
+
+def _first_steps(trajectories: Trajectories) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the first step of each trial with its row."""
+    columns = trajectories["steps"].select(["query_id", "step"]).to_pylist()
+    yield from ((i, row) for i, row in enumerate(columns) if row["step"] == 1)
 
 
 def _documents(source: random.Random) -> list[str]:
@@ -59,7 +70,7 @@ def _own(i: int, source: random.Random) -> dict[str, Any]:
         {"kind": "search", "tool": "search", "query": f"search {j} of {i}", "documents": _documents(source)}
         for j in range(SEARCHES)
     ]
-    return {"query_id": f"q{i}", "run_id": "agent", "answer": "seven", "steps": steps}
+    return {"query_id": f"q{i}", "run_id": "agent", "answer": "seven", "correct": i % 3 > 0, "steps": steps}
 
 
 def _browsecomp(i: int, source: random.Random) -> dict[str, Any]:

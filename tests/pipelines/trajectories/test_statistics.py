@@ -214,6 +214,9 @@ def test_conversations_by_hand() -> None:
     assert result.turns[1].change == pytest.approx(-0.5)
     with pytest.raises(InputError, match="no conversation and turn"):
         split_turns(["q1"])
+    for invalid in ("_3", "a_x", "a_"):
+        with pytest.raises(InputError, match="no conversation and turn"):
+            split_turns([invalid])
     same = conversations({"q1": {"a": 1}}, {"q1": ["a"]}, "RR", turns={"q1": ("c", 1)})
     assert same.means[0].over_turns == 1
 

@@ -78,6 +78,21 @@ def test_each_part_by_hand(trial: dict[str, Any], part: str) -> None:
     assert sum(loss.part == "" for loss in result.losses) == 1 + (part == "")
 
 
+def test_steps_and_documents_of_losses() -> None:
+    base = {"answer": "7", "correct": False, "citations": ["x"]}
+    steps = [{"kind": "reason"}, MISS, SEARCH, MISS]
+    trials = [
+        {**base, "query_id": "a", "steps": [*steps, OPEN]},  # not cited: the first search with the evidence
+        {**base, "query_id": "b", "steps": steps},  # not opened
+        {**base, "query_id": "c", "steps": [MISS, {"kind": "reason"}, {**MISS, "query": "c", "documents": ["z"]}]},
+        {**base, "query_id": "d", "steps": []},
+    ]
+    losses = where(trials, {q: {"e": 1, "f": 1} for q in "abcd"}).losses
+    assert [(loss.part, loss.step) for loss in losses] == [("cited", 3), ("opened", 3), ("queries", 3), ("stopped", 0)]
+    assert [loss.documents for loss in losses] == [("e", "f"), ("e", "f"), ("e", "f"), ("e", "f")]
+    assert [loss.has_evidence for loss in losses] == [True, True, False, False]
+
+
 def test_without_opening_or_citations() -> None:
     wrong = {"query_id": "q", "answer": "7", "correct": False, "steps": [SEARCH]}
     cites = {**wrong, "citations": ["e"]}
