@@ -65,6 +65,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
         "kind",
     ),
     "trajectories compare": ("trajectories.jsonl", "--qrels", "qrels.txt", "-m", "AnswerAccuracy", "-m", "SeenR"),
+    "trajectories gate": ("old=trajectories.jsonl", "new=trajectories.jsonl", "-m", "NumSearches", "--margin", "1"),
     "trajectories where": ("trajectories.jsonl", "--qrels", "qrels.txt"),
     "trajectories explain": ("trajectories.jsonl", "-t", "q1", "--qrels", "qrels.txt", "-m", "SeenR"),
     "trajectories confidence": ("trajectories.jsonl",),

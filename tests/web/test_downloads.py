@@ -27,7 +27,19 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "page", ["/", "/leaderboard", "/topics", "/topic?topic=t01", "/matrix", "/slices", "/traces", "/rag", "/learn/nDCG"]
+    "page",
+    [
+        "/",
+        "/leaderboard",
+        "/topics",
+        "/topic?topic=t01",
+        "/matrix",
+        "/slices",
+        "/traces",
+        "/rag",
+        "/agents",
+        "/learn/nDCG",
+    ],
 )
 def test_every_table_that_a_page_shows_is_there_in_every_form(tried: TestClient, page: str) -> None:
     names = {unescape(name) for name in re.findall(r'data-table="([^"]*)"', tried.get(page).text)} - {"sheet"}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.tradeoff import Tradeoff
     from judged.interface.pages.workspace import Workspace
     from judged.pipelines.trajectories import Trajectories
-    from judged.results import Answer, Block, Status
+    from judged.results import Answer, Status
 
 router = APIRouter(tags=["agents"])
 _TABS = {
@@ -96,29 +96,39 @@ def _overview(workspace: Workspace, params: LossQuery, answer: EvidenceLoss | No
     if answer is None:
         return {}
 
+    same = params.model_dump(include={"accuracy", "rel", "required"}, exclude_defaults=True)
+
     def question_url(row: Mapping[str, Any]) -> str:
-        return f"/agents/question{query_string({'topic': row['query_id'], 'system': row['run']})}"
+        return f"/agents/question{query_string({'topic': row['query_id'], 'system': row['run'], **same})}"
+
+    others = tuple(_other_answers(workspace, params))
+    blocks = tuple(
+        block
+        for other in others
+        for block in flat(other.blocks())
+        if isinstance(block, Table if isinstance(other, SystemScores) else Chart) and not block.folded
+    )
 
     def add_section(_: Table) -> Section:  # instead of right answers without evidence, which the sentences state
-        return Section("overview", "Scores, effort, and confidence", tuple(_other_blocks(workspace, params)))
+        return Section("overview", "Scores, effort, and confidence", blocks)
 
     trials = with_links(answer.table("trials"), "query_id", question_url)
     changes: dict[str, Any] = {"unsupported": add_section, "trials": lambda _: None}
-    return {"block_changes": changes, **listed_page(trials, params.page)}
+    return {"block_changes": changes, "others": others, **listed_page(trials, params.page)}
 
 
-def _other_blocks(workspace: Workspace, params: LossQuery) -> Iterator[Block]:
-    """Yield tables of scores, and charts of effort and confidence. The tabs explain missing data."""
+def _other_answers(workspace: Workspace, params: LossQuery) -> Iterator[Answer]:
+    """Yield the scores, effort, and confidence; skip those without data, which the tabs explain."""
     right: dict[str, Any] = {"accuracy": params.accuracy, "where": params.where}
     graded: dict[str, Any] = right | {"rel": params.rel}
-    computations: tuple[tuple[Callable[[], Answer], type[Chart | Table]], ...] = (
-        (lambda: scores(workspace, AgentScoresQuery(**graded)), Table),
-        (lambda: accuracy_and_effort(workspace, EffortQuery(**graded)), Chart),
-        (lambda: confidence(workspace, AgentsQuery(**right)), Chart),
+    computations: tuple[Callable[[], Answer], ...] = (
+        lambda: scores(workspace, AgentScoresQuery(**graded)),
+        lambda: accuracy_and_effort(workspace, EffortQuery(**graded)),
+        lambda: confidence(workspace, AgentsQuery(**right)),
     )
-    for compute, kind in computations:
+    for compute in computations:
         with suppress(JudgedError):
-            yield from (block for block in flat(compute().blocks()) if isinstance(block, kind) and not block.folded)
+            yield compute()
 
 
 @_page("/agents", "Agents", "Where agents lose evidence", _overview)
