@@ -57,6 +57,7 @@ from judged.scoring.curves.curve import curve as curve
 from judged.scoring.curves.curve import precision_recall as precision_recall
 from judged.scoring.evaluation import Scores
 from judged.scoring.evaluation.dialects import Dialect
+from judged.scoring.evaluation.embeddings import evaluate_embeddings as evaluate_embeddings
 from judged.scoring.evaluation.evaluate import evaluate as evaluate
 from judged.scoring.evaluation.facts import TieTreatment
 from judged.scoring.evaluation.scores import Scores
