@@ -69,3 +69,12 @@ def test_tools_and_ids(run: Callable[..., Ended]) -> None:
 def test_invalid_input(arguments: tuple[str, ...], run: Callable[..., Ended]) -> None:
     assert run("trajectories", "check", *arguments).code == 2
     assert Path("runs.jsonl").read_text() == f"{json.dumps(TRIAL)}\n"
+
+
+@pytest.mark.parametrize(("rel", "new"), [("1", 1), ("2", 0)])
+def test_explain_counts_documents_of_the_lowest_relevant_grade(rel: str, new: int, run: Callable[..., Ended]) -> None:
+    Path("qrels.txt").write_text("q1 0 d1 1\nq1 0 d2 3\n")
+    options = ("--qrels", "qrels.txt", "-t", "q1", "--rel", rel, "--format", "json")
+    ended = run("trajectories", "explain", "runs.jsonl", *options)
+    assert ended.code == 0, ended.err
+    assert [step["new"] for step in json.loads(ended.out)["steps"]] == [new]
