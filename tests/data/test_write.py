@@ -25,7 +25,7 @@ QUIET = settings(
     database=None,
 )
 words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=5).filter(
-    lambda text: not text.startswith("#")
+    lambda text: not text.startswith(("#", "\ufeff"))
 )
 texts = st.one_of(words, st.text(st.characters(exclude_categories=["Cs"]), max_size=5))
 scores = st.floats(allow_nan=False)
@@ -103,6 +103,13 @@ def test_a_set_is_written_as_pairs(tmp_path: Path) -> None:
     write_run(Run.of(pa.table({"query_id": ["q", "q"], "doc_id": ["b", "a"]})), path)
     assert path.read_text() == "q b\nq a\n"
     assert not Run.scan(path).has_scores
+
+
+def test_ids_that_start_with_a_byte_order_mark_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot store"):
+        write_qrels(Qrels.of({"\ufeff1": {"d": 1}}), tmp_path / "a.qrels")
+    write_qrels(Qrels.of({"1\ufeff": {"d": 1}}), tmp_path / "a.qrels")
+    assert Qrels.read(tmp_path / "a.qrels").topics == ("1\ufeff",)
 
 
 @pytest.mark.parametrize("bad", ["a b", "a\tb", "a\nb", "", "\v"])

@@ -18,6 +18,7 @@ from word_list import listed
 from words.answer_examples import EXAMPLES
 
 ASIDE = {
+    "confidence": "the stated probability that an answer is right; the level of an interval is `level`",
     "control": "the settings that a plan's other configurations are compared with; what comes of it is the baseline",
     "query_id": "the column of ids, as in qrels and runs, so that tables join",
     "worst": "the score of a need's worst wording, beside `mean` and `best`",

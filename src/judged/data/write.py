@@ -37,8 +37,9 @@ _BEIR_NAMES = {"query-id": "query_id", "corpus-id": "doc_id"}
 _GRADES = frozenset({"relevance", "score"})  # `score` in qrels of BEIR; whole scores of runs need no fraction either
 _CHUNK_ROWS = 1 << 16  # rows converted to Python objects at a time
 _WHITE_SPACE = r"[ \t\r\n\v\f\x00]"  # files with zero bytes are not read as text
+_FIRST = "^[#\ufeff]|^$"  # a comment, or a byte order mark at the start of a file
 _UNSAFE_IN_TSV = r"[\t\r\n\x00]|^[ \v\f]|[ \v\f]$"
-_INVALID_IN_TREC = {"query_id": f"{_WHITE_SPACE}|^#|^$", "doc_id": f"{_WHITE_SPACE}|^$", "iteration": _WHITE_SPACE}
+_INVALID_IN_TREC = {"query_id": f"{_WHITE_SPACE}|{_FIRST}", "doc_id": f"{_WHITE_SPACE}|^$", "iteration": _WHITE_SPACE}
 _UNSAFE_IN_CSV = r"[\r\n\x00]"
 _INVALID_IN_CSV = {
     "query_id": f"{_UNSAFE_IN_CSV}|^#|^$",

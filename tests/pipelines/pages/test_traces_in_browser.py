@@ -132,7 +132,7 @@ def test_without_traces_pages_say_what_to_do_and_names_stay_text(serve: Any, tab
 def test_content_gaps_of_a_run_without_traces(serve: Any, tab: Any, tmp_path: Path) -> None:
     (tmp_path / "names.csv").write_text(f"entity,alias\n{HOSTILE},zip\ntar,\n")
     (tmp_path / "documents.csv").write_text("sku,title\na,Zip it\n")
-    options = dict.fromkeys(("experiment", "results", "traces", "queries", "rag"))
+    options = dict.fromkeys(("experiment", "results", "traces", "queries", "rag", "trajectories"))
     files = {"entities": str(tmp_path / "names.csv"), "documents": str(tmp_path / "documents.csv")}
     parts = workspace_arguments(options | files | {"qrels": "qrels.txt"})["parts"]
     queries, run = {"q1": "a zip", "q2": "a tar"}, {"mine": {"q1": {"a": 1.0}, "q2": {"a": 1.0}}}
