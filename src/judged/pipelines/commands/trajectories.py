@@ -344,8 +344,8 @@ def where_command(
     slicing, ids = _slicing(read, by, attributes), document_ids(corpus) if corpus else None
     relevance: dict[str, Any] = {} if rel is None else {"rel": rel}
     answer = where(read, _judgments(qrels), corpus=ids, slicing=slicing, **relevance, **options)
-    shown = [name for name, is_shown in (("slices", by is not None), ("trials", per_trial)) if is_shown]
-    output(answer, unfold=shown, table="trials" if per_trial else None)
+    unfolded = [name for name, is_shown in (("slices", by is not None), ("trials", per_trial)) if is_shown]
+    output(answer, unfold=unfolded, table="trials" if per_trial else None)
 
 
 @trajectories.command("explain", short_help="Show the steps of the trials of one question, and what each search found.")

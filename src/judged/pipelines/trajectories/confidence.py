@@ -105,8 +105,8 @@ class StatedConfidence(Answer):
             ("brier", NUMBER, "Brier score"), ("log_loss", NUMBER, "log loss"),
             ("browsecomp", NUMBER, "BrowseComp calibration error"), intervals=True,
         )  # fmt: skip
-        drawn = [replace(column, axis=axis) if column.ci else column for column in columns]
-        systems = Table("systems", tuple(drawn), "Stated confidence", note)
+        columns_with_axes = [replace(column, axis=axis) if column.ci else column for column in columns]
+        systems = Table("systems", tuple(columns_with_axes), "Stated confidence", note)
         fields = (("confidence", SHARE, "mean confidence"), ("accuracy", SHARE), ("trials", COUNT))
         bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields, intervals=True)
         bins = Table("bins", bin_columns, "Accuracy by stated confidence", folded=True)
@@ -176,10 +176,10 @@ def confidence(
     method = IntervalMethod("bootstrap", level, resamples, seed)
     for run in selected.run_names:
         judged = judge_system(selected, run, accuracy=accuracy).trajectories
-        known = ~np.isnan(judged.confidence) & ~np.isnan(judged.right)
-        if not known.any():
+        has_both = ~np.isnan(judged.confidence) & ~np.isnan(judged.right)
+        if not has_both.any():
             continue
-        stated, right, question = judged.confidence[known], judged.right[known], judged.question[known]
+        stated, right, question = judged.confidence[has_both], judged.right[has_both], judged.question[has_both]
         sums = _BinSums.of(stated, right, question, bin_codes(stated, bins, binning))
         brier, log_loss = (measure(judged) for measure in (ConfidenceBrier(), ConfidenceLogLoss()))
         systems.append(
@@ -285,11 +285,11 @@ class _BinSums:
         rows = list[Bin]()
         for counts, confidence, right in zip(self.counts.T, self.confidence.T, self.right.T, strict=True):
             if total := int(counts.sum()):
-                chosen = counts > 0
-                ratio = UnitRatio.of(right[chosen], counts[chosen])
+                has_trials = counts > 0
+                ratio = UnitRatio.of(right[has_trials], counts[has_trials])
                 ci = ratio_interval(ratio.value, ratio.error, ratio.units, level, share=True, effective=ratio.effective)
-                known = None if math.isnan(ci[0]) else ci
-                rows.append(Bin(run, total, float(confidence.sum()) / total, ratio.value, known))
+                has_both = None if math.isnan(ci[0]) else ci
+                rows.append(Bin(run, total, float(confidence.sum()) / total, ratio.value, has_both))
         return rows
 
 

@@ -214,9 +214,9 @@ def _looked_up(query_ids: Sequence[str], turns: Mapping[str, tuple[str, int]]) -
 
 
 def _by_conversation(values: Floats, codes: Ints) -> Floats:
-    known = ~np.isnan(values)
-    counts = np.bincount(codes[known], minlength=int(codes.max()) + 1)
-    totals = np.bincount(codes[known], values[known], minlength=len(counts))
+    has_score = ~np.isnan(values)
+    counts = np.bincount(codes[has_score], minlength=int(codes.max()) + 1)
+    totals = np.bincount(codes[has_score], values[has_score], minlength=len(counts))
     return np.divide(totals, counts, out=np.full(len(counts), np.nan), where=counts > 0)
 
 
@@ -232,8 +232,8 @@ def _mean_of(
     run: str, measure: str, values: Floats, codes: Ints, bounds: tuple[float, float], baseline: Floats, level: float,
     seed: int, index: int,
 ) -> ConversationMean:  # fmt: skip
-    known, by_conversation = ~np.isnan(values), _by_conversation(values, codes)
-    ratio = UnitRatio.of_rows(codes[known], values[known])
+    has_score, by_conversation = ~np.isnan(values), _by_conversation(values, codes)
+    ratio = UnitRatio.of_rows(codes[has_score], values[has_score])
     over_turns_ci = None
     if insufficiency(ratio.units, variance=float(np.nanvar(by_conversation))) is None:
         critical = float(student_quantiles(0.5 + level / 2, np.array([ratio.units - 1.0]))[0])
@@ -247,7 +247,7 @@ def _mean_of(
         if insufficiency(int(shared.sum()), "verdict") is None:
             difference_ci, p = tested.interval, tested.p
     return ConversationMean(
-        run, measure, int(known.sum()), int((~np.isnan(by_conversation)).sum()), ratio.value, over_turns_ci,
+        run, measure, int(has_score.sum()), int((~np.isnan(by_conversation)).sum()), ratio.value, over_turns_ci,
         float(np.nanmean(by_conversation)), _interval(by_conversation, bounds, level), difference, difference_ci, p,
     )  # fmt: skip
 
@@ -255,19 +255,20 @@ def _mean_of(
 def _by_turn(
     run: str, measure: str, values: Floats, codes: Ints, depth: Ints, bounds: tuple[float, float], level: float
 ) -> list[TurnMean]:
-    known = np.flatnonzero(~np.isnan(values))
-    at = {(int(codes[row]), int(depth[row])): float(values[row]) for row in known.tolist()}
+    has_score = np.flatnonzero(~np.isnan(values))
+    score_of = {(int(codes[row]), int(depth[row])): float(values[row]) for row in has_score.tolist()}
     width = bounds[1] - bounds[0]
     first_zero = dict[int, int]()
-    for conversation, turn in sorted(at):
-        if at[conversation, turn] == 0:
+    for conversation, turn in sorted(score_of):
+        if score_of[conversation, turn] == 0:
             first_zero.setdefault(conversation, turn)
     rows = list[TurnMean]()
-    for turn in sorted({turn for _, turn in at}):
-        scores = np.array([value for (_, number), value in at.items() if number == turn])
+    for turn in sorted({turn for _, turn in score_of}):
+        scores = np.array([value for (_, number), value in score_of.items() if number == turn])
         changes = np.array([
-            value - at[conversation, turn - 1]
-            for (conversation, number), value in at.items() if number == turn and (conversation, turn - 1) in at
+            value - score_of[conversation, turn - 1]
+            for (conversation, number), value in score_of.items()
+            if number == turn and (conversation, turn - 1) in score_of
         ])  # fmt: skip
         rows.append(
             TurnMean(

@@ -160,8 +160,15 @@ def factor_effects(
 
 def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> AgentEffect:
     differences = np.mean([values[high] - values[low] for low, high in pairs], axis=0)
-    known = differences[~np.isnan(differences)]
-    tested = paired_test(np.zeros(len(known)), known, seed=seed, resamples=10_000)
-    is_enough = insufficiency(len(known), "verdict") is None
+    valid_differences = differences[~np.isnan(differences)]
+    tested = paired_test(np.zeros(len(valid_differences)), valid_differences, seed=seed, resamples=10_000)
+    is_enough = insufficiency(len(valid_differences), "verdict") is None
     ci, p = (tested.interval, tested.p) if is_enough else (None, np.nan)
-    return AgentEffect(*key, len(pairs), len(known), float(known.mean()) if len(known) else np.nan, ci, p)
+    return AgentEffect(
+        *key,
+        len(pairs),
+        len(valid_differences),
+        float(valid_differences.mean()) if len(valid_differences) else np.nan,
+        ci,
+        p,
+    )

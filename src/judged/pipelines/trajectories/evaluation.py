@@ -177,11 +177,11 @@ def _scored(
 
 def _run_facts(system: JudgedSystem, path: str) -> RunFacts:
     judged = system.trajectories
-    asked = np.bincount(judged.question, minlength=len(judged))
-    missing = tuple(query_id for query_id, count in zip(judged.query_ids, asked, strict=True) if not count)
+    n_trials = np.bincount(judged.question, minlength=len(judged))
+    missing = tuple(query_id for query_id, count in zip(judged.query_ids, n_trials, strict=True) if not count)
     # Effort needs no verdict, so that its trials count.
     verdicts = int((~np.isnan(judged.right)).sum() + judged.is_judged.sum()) or judged.n_trials
-    return RunFacts(judged.name, path, FileHash(), int((asked > 0).sum()), missing, 0, verdicts)
+    return RunFacts(judged.name, path, FileHash(), int((n_trials > 0).sum()), missing, 0, verdicts)
 
 
 def _qrels_facts(qrels: Qrels | None, trajectories: Trajectories, where: str) -> QrelsFacts:
@@ -199,13 +199,13 @@ def _notes(systems: Sequence[JudgedSystem], measures: Sequence[Measure], values:
         yield Note("few-topics", few)
     for i, system in enumerate(systems):
         judged = system.trajectories
-        asked = np.bincount(judged.question, minlength=n)
-        if missing := [judged.query_ids[index] for index in np.flatnonzero(asked == 0).tolist()]:
+        n_trials = np.bincount(judged.question, minlength=n)
+        if missing := [judged.query_ids[index] for index in np.flatnonzero(n_trials == 0).tolist()]:
             text = f"no trial of {len(missing)} of {counted(n, 'question')}, which are left out: {first_few(missing)}"
             yield Note("missing-topics", text, judged.name)
         if unrecorded := int((~judged.recorded & ~judged.failed).sum()):
             text = f"the documents of {counted(unrecorded, 'search', 'searches')} are not recorded"
-            yield Note("unrecorded-searches", f"{text}; what they found is unknown", judged.name)
+            yield Note("unrecorded-searches", f"{text}; the documents that they returned are unknown", judged.name)
         unknown = int(np.isnan(judged.right).sum())
         if 0 < unknown < judged.n_trials:
             text = f"no verdict on {unknown} of {counted(judged.n_trials, 'answer')}, which are left out"

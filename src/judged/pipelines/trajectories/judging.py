@@ -238,20 +238,22 @@ def _labels(qrels: Qrels | None, query_ids: Sequence[str]) -> Table:
     return highest.sort_by([("query_id", "ascending"), ("doc_id", "ascending")])
 
 
-def _look_up(keys: Ints, values: Floats, wanted: Ints) -> Floats:
+def _look_up(keys: Ints, values: Floats, requested: Ints) -> Floats:
     """Return the value of each wanted key; NaN without one."""
     order = np.argsort(keys)
-    at = np.searchsorted(keys[order], wanted)
-    found = np.append(keys[order], -1)[at] == wanted
-    return np.where(found, np.append(values[order], np.nan)[at], np.nan)
+    positions_of_keys = np.searchsorted(keys[order], requested)
+    is_present = np.append(keys[order], -1)[positions_of_keys] == requested
+    return np.where(is_present, np.append(values[order], np.nan)[positions_of_keys], np.nan)
 
 
-def first_rows(returned: Ints, wanted: Ints) -> Ints:
+def first_rows(returned: Ints, requested: Ints) -> Ints:
     """Return the first row of each wanted key in the returned documents; -1 if it was not returned."""
-    rows = np.flatnonzero(np.isin(returned, wanted))
+    rows = np.flatnonzero(np.isin(returned, requested))
     keys, first = np.unique(returned[rows], return_index=True)
-    at = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -1)[at] == wanted, np.append(rows[first], -1)[at], -1)
+    positions_of_keys = np.searchsorted(keys, requested)
+    return np.where(
+        np.append(keys, -1)[positions_of_keys] == requested, np.append(rows[first], -1)[positions_of_keys], -1
+    )
 
 
 def _first_search_of_hops(documents: TrialDocuments, question: Ints, number: Ints) -> tuple[Ints, Ints]:
@@ -269,9 +271,9 @@ def _first_search_of_hops(documents: TrialDocuments, question: Ints, number: Int
 
 def _effort(column: Any, steps: Table, index: _TrialIndex, name: str) -> Floats:
     """Return the effort of each trial; where it is not recorded, the sum of the recorded efforts of its steps."""
-    values, known = _floats(column), steps.filter(pc.is_valid(steps[name]))
-    trial = index.of(known)
-    total = np.bincount(trial, _floats(known[name]), minlength=len(values))
+    values, recorded_steps = _floats(column), steps.filter(pc.is_valid(steps[name]))
+    trial = index.of(recorded_steps)
+    total = np.bincount(trial, _floats(recorded_steps[name]), minlength=len(values))
     has_steps = np.bincount(trial, minlength=len(values)) > 0
     return np.where(np.isnan(values) & has_steps, total, values)
 

@@ -134,24 +134,24 @@ def _add_message(log: TrialLog, message: Row) -> None:
         log.result(call_id, tool, message.get("artifact"), content, failed=failed)
     elif role != "system":
         blocks = [content] if isinstance(content, (str, Mapping)) else cast("list[Any]", content)
-        seen: set[Any] = set()
-        texts = [text for block in blocks if (text := _add_block(log, block, str(role), seen))]
+        call_ids: set[Any] = set()
+        texts = [text for block in blocks if (text := _add_block(log, block, str(role), call_ids))]
         if role == "user" and "".join(texts).strip():
             log.ask("\n".join(texts).strip())
         calls = message.get("tool_calls") or extra.get("tool_calls") or message.get("function_call") or []
         for call in [calls] if isinstance(calls, Mapping) else calls:
-            if call.get("id", call.get("tool_call_id")) not in seen or not seen:
+            if call.get("id", call.get("tool_call_id")) not in call_ids or not call_ids:
                 _add_call(log, call)
 
 
-def _add_block(log: TrialLog, block: Any, role: str, seen: set[Any]) -> str | None:
-    """Add a block of content, and return its text; `seen` collects the ids of calls."""
+def _add_block(log: TrialLog, block: Any, role: str, call_ids: set[Any]) -> str | None:
+    """Add a block of content, and return its text; `call_ids` collects the ids of calls."""
     part = {"type": "text", "text": block} if isinstance(block, str) else cast("Row", block)
     kind = str(part.get("type") or part.get("block_type"))
     if kind in _REASONING:
         log.reason()
     elif kind.endswith(("tool_use", "tool_call", "function_call")):
-        seen.add(_add_call(log, part))
+        call_ids.add(_add_call(log, part))
     elif kind.endswith(_RESULTS):
         output = next((part[key] for key in ("content", "response", "result") if key in part), None)
         call_id = part.get("tool_use_id") or part.get("id")

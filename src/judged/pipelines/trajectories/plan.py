@@ -87,18 +87,18 @@ def components(values: Floats, question: Ints, name: str = "") -> Components:
     >>> part.between, part.within
     (7.75, 0.5)
     """
-    known = ~np.isnan(values)
-    values, (_, code) = values[known], np.unique(question[known], return_inverse=True)
+    has_value = ~np.isnan(values)
+    values, (_, code) = values[has_value], np.unique(question[has_value], return_inverse=True)
     n, counts = len(values), np.bincount(code).astype(np.float64)
     questions = len(counts)
     if questions < 2:
         return Components(name, questions, n, math.nan, math.nan)
     means = np.bincount(code, values) / counts
-    rest = n - questions
-    within = float(((values - means[code]) ** 2).sum() / rest) if rest else math.nan
+    degrees_of_freedom = n - questions
+    within = float(((values - means[code]) ** 2).sum() / degrees_of_freedom) if degrees_of_freedom else math.nan
     square = float((counts * (means - values.mean()) ** 2).sum() / (questions - 1))
     size = (n - float((counts**2).sum()) / n) / (questions - 1)
-    between = max((square - (within if rest else 0.0)) / size, 0.0)
+    between = max((square - (within if degrees_of_freedom else 0.0)) / size, 0.0)
     return Components(name, questions, n, between, within)
 
 
@@ -111,17 +111,17 @@ def difference_components(first: tuple[Floats, Ints], second: tuple[Floats, Ints
         (values[~np.isnan(values)], question[~np.isnan(values)]) for values, question in (first, second)
     )
     shared = np.intersect1d(first_question, second_question)
-    kept = [
+    shared_scores = [
         (values[np.isin(question, shared)], question[np.isin(question, shared)])
         for values, question in ((first_values, first_question), (second_values, second_question))
     ]
-    parts = [components(values, question) for values, question in kept]
-    counts = [np.bincount(np.searchsorted(shared, question)).astype(np.float64) for _, question in kept]
+    parts = [components(values, question) for values, question in shared_scores]
+    counts = [np.bincount(np.searchsorted(shared, question)).astype(np.float64) for _, question in shared_scores]
     means = [
         np.bincount(np.searchsorted(shared, question), values) / count
-        for (values, question), count in zip(kept, counts, strict=True)
+        for (values, question), count in zip(shared_scores, counts, strict=True)
     ]
-    trials = sum(len(values) for values, _ in kept)
+    trials = sum(len(values) for values, _ in shared_scores)
     if len(shared) < 2 or any(math.isnan(part.within) for part in parts):
         return Components(name, len(shared), trials, math.nan, math.nan)
     noise = sum(part.within * float((1 / count).mean()) for part, count in zip(parts, counts, strict=True))

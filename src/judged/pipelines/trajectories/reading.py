@@ -139,8 +139,8 @@ def _sources(path: Path) -> list[_Source]:
     entries, name = sorted(path.iterdir()), path.resolve().name
     if any(entry.name.partition(".")[0] in TABLES for entry in entries):
         return [_Source(path, name)]
-    if found := [_Source(entry, name) for entry in entries if {*_SUFFIXES} & {*entry.suffixes}]:
-        return found
+    if sources := [_Source(entry, name) for entry in entries if {*_SUFFIXES} & {*entry.suffixes}]:
+        return sources
     raise InputError("the folder has no files of trials", fix=f"use files {', '.join(_SUFFIXES)}", path=str(path))
 
 

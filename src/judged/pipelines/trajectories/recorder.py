@@ -76,8 +76,8 @@ class TrajectoryRecorder:
             row = {"query_id": query_id, "run_id": self.run_id, "trial": trial, "question": question, "status": status}
             row |= {"latency_ms": round(1000 * (time.perf_counter() - start), 3), **recorded.fields}
             row["steps"] = recorded.steps
-            known = {key: value for key, value in row.items() if value is not None}
-            line = json.dumps(known, ensure_ascii=False, default=json_value)
+            filled = {key: value for key, value in row.items() if value is not None}
+            line = json.dumps(filled, ensure_ascii=False, default=json_value)
             try:
                 append_data(self.path, f"{line}\n".encode("utf-8", "replace"))
             except OSError as error:

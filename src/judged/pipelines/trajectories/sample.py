@@ -85,9 +85,9 @@ def _trial(agent: _Agent, question: str, engine: _Engine, random: Random) -> dic
         if random.random() < agent.repeats:
             query = random.choice(queries)
         else:  # drop one or two words, and add a word of an opened document
-            kept = random.sample(words, max(1, len(words) - random.randint(1, 2)))
+            kept_words = random.sample(words, max(1, len(words) - random.randint(1, 2)))
             read = [word for doc_id in shares for word in _words(engine.documents[doc_id].text)]
-            query = " ".join([*kept, *random.sample(read, min(1, len(read)))])
+            query = " ".join([*kept_words, *random.sample(read, min(1, len(read)))])
     cited = [doc_id for doc_id, share in shares.items() if share == best]
     random.shuffle(cited)  # the answer is the first of equally good documents
     answer = engine.documents[cited[0]].title.partition("(")[0] if cited else None  # without the signature

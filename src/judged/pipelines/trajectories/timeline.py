@@ -91,12 +91,12 @@ class Timeline(Answer):
     @property
     def headline(self) -> Headline:
         """Return the number of right trials."""
-        known = [outcome.right for outcome in self.outcomes if outcome.right is not None]
-        if not known:
+        verdicts = [outcome.right for outcome in self.outcomes if outcome.right is not None]
+        if not verdicts:
             return Headline("unknown", "no verdict", "No answer to this question has a verdict.")
-        trials = counted(len(known), "trial")
-        value = sum(known) / len(known)
-        return Headline("info", "accuracy", f"{sum(known)} of {trials} right.", "right answers", value, SHARE)
+        trials = counted(len(verdicts), "trial")
+        value = sum(verdicts) / len(verdicts)
+        return Headline("info", "accuracy", f"{sum(verdicts)} of {trials} right.", "right answers", value, SHARE)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the question and its relevant documents."""
@@ -107,13 +107,13 @@ class Timeline(Answer):
         rows, outcomes = self.steps, self.outcomes
         several = len({outcome.run for outcome in outcomes}) > 1
         system: Any = ("run", TEXT, "system") if several else "run"
-        shown = [_documents(row, set(self.relevant)) for row in rows]
+        document_texts = [_documents(row, set(self.relevant)) for row in rows]
         steps = Table(
             "steps",
             (
                 *columns_of(rows, system, ("trial", COUNT), ("step", COUNT), ("kind", TEXT), ("query", TEXT)),
                 Column("documents", [list(row.documents or ()) for row in rows], only="json"),
-                Column("shown", shown, TEXT, "documents (* relevant)", only="people", below=True),
+                Column("shown", document_texts, TEXT, "documents (* relevant)", only="people", below=True),
                 *columns_of(rows, ("relevant", COUNT), ("new", COUNT, "new relevant")),
                 *columns_of(rows, ("recall", NUMBER, "recall so far")),
                 Column("flags", [", ".join(row.flags) for row in rows], TEXT, "wasted"),
@@ -140,8 +140,10 @@ class Timeline(Answer):
         fields = (("measure", TEXT), system, ("trial", COUNT), ("score", NUMBER))
         scores = Table("scores", columns_of(self.scores, *fields), "Scores of trials", labels=3)
         text = f"Question {self.query_id}" + (f": {self.question}" if self.question else "")
-        found = f"{counted(len(self.relevant), 'relevant document')}: {', '.join(self.relevant[:_MAX_DOCUMENTS])}"
-        return (Sentences((text, found)), answers, steps, *([scores] if self.scores else []))
+        new_relevant = (
+            f"{counted(len(self.relevant), 'relevant document')}: {', '.join(self.relevant[:_MAX_DOCUMENTS])}"
+        )
+        return (Sentences((text, new_relevant)), answers, steps, *([scores] if self.scores else []))
 
 
 def _documents(row: TimelineStep, relevant: set[str]) -> str:
@@ -163,7 +165,7 @@ def explain(
     required: Required = "any",
     rel: float = 1.0,
 ) -> Timeline:
-    """Show the trials of one question: each step, what it found, wasted searches, and the answers.
+    """Show the trials of one question: each step with its documents, wasted searches, and the answers.
 
     Parameters
     ----------
@@ -233,8 +235,8 @@ def _steps(trajectories: Trajectories, run: str, system: JudgedSystem, rel: floa
     marks = {name: measure.wasted(judged) for name, measure in wasted.items()}
     marks |= {"failed": judged.failed, "repeated": judged.repeated}
     marks |= {"unused": ~judged.used} if judged.records_use else {}
-    found, so_far = judged.found(rel), judged.found_so_far(rel)
-    relevant = np.bincount(judged.search, judged.grade >= rel, minlength=len(found))
+    new_relevant, so_far = judged.new_relevant(rel), judged.relevant_so_far(rel)
+    relevant = np.bincount(judged.search, judged.grade >= rel, minlength=len(new_relevant))
     total = judged.num_relevant(rel)
     search_of = {
         (int(system.trial_numbers[trial]), step): row
@@ -249,7 +251,7 @@ def _steps(trajectories: Trajectories, run: str, system: JudgedSystem, rel: floa
         flags = () if row is None else tuple(name for name in sorted(marks) if marks[name][row])
         yield TimelineStep(
             run, step["trial"], step["step"], step["kind"], step["query"], documents,
-            int(relevant[row]) if is_known else None, int(found[row]) if is_known else None,
+            int(relevant[row]) if is_known else None, int(new_relevant[row]) if is_known else None,
             float(so_far[row]) / of_trial if row is not None and of_trial > ROUNDING else math.nan, flags,
         )  # fmt: skip
 

@@ -103,8 +103,8 @@ class ToolRules:
         texts = [_text_of_block(element) for element in elements]
         if elements and all(text is not None for text in texts):
             return self._documents("\n".join(map(str, texts)), levels - 1)
-        found = documents_of(list(enumerate(map(self._row, elements), 1)), self.counts)
-        return None if found is None else [document.doc_id for document in found]
+        documents = documents_of(list(enumerate(map(self._row, elements), 1)), self.counts)
+        return None if documents is None else [document.doc_id for document in documents]
 
     def _id(self, element: Any) -> Any:
         """Return the id of a document; None if it is missing."""

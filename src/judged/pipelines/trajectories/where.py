@@ -323,22 +323,25 @@ def where(
     slices = None if slicing is None else as_slicing(slicing).over(selected.query_ids)
     parts, headroom, unsupported, by_slice, losses = ([] for _ in range(5))
     notes = [*selected.notes]
-    for system, found in zip(systems, evidence, strict=True):
+    for system, trial_evidence in zip(systems, evidence, strict=True):
         judged = system.trajectories
-        known = ~np.isnan(judged.right)
-        if not known.any():
+        has_verdict = ~np.isnan(judged.right)
+        if not has_verdict.any():
             fix = "add verdicts (`correct`) or references to the trials"
             raise InputError(f"no answer of {judged.name} has a verdict or a reference", fix=fix, path=selected.where)
-        if not known.all():
-            text = f"no verdict on {int((~known).sum())} of {counted(judged.n_trials, 'answer')}, which are left out"
+        if not has_verdict.all():
+            n_missing = int((~has_verdict).sum())
+            text = f"no verdict on {n_missing} of {counted(judged.n_trials, 'answer')}, which are left out"
             notes.append(Note("unjudged", text, judged.name))
-        part = _parts(system, found, needed, in_corpus)
-        shares = _Shares(system, part, found.retrieved, level)
+        part = _parts(system, trial_evidence, needed, in_corpus)
+        shares = _Shares(system, part, trial_evidence.retrieved, level)
         parts += [*map(shares.of_part, PARTS), shares.share("accuracy", judged.right == 1)]
-        unsupported.append(shares.share("unsupported", (judged.right == 1) & ~found.retrieved & found.is_known))
+        unsupported.append(
+            shares.share("unsupported", (judged.right == 1) & ~trial_evidence.retrieved & trial_evidence.is_known)
+        )
         headroom += shares.headroom(seed)
         by_slice += _slices(shares, slices)
-        losses += _losses(system, found, part)
+        losses += _losses(system, trial_evidence, part)
     return EvidenceLoss(
         tuple(parts), tuple(headroom), tuple(unsupported), tuple(by_slice), tuple(losses),
         len(selected.query_ids), level, tuple(notes),
@@ -405,23 +408,23 @@ class _Evidence:
 def _needed_searches(systems: Sequence[JudgedSystem], evidence: Sequence[_Evidence]) -> dict[int | None, float]:
     """Return the median number of searches that retrieved all evidence, by question, and None for all questions."""
     needed: dict[int | None, list[float]] = {}
-    for system, found in zip(systems, evidence, strict=True):
+    for system, trial_evidence in zip(systems, evidence, strict=True):
         judged = system.trajectories
-        rows = first_rows(system.documents.returned, found.key)
+        rows = first_rows(system.documents.returned, trial_evidence.key)
         is_returned = rows >= 0
         numbers = judged.number[judged.search[rows[is_returned]]].astype(np.float64)
-        of_group = np.full(len(found.group_trial), np.inf)
-        np.minimum.at(of_group, found.group[is_returned], numbers)
+        of_group = np.full(len(trial_evidence.group_trial), np.inf)
+        np.minimum.at(of_group, trial_evidence.group[is_returned], numbers)
         last = np.zeros(judged.n_trials)
-        np.maximum.at(last, found.group_trial, of_group)
-        for trial in np.flatnonzero(found.is_known & np.isfinite(last)).tolist():
+        np.maximum.at(last, trial_evidence.group_trial, of_group)
+        for trial in np.flatnonzero(trial_evidence.is_known & np.isfinite(last)).tolist():
             needed.setdefault(int(judged.question[trial]), []).append(float(last[trial]))
             needed.setdefault(None, []).append(float(last[trial]))
     return {question: float(np.median(numbers)) for question, numbers in needed.items()}
 
 
 def _parts(
-    system: JudgedSystem, found: _Evidence, needed: Mapping[int | None, float], corpus: set[str] | None
+    system: JudgedSystem, trial_evidence: _Evidence, needed: Mapping[int | None, float], corpus: set[str] | None
 ) -> np.ndarray[Any, Any]:
     """Return the part of each trial: (N,); empty for right answers and trials without a verdict."""
     judged, documents, n = system.trajectories, system.documents, system.trajectories.n_trials
@@ -429,19 +432,21 @@ def _parts(
     unrecorded = judged.by_trial(~judged.recorded & ~judged.failed) > 0
     repeated = judged.by_trial(judged.repeated)
     typical = np.array([needed.get(question, needed.get(None, 0.0)) for question in judged.question.tolist()])
-    names = documents.names[found.key % documents.width] if len(found.key) else np.zeros(0, dtype=object)
+    names = (
+        documents.names[trial_evidence.key % documents.width] if len(trial_evidence.key) else np.zeros(0, dtype=object)
+    )
     in_corpus = np.array([corpus is None or name in corpus for name in names.tolist()], dtype=np.bool_)
-    opened = found.complete(np.isin(found.key, documents.opened))
-    cited = found.complete(np.isin(found.key, documents.cited))
+    opened = trial_evidence.complete(np.isin(trial_evidence.key, documents.opened))
+    cited = trial_evidence.complete(np.isin(trial_evidence.key, documents.cited))
     is_looped = (searches > 0) & (repeated >= searches / 2)
     lost: tuple[tuple[LossPart, Bools], ...] = (
-        ("unknown", ~found.is_known),
-        ("corpus", ~found.complete(in_corpus)),
+        ("unknown", ~trial_evidence.is_known),
+        ("corpus", ~trial_evidence.complete(in_corpus)),
         ("failed", ~system.completed),
-        ("unknown", ~found.retrieved & unrecorded),
-        ("looped", ~found.retrieved & is_looped),
-        ("stopped", ~found.retrieved & (searches < typical)),
-        ("queries", ~found.retrieved),
+        ("unknown", ~trial_evidence.retrieved & unrecorded),
+        ("looped", ~trial_evidence.retrieved & is_looped),
+        ("stopped", ~trial_evidence.retrieved & (searches < typical)),
+        ("queries", ~trial_evidence.retrieved),
         ("opened", ~opened if system.records_opens else np.zeros(n, dtype=np.bool_)),
         ("abstained", ~system.answers.has_answer | (system.answers.abstained == 1)),
         ("unknown", np.full(n, not len(documents.cited))),
@@ -527,16 +532,18 @@ def _slices(shares: _Shares, slicing: Slicing | None) -> Iterator[tuple[str, Par
                 yield name, row
 
 
-def _losses(system: JudgedSystem, found: _Evidence, part: np.ndarray[Any, Any]) -> Iterator[TrialLoss]:
+def _losses(system: JudgedSystem, required: _Evidence, part: np.ndarray[Any, Any]) -> Iterator[TrialLoss]:
     judged, documents = system.trajectories, system.documents
     last_step = np.zeros(judged.n_trials, dtype=np.int64)
     last_step[judged.search_trial] = system.steps  # searches are in order, so the last one is written last
-    first = first_rows(documents.returned, found.key)
+    first = first_rows(documents.returned, required.key)
     steps_of = np.where(first >= 0, np.append(system.steps, 0)[np.append(judged.search, 0)[first]], 0)
-    held = {name: np.isin(found.key, keys) for name, keys in (("opened", documents.opened), ("cited", documents.cited))}
+    held = {
+        name: np.isin(required.key, keys) for name, keys in (("opened", documents.opened), ("cited", documents.cited))
+    }
     rows_of: dict[int, list[int]] = {}
-    for row, key in enumerate(found.key.tolist()):
-        rows_of.setdefault(key // found.width, []).append(row)
+    for row, key in enumerate(required.key.tolist()):
+        rows_of.setdefault(key // required.width, []).append(row)
     for trial, (name, right) in enumerate(zip(part.tolist(), judged.right.tolist(), strict=True)):
         if np.isnan(right):
             continue
@@ -546,7 +553,7 @@ def _losses(system: JudgedSystem, found: _Evidence, part: np.ndarray[Any, Any]) 
         is_never = name in ("looped", "stopped", "queries", "failed")
         yield TrialLoss(
             judged.name, judged.query_ids[judged.question[trial]], int(system.trial_numbers[trial]), name,
-            bool(found.retrieved[trial]) if found.is_known[trial] else None,
+            bool(required.retrieved[trial]) if required.is_known[trial] else None,
             int(last_step[trial]) if is_never or not steps else min(steps),
-            tuple(str(documents.names[found.key[row] % found.width]) for row in (missing or evidence)[:5]),
+            tuple(str(documents.names[required.key[row] % required.width]) for row in (missing or evidence)[:5]),
         )  # fmt: skip

@@ -115,8 +115,8 @@ def run_of_embeddings(
     topics, texts = Topics.of(queries), Texts.of(documents).documents
     if not texts:
         raise InputError("there are no documents", fix="pass texts by id")
-    chosen = topics.table["query_id"].to_pylist() if query_ids is None else list(query_ids)
-    query_texts = [topics.text(query_id) for query_id in chosen]
+    searched_ids = topics.table["query_id"].to_pylist() if query_ids is None else list(query_ids)
+    query_texts = [topics.text(query_id) for query_id in searched_ids]
     document_texts = [f"{text.title} {text.text}".strip() for text in texts.values()]
     query_vectors = _embedded(encode_queries or encode, query_texts, similarity, texts_per_call)
     vectors = _embedded(encode, document_texts, similarity, texts_per_call)
@@ -126,7 +126,7 @@ def run_of_embeddings(
     rows, products = nearest(query_vectors, vectors, min(cutoff, len(vectors)))
     ids = pa.array(list(texts), pa.string())
     table = pa.table({
-        "query_id": pa.array(chosen, pa.string()).take(np.repeat(np.arange(len(chosen)), rows.shape[1])),
+        "query_id": pa.array(searched_ids, pa.string()).take(np.repeat(np.arange(len(searched_ids)), rows.shape[1])),
         "doc_id": ids.take(rows.ravel()),
         "score": products.ravel().astype(np.float64),
     })  # fmt: skip

@@ -86,9 +86,9 @@ class JudgedTrajectories:
         np.add.at(hashes, self.search, mixed * (2 * self.rank.astype(np.uint64) + 1))
         has_documents = np.bincount(self.search, minlength=len(hashes)) > 0
         for keys, counts in ((self.query, self.query >= 0), (hashes, has_documents)):
-            chosen = np.flatnonzero(counts & ~self.failed)
-            _, codes = np.unique(keys[chosen], return_inverse=True)
-            is_first[chosen] &= first_of(self.search_trial[chosen] * (len(codes) + 1) + codes)
+            compared = np.flatnonzero(counts & ~self.failed)
+            _, codes = np.unique(keys[compared], return_inverse=True)
+            is_first[compared] &= first_of(self.search_trial[compared] * (len(codes) + 1) + codes)
         return ~is_first
 
     @cached_property
@@ -100,17 +100,17 @@ class JudgedTrajectories:
         """Mark new documents with at least grade `rel`: (D,)."""
         return (self.grade >= rel) & self.is_new
 
-    def found(self, rel: float) -> Floats:
+    def new_relevant(self, rel: float) -> Floats:
         """Count the new relevant documents of each search: (S,)."""
         return np.bincount(self.search, self.relevant(rel), minlength=len(self.search_trial)).astype(np.float64)
 
-    def found_so_far(self, rel: float) -> Floats:
+    def relevant_so_far(self, rel: float) -> Floats:
         """Count the relevant documents that the trial returned up to and including each search: (S,)."""
-        return running_total(self.found(rel), self.search_trial)
+        return running_total(self.new_relevant(rel), self.search_trial)
 
     def seen_relevant(self, rel: float, cutoff: int | None = None) -> Floats:
         """Count the relevant documents of each trial's first `cutoff` searches: (N,)."""
-        return self.by_trial(self.found(rel) * self.within(cutoff))
+        return self.by_trial(self.new_relevant(rel) * self.within(cutoff))
 
     def num_relevant(self, rel: float) -> Floats:
         """Count the relevant documents of each trial's question, and those that were filled in: (N,)."""
@@ -128,9 +128,9 @@ class JudgedTrajectories:
 
     def by_question(self, values: Floats) -> Floats:
         """Average one value per trial over each question, without NaN: (N,) to (T,); NaN if no trial has a value."""
-        known = ~np.isnan(values)
-        total = np.bincount(self.question[known], values[known], minlength=len(self))
-        count = np.bincount(self.question[known], minlength=len(self))
+        has_value = ~np.isnan(values)
+        total = np.bincount(self.question[has_value], values[has_value], minlength=len(self))
+        count = np.bincount(self.question[has_value], minlength=len(self))
         return np.divide(total, count, out=np.full(len(self), np.nan), where=count > 0)
 
     def fill_unjudged(self, grade: float) -> JudgedTrajectories:

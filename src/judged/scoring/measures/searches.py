@@ -1,4 +1,4 @@
-"""Measures of the searches of an agent: what they found, and which of them were wasted."""
+"""Measures of the searches of an agent: retrieved evidence, and wasted searches."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SeenR(TrajectoryMeasure):
 @measure(
     category="agent searches",
     cite=_DEFINED,
-    use="You want to know how much of what the agent has to read is relevant.",
+    use="You want to know how many of the documents that the agent has to read are relevant.",
     misleads="One search with few documents can score 1 although most of the evidence is missing.",
     properties=_SHARE,
 )
@@ -89,8 +89,8 @@ class SeenP(TrajectoryMeasure):
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Divide the relevant documents of the first k searches by their distinct documents."""
         new = np.bincount(judged.search, judged.is_new, minlength=len(judged.search_trial))
-        seen = judged.by_trial((new * judged.within(self.cutoff)).astype(np.float64))
-        return divide(judged.seen_relevant(self.rel, self.cutoff), seen, 0.0)
+        n_returned = judged.by_trial((new * judged.within(self.cutoff)).astype(np.float64))
+        return divide(judged.seen_relevant(self.rel, self.cutoff), n_returned, 0.0)
 
 
 @measure(
@@ -131,7 +131,7 @@ class SeennDCG(TrajectoryMeasure):
 
 
 def ideal_dcg(judged: JudgedTrajectories, gain: Gain) -> Floats:
-    """Return the DCG of the best list for the question of each trial, with what was filled in: (N,)."""
+    """Return the DCG of the best list for the question of each trial, with filled-in grades: (N,)."""
     owner, grades = ideal_grades(judged)
     gain_of = gains(grades, gain)
     order = np.lexsort((-gain_of, owner))
@@ -240,7 +240,7 @@ class SearchesToEvidence(TrajectoryMeasure):
         """Count the searches after which evidence was still missing, and add one."""
         relevant = judged.num_relevant(self.rel)
         needed = relevant if self.all else np.ones(judged.n_trials)
-        is_missing = judged.found_so_far(self.rel) < needed[judged.search_trial]
+        is_missing = judged.relevant_so_far(self.rel) < needed[judged.search_trial]
         return np.where(relevant > 0, judged.by_trial(is_missing) + 1, np.nan)
 
 
@@ -289,9 +289,9 @@ class RedundantSearches(WastedSearches):
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
         """Mark the searches without a new relevant document while one is missing."""
-        found, so_far = judged.found(self.rel), judged.found_so_far(self.rel)
+        n_new, so_far = judged.new_relevant(self.rel), judged.relevant_so_far(self.rel)
         missing = so_far < judged.num_relevant(self.rel)[judged.search_trial]
-        return (found == 0) & missing & judged.recorded & ~judged.failed
+        return (n_new == 0) & missing & judged.recorded & ~judged.failed
 
 
 @measure(
@@ -326,7 +326,7 @@ class RepeatedSearches(WastedSearches):
     category="agent searches",
     cite=_DEFINED,
     use="You want to know whether an agent continues to search after it has found everything.",
-    misleads="An agent does not know that nothing is missing. Some searches are needed to find out.",
+    misleads="An agent does not know that no evidence is missing, and needs some searches to be sure.",
     properties=_COUNT,
 )
 class LateSearches(WastedSearches):
@@ -349,8 +349,8 @@ class LateSearches(WastedSearches):
     rel: float = param(REL)
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
-        """Mark the searches before which nothing was missing."""
-        before = judged.found_so_far(self.rel) - judged.found(self.rel)
+        """Mark the searches before which no relevant document was missing."""
+        before = judged.relevant_so_far(self.rel) - judged.new_relevant(self.rel)
         relevant = judged.num_relevant(self.rel)[judged.search_trial]
         return (relevant > 0) & (before >= relevant)
 
@@ -389,7 +389,7 @@ class UnusedSearches(WastedSearches):
 @measure(
     category="agent searches",
     cite=_DEFINED,
-    use="You want to compare the evidence that agents find with what they spend.",
+    use="You want to compare the evidence that agents find with their tokens or cost.",
     misleads="An agent that finds one document at once and stops has a high yield.",
     properties=Properties(reads="trajectories", needs_ranking=False, high=None),
 )
@@ -448,6 +448,6 @@ class HopRecall(TrajectoryMeasure):
         """Divide the number of found hops by that of all hops."""
         limit = np.inf if self.cutoff is None else self.cutoff
         is_found = (judged.hop_search > 0) & (judged.hop_search <= limit)
-        found = np.bincount(judged.hop_trial, is_found, minlength=judged.n_trials)
-        share = divide(found, np.bincount(judged.hop_trial, minlength=judged.n_trials).astype(np.float64), np.nan)
+        n_new = np.bincount(judged.hop_trial, is_found, minlength=judged.n_trials)
+        share = divide(n_new, np.bincount(judged.hop_trial, minlength=judged.n_trials).astype(np.float64), np.nan)
         return np.where(np.isnan(share) | (share == 1) | (not self.complete), share, 0.0)

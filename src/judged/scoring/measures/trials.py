@@ -54,9 +54,11 @@ class _OfSeveralTrials(TrajectoryMeasure):
 
     def _counts(self, judged: JudgedTrajectories) -> tuple[Ints, Ints]:
         """Count the trials with a verdict, and the right ones: (T,) each."""
-        known = ~np.isnan(judged.right)
-        counts = np.bincount(judged.question[known], minlength=len(judged))
-        right = np.bincount(judged.question[known], judged.right[known], minlength=len(judged)).astype(np.int64)
+        has_verdict = ~np.isnan(judged.right)
+        counts = np.bincount(judged.question[has_verdict], minlength=len(judged))
+        right = np.bincount(judged.question[has_verdict], judged.right[has_verdict], minlength=len(judged)).astype(
+            np.int64
+        )
         if ((counts > 0) & (counts < self.cutoff)).any():
             question = judged.query_ids[int(np.flatnonzero((counts > 0) & (counts < self.cutoff))[0])]
             raise MeasureError(
@@ -191,7 +193,7 @@ class ConfidenceLogLoss(TrajectoryMeasure):
 @measure(
     category="agent trials",
     cite="Chen et al. 2025 (BrowseComp-Plus), for the cost of agents",
-    use="You want to know what a question costs, to compare it with the accuracy.",
+    use="You want to know the cost of a question, to compare it with the accuracy.",
     misleads="Tokens of different models have different prices.",
     properties=Properties(
         reads="trajectories", needs_ranking=False, depends_on_relevance=False, high=None, higher_is_better=False
@@ -211,7 +213,7 @@ class Effort(TrajectoryMeasure):
     """
 
     of: Literal["tokens", "cost", "latency"] = param(
-        Parameter("What is measured.", "tokens", choice("tokens", "cost", "latency"))
+        Parameter("The kind of effort.", "tokens", choice("tokens", "cost", "latency"))
     )
 
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
