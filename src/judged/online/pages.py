@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 router = APIRouter(tags=["clicks"])
-_TABS = {
-    "/clicks": "Click models",
-    "/clicks/ranks": "Position bias",
-    "/clicks/people": "Clicks and judgments",
-}
+_TABS = {"/clicks": "Click models", "/clicks/ranks": "Position bias", "/clicks/people": "Clicks and judgments"}
 
 
 def files_of_log(workspace: Workspace, *_: Any) -> dict[str, Any]:

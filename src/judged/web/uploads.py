@@ -328,9 +328,7 @@ def _uploaded_files(
 
 
 Files = Annotated[dict[str, list[UploadFile]], Depends(_uploaded_files)]
-Columns = Annotated[
-    str, Form(max_length=2000, description="Names of columns in the files, such as doc_id=sku,query_id=search_term.")
-]
+Columns = Annotated[str, Form(max_length=2000, description="Names of columns, such as doc_id=sku,query_id=search.")]
 
 
 @router.get(OPEN_PATH, include_in_schema=False)
