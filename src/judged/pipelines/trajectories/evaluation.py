@@ -153,9 +153,9 @@ def _scored(
     """Return the scores of questions with their bounds, and the share of judged documents."""
     judged = system.trajectories
     if isinstance(measure, TrajectoryMeasure):
-        if not measure.properties.depends_on_relevance:  # there are no bounds
-            unknown = np.full(len(judged), np.nan)
-            return measure(judged), unknown, unknown, np.nan
+        if not measure.properties.depends_on_relevance:
+            values = measure(judged)
+            return values, values, values, np.nan
         is_judged = judged.is_judged[judged.is_new]
         share = float(is_judged.mean()) if len(is_judged) else np.nan
         return measure(judged), *measure.score_bounds(judged), share
