@@ -165,6 +165,43 @@ def test_effort_of_steps_is_summed() -> None:
     assert scores.per_topic()["agent"]["Effort"] == {"p": 7.0, "q": 30.0}
 
 
+def test_hops_of_questions_without_trials_are_ignored() -> None:
+    hops = [{"query_id": query_id, "hop": "1", "doc_id": f"d{query_id}"} for query_id in "abcd"]
+    search = {"kind": "search", "query": "1"}
+    tables = {
+        "trials": [{"query_id": "b"}, {"query_id": "c"}],
+        "steps": [{**search, "query_id": "b", "documents": ["db"]}, {**search, "query_id": "c", "documents": ["da"]}],
+        "hops": hops,
+    }
+    assert evaluate(tables, "HopRecall").per_topic()["agent"]["HopRecall"] == {"b": 1.0, "c": 0.0}
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2**53])
+def test_trials_can_have_any_number(number: int) -> None:
+    found = {"kind": "search", "query": "1", "documents": ["d"]}
+    records = [
+        {"query_id": query_id, "trial": trial, "steps": [found] if trial == number else []}
+        for query_id in ("a", "b", "c") for trial in (number, 1)
+    ]  # fmt: skip
+    scores = evaluate(records, "NumSearches")
+    assert scores.values.tolist() == [[[0.5, 0.5, 0.5]]]
+    assert [step.trial for step in explain(records, "b").steps] == [number]
+
+
+@pytest.mark.parametrize("parts", [{"steps": ["x"]}, {"steps": {}}, {"citations": "d1"}, {"references": 7}])
+def test_records_with_wrong_types_are_refused(parts: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="record 2"):
+        Trajectories.of([{"query_id": "p"}, {"query_id": "q", **parts}])
+    with pytest.raises(InputError, match="record 1"):
+        Trajectories.of([7])
+
+
+def test_a_list_of_paths_is_read(tmp_path: Any) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"query_id": "q", "run_id": "{name}", "steps": []}}\n')
+    assert Trajectories.of([str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]).run_names == ("a", "b")
+
+
 def test_hops_by_search() -> None:
     tables = {
         "trials": [{"query_id": "q"}, {"query_id": "q", "trial": 2}, {"query_id": "p"}],

@@ -92,9 +92,9 @@ def judge_system(
     citations = system["citations"]
 
     listed, opened = _flat(searches["documents"]), _flat(opens["documents"])
-    judgments = (_hop_qrels(trajectories) if qrels is None else qrels) or None
-    labels = _labels(judgments, query_ids)
-    hops = trajectories["hops"].sort_by([("query_id", "ascending"), ("hop", "ascending")])
+    labels = _labels(_hop_qrels(trajectories) if qrels is None else qrels, query_ids)
+    hops = trajectories["hops"].filter(pc.is_in(trajectories["hops"]["query_id"], value_set=pa.array(query_ids)))
+    hops = hops.sort_by([("query_id", "ascending"), ("hop", "ascending")])
     names = pa.chunked_array(
         [*(part.cast(pa.string()) for part in (listed.values, opened.values)), *citations["doc_id"].chunks,
          labels["doc_id"].combine_chunks(), *hops["doc_id"].chunks], pa.string()
@@ -181,12 +181,13 @@ class _TrialIndex:
 
     def __init__(self, query_ids: Sequence[str], question: Ints, numbers: Ints) -> None:
         self._query_ids = query_ids
-        self._width = int(np.abs(numbers).max(initial=0)) + 1
-        self._keys = question * self._width + numbers
+        self._numbers, codes = np.unique(numbers, return_inverse=True)
+        self._keys = question * len(self._numbers) + codes
 
     def of(self, table: Table) -> Ints:
         """Return the trial of each row: (N,)."""
-        keys = _indices(table["query_id"], self._query_ids) * self._width + _ints(table["trial"])
+        codes = np.searchsorted(self._numbers, _ints(table["trial"]))
+        keys = _indices(table["query_id"], self._query_ids) * len(self._numbers) + codes
         return np.searchsorted(self._keys, keys)
 
 

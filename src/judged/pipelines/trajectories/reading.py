@@ -30,6 +30,7 @@ from judged.pipelines.trajectories.spans import AgentSpan, parse_agent_span, tri
 from judged.pipelines.trajectories.tool_calls import ToolRules, tokens_of
 from judged.pipelines.trajectories.trajectories import (
     OF_TRIALS,
+    RECORD_SHAPE,
     STEP_KINDS,
     TABLE_SET,
     TABLES,
@@ -54,7 +55,6 @@ _SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 _BROWSECOMP = ("retrieved_docids", "tool_call_counts")
 _STATED = ("trial", "status", "abstained", "confidence", "tokens", "cost", "latency_ms", "citations", "references",
            "correct")  # fmt: skip
-_SHAPE = {"steps?": [dict], "citations?": [(str, int)], "references?": (str, list)}
 _TRIAL_FIELDS = frozenset({*TABLES["trials"].names, "steps", "citations", "references", "correct"})
 _STEP_FIELDS = frozenset(TABLES["steps"].names)
 
@@ -226,7 +226,7 @@ class _Reader:
 
     def _own(self, row: Row) -> dict[str, Any]:
         """Check a record in our own layout; documents can be objects."""
-        check_shape(row, _SHAPE, "a trial")
+        check_shape(row, RECORD_SHAPE, "a trial")
         self.unknown.update(row.keys() - _TRIAL_FIELDS)
         record = dict(row)
         steps = cast("list[Row]", list(row.get("steps") or ()))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from judged.data.compute import pc
+from judged.data.json_rows import check_shape
 from judged.data.records import TableSet
 from judged.errors import InputError
 from judged.results.decimals import counted
@@ -100,6 +101,8 @@ TABLE_SET = TableSet(
     enums={("steps", "kind"): STEP_KINDS, ("correctness", "verdict"): (SUPPORT, PARTIAL, NOT, FAILED)},
     numbered={"steps": ("step", tuple(_TRIAL))},
 )
+RECORD_SHAPE: Mapping[str, Any] = {"steps?": [dict], "citations?": [(str, int)], "references?": (str, list)}
+"""Types of parts of a record of a trial."""
 _TRIALS_PER_BATCH = 500  # trials that are held as Python objects at a time
 
 
@@ -162,13 +165,16 @@ class Trajectories:
         """
         if isinstance(data, cls):
             return data
-        if isinstance(data, (str, Path)) or (isinstance(data, (list, tuple)) and data and isinstance(data[0], Path)):
+        if isinstance(data, (str, Path)) or (
+            isinstance(data, (list, tuple)) and data and isinstance(data[0], (str, Path))
+        ):
             from judged.pipelines.trajectories.reading import read_trajectories
 
             return read_trajectories(data)
         if isinstance(data, Mapping):
             return cls({str(key): TABLE_SET.table(str(key), table) for key, table in data.items()}, name, "<tables>")
-        return from_records(((None, record) for record in data), name, "<records>")
+        records = ((None, checked_record(record, number)) for number, record in enumerate(data, 1))
+        return from_records(records, name, "<records>")
 
     def __getitem__(self, name: str) -> Table:
         """Return a table; an empty one if it is missing."""
@@ -211,6 +217,15 @@ class Trajectories:
     def __repr__(self) -> str:
         trials, questions = counted(self["trials"].num_rows, "trial"), counted(len(self.query_ids), "question")
         return f"Trajectories({self.name!r}: {trials} of {questions}; {', '.join(self.run_names)})"
+
+
+def checked_record(record: Any, number: int) -> Mapping[str, Any]:
+    """Return a record of a trial, or raise InputError if a part of it has a wrong type; `number` counts from 1."""
+    try:
+        check_shape(record, RECORD_SHAPE, "a trial")
+    except ValueError as error:
+        raise InputError(f"record {number}: {error}", fix="use the layout of Trajectories.of") from None
+    return record
 
 
 def join(parts: Sequence[Trajectories]) -> Trajectories:
