@@ -498,3 +498,24 @@ def test_sentence_of_the_headline_counts_the_tested_pairs_of_the_best_system() -
     assert "2 of 3 other runs are significantly worse" in scores(**ranks).compare(correction="none").headline.sentence
     against = scores(**ranks).compare(baseline="b", correction="none")
     assert "2 of 3 other runs are significantly better than the baseline b" in against.headline.sentence
+
+
+@pytest.mark.parametrize(
+    ("test", "word", "claim"),
+    [
+        ("t", "better", "new is better than old"),
+        ("sign", "ahead", "new wins more topics than old"),
+        ("wilcoxon", "ahead", "signed ranks"),
+        ("nemenyi", "ahead", "mean rank"),
+        ("bayes", "better", "probability"),
+    ],
+)
+def test_headlines_claim_no_more_than_their_test(test: str, word: str, claim: str) -> None:
+    ranks = {"old": [2, 3, 2, 4, 2, 3, 2, 2, 3, 2], "new": [1, 1, 1, 1, 1, 2, 1, 1, 1, 1]}
+    headline = scores(**ranks).compare(test=test, correction="none").headline
+    assert (headline.status, headline.word) == ("better", word)
+    assert claim in headline.sentence
+    assert ("(p " in headline.sentence) == (test != "bayes")
+    assert len(headline.sentence.split()) <= MAX_WORDS
+    of_three = scores(**ranks, last=[5] * 10).compare(test=test, correction="none", baseline="old").headline
+    assert of_three.word == f"1 {word}"

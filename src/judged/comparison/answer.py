@@ -20,7 +20,9 @@ from judged.comparison.pair import (
     describe_intervals,
     describe_marks,
     describe_test,
+    describe_winner,
     format_range,
+    is_test_of_means,
     mark_legend,
     pair_columns,
     topics_table,
@@ -104,7 +106,9 @@ class MeasureComparison:
 
     def headline(self, pair: Pair) -> Headline:
         """Return the status of a pair: whether its second system is better or worse than the first."""
-        words = ("higher", "lower") if self.higher_is_better is None else ("better", "worse")
+        test, is_of_means = pair.result.test, is_test_of_means(pair.result.test)
+        words = ("better", "worse") if is_of_means else ("ahead", "behind")
+        words = ("higher", "lower") if self.higher_is_better is None else words
         status: Status = "same"
         word, topics = "no significant difference", counted(pair.result.n, "topic")
         sentence = f"No significant difference between {pair.second} and {pair.first} on {topics}."
@@ -120,7 +124,14 @@ class MeasureComparison:
             is_second = pair.better == pair.second
             status, word = ("better", words[0]) if is_second else ("worse", words[1])
             status = "info" if self.higher_is_better is None else status
-            sentence = f"{pair.second} is {word} than {pair.first} on {topics} (p {pair.format_p()})."
+            claim = f"{pair.second} is {word} than {pair.first}"
+            if not is_of_means:
+                claim = describe_winner(test, pair.better, pair.other(pair.better), self.name)
+            posterior = pair.result.posterior
+            evidence = f"p {pair.format_p()}"
+            if posterior is not None:
+                evidence = f"probability {decimal(max(posterior.higher, posterior.lower), 3)}"
+            sentence = f"{claim} on {topics} ({evidence})."
         sign = "/" if pair.is_ratio else "-"
         return Headline(
             status,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.comparison.pair import is_test_of_means
 from judged.results import Axis, Headline, counted
 from judged.stats.inputs import topics_text
 from judged.stats.sufficiency import MIN_UNITS
@@ -30,6 +31,8 @@ def best_run_headline(compared: MeasureComparison, baseline: str | None, n_topic
     pairs = [pair for pair in compared.pairs if reference in {pair.first, pair.second}]
     n_worse = len(compared.better_than.get(reference, ()))
     n_better = sum(reference in beaten for beaten in compared.better_than.values())
+    is_of_means = all(is_test_of_means(pair.result.test) for pair in pairs)
+    better, worse, of = ("better", "worse", "than") if is_of_means else ("ahead", "behind", "of")
     status: Status = "same"
     if not pairs:
         finding = "Only one run is scored" if len(ranked) == 1 else f"{subject} first, without a test"
@@ -40,11 +43,11 @@ def best_run_headline(compared: MeasureComparison, baseline: str | None, n_topic
     elif compared.higher_is_better is None:
         status, word, sentence = "info", "highest", f"{subject} highest, which is neither good nor bad."
     elif first.run != reference:
-        status, word = ("better", f"{n_better} better") if n_better else ("same", "none better")
-        sentence = f"{_of_others(n_better, len(pairs))} significantly better than the baseline {baseline}."
+        status, word = "better" if n_better else "same", f"{n_better or 'none'} {better}"
+        sentence = f"{_of_others(n_better, len(pairs))} significantly {better} {of} the baseline {baseline}."
     else:
         status, word = ("better", "best run") if n_worse == len(pairs) else ("same", "no single best run")
-        sentence = f"{subject} first; {_of_others(n_worse, len(pairs))} significantly worse."
+        sentence = f"{subject} first; {_of_others(n_worse, len(pairs))} significantly {worse}."
     axis = Axis(0.0, 1.0) if 0 <= first.value <= 1 else None
     return Headline(status, word, sentence, f"{compared.name} of {first.run}", first.value, ci=first.ci, axis=axis)
 
