@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli.main import app
+from judged.history import HistoryStore
 from judged.labels import LabelStore, import_labels
 from judged.pipelines.experiments import run
 from judged.studies import first_design
@@ -82,6 +83,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "gate": ("qrels.txt", "old.run", "new.run"),
     "gate init": ("qrels.txt", "old.run", "-o", "-"),
     "report": ("qrels.txt", *_RUNS),
+    "history add": ("qrels.txt", "old.run", "--history", "new.db", "-m", "nDCG@5"),
+    "history show": ("--history", "history.db"),
+    "history plot": ("--history", "history.db", "-o", "history.svg"),
+    "history bisect": ("--history", "history.db"),
+    "history compare": ("1", "last", "--history", "history.db"),
     "collection check": ("qrels.txt", *_RUNS),
     "labels next": ("qrels.txt", "old.run", "new.run"),
     "online dwell": ("log.jsonl",),
@@ -178,6 +184,10 @@ def _written() -> Path:
     turns = "".join(f"q{q},c{q % 4},{1 + q // 4}\n" for q in _TOPICS)
     (folder / "turns.csv").write_text(f"query_id,conversation,turn\n{turns}")
     (folder / "trajectories.jsonl").write_text("".join(f"{json.dumps(trial)}\n" for trial in trials))
+    history = HistoryStore.open(folder / "history.db", new=True)
+    for day in range(1, 13):
+        history.add(folder / "qrels.txt", {"s": folder / _RUNS[day > 9]}, "nDCG@5", time=f"2026-03-{day:02}", commit="")
+    history.close()
     shutil.copytree(_experiment(), folder / "results")
     store = LabelStore.open(folder / "labels.db")
     store.add_topics(folder / "queries.jsonl")

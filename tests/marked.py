@@ -49,7 +49,7 @@ SLOW = (
     "studies/test_records", "studies/test_report_tables", "studies/test_study_report", "pipelines/traces/test_gaps",
     "pipelines/traces/test_reading", "pipelines/traces/test_writing", "online/pages/test_clicks_in",
     "interface/pages/test_guard", "interface/pages/test_home", "web/test_links", "pipelines/pages/test_traces_in",
-    "online/pages/test_users_in",
+    "online/pages/test_users_in", "history/",
 )  # fmt: skip
 # Files that take a minute or more on a busy machine: `make test` leaves them out, and `make full` runs them.
 LONG = (
@@ -62,7 +62,7 @@ LONG = (
     "pipelines/traces/test_damaged", "pipelines/traces/test_funnel", "pipelines/rag/test_waterfall",
     "web/test_page_work_in", "labels/pages/test_judging_in", "interface/pages/test_learn_in",
     "interface/pages/test_home_in", "interface/pages/test_topic_in", "interface/pages/test_matrix_in",
-    "reports/changes/test_review", "layouts/test_convert", "faults/",
+    "reports/changes/test_review", "layouts/test_convert", "faults/", "history/test_judgment_changes",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "scoring/compat/test_ir_measures", "scoring/compat/test_pytrec_eval", "scoring/measures/test_assessors",

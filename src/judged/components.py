@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "judged.components"
 """The group of entry points by which other packages add a `Component`."""
 
-PACKAGES = ("interface", "labels", "online", "pipelines", "studies", "reports", "web")
+PACKAGES = ("interface", "labels", "online", "pipelines", "studies", "history", "reports", "web")
 """The packages of judged with a component; any but the first may be left out of an installation."""
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -55,7 +55,8 @@ class Component(NamedTuple):
     files: str = ""  # the package whose folders `templates` and `static` belong to the pages
     serve: str = ""  # a module like `judged.online.commands.serve`: options of `judged serve`, and what they open
     measures: Mapping[str, str] = _NONE  # classes of measures, by the measure's name
-    readers: Mapping[str, str] = _NONE  # functions from a path to rows of qrels or of a run, by the format's name
+    # Functions from a path to rows of qrels or of a run, by the name of the format or of the prefix `NAME:` of paths
+    readers: Mapping[str, str] = _NONE
     recognizers: Mapping[str, str] = _NONE  # functions from a path to a `FileContent` or None, by the kind of content
     engines: Mapping[str, str] = _NONE  # search engines that experiments run
     online_metrics: Mapping[str, str] = _NONE  # values of `judged.online.OnlineMetric`, by the metric's name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import judged
 import online_scores_made as made
-from judged import labels
+from judged import history, labels
 from judged.comparison.collections import collections_of_scores
 from judged.comparison.fusion import choose_weights
 from judged.data import sample
@@ -414,6 +414,24 @@ def plan_of_trials() -> Answer:
 def conversations() -> Answer:
     turns = {topic: (f"c{i % 4}", 1 + i // 4) for i, topic in enumerate(TOPICS)}
     return trajectories.conversations(QRELS, RUNS, ["nDCG@5", "RR"], turns=turns)
+
+
+def _history() -> history.HistoryStore:
+    store = history.HistoryStore.open("sqlite://", new=True)
+    for day in range(1, 13):
+        qrels = QRELS if day > 3 else {topic: dict(list(docs.items())[:-1]) for topic, docs in QRELS.items()}
+        store.add(
+            qrels, {"s": RUNS["old" if day < 10 else "new"]}, "nDCG@5", time=f"2026-03-{day:02}", commit=f"c{day}"
+        )
+    return store
+
+
+def score_history() -> Answer:
+    return history.show(_history())
+
+
+def change_location() -> Answer:
+    return history.bisect(_history(), slicing=slice_topics({q: {"half": q in TOPICS[:12]} for q in TOPICS}, "half"))
 
 
 def document_paths() -> Answer:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     SelectColumns = Callable[[list[str]], list[str]]
 
 
-def parquet_table(path: Path, where: str, select: SelectColumns = list) -> Table:
-    """Read the columns of a Parquet file that `select` returns."""
+def parquet_table(path: Path | bytes, where: str, select: SelectColumns = list) -> Table:
+    """Read the columns that `select` returns of a Parquet file, or of its bytes."""
     with _reporting_damage("Parquet", where):
         file = _open_parquet(path)
         names = file.schema_arrow.names
@@ -85,14 +85,16 @@ def arrow_table(path: Path, where: str) -> Table:
         return _validate((pa.ipc.open_file if is_file else pa.ipc.open_stream)(source).read_all())
 
 
-def _open_parquet(path: Path) -> Any:
+def _open_parquet(path: Path | bytes) -> Any:
     from pyarrow import parquet  # slow to import and rarely needed
 
     return parquet.ParquetFile(_random_access(path))
 
 
-def _random_access(path: Path) -> Any:
+def _random_access(path: Path | bytes) -> Any:
     """Open a file for random access; a compressed file is decompressed to memory."""
+    if isinstance(path, bytes):
+        return pa.BufferReader(path)
     if not files.compression(path):
         return pa.OSFile(str(path))
     with files.opened(path) as file:

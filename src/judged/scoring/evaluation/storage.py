@@ -61,7 +61,11 @@ def load(cls: type[S], path: str | Path) -> S:
     if files.head(path, 4) != b"PAR1":
         fix = "save scores as Parquet: judged evaluate ... -o scores.parquet, or scores.save(...)"
         raise InputError("saved scores must be a Parquet file", fix=fix, path=where)
-    table = parquet_table(Path(path), where)
+    return of_parquet(cls, parquet_table(Path(path), where), where)
+
+
+def of_parquet(cls: type[S], table: Table, where: str) -> S:
+    """Read saved scores from their table, as `load` reads a file."""
     metadata = table.schema.metadata or {}
     if not {_DIGEST, _KEY} <= metadata.keys():
         content = "a result other than scores" if _KEY in metadata else "not a file of saved scores"

@@ -1,0 +1,11 @@
+"""Evaluations over time: a store, changes beyond noise, and where they began."""
+
+from judged.components import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    "judged.history",
+    {
+        "judged.history.store": ("Evaluation", "HistoryStore"),
+        "judged.history.history": ("ChangeLocation", "ScoreHistory", "bisect", "compare", "show"),
+    },
+)

@@ -1,0 +1,443 @@
+"""`show`, `bisect`, and `compare`: the history of a system, where a change began, and two evaluations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.history.detection import MIN_EVALUATIONS
+from judged.history.series import (
+    FALSE_ALARMS,
+    MARGIN_RELATIVE,
+    JudgmentChange,
+    ScoreChange,
+    ScoreSeries,
+    detect_changes,
+    judgment_changes,
+    read_series,
+)
+from judged.results import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    P_VALUE,
+    SHARE,
+    TEXT,
+    Answer,
+    Chart,
+    Column,
+    Headline,
+    Section,
+    Sentences,
+    Table,
+    columns_of,
+    counted,
+    listed,
+)
+from judged.results.blocks import Note, ReferenceLine
+from judged.results.decimals import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.comparison import Comparison
+    from judged.comparison.slicing.comparison import SliceComparison
+    from judged.history.detection import Detection
+    from judged.history.store import Evaluation, HistoryStore
+    from judged.results import Block, Status
+
+_VERDICTS: dict[Status, str] = {"better": "better", "worse": "worse", "info": "not significant over topics"}
+_LIKELY = 0.9  # probability of the evaluations that are listed
+_COMMIT = 10  # shown characters of a commit
+_MAX_ROWS = 10  # of a table in a terminal
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreHistory(Answer):
+    """Scores of a system over time, changes beyond noise, and changes of the judgments."""
+
+    kind: ClassVar[str] = "history"
+    main: ClassVar[str] = "evaluations"
+
+    series: ScoreSeries
+    detections: tuple[Detection, ...]  # one per measure
+    changes: tuple[ScoreChange, ...]  # of all measures, in order of time
+    judgments: tuple[JudgmentChange, ...]
+    false_alarms: float
+    margin_relative: float
+    others: tuple[str, ...]  # other systems of the store
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Title of the answer."""
+        return f"History of {self.series.system}"
+
+    @property
+    def headline(self) -> Headline:
+        """Last change of the first measure, or that there is none."""
+        measure, n = self.series.measures[0], len(self.series.evaluations)
+        if n < MIN_EVALUATIONS:
+            sentence = f"{counted(n, 'evaluation')}: changes are detected with {MIN_EVALUATIONS} or more."
+            return Headline("unknown", "too few evaluations", sentence)
+        changes = [change for change in self.changes if change.measure == measure]
+        if not changes:
+            detection, sentence = self.detections[0], f"No change of {measure} beyond noise in {n} evaluations."
+            if math.isfinite(detection.delay):
+                change, within = f"{detection.detectable:.2g}", counted(int(detection.delay), "evaluation")
+                sentence += f" A change of {change} is detected within {within} (80% power)."
+            return Headline("same", "no change", sentence)
+        last = changes[-1]
+        verb = "rose" if last.difference.difference > 0 else "fell"
+        first = self.series.evaluations[last.shift.start]
+        return Headline(
+            cast("Status", last.status),
+            "changed" if last.status == "info" else last.status,
+            f"{measure} {verb} with evaluation {first.label}, beyond the noise between evaluations.",
+            f"{measure}, change of the mean",
+            last.difference.difference,
+            CHANGE,
+            last.difference.interval,
+            reference=0.0,
+        )
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the curves, the changes, the changes of judgments, and the evaluations."""
+        curves = [self._curve(i) for i in range(len(self.series.measures))]
+        return (
+            Sentences((self.headline.sentence, *self._others())),
+            *(chart for chart, _ in curves),
+            *((self._changes_table(),) if self.changes else ()),
+            *((self._judgments_table(),) if self.judgments else ()),
+            *(table for _, table in curves),
+            Sentences(self._method(), "method"),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Return the options and the noise of each measure."""
+        return {
+            "system": self.series.system,
+            "false_alarms": self.false_alarms,
+            "margin_relative": self.margin_relative,
+            "topics": len(self.series.query_ids),
+            "deviation": {str(m): d.deviation for m, d in zip(self.series.measures, self.detections, strict=True)},
+        }
+
+    def _others(self) -> tuple[str, ...]:
+        return (f"Other systems: {listed(self.others)}.",) if self.others else ()
+
+    def _method(self) -> tuple[str, ...]:
+        n, margin = len(self.series.query_ids), percent(self.margin_relative)
+        return (
+            f"Means by the judgments and settings of the last evaluation, over the {n} topics of all evaluations.",
+            f"At most one false alarm in {self.false_alarms:g} evaluations if nothing changes (self-starting CUSUM).",
+            f"Changes below {margin} of the mean are not reported.",
+            "Intervals and p-values of changes are over topics (paired t-test of the mean scores before and after).",
+        )
+
+    def _curve(self, index: int) -> tuple[Chart, Table]:
+        """Return the chart of a measure over time, and its table."""
+        series, measure = self.series, str(self.series.measures[index])
+        rows, means = series.evaluations[::-1], series.values[::-1, index].mean(axis=1)
+        own = [_own_mean(scores, measure) for scores in series.own[::-1]]
+        name = "evaluations" if not index else f"evaluations{index + 1}"
+        table = Table(
+            name,
+            (
+                *_evaluation_columns(rows),
+                Column("time_ms", [_milliseconds(row.time) for row in rows], COUNT, only="data"),
+                Column("mean", means.tolist(), NUMBER, measure),
+                Column("value", [value for value, _ in own], NUMBER, "as evaluated", ci=[ci for _, ci in own]),
+            ),
+            f"Evaluations by {measure}, latest first",
+            note="as evaluated: by the judgments, settings, and topics of that evaluation; interval over topics",
+            folded=index > 0,
+            terminal_rows=_MAX_ROWS,
+        )  # fmt: skip
+        shifts = [change.shift.start for change in self.changes if str(change.measure) == measure]
+        lines = tuple(ReferenceLine("x", _milliseconds(series.evaluations[start].time)) for start in shifts)
+        sentence = f"{measure} over {counted(len(rows), 'evaluation')}, with {counted(len(shifts), 'change')}."
+        chart = Chart(
+            f"history{index + 1}", measure, table, sentence, kind="points", x="time_ms", x_title="time (UTC)", y="mean",
+            y_title=measure, band="value", lines=lines, spread="time", height=180,
+            subtitle="band: interval over topics, as evaluated; dashed lines: changes",
+        )  # fmt: skip
+        return chart, table
+
+    def _changes_table(self) -> Table:
+        rows = [self.series.evaluations[change.shift.start] for change in self.changes]
+        differences = [change.difference for change in self.changes]
+        means = [
+            [
+                float(self.series.values[part, self.series.measures.index(change.measure)].mean())
+                for change, part in parts
+            ]
+            for parts in (
+                [(change, change.before) for change in self.changes],
+                [(change, change.after) for change in self.changes],
+            )
+        ]
+        statuses: list[Status] = [cast("Status", change.status) for change in self.changes]
+        return Table(
+            "changes",
+            (
+                Column("measure", [str(change.measure) for change in self.changes], TEXT),
+                *_evaluation_columns(rows, "from evaluation"),
+                Column("before", means[0], NUMBER),
+                Column("after", means[1], NUMBER),
+                Column("difference", [row.difference for row in differences], CHANGE,
+                       ci=[row.interval for row in differences]),
+                Column("p", [row.p for row in differences], P_VALUE),
+                Column("verdict", [_VERDICTS[status] for status in statuses], TEXT, statuses=statuses),
+                Column("detected", [self.series.evaluations[change.shift.detected].number for change in self.changes],
+                       COUNT, "detected at"),
+                Column("likely", [_likely_text(self.series, change) for change in self.changes], TEXT,
+                       f"began at ({percent(_LIKELY)})"),
+            ),
+            "Changes beyond the noise between evaluations",
+            labels=2,
+        )  # fmt: skip
+
+    def _judgments_table(self) -> Table:
+        rows = [change.evaluation for change in self.judgments]
+        return Table(
+            "judgments",
+            (
+                *_evaluation_columns(rows, "from evaluation"),
+                *columns_of(self.judgments, ("added", COUNT), ("removed", COUNT), ("changed", COUNT, "other grade")),
+                *columns_of(self.judgments, ("topics", COUNT), ("effect", CHANGE, f"{self.series.measures[0]}")),
+            ),
+            "Changes of the judgments",
+            note="changes of the number of topics, and of the mean score of the run before, which is the same system",
+        )  # fmt: skip
+
+
+def _evaluation_columns(rows: Sequence[Evaluation], heading: str = "evaluation") -> tuple[Column, ...]:
+    """Return the number, time, tag, and commit of evaluations; tags and commits are hidden if there are none."""
+    texts = {"tag": [row.tag for row in rows], "commit": [row.commit[:_COMMIT] for row in rows]}
+    return (
+        Column("number", [row.number for row in rows], COUNT, heading),
+        Column("time", [row.time[:16].replace("T", " ") for row in rows], TEXT),
+        *(Column(name, values, TEXT, only="" if any(values) else "data") for name, values in texts.items()),
+    )
+
+
+def _own_mean(scores: Any, measure: str) -> tuple[float, tuple[float, float] | None]:
+    """Return the mean of a measure with its interval; NaN if it was not evaluated."""
+    if measure not in scores.measure_names:
+        return math.nan, None
+    estimate = scores.estimates()[scores.measure_names.index(measure)]
+    return estimate.value, estimate.ci
+
+
+def _likely_text(series: ScoreSeries, change: ScoreChange) -> str:
+    likely = change.shift.likely(_LIKELY)
+    numbers = [series.evaluations[i].number for i in (likely[0], likely[-1])]
+    return f"#{numbers[0]}" if len(likely) == 1 else f"#{numbers[0]} to #{numbers[1]}"
+
+
+def _milliseconds(time: str) -> int:
+    return int(datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def show(
+    store: HistoryStore,
+    system: str = "",
+    measures: Any = None,
+    *,
+    false_alarms: float = FALSE_ALARMS,
+    margin_relative: float = MARGIN_RELATIVE,
+) -> ScoreHistory:
+    """Show the scores of a system over time, and the changes that are beyond the noise between evaluations.
+
+    All evaluations are scored by the judgments and settings of the last one, so changes of the judgments are no changes
+    of the system; they are reported separately.
+
+    Parameters
+    ----------
+    store
+        The history.
+    system
+        Name of the system. Default: that of the last evaluation.
+    measures
+        Measures of the last evaluation. Default: all of them.
+    false_alarms
+        Number of evaluations per false alarm, over all measures, if nothing changes. It assumes normal noise of the
+        mean score; autocorrelation is estimated.
+    margin_relative
+        Smallest change that is reported, as a share of the mean score.
+
+    Raises
+    ------
+    InputError
+        If there are no evaluations, no topic is in all of them, or an option is out of range.
+    """
+    series = read_series(store, system, measures)
+    results = detect_changes(series, false_alarms, margin_relative)
+    changes = sorted((change for _, found in results for change in found), key=lambda change: change.shift.start)
+    others = sorted({row.system for row in store.evaluations()} - {series.system})
+    return ScoreHistory(
+        series, tuple(detection for detection, _ in results), tuple(changes), tuple(judgment_changes(store, series)),
+        false_alarms, margin_relative, tuple(others), tuple(_notes(series)),
+    )  # fmt: skip
+
+
+def _notes(series: ScoreSeries) -> list[Note]:
+    left_out = len({query for scores in series.own for query in scores.query_ids}) - len(series.query_ids)
+    text = f"{counted(left_out, 'topic')} not in all evaluations: left out of changes"
+    return [Note("left-out", text)] if left_out else []
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChangeLocation(Answer):
+    """Evaluations with which a change may have begun, and the topics and slices that changed."""
+
+    kind: ClassVar[str] = "bisect"
+    main: ClassVar[str] = "evaluations"
+
+    series: ScoreSeries
+    change: ScoreChange
+    slices: SliceComparison | None = None
+
+    @property
+    def title(self) -> str:
+        """Title of the answer."""
+        return f"Where {self.change.measure} of {self.series.system} changed"
+
+    @property
+    def headline(self) -> Headline:
+        """Most likely first evaluation of the change."""
+        start = self.change.shift.start
+        before, first = self.series.evaluations[start - 1 : start + 1]
+        probability = float(self.change.shift.probabilities[start - self.change.shift.offset])
+        sentence = f"The change began with evaluation {first.label}; the last one before is {before.label}."
+        return Headline("info", f"#{first.number}", sentence, "probability", probability, SHARE)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the likely evaluations, the topics, and the slices."""
+        slices = () if self.slices is None else (Section("slices", "Slices", self.slices.blocks()),)
+        return (*self._commits(), self._evaluations_table(), self._topics_table(), *slices)
+
+    def _commits(self) -> tuple[Sentences, ...]:
+        """Return the Git command that lists the commits between the likely evaluations, if they are recorded."""
+        likely = self.change.shift.likely(_LIKELY)
+        before, last = self.series.evaluations[likely[0] - 1].commit, self.series.evaluations[likely[-1]].commit
+        if not before or not last or before == last:
+            return ()
+        return (Sentences((f"Commits: git log {before[:10]}..{last[:10]}",), "commits"),)
+
+    def _evaluations_table(self) -> Table:
+        likely = self.change.shift.likely(_LIKELY)
+        shift = self.change.shift
+        rows = [self.series.evaluations[i] for i in likely]
+        return Table(
+            "evaluations",
+            (
+                *_evaluation_columns(rows),
+                Column("probability", [float(shift.probabilities[i - shift.offset]) for i in likely], SHARE),
+            ),
+            f"Evaluations with which the change began ({percent(_LIKELY)})",
+            labels=4,
+        )
+
+    def _topics_table(self) -> Table:
+        index = self.series.measures.index(self.change.measure)
+        before, after = (
+            self.series.values[part, index].mean(axis=0) for part in (self.change.before, self.change.after)
+        )
+        order = np.argsort(-np.abs(after - before), kind="stable")
+        columns = {"before": before, "after": after, "difference": after - before}
+        shows = {"difference": CHANGE}
+        return Table(
+            "topics",
+            (
+                Column("query_id", [self.series.query_ids[i] for i in order], TEXT, "topic"),
+                *(Column(name, part[order].tolist(), shows.get(name, NUMBER)) for name, part in columns.items()),
+            ),
+            f"Mean {self.change.measure} of the topics, largest differences first",
+            terminal_rows=_MAX_ROWS,
+        )
+
+
+def bisect(
+    store: HistoryStore,
+    system: str = "",
+    measure: Any = None,
+    *,
+    at: str = "",
+    slicing: Any = None,
+    false_alarms: float = FALSE_ALARMS,
+    margin_relative: float = MARGIN_RELATIVE,
+) -> ChangeLocation:
+    """Find the evaluation with which a change began, with its topics and slices.
+
+    Parameters
+    ----------
+    store, system, false_alarms, margin_relative
+        As for `show`.
+    measure
+        Measure of the last evaluation. Default: its first one.
+    at
+        Evaluation that `show` lists as the beginning of the change: a number, a tag, or a commit. Default: the last
+        change.
+    slicing
+        Slices from `slice_topics`. Default: none.
+
+    Raises
+    ------
+    InputError
+        If no change was detected, or none began at this evaluation.
+    """
+    series = read_series(store, system, measure)
+    _, changes = detect_changes(series, false_alarms, margin_relative)[0]
+    if at:
+        number = store.find(at, series.system).number
+        changes = [change for change in changes if series.evaluations[change.shift.start].number == number]
+    if not changes:
+        where = f" that begins at {at}" if at else ""
+        fix = "list the changes: judged history show"
+        raise InputError(f"no change of {series.measures[0]} is beyond noise{where}", fix=fix, path=store.where)
+    change = changes[-1]
+    slices = None
+    if slicing is not None:
+        scores = series.segment_scores(change.before, change.after, ("before", "after"))
+        slices = scores.compare_slices(slicing, measures=[change.measure])
+    return ChangeLocation(series, change, slices)
+
+
+def compare(store: HistoryStore, first: str, second: str, system: str = "", **options: Any) -> Comparison:
+    """Compare two evaluations by the judgments and settings of the second one.
+
+    Parameters
+    ----------
+    store
+        The history.
+    first, second
+        Evaluations as for `HistoryStore.find`; ``NAME/SYSTEM`` selects the system.
+    system
+        Name of the system of both. Default: any.
+    options
+        As for `Scores.compare`.
+    """
+    evaluations = [find_evaluation(store, reference, system) for reference in (first, second)]
+    parts = [store.scores(row, evaluations[1]) for row in evaluations]
+    names = [f"{row.system} #{row.number}" for row in evaluations]
+    named = [
+        replace(scores, runs=(replace(scores.runs[0], name=name),)) for scores, name in zip(parts, names, strict=True)
+    ]
+    scores = named[0].join(named[1])
+    if evaluations[0].qrels != evaluations[1].qrels:
+        note = Note("other-judgments", f"{names[0]} was scored by the judgments of {names[1]}")
+        scores = replace(scores, notes=(*scores.notes, note))
+    return scores.compare(baseline=names[0], **options)
+
+
+def find_evaluation(store: HistoryStore, reference: str, system: str = "") -> Evaluation:
+    """Find an evaluation by ``REFERENCE`` or ``REFERENCE/SYSTEM``."""
+    name, _, own_system = reference.partition("/")
+    return store.find(name, own_system or system)

@@ -1,0 +1,224 @@
+"""Scores of one system in order of time, by the same judgments and settings, and their changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.history.detection import alarm_threshold, detect
+from judged.scoring.evaluation.evaluate import select_measures
+from judged.stats.paired import paired_test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from judged.data.qrels import Qrels
+    from judged.history.detection import Detection, Shift
+    from judged.history.store import Evaluation, HistoryStore
+    from judged.results.types import Floats
+    from judged.scoring.evaluation.scores import Scores
+    from judged.scoring.measures.base import Measure
+    from judged.stats.results import Difference
+
+FALSE_ALARMS = 365
+"""Default number of evaluations per false alarm."""
+MARGIN_RELATIVE = 0.01
+"""Default of the smallest reported change, as a share of the mean score."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSeries:
+    """Scores of one system in order of time.
+
+    Parameters
+    ----------
+    evaluations
+        Evaluations, in order of time.
+    own
+        Scores by the judgments and settings of each evaluation.
+    scores
+        Scores of the last evaluation.
+    values
+        (evaluations, measures, topics) scores by the judgments and settings of the last evaluation, over the topics
+        that all evaluations have.
+    query_ids
+        These topics.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    own: tuple[Scores, ...]
+    scores: Scores
+    values: Floats
+    query_ids: tuple[str, ...]
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Measures of the scores."""
+        return self.scores.measures
+
+    @property
+    def system(self) -> str:
+        """Name of the system."""
+        return self.evaluations[0].system
+
+    def segment_scores(self, before: slice, after: slice, names: tuple[str, str]) -> Scores:
+        """Return the mean scores of topics in two segments of evaluations as those of two runs."""
+        run = self.scores.runs[0]
+        return replace(
+            self.scores,
+            runs=tuple(replace(run, name=name) for name in names),
+            query_ids=self.query_ids,
+            values=np.stack([self.values[part].mean(axis=0) for part in (before, after)]),
+            counted=np.ones((2, len(self.query_ids)), dtype=np.bool_),
+            ranges=(),
+            queries=None,
+        )
+
+
+def read_series(store: HistoryStore, system: str = "", measures: Any = None) -> ScoreSeries:
+    """Read the scores of a system.
+
+    Parameters
+    ----------
+    store
+        The history.
+    system
+        Name of the system. Default: that of the last evaluation.
+    measures
+        Measures of the last evaluation. Default: all of them.
+
+    Raises
+    ------
+    InputError
+        If there are no evaluations, or no topic is in all of them.
+    """
+    rows = store.evaluations(system)
+    if not rows:
+        raise InputError("there are no evaluations", fix="add one: judged history add QRELS RUN", path=store.where)
+    rows = tuple(row for row in rows if row.system == rows[-1].system)
+    own = [store.scores(row) for row in rows]
+    same = [
+        scores if (row.qrels, row.settings) == (rows[-1].qrels, rows[-1].settings) else store.scores(row, rows[-1])
+        for row, scores in zip(rows, own, strict=True)
+    ]
+    if measures:
+        same = [select_measures(scores, measures) for scores in same]
+    common = set(same[-1].query_ids).intersection(*(scores.query_ids for scores in (*own, *same)))
+    values = np.stack([_over_topics(scores, sorted(common)) for scores in same]) if common else np.empty((0, 0, 0))
+    has_values = np.flatnonzero(~np.isnan(values).any(axis=(0, 1))).tolist()
+    query_ids = tuple(np.array(sorted(common), dtype=object)[has_values].tolist())
+    if not query_ids:
+        fix = "use another file for evaluations of other topics"
+        raise InputError("the evaluations have no topic in common", fix=fix, path=store.where)
+    return ScoreSeries(rows, tuple(own), same[-1], values[:, :, has_values], query_ids)
+
+
+def _over_topics(scores: Scores, query_ids: Sequence[str]) -> Floats:
+    column_of = {query: column for column, query in enumerate(scores.query_ids)}
+    return scores.values[0][:, [column_of[query] for query in query_ids]]
+
+
+class ScoreChange(NamedTuple):
+    """Change of the mean score of one measure that is beyond the noise between evaluations."""
+
+    measure: Measure
+    shift: Shift
+    end: int  # index after the last evaluation before the next change
+    begin: int  # index of the first evaluation after the change before
+    difference: Difference  # after minus before, over topics
+
+    @property
+    def before(self) -> slice:
+        """Evaluations from the last change to this one."""
+        return slice(self.begin, self.shift.start)
+
+    @property
+    def after(self) -> slice:
+        """Evaluations from this change to the next one."""
+        return slice(self.shift.start, self.end)
+
+    @property
+    def status(self) -> str:
+        """Whether scores are better or worse, if the interval over topics excludes 0."""
+        low, high = self.difference.interval or (-np.inf, np.inf)
+        higher = self.measure.properties.higher_is_better
+        if higher is None or not (low > 0.0 or high < 0.0):
+            return "info"
+        return "better" if (low > 0.0) == higher else "worse"
+
+
+def detect_changes(
+    series: ScoreSeries, false_alarms: float = FALSE_ALARMS, margin_relative: float = MARGIN_RELATIVE
+) -> list[tuple[Detection, list[ScoreChange]]]:
+    """Detect the changes of each measure; `false_alarms` is shared by the measures.
+
+    Raises
+    ------
+    InputError
+        If an option is out of range.
+    """
+    if not false_alarms >= 1:
+        raise InputError(f"false_alarms must be at least 1, got {false_alarms:g}", fix="use a number such as 365")
+    if not 0 <= margin_relative < 1:
+        raise InputError(f"margin_relative must be between 0 and 1, got {margin_relative:g}", fix="use 0.01 for 1%")
+    threshold = alarm_threshold(float(false_alarms) * len(series.measures))
+    results: list[tuple[Detection, list[ScoreChange]]] = []
+    for i, measure in enumerate(series.measures):
+        values = series.values[:, i]
+        detection = detect(values, threshold, margin_relative)
+        limits = [0, *(shift.start for shift in detection.shifts), len(values)]
+        changes: list[ScoreChange] = []
+        for begin, shift, end in zip(limits, detection.shifts, limits[2:], strict=False):
+            means = values[begin : shift.start].mean(axis=0), values[shift.start : end].mean(axis=0)
+            changes.append(ScoreChange(measure, shift, end, begin, paired_test(*means, "t")))
+        results.append((detection, changes))
+    return results
+
+
+class JudgmentChange(NamedTuple):
+    """Change of the judgments between two evaluations."""
+
+    evaluation: Evaluation
+    added: int  # judgments
+    removed: int
+    changed: int  # judgments with another grade
+    topics: int  # number of topics, compared with the evaluation before
+    effect: float  # change of the mean score of the run before, over the topics that were judged before
+
+
+def judgment_changes(store: HistoryStore, series: ScoreSeries) -> Iterator[JudgmentChange]:
+    """Yield the changes of the judgments, with their effect on the first measure for the run before the change."""
+    for (previous, scores), (row, _) in pairwise(zip(series.evaluations, series.own, strict=True)):
+        if previous.qrels == row.qrels:
+            continue
+        before, after = (_grades(store.qrels(evaluation)) for evaluation in (previous, row))
+        both = before.keys() & after.keys()
+        topics = [len({query for query, *_ in grades}) for grades in (before, after)]
+        judged_again = store.scores(previous, row)
+        query_ids = sorted({*scores.query_ids} & {*judged_again.query_ids})
+        measure = str(series.measures[0])
+        means = [
+            float(np.nanmean(_over_topics(part, query_ids)[part.measure_names.index(measure)]))
+            if query_ids and measure in part.measure_names
+            else np.nan
+            for part in (scores, judged_again)
+        ]
+        yield JudgmentChange(
+            row,
+            len(after) - len(both),
+            len(before) - len(both),
+            sum(before[pair] != after[pair] for pair in both),
+            topics[1] - topics[0],
+            means[1] - means[0],
+        )
+
+
+def _grades(qrels: Qrels) -> dict[tuple[str, ...], float]:
+    """Return grades by topic, document, and iteration."""
+    names = [name for name in ("query_id", "doc_id", "iteration", "relevance") if name in qrels.table.column_names]
+    *keys, grades = (qrels.table[name].to_pylist() for name in names)
+    return dict(zip(zip(*keys, strict=True), grades, strict=True))
