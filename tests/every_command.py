@@ -85,7 +85,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "report": ("qrels.txt", *_RUNS),
     "history add": ("qrels.txt", "old.run", "--history", "new.db", "-m", "nDCG@5"),
     "history show": ("--history", "history.db"),
-    "history plot": ("--history", "history.db", "-o", "history.svg"),
+    "history plot": ("--history", "history.db"),
     "history bisect": ("--history", "history.db"),
     "history compare": ("1", "last", "--history", "history.db"),
     "collection check": ("qrels.txt", *_RUNS),

@@ -161,7 +161,7 @@ def test_history_separates_changes_of_judgments_and_of_the_system() -> None:
     assert change.difference.difference == pytest.approx(-0.5 * 24 / 30)
     assert change.status == "worse"
     (judgments,) = history.judgments
-    assert (judgments.evaluation.number, judgments.added, judgments.removed, judgments.changed, judgments.topics) == (
+    assert (judgments.evaluation.number, judgments.added, judgments.removed, judgments.changed, judgments.n_change) == (
         11,
         7,
         0,
@@ -175,8 +175,8 @@ def test_history_separates_changes_of_judgments_and_of_the_system() -> None:
     assert location.change.shift.start == 20
     assert location.table("topics").records()[0]["difference"] == -0.5
     with pytest.raises(InputError):
-        bisect(store, measure="RR", at="3")
-    assert bisect(store, measure="RR", at="21").change.shift.start == 20
+        bisect(store, measure="RR", evaluation="3")
+    assert bisect(store, measure="RR", evaluation="21").change.shift.start == 20
 
 
 def test_history_of_few_evaluations_has_no_verdict() -> None:

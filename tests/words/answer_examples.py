@@ -431,7 +431,9 @@ def score_history() -> Answer:
 
 
 def change_location() -> Answer:
-    return history.bisect(_history(), slicing=slice_topics({q: {"half": q in TOPICS[:12]} for q in TOPICS}, "half"))
+    return history.bisect(
+        _history(), slicing=judged.slice_topics({q: {"half": q in TOPICS[:12]} for q in TOPICS}, "half")
+    )
 
 
 def document_paths() -> Answer:

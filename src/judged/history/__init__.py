@@ -5,7 +5,7 @@ from judged.components import lazily
 __all__, __getattr__, __dir__ = lazily(
     "judged.history",
     {
-        "judged.history.store": ("Evaluation", "HistoryStore"),
+        "judged.history.store": ("HistoryStore", "StoredEvaluation"),
         "judged.history.history": ("ChangeLocation", "ScoreHistory", "bisect", "compare", "show"),
     },
 )

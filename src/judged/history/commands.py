@@ -124,21 +124,14 @@ def show_command(
 @_SYSTEM
 @shared("measures", help="Measure that is drawn.  [default: the first one of the last evaluation]")
 @_detection_options
-@click.option(
-    "-o",
-    "--output",
-    "picture",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    default="history.svg",
-    show_default=True,
-    help="Picture: SVG, PNG, or PDF.",
-)
-def plot_command(where: str | None, system: str, measure: tuple[str, ...], picture: Path, **options: Any) -> None:
-    """Draw the scores of a system over time, with intervals and changes."""
+@answer_options(usual="html")
+def plot_command(
+    where: str | None, system: str, measure: tuple[str, ...], output: OutputOptions, **options: Any
+) -> None:
+    """Draw the scores of a system over time, with intervals and changes: HTML, SVG, PNG, or PDF."""
     from judged.history import HistoryStore, show
 
-    show(HistoryStore.open(where), system, measure or None, **options).save(picture)
+    output(show(HistoryStore.open(where), system, measure or None, **options))
 
 
 @history.command("bisect", short_help="Find the evaluation with which a change began.")
@@ -146,7 +139,7 @@ def plot_command(where: str | None, system: str, measure: tuple[str, ...], pictu
 @_SYSTEM
 @shared("measure", default=None, show_default=False, help="Measure.  [default: the first one of the last evaluation]")
 @click.option(
-    "--at",
+    "--evaluation",
     metavar="EVALUATION",
     default="",
     help="Beginning of a change in 'judged history show'.  [default: the last]",

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from judged.comparison import Comparison
     from judged.comparison.slicing.comparison import SliceComparison
     from judged.history.detection import Detection
-    from judged.history.store import Evaluation, HistoryStore
+    from judged.history.store import HistoryStore, StoredEvaluation
     from judged.results import Block, Status
 
 _VERDICTS: dict[Status, str] = {"better": "better", "worse": "worse", "info": "not significant over topics"}
@@ -124,7 +124,7 @@ class ScoreHistory(Answer):
             "system": self.series.system,
             "false_alarms": self.false_alarms,
             "margin_relative": self.margin_relative,
-            "topics": len(self.series.query_ids),
+            "n": len(self.series.query_ids),
             "deviation": {str(m): d.deviation for m, d in zip(self.series.measures, self.detections, strict=True)},
         }
 
@@ -133,9 +133,10 @@ class ScoreHistory(Answer):
 
     def _method(self) -> tuple[str, ...]:
         n, margin = len(self.series.query_ids), percent(self.margin_relative)
+        alarms = f"On average at most one false alarm in {self.false_alarms:g} evaluations, if nothing changes"
         return (
             f"Means by the judgments and settings of the last evaluation, over the {n} topics of all evaluations.",
-            f"At most one false alarm in {self.false_alarms:g} evaluations if nothing changes (self-starting CUSUM).",
+            f"{alarms} (self-starting CUSUM).",
             f"Changes below {margin} of the mean are not reported.",
             "Intervals and p-values of changes are over topics (paired t-test of the mean scores before and after).",
         )
@@ -204,20 +205,20 @@ class ScoreHistory(Answer):
         )  # fmt: skip
 
     def _judgments_table(self) -> Table:
-        rows = [change.evaluation for change in self.judgments]
+        rows, main = [change.evaluation for change in self.judgments], str(self.series.measures[0])
         return Table(
             "judgments",
             (
                 *_evaluation_columns(rows, "from evaluation"),
                 *columns_of(self.judgments, ("added", COUNT), ("removed", COUNT), ("changed", COUNT, "other grade")),
-                *columns_of(self.judgments, ("topics", COUNT), ("effect", CHANGE, f"{self.series.measures[0]}")),
+                *columns_of(self.judgments, ("n_change", COUNT, "topics"), ("effect", CHANGE, main)),
             ),
             "Changes of the judgments",
             note="changes of the number of topics, and of the mean score of the run before, which is the same system",
         )  # fmt: skip
 
 
-def _evaluation_columns(rows: Sequence[Evaluation], heading: str = "evaluation") -> tuple[Column, ...]:
+def _evaluation_columns(rows: Sequence[StoredEvaluation], heading: str = "evaluation") -> tuple[Column, ...]:
     """Return the number, time, tag, and commit of evaluations; tags and commits are hidden if there are none."""
     texts = {"tag": [row.tag for row in rows], "commit": [row.commit[:_COMMIT] for row in rows]}
     return (
@@ -321,7 +322,13 @@ class ChangeLocation(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Return the likely evaluations, the topics, and the slices."""
         slices = () if self.slices is None else (Section("slices", "Slices", self.slices.blocks()),)
-        return (*self._commits(), self._evaluations_table(), self._topics_table(), *slices)
+        return (
+            Sentences((self.headline.sentence,)),
+            *self._commits(),
+            self._evaluations_table(),
+            self._topics_table(),
+            *slices,
+        )
 
     def _commits(self) -> tuple[Sentences, ...]:
         """Return the Git command that lists the commits between the likely evaluations, if they are recorded."""
@@ -369,7 +376,7 @@ def bisect(
     system: str = "",
     measure: Any = None,
     *,
-    at: str = "",
+    evaluation: str = "",
     slicing: Any = None,
     false_alarms: float = FALSE_ALARMS,
     margin_relative: float = MARGIN_RELATIVE,
@@ -382,7 +389,7 @@ def bisect(
         As for `show`.
     measure
         Measure of the last evaluation. Default: its first one.
-    at
+    evaluation
         Evaluation that `show` lists as the beginning of the change: a number, a tag, or a commit. Default: the last
         change.
     slicing
@@ -395,11 +402,11 @@ def bisect(
     """
     series = read_series(store, system, measure)
     _, changes = detect_changes(series, false_alarms, margin_relative)[0]
-    if at:
-        number = store.find(at, series.system).number
+    if evaluation:
+        number = store.find(evaluation, series.system).number
         changes = [change for change in changes if series.evaluations[change.shift.start].number == number]
     if not changes:
-        where = f" that begins at {at}" if at else ""
+        where = f" that begins at {evaluation}" if evaluation else ""
         fix = "list the changes: judged history show"
         raise InputError(f"no change of {series.measures[0]} is beyond noise{where}", fix=fix, path=store.where)
     change = changes[-1]
@@ -427,8 +434,9 @@ def compare(store: HistoryStore, first: str, second: str, system: str = "", **op
     evaluations = [find_evaluation(store, reference, system) for reference in (first, second)]
     parts = [store.scores(row, evaluations[1]) for row in evaluations]
     names = [f"{row.system} #{row.number}" for row in evaluations]
-    named = [
-        replace(scores, runs=(replace(scores.runs[0], name=name),)) for scores, name in zip(parts, names, strict=True)
+    named = [  # the same judgments, which may have been read from a file or from the store
+        replace(scores, runs=(replace(scores.runs[0], name=name),), qrels=parts[1].qrels)
+        for scores, name in zip(parts, names, strict=True)
     ]
     scores = named[0].join(named[1])
     if evaluations[0].qrels != evaluations[1].qrels:
@@ -437,7 +445,7 @@ def compare(store: HistoryStore, first: str, second: str, system: str = "", **op
     return scores.compare(baseline=names[0], **options)
 
 
-def find_evaluation(store: HistoryStore, reference: str, system: str = "") -> Evaluation:
+def find_evaluation(store: HistoryStore, reference: str, system: str = "") -> StoredEvaluation:
     """Find an evaluation by ``REFERENCE`` or ``REFERENCE/SYSTEM``."""
     name, _, own_system = reference.partition("/")
     return store.find(name, own_system or system)

@@ -29,12 +29,12 @@ class HistoryQuery(Parameters):
     measures: str = text_field("Measures, separated by commas. Default: those of the last evaluation.", limit=500)
 
 
-class ChangeQuery(Parameters):
+class ScoreChangeQuery(Parameters):
     """System, measure, and change."""
 
     system: str = text_field("Name of the system. Default: that of the last evaluation.", limit=200)
     measure: str = text_field("Measure. Default: the first one of the last evaluation.", limit=200)
-    at: str = text_field("Evaluation with which the change began. Default: the last change.", limit=100)
+    evaluation: str = text_field("Evaluation with which the change began. Default: the last change.", limit=100)
 
 
 def _link_changes(_: Workspace, params: HistoryQuery, answer: ScoreHistory | None) -> dict[str, Any]:
@@ -43,9 +43,8 @@ def _link_changes(_: Workspace, params: HistoryQuery, answer: ScoreHistory | Non
         return {}
 
     def change_url(row: Any) -> str:
-        return (
-            f"/history/change{query_string({'system': params.system, 'measure': row['measure'], 'at': row['number']})}"
-        )
+        query = {"system": params.system, "measure": row["measure"], "evaluation": row["number"]}
+        return f"/history/change{query_string(query)}"
 
     return {"block_changes": {"changes": lambda table: with_links(table, "number", change_url)}}
 
@@ -58,9 +57,9 @@ def scores_over_time(workspace: CurrentWorkspace, params: Annotated[HistoryQuery
 
 
 @_page("/history/change", "One change", "Where a change began")
-def one_change(workspace: CurrentWorkspace, params: Annotated[ChangeQuery, Query()]) -> ChangeLocation:
+def one_change(workspace: CurrentWorkspace, params: Annotated[ScoreChangeQuery, Query()]) -> ChangeLocation:
     """Show the evaluation with which a change began, and its topics."""
-    return bisect(_store(workspace), params.system, params.measure or None, at=params.at)
+    return bisect(_store(workspace), params.system, params.measure or None, evaluation=params.evaluation)
 
 
 @cached_in_workspace

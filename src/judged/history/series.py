@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Qrels
     from judged.history.detection import Detection, Shift
-    from judged.history.store import Evaluation, HistoryStore
+    from judged.history.store import HistoryStore, StoredEvaluation
     from judged.results.types import Floats
     from judged.scoring.evaluation.scores import Scores
     from judged.scoring.measures.base import Measure
@@ -49,7 +49,7 @@ class ScoreSeries:
         These topics.
     """
 
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[StoredEvaluation, ...]
     own: tuple[Scores, ...]
     scores: Scores
     values: Floats
@@ -182,11 +182,11 @@ def detect_changes(
 class JudgmentChange(NamedTuple):
     """Change of the judgments between two evaluations."""
 
-    evaluation: Evaluation
+    evaluation: StoredEvaluation
     added: int  # judgments
     removed: int
     changed: int  # judgments with another grade
-    topics: int  # number of topics, compared with the evaluation before
+    n_change: int  # change of the number of topics
     effect: float  # change of the mean score of the run before, over the topics that were judged before
 
 

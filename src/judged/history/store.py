@@ -40,7 +40,7 @@ DEFAULT_STORE = "history.db"
 _LAST = "last"
 
 
-class Evaluation(NamedTuple):
+class StoredEvaluation(NamedTuple):
     """One run of a system that was scored at one time."""
 
     number: int
@@ -116,7 +116,7 @@ class HistoryStore:
         commit: str | None = None,
         tag: str = "",
         **policies: Any,
-    ) -> tuple[Evaluation, ...]:
+    ) -> tuple[StoredEvaluation, ...]:
         """Score runs, and add them with their judgments and scores.
 
         Parameters
@@ -159,15 +159,15 @@ class HistoryStore:
             add_new(connection, schema.data, ({"key": key, "parquet": data} for key, data in added.items()))
             returning = schema.evaluations.insert().returning(schema.evaluations.c.number)
             numbers = [connection.execute(returning, row).scalar_one() for row in rows]
-        return tuple(Evaluation(number=number, **row) for number, row in zip(numbers, rows, strict=True))
+        return tuple(StoredEvaluation(number=number, **row) for number, row in zip(numbers, rows, strict=True))
 
-    def evaluations(self, system: str = "") -> tuple[Evaluation, ...]:
+    def evaluations(self, system: str = "") -> tuple[StoredEvaluation, ...]:
         """Return the evaluations of a system, or of all systems, in order of time."""
         from judged.history import schema
 
         query = schema.evaluations.select().order_by("time", "number")
         with self.engine.connect() as connection:
-            rows = [Evaluation(**row) for row in connection.execute(query).mappings()]
+            rows = [StoredEvaluation(**row) for row in connection.execute(query).mappings()]
         systems = list(dict.fromkeys(row.system for row in rows))
         if system and system not in systems:
             raise InputError(
@@ -175,7 +175,7 @@ class HistoryStore:
             )
         return tuple(row for row in rows if system in {"", row.system})
 
-    def find(self, reference: str, system: str = "") -> Evaluation:
+    def find(self, reference: str, system: str = "") -> StoredEvaluation:
         """Find one evaluation.
 
         Parameters
@@ -219,15 +219,15 @@ class HistoryStore:
             raise InputError(f"{reference!r} matches the systems {', '.join(systems)}", fix=fix, path=self.where)
         return matching[-1]
 
-    def run(self, evaluation: Evaluation, name: str = "") -> Run:
+    def run(self, evaluation: StoredEvaluation, name: str = "") -> Run:
         """Return the documents of an evaluation as a run, by default with the name of the system."""
         return Run.of(self._table(evaluation.run), name=name or evaluation.system)
 
-    def qrels(self, evaluation: Evaluation) -> Qrels:
+    def qrels(self, evaluation: StoredEvaluation) -> Qrels:
         """Return the judgments of an evaluation."""
         return Qrels.of(self._table(evaluation.qrels))
 
-    def scores(self, evaluation: Evaluation, like: Evaluation | None = None) -> Scores:
+    def scores(self, evaluation: StoredEvaluation, like: StoredEvaluation | None = None) -> Scores:
         """Return the scores of an evaluation; with `like`, by the judgments and settings of that one.
 
         Scores by other judgments are computed once, and stored.
