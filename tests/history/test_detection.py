@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def test_threshold_has_the_published_run_length(threshold: float, run_length: fl
     [{}, {"common": 0.01}, {"common": 0.01, "autocorrelation": 0.3}],
     ids=["topics", "shared", "autocorrelated"],
 )  # fmt: skip
-def test_false_alarms_are_at_most_as_declared(noise: dict[str, float]) -> None:
+def test_false_alarms_are_at_most_as_declared(noise: Any) -> None:
     rng, threshold, repetitions = np.random.default_rng(9401), alarm_threshold(EVALUATIONS), 400
     counts = [len(detect(series(rng, 200, **noise), threshold, 0.0).shifts) for _ in range(repetitions)]
     expected = repetitions * 200 / EVALUATIONS
@@ -31,8 +33,9 @@ def test_false_alarms_are_at_most_as_declared(noise: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("noise", [{}, {"common": 0.01}], ids=["topics", "shared"])
 @pytest.mark.parametrize("evaluations", [25, 60])
-def test_delay_of_a_detectable_change_is_as_declared(evaluations: int, noise: dict[str, float]) -> None:
-    rng, threshold, in_time = np.random.default_rng(9402), alarm_threshold(EVALUATIONS), list[bool]()
+def test_delay_of_a_detectable_change_is_as_declared(evaluations: int, noise: Any) -> None:
+    rng, threshold = np.random.default_rng(9402), alarm_threshold(EVALUATIONS)
+    in_time, delays = list[bool](), list[float]()
     while len(in_time) < 300:
         values = series(rng, evaluations + 40, **noise)
         before = detect(values[:evaluations], threshold, 0.0)
@@ -41,8 +44,9 @@ def test_delay_of_a_detectable_change_is_as_declared(evaluations: int, noise: di
         values[evaluations:] -= before.detectable
         detected = [shift.detected - evaluations + 1 for shift in detect(values, threshold, 0.0).shifts]
         in_time.append(bool(detected) and detected[0] <= before.delay)
+        delays.append(before.delay)
     assert np.mean(in_time) > 0.8 - 2.0 * np.sqrt(0.8 * 0.2 / 300)
-    assert 3 <= before.delay <= 12
+    assert 3 <= min(delays) <= max(delays) <= 12
 
 
 @pytest.mark.parametrize(("size", "varied"), [(4.0, 0.0), (2.0, 0.05)], ids=["same on all topics", "varied"])

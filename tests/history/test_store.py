@@ -153,6 +153,7 @@ def test_history_separates_changes_of_judgments_and_of_the_system() -> None:
     store = HistoryStore.open("sqlite://", new=True)
     for night in range(30):
         qrels, ranked = (old if night < 10 else new), dict(better if night < 20 else worse)
+        ranked["q99"] = ["r"]
         store.add(qrels, {"s": ranked}, ["RR", "P@1"], time=f"2026-03-{night + 1:02d}")
     history = show(store)
     # Without noise. By the last judgments the mean of RR is 1, then 0.5 on 24 of 30 topics.

@@ -145,7 +145,7 @@ class ScoreHistory(Answer):
         """Return the chart of a measure over time, and its table."""
         series, measure = self.series, str(self.series.measures[index])
         rows, means = series.evaluations[::-1], series.values[::-1, index].mean(axis=1)
-        own = [_own_mean(scores, measure) for scores in series.own[::-1]]
+        then = [_mean_then(scores, measure) for scores in series.scores_then[::-1]]
         name = "evaluations" if not index else f"evaluations{index + 1}"
         table = Table(
             name,
@@ -153,7 +153,7 @@ class ScoreHistory(Answer):
                 *_evaluation_columns(rows),
                 Column("time_ms", [_milliseconds(row.time) for row in rows], COUNT, only="data"),
                 Column("mean", means.tolist(), NUMBER, measure),
-                Column("value", [value for value, _ in own], NUMBER, "as evaluated", ci=[ci for _, ci in own]),
+                Column("value", [value for value, _ in then], NUMBER, "as evaluated", ci=[ci for _, ci in then]),
             ),
             f"Evaluations by {measure}, latest first",
             note="as evaluated: by the judgments, settings, and topics of that evaluation; interval over topics",
@@ -174,14 +174,9 @@ class ScoreHistory(Answer):
         rows = [self.series.evaluations[change.shift.start] for change in self.changes]
         differences = [change.difference for change in self.changes]
         means = [
-            [
-                float(self.series.values[part, self.series.measures.index(change.measure)].mean())
-                for change, part in parts
-            ]
-            for parts in (
-                [(change, change.before) for change in self.changes],
-                [(change, change.after) for change in self.changes],
-            )
+            [float(self.series.values[part, self.series.measures.index(change.measure)].mean()) for part in segments]
+            for change in self.changes
+            for segments in ((change.before, change.after),)
         ]
         statuses: list[Status] = [cast("Status", change.status) for change in self.changes]
         return Table(
@@ -189,8 +184,8 @@ class ScoreHistory(Answer):
             (
                 Column("measure", [str(change.measure) for change in self.changes], TEXT),
                 *_evaluation_columns(rows, "from evaluation"),
-                Column("before", means[0], NUMBER),
-                Column("after", means[1], NUMBER),
+                Column("before", [before for before, _ in means], NUMBER),
+                Column("after", [after for _, after in means], NUMBER),
                 Column("difference", [row.difference for row in differences], CHANGE,
                        ci=[row.interval for row in differences]),
                 Column("p", [row.p for row in differences], P_VALUE),
@@ -228,7 +223,7 @@ def _evaluation_columns(rows: Sequence[StoredEvaluation], heading: str = "evalua
     )
 
 
-def _own_mean(scores: Any, measure: str) -> tuple[float, tuple[float, float] | None]:
+def _mean_then(scores: Any, measure: str) -> tuple[float, tuple[float, float] | None]:
     """Return the mean of a measure with its interval; NaN if it was not evaluated."""
     if measure not in scores.measure_names:
         return math.nan, None
@@ -280,7 +275,9 @@ def show(
     """
     series = read_series(store, system, measures)
     results = detect_changes(series, false_alarms, margin_relative)
-    changes = sorted((change for _, found in results for change in found), key=lambda change: change.shift.start)
+    changes = sorted(
+        (change for _, of_measure in results for change in of_measure), key=lambda change: change.shift.start
+    )
     others = sorted({row.system for row in store.evaluations()} - {series.system})
     return ScoreHistory(
         series, tuple(detection for detection, _ in results), tuple(changes), tuple(judgment_changes(store, series)),
@@ -289,7 +286,7 @@ def show(
 
 
 def _notes(series: ScoreSeries) -> list[Note]:
-    left_out = len({query for scores in series.own for query in scores.query_ids}) - len(series.query_ids)
+    left_out = len({query for scores in series.scores_then for query in scores.query_ids}) - len(series.query_ids)
     text = f"{counted(left_out, 'topic')} not in all evaluations: left out of changes"
     return [Note("left-out", text)] if left_out else []
 

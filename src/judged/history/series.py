@@ -38,7 +38,7 @@ class ScoreSeries:
     ----------
     evaluations
         Evaluations, in order of time.
-    own
+    scores_then
         Scores by the judgments and settings of each evaluation.
     scores
         Scores of the last evaluation.
@@ -50,7 +50,7 @@ class ScoreSeries:
     """
 
     evaluations: tuple[StoredEvaluation, ...]
-    own: tuple[Scores, ...]
+    scores_then: tuple[Scores, ...]
     scores: Scores
     values: Floats
     query_ids: tuple[str, ...]
@@ -100,21 +100,21 @@ def read_series(store: HistoryStore, system: str = "", measures: Any = None) -> 
     if not rows:
         raise InputError("there are no evaluations", fix="add one: judged history add QRELS RUN", path=store.where)
     rows = tuple(row for row in rows if row.system == rows[-1].system)
-    own = [store.scores(row) for row in rows]
-    same = [
+    scores_then = [store.scores(row) for row in rows]
+    scores_now = [
         scores if (row.qrels, row.settings) == (rows[-1].qrels, rows[-1].settings) else store.scores(row, rows[-1])
-        for row, scores in zip(rows, own, strict=True)
+        for row, scores in zip(rows, scores_then, strict=True)
     ]
     if measures:
-        same = [select_measures(scores, measures) for scores in same]
-    common = set(same[-1].query_ids).intersection(*(scores.query_ids for scores in (*own, *same)))
-    values = np.stack([_over_topics(scores, sorted(common)) for scores in same]) if common else np.empty((0, 0, 0))
+        scores_now = [select_measures(scores, measures) for scores in scores_now]
+    common = sorted(set.intersection(*(set(scores.query_ids) for scores in (*scores_then, *scores_now))))
+    values = np.stack([_over_topics(scores, common) for scores in scores_now])
     has_values = np.flatnonzero(~np.isnan(values).any(axis=(0, 1))).tolist()
-    query_ids = tuple(np.array(sorted(common), dtype=object)[has_values].tolist())
+    query_ids = tuple(np.array(common, dtype=object)[has_values].tolist())
     if not query_ids:
         fix = "use another file for evaluations of other topics"
         raise InputError("the evaluations have no topic in common", fix=fix, path=store.where)
-    return ScoreSeries(rows, tuple(own), same[-1], values[:, :, has_values], query_ids)
+    return ScoreSeries(rows, tuple(scores_then), scores_now[-1], values[:, :, has_values], query_ids)
 
 
 def _over_topics(scores: Scores, query_ids: Sequence[str]) -> Floats:
@@ -192,7 +192,7 @@ class JudgmentChange(NamedTuple):
 
 def judgment_changes(store: HistoryStore, series: ScoreSeries) -> Iterator[JudgmentChange]:
     """Yield the changes of the judgments, with their effect on the first measure for the run before the change."""
-    for (previous, scores), (row, _) in pairwise(zip(series.evaluations, series.own, strict=True)):
+    for (previous, scores), (row, _) in pairwise(zip(series.evaluations, series.scores_then, strict=True)):
         if previous.qrels == row.qrels:
             continue
         before, after = (_grades(store.qrels(evaluation)) for evaluation in (previous, row))

@@ -22,7 +22,7 @@ from judged.errors import InputError, MissingExtraError
 from judged.labels.database import add_new, open_database, without_password
 from judged.results.spelling import use_one_of
 from judged.scoring.default_measures import TESTED_MEASURES
-from judged.scoring.evaluation.evaluate import evaluate_without_warnings
+from judged.scoring.evaluation.evaluate import evaluate, evaluate_without_warnings
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.evaluation.scores import Scores
 from judged.scoring.evaluation.storage import of_parquet, to_parquet
@@ -135,12 +135,17 @@ class HistoryStore:
         ------
         InputError
             If runs and judgments cannot be evaluated, or the time is invalid.
+
+        Warns
+        -----
+        JudgedWarning
+            As for `judged.evaluate`.
         """
         from judged.history import schema
 
         judgments, systems = Qrels.of(qrels), runs_of(runs)
         moment, commit = _utc(time), _git_commit() if commit is None else commit
-        scores = evaluate_without_warnings(judgments, systems, measures, **policies)
+        scores = evaluate(judgments, systems, measures, **policies)
         settings = _settings(scores)
         qrels_key, qrels_data = _parquet(judgments.table)
         added = {qrels_key: qrels_data}
@@ -149,10 +154,10 @@ class HistoryStore:
             key, data = _parquet(
                 run.table.drop_columns(["run_id"]) if "run_id" in run.table.column_names else run.table
             )
-            own = dataclasses.replace(
+            of_run = dataclasses.replace(
                 scores, runs=scores.runs[i : i + 1], values=scores.values[i : i + 1], counted=scores.counted[i : i + 1]
             )
-            added |= {key: data, _scores_key(key, qrels_key, settings): to_parquet(own)}
+            added |= {key: data, _scores_key(key, qrels_key, settings): to_parquet(of_run)}
             facts = {"time": moment, "system": run.name, "commit": commit, "tag": tag}
             rows.append(facts | {"run": key, "qrels": qrels_key, "settings": settings})
         with self.engine.begin() as connection:
