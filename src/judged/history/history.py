@@ -173,19 +173,13 @@ class ScoreHistory(Answer):
     def _changes_table(self) -> Table:
         rows = [self.series.evaluations[change.shift.start] for change in self.changes]
         differences = [change.difference for change in self.changes]
-        means = [
-            [float(self.series.values[part, self.series.measures.index(change.measure)].mean()) for part in segments]
-            for change in self.changes
-            for segments in ((change.before, change.after),)
-        ]
         statuses: list[Status] = [cast("Status", change.status) for change in self.changes]
         return Table(
             "changes",
             (
                 Column("measure", [str(change.measure) for change in self.changes], TEXT),
                 *_evaluation_columns(rows, "from evaluation"),
-                Column("before", [before for before, _ in means], NUMBER),
-                Column("after", [after for _, after in means], NUMBER),
+                *columns_of(self.changes, ("mean_before", NUMBER, "before"), ("mean_after", NUMBER, "after")),
                 Column("difference", [row.difference for row in differences], CHANGE,
                        ci=[row.interval for row in differences]),
                 Column("p", [row.p for row in differences], P_VALUE),

@@ -129,6 +129,8 @@ class ScoreChange(NamedTuple):
     shift: Shift
     end: int  # index after the last evaluation before the next change
     begin: int  # index of the first evaluation after the change before
+    mean_before: float
+    mean_after: float
     difference: Difference  # after minus before, over topics
 
     @property
@@ -174,7 +176,8 @@ def detect_changes(
         changes: list[ScoreChange] = []
         for begin, shift, end in zip(limits, detection.shifts, limits[2:], strict=False):
             means = values[begin : shift.start].mean(axis=0), values[shift.start : end].mean(axis=0)
-            changes.append(ScoreChange(measure, shift, end, begin, paired_test(*means, "t")))
+            of_means = (float(mean.mean()) for mean in means)
+            changes.append(ScoreChange(measure, shift, end, begin, *of_means, paired_test(*means, "t")))
         results.append((detection, changes))
     return results
 
