@@ -175,9 +175,10 @@ def detect_changes(
         limits = [0, *(shift.start for shift in detection.shifts), len(values)]
         changes: list[ScoreChange] = []
         for begin, shift, end in zip(limits, detection.shifts, limits[2:], strict=False):
-            means = values[begin : shift.start].mean(axis=0), values[shift.start : end].mean(axis=0)
-            of_means = (float(mean.mean()) for mean in means)
-            changes.append(ScoreChange(measure, shift, end, begin, *of_means, paired_test(*means, "t")))
+            before, after = values[begin : shift.start].mean(axis=0), values[shift.start : end].mean(axis=0)
+            difference = paired_test(before, after, "t")
+            means = float(before.mean()), float(after.mean())
+            changes.append(ScoreChange(measure, shift, end, begin, means[0], means[1], difference))
         results.append((detection, changes))
     return results
 
