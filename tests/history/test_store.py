@@ -17,6 +17,7 @@ from history.writers import QRELS, run
 from judged import Qrels, Run, evaluate
 from judged.errors import InputError
 from judged.history import HistoryStore, bisect, show
+from judged.history.detection import alarm_threshold
 from judged.history.store import read_folder
 from pipelines.experiments.server import can_start_postgresql, postgresql
 
@@ -178,6 +179,15 @@ def test_history_separates_changes_of_judgments_and_of_the_system() -> None:
     with pytest.raises(InputError):
         bisect(store, measure="RR", evaluation="3")
     assert bisect(store, measure="RR", evaluation="21").change.shift.start == 20
+
+
+def test_measures_share_the_false_alarms_and_evaluations_are_in_order_of_time() -> None:
+    store = store_of(nights=12)
+    history = show(store, "a")
+    assert [detection.threshold for detection in history.detections] == [alarm_threshold(2 * 365)] * 2
+    store.add(QRELS, {"a": run(50)}, ["RR", "P@1"], time="2026-02-01")
+    assert store.evaluations("a")[0].number == 25
+    assert store.find("last", "a").number == 23
 
 
 def test_history_of_few_evaluations_has_no_verdict() -> None:
