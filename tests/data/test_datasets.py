@@ -4,75 +4,13 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import pytest
 
 from judged import InputError, MissingExtraError, Qrels, Run, Texts, Topics, evaluate
 from judged.data.sources import open_source
+from stand_ins import PETS, Dataset, SubtopicGrade
 
-
-class Grade(NamedTuple):
-    query_id: str
-    doc_id: str
-    relevance: int
-    iteration: str
-
-
-class SubtopicGrade(NamedTuple):
-    query_id: str
-    doc_id: str
-    relevance: int
-    subtopic_id: str
-
-
-class Query(NamedTuple):
-    query_id: str
-    title: str
-    description: str
-
-    def default_text(self):
-        return self.title
-
-
-class Document(NamedTuple):
-    doc_id: str
-    title: str
-    url: str
-    body: str
-
-    def default_text(self):
-        return f"{self.title} {self.body}"
-
-
-class Result(NamedTuple):
-    query_id: str
-    doc_id: str
-    score: float
-
-
-class Dataset:
-    """What judged uses of ``ir_datasets.Dataset``."""
-
-    def __init__(self, name="", **parts):
-        self.parts = parts
-        for part in ("qrels", "queries", "docs", "scoreddocs"):
-            setattr(self, f"has_{part}", lambda part=part: part in parts)
-            setattr(self, f"{part}_iter", lambda part=part: iter(parts[part]))
-        if name:
-            self.dataset_id = lambda: name
-
-    def docs_store(self):
-        return SimpleNamespace(get_many_iter=lambda ids: (doc for doc in self.parts["docs"] if doc.doc_id in ids))
-
-
-PETS = Dataset(
-    "local/pets",
-    qrels=[Grade("q1", "d1", 1, "0"), Grade("q1", "d2", 0, "0"), Grade("q2", "d2", 2, "0")],
-    queries=[Query("q1", "cat", "Which cats?"), Query("q2", "dog", "Which dogs?")],
-    docs=[Document("d1", "Cats", "u1", "They sleep."), Document("d2", "", "u2", "Dogs bark.")],
-    scoreddocs=[Result("q1", "d2", 2.0), Result("q1", "d1", 1.5), Result("q2", "d2", 0.5)],
-)
 ADDRESS = "irds:local/pets"
 
 

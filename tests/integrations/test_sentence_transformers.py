@@ -12,48 +12,9 @@ import numpy as np
 import pytest
 
 from judged import InputError, MissingExtraError, Scores
+from stand_ins import WORDS, BaseEvaluator, Model
 
 MODULE = "judged.integrations.sentence_transformers"
-WORDS = [f"w{i}" for i in range(40)]
-
-
-class BaseEvaluator:
-    """What sentence-transformers 6.2.0 defines."""
-
-    def __init__(self):
-        self.greater_is_better = True
-        self.primary_metric = None
-
-    def prefix_name_to_metrics(self, metrics, name):
-        if not name:
-            return dict(metrics)
-        if self.primary_metric is not None and not self.primary_metric.startswith(name + "_"):
-            self.primary_metric = name + "_" + self.primary_metric
-        return {name + "_" + key: value for key, value in metrics.items()}
-
-    def store_metrics_in_model_card_data(self, model, metrics, epoch=0, step=0):
-        model.stored = (metrics, epoch, step)
-
-
-class Model:
-    """Vectors of texts are sums of the vectors of their words."""
-
-    similarity_fn_name = "cosine"
-
-    def __init__(self, seed=0, size=8):
-        self.vectors = dict(zip(WORDS, np.random.default_rng(seed).normal(size=(len(WORDS), size)), strict=True))
-        self.calls = []
-
-    def encode(self, texts, show_progress_bar=None):  # noqa: ARG002  an option that judged passes
-        return np.array([sum(self.vectors[word] for word in text.split()) for text in texts])
-
-    def encode_query(self, texts, **options):
-        self.calls.append(("query", options))
-        return self.encode(texts)
-
-    def encode_document(self, texts, **options):
-        self.calls.append(("document", options))
-        return self.encode(texts)
 
 
 @pytest.fixture

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-import shutil
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from judged import InputError, Scores, evaluate
+from stand_ins import Mlflow, WandbRun
 
 QRELS = {f"q{i}": {"d": 1 + i % 2, "e": 1} for i in range(12)}
 RUNS = {
@@ -25,36 +22,6 @@ MEASURES = ["nDCG@10", "nDCG(gain=exp2)@10", "AP(rel=2)", "P@5"]
 
 def scores_of(*names: str) -> Scores:
     return evaluate(QRELS, {name: RUNS[name] for name in names}, MEASURES)
-
-
-class Mlflow:
-    """The part of MLflow 3.17.2 that is used, as a module and as a client, with its check of names."""
-
-    def __init__(self, folder: Path, active="active"):
-        self.folder, self.active, self.metrics = folder, active, []
-
-    def log_metric(self, key, value, step=None, run_id=None):
-        assert re.fullmatch(r"[/\w.\- ]*", key)
-        assert posixpath.normpath(key) == key
-        self.metrics.append((run_id or self.active, key, value, step))
-
-    def log_artifact(self, local_path, artifact_path=None, run_id=None):
-        target = self.folder / (run_id or self.active) / artifact_path
-        target.mkdir(parents=True, exist_ok=True)
-        shutil.copy(local_path, target)
-
-
-class WandbRun:
-    """The part of a run of wandb 0.31.0 that is used."""
-
-    def __init__(self):
-        self.logged, self.artifacts = [], []
-
-    def log(self, data, step=None):
-        self.logged.append((data, step))
-
-    def log_artifact(self, artifact_or_path, name=None, type=None):
-        self.artifacts.append((Scores.load(artifact_or_path), name, type))
 
 
 @pytest.fixture
