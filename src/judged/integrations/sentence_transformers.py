@@ -116,7 +116,7 @@ class RetrievalEvaluator(_BaseEvaluator):
         self.measures = measures_of(measures)
         self.greater_is_better = self.measures[0].properties.higher_is_better is not False
         self.encode_options = {"query": query_options or {}, "document": document_options or {}}
-        self.options = {"ties": "docid-rising", **options}
+        self.options: dict[str, Any] = {"ties": "docid-rising", **options}
         self.scores: Scores | None = None
         self.csv_file = f"Retrieval_evaluation{name and f'_{name}'}_results.csv"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def log_scores(
-    scores: Scores, target: Any, *, step: int | None = None, run_id: str | None = None, per_topic: bool = True
+    scores: Scores, tracker: Any, *, step: int | None = None, run_id: str | None = None, per_topic: bool = True
 ) -> dict[str, float]:
     """Log each mean with the ends of its 95% confidence interval, and the scores of all topics.
 
@@ -27,7 +27,7 @@ def log_scores(
     ----------
     scores
         Result of `evaluate`.
-    target
+    tracker
         The module ``mlflow``, an ``MlflowClient``, an active run of MLflow, the module ``wandb``, or a run of
         Weights & Biases.
     step
@@ -46,7 +46,7 @@ def log_scores(
     Raises
     ------
     InputError
-        If `target` is none of these, or two metrics would have the same name in MLflow.
+        If `tracker` is none of these, or two metrics would have the same name in MLflow.
 
     Examples
     --------
@@ -66,22 +66,22 @@ def log_scores(
         files = [Path(folder, f"scores{'' if step is None else f'-{step}'}.{suffix}") for suffix in ("parquet", "csv")]
         for file in files if per_topic else ():
             scores.save(file)
-        if hasattr(target, "info"):  # an active run of MLflow
-            target, run_id = import_module("mlflow"), target.info.run_id
-        if hasattr(target, "log_metric"):
+        if hasattr(tracker, "info"):  # an active run of MLflow
+            tracker, run_id = import_module("mlflow"), tracker.info.run_id
+        if hasattr(tracker, "log_metric"):
             run = {} if run_id is None else {"run_id": run_id}
             metrics = _mlflow_names(metrics)
             for name, value in metrics.items():
-                target.log_metric(key=name, value=value, step=step, **run)
+                tracker.log_metric(key=name, value=value, step=step, **run)
             for file in files if per_topic else ():
-                target.log_artifact(local_path=str(file), artifact_path="judged", **run)
-        elif hasattr(target, "log"):
+                tracker.log_artifact(local_path=str(file), artifact_path="judged", **run)
+        elif hasattr(tracker, "log"):
             table = {"scores": _wandb_table(scores)} if per_topic else {}
-            target.log({**metrics, **table}, step=step)
+            tracker.log({**metrics, **table}, step=step)
             if per_topic:
-                target.log_artifact(str(files[0]), name="scores", type="scores")
+                tracker.log_artifact(str(files[0]), name="scores", type="scores")
         else:
-            problem = f"scores cannot be logged to an object of type {type(target).__name__}"
+            problem = f"scores cannot be logged to an object of type {type(tracker).__name__}"
             raise InputError(problem, fix="use mlflow, an MlflowClient, wandb, or a run of one of these")
     return metrics
 
