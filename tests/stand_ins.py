@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shutil
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -12,6 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from judged import Scores
+
+_IS_INSTALLED = any(entry_points(group="pytest11", name="judged"))
+PYTEST_PLUGIN = () if _IS_INSTALLED else ("-p", "judged.integrations.pytest_plugin")
+"""Options of pytest that load our plugin, which pytest loads by itself if judged is installed from a wheel."""
 
 WORDS = [f"w{i}" for i in range(40)]
 

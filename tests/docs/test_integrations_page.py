@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from judged.data import sample
-from stand_ins import PETS, BaseEvaluator, Mlflow, Model
+from stand_ins import PETS, PYTEST_PLUGIN, BaseEvaluator, Mlflow, Model
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
@@ -36,11 +36,10 @@ def test_pytest_prints_what_the_page_shows(folder):
     test, snapshot = blocks("pytest", "python")
     (shown,) = blocks("pytest", "text")
     (folder / "test_search.py").write_text(f"{test}\n\n{snapshot}")
-    plugin = ["-p", "judged.integrations.pytest_plugin", "-p", "no:cacheprovider", "-q"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def run(*options: str) -> str:
-        command = [sys.executable, "-m", "pytest", *plugin, "test_search.py", *options]
+        command = [sys.executable, "-m", "pytest", *PYTEST_PLUGIN, "-p", "no:cacheprovider", "test_search.py", *options]
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
 
     printed = run()

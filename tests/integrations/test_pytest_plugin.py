@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import entry_points
-from pathlib import Path
 
 import pytest
 
-import judged
 from judged import Run, gate
+from stand_ins import PYTEST_PLUGIN
 
 pytest_plugins = ["pytester"]
 PLUGIN = "judged.integrations.pytest_plugin"
@@ -32,12 +30,10 @@ def _imported():
 @pytest.fixture
 def run(pytester):
     """Run a test file whose body is given, in a folder of its own."""
-    is_installed = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
 
     def run_tests(body: str, *options: str, head: str = TESTS) -> pytest.RunResult:
         pytester.makepyfile(test_search=head + body)
-        plugin = () if is_installed else ("-p", PLUGIN)
-        return pytester.runpytest_inprocess(*plugin, "-p", "no:cacheprovider", "-W", "default", *options)
+        return pytester.runpytest_inprocess(*PYTEST_PLUGIN, "-p", "no:cacheprovider", "-W", "default", *options)
 
     return run_tests
 
@@ -148,7 +144,7 @@ def test_nothing_of_judged_is_imported_until_a_test_uses_it(tmp_path):
         "def test_modules():\n"
         "    print(sorted(name for name in sys.modules if name.startswith(('judged', 'numpy'))))\n"
     )
-    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-s", str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(judged.__file__).parents[1])}
+    command = [sys.executable, "-m", "pytest", *PYTEST_PLUGIN, "-p", "no:cacheprovider", "-s", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert f"{['judged', 'judged.components', 'judged.integrations', PLUGIN]}" in done.stdout
