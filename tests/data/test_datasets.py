@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -41,8 +42,21 @@ def test_all_parts_of_a_dataset(data):
     assert Run.of(data).table.to_pylist()[1] == {"query_id": "q1", "doc_id": "d1", "score": 1.5}
 
 
-def test_selected_documents_come_from_the_document_store():
+def test_selected_documents_come_from_the_document_store(monkeypatch):
+    monkeypatch.setattr(PETS, "docs_iter", None)  # reading all documents takes hours for some datasets
     assert list(Texts.of(ADDRESS, {"d2"}).documents) == ["d2"]
+
+
+def test_the_default_text_of_queries_is_used(ir_datasets):
+    class Claim(NamedTuple):
+        query_id: str
+        claim: str
+
+        def default_text(self):
+            return self.claim
+
+    ir_datasets["claims"] = Dataset(queries=[Claim("q", "Cats sleep.")])
+    assert Topics.of("irds:claims").text("q") == "Cats sleep."
 
 
 def test_names():
