@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from judged.data.objects import canonical_table, dict_table
 from judged.data.rows import TableRows
-from judged.data.toml_files import suggest_name
 from judged.errors import NO_CONTENT, InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -77,5 +76,7 @@ def _dataset(data: Any) -> Any:
     try:
         return ir_datasets.load(name)
     except KeyError:
+        from judged.data.toml_files import suggest_name  # rarely needed, and every command imports this module
+
         fix = suggest_name(name, list(ir_datasets.registry))
         raise InputError(f"ir_datasets has no dataset {name!r}", fix=fix, rule=NO_CONTENT) from None
