@@ -28,6 +28,7 @@ DOTTED = re.compile(r"`(judged(?:\.[A-Za-z]\w*)+)(?:\(|`)")
 NO_NAMES = {"judged.toml", "judged.duckdb", "judged.stage", "judged.trace"}  # files, and attributes of spans
 NEED_COMMANDS = {"experiments.md", "labels.md"}
 """Pages whose examples read what the commands above them have written; `tools/docs.py` runs both."""
+NEED_OTHER_TOOLS = {"integrations.md"}  # tests/docs/test_integrations_page.py runs its programs beside stand-ins
 
 
 ATTRIBUTES = {*dir(Judged), *(field.name for field in fields(Judged))}
@@ -103,7 +104,7 @@ def prompted(example: doctest.Example) -> str:
 
 def imports() -> Iterator[tuple[str, str]]:
     """Yield the imports of every program without ``>>>``; the rest may need files of the reader."""
-    for page in PAGES:
+    for page in (page for page in PAGES if page.name not in NEED_OTHER_TOOLS):
         for number, block in enumerate(blocks(page), 1):
             if not block.startswith(">>>"):
                 imports_of_block = [

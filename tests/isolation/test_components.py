@@ -15,7 +15,7 @@ from judged.components import PACKAGES, built_in
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTER = PACKAGES[1:]
-CORE_TESTS = ("results", "data", "stats", "scoring", "comparison", "diagnosis", "interface/commands")
+CORE_TESTS = ("results", "data", "stats", "scoring", "comparison", "diagnosis", "integrations", "interface/commands")
 COMMANDS = {
     "evaluate": "qrels.txt runs/bm25.run.gz runs/rrf.run.gz -m nDCG@10 -m AP --format json",
     "compare": "qrels.txt runs/bm25.run.gz runs/rrf.run.gz -m nDCG@10",

@@ -194,11 +194,14 @@ def _kind(value: Any) -> str:
     return "Functions" if callable(value) else "Values"
 
 
+_WITHOUT_ANSWERS = ("web", "scoring.compat", "integrations", "__main__")
+
+
 def _answers(base: type[Answer]) -> Iterator[type[Answer]]:
     """Yield the subclasses of `Answer` except pages of the workbench."""
     if base is Answer:
         for module in pkgutil.walk_packages(judged.__path__, "judged."):
-            if not module.name.startswith(("judged.web", "judged.scoring.compat", "judged.__main__")):
+            if not module.name.startswith(tuple(f"judged.{name}" for name in _WITHOUT_ANSWERS)):
                 importlib.import_module(module.name)
     for answer in base.__subclasses__():
         yield from _answers(answer)
