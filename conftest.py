@@ -7,4 +7,8 @@ from importlib.util import find_spec
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-collect_ignore = [] if find_spec("ir_measures") else ["src/judged/scoring/compat/ir_measures.py"]
+OPTIONAL = {
+    "ir_measures": "src/judged/scoring/compat/ir_measures.py",
+    "sentence_transformers": "src/judged/integrations/sentence_transformers.py",
+}
+collect_ignore = [path for library, path in OPTIONAL.items() if find_spec(library) is None]

@@ -142,10 +142,11 @@ class MeasureError(JudgedError, ValueError):
 
 
 class MissingExtraError(JudgedError, ImportError):
-    """An optional library is not installed: `library`, which the extra `extra` of judged installs."""
+    """An optional library is not installed: `library`, which the extra `extra` of judged installs, if there is one."""
 
-    def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed. Fix: pip install 'judged[{extra}]'.")
+    def __init__(self, library: str, extra: str = "") -> None:
+        package = f"'judged[{extra}]'" if extra else library
+        super().__init__(f"{library} is not installed. Fix: pip install {package}.")
 
 
 class JudgedWarning(UserWarning):

@@ -198,7 +198,7 @@ def _answers(base: type[Answer]) -> Iterator[type[Answer]]:
     """Yield the subclasses of `Answer` except pages of the workbench."""
     if base is Answer:
         for module in pkgutil.walk_packages(judged.__path__, "judged."):
-            if not module.name.startswith(("judged.web", "judged.scoring.compat", "judged.__main__")):
+            if not module.name.startswith(("judged.web", "judged.scoring.compat", "judged.integrations", "judged.__main__")):
                 importlib.import_module(module.name)
     for answer in base.__subclasses__():
         yield from _answers(answer)

@@ -33,14 +33,18 @@ _EMPTY_SCHEMA = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), (
 def rows_of_object(data: Any, kind: Kind) -> Rows:
     """Convert a Python object to rows of qrels or of a run."""
     # Supported are `{query_id: {doc_id: number}}`; any object with the Arrow C stream interface (pyarrow, pandas,
-    # polars, DuckDB, Ibis); named tuples with the field names of ir_datasets; a list with a list of document ids for
-    # each topic (relevant documents for qrels, documents in rank order for a run).
+    # polars, DuckDB, Ibis); a dataset of ir_datasets, or named tuples with its field names; a list with a list of
+    # document ids for each topic (relevant documents for qrels, documents in rank order for a run).
     if isinstance(data, Mapping):
         return _mapping_rows(data, kind)  # type: ignore[reportUnknownArgumentType]
     if is_database_table(data):
         from judged.data.engine_rows import rows_in_database  # imports this module
 
         return rows_in_database(data, kind)
+    if hasattr(data, "has_qrels"):
+        from judged.data.datasets import dataset_rows  # imports this module
+
+        return dataset_rows(data, kind)
     if hasattr(data, "__arrow_c_stream__"):
         table = table_of(data, lambda names: canonical_names(names, kind))
         return TableRows(canonical_table(table, kind, "<table>"))

@@ -123,6 +123,8 @@ class Qrels:
     def of(cls, data: Any, *, name: str = "qrels") -> Self:
         """Create judgments from a dict of dicts, a data frame, named tuples, lists of relevant ids, or a path.
 
+        A dataset of ir_datasets, or its address such as ``irds:beir/scifact/test``, is also accepted.
+
         Raises
         ------
         InputError

@@ -22,6 +22,7 @@ from judged.data.arrow_files import (
     parquet_table,
 )
 from judged.data.column_names import canonical_names, reading_options, unused_columns, use_columns, warn_unused
+from judged.data.datasets import dataset_name, dataset_rows, is_dataset
 from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database
 from judged.data.index import normalize_ids
 from judged.data.json_rows import saved_result_error
@@ -93,6 +94,8 @@ def open_source(
 
 def _open_path(path: str, kind: Kind, format: str | None) -> Source:
     # Text and long Parquet files are read later, in blocks; files of other formats are read here.
+    if is_dataset(path):
+        return Source(dataset_rows(path, kind), dataset_name(path))
     if is_spark_address(path):
         return Source(rows_in_database(path, kind), source_name(path.partition(";")[0]))
     if database_and_table := split_database_path(path):

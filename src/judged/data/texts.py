@@ -15,6 +15,7 @@ from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_batches
 from judged.data.column_names import known_names
 from judged.data.compute import pc
+from judged.data.datasets import dataset_documents, is_dataset
 from judged.data.index import id_text
 from judged.data.json_rows import load_json, parse_json
 from judged.data.text_folders import folder_texts, is_trec, trec_documents
@@ -76,6 +77,8 @@ class Texts:
         the folder are read, except hidden ones. A file in a format above holds documents. Any other file is one
         document, whose id is its path in the folder without file extensions.
 
+        The documents of a dataset of ir_datasets are read from its address, such as ``irds:beir/scifact``.
+
         Parameters
         ----------
         path
@@ -107,7 +110,7 @@ class Texts:
         """
         if isinstance(data, cls):
             return data
-        if isinstance(data, (str, Path)):
+        if isinstance(data, (str, Path)) or is_dataset(data):
             return cls.read(data, doc_ids)
         if isinstance(data, Mapping):
             rows = ((id_text(doc, "document id"), text) for doc, text in cast("Mapping[Any, Any]", data).items())
@@ -172,6 +175,9 @@ def document_rows(path: str | Path, doc_ids: frozenset[str] | None = None) -> It
     InputError
         As for `Texts.read`.
     """
+    if is_dataset(path):
+        yield from ((doc, Text(title, text)) for doc, title, text in dataset_documents(path, doc_ids))
+        return
     file = files.local(path)
     yield from _in_folder(file, doc_ids) if files.exists(file) and file.is_dir() else _read(file, str(path), doc_ids)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.column_names import check_unique_names
+from judged.data.datasets import dataset_name, dataset_topics, is_dataset
 from judged.data.documents import check_unique_ids
 from judged.data.rows import table_of
 from judged.data.sources import source_name
@@ -65,11 +66,16 @@ class Topics:
     ) -> Self:
         """Read topics from a file: TSV or CSV, JSON or JSONL, TREC topics, XML, or lines ``1 the text``.
 
+        The queries of a dataset of ir_datasets are read from its address, such as ``irds:beir/scifact/test``.
+
         Raises
         ------
         InputError
             If the file cannot be read as topics; the message names the line if possible.
         """
+        if is_dataset(path):
+            dataset_id = dataset_name(path)
+            return cls(cls.of(dataset_topics(path)).table, name or dataset_id, f"irds:{dataset_id}")
         where = files.STDIN if str(path) == "-" else str(path)
         records = read_topic_records(files.local(path), where, format)
         return cls(records.table(), name or source_name(path), where)
@@ -85,7 +91,7 @@ class Topics:
         """
         if isinstance(data, cls):
             return data
-        if isinstance(data, (str, Path)):
+        if isinstance(data, (str, Path)) or is_dataset(data):
             return cls.read(data)
         records = TopicRecords("<topics>")
         if isinstance(data, Mapping):

@@ -55,13 +55,6 @@ from judged.scoring.measures.cwl import UserModel
 from judged.scoring.measures.grammar import find, translate_parameters
 
 
-class _NotInstalledError(MissingExtraError):
-    """ir_measures is not installed. It is not an extra of judged: users of this module have chosen it already."""
-
-    def __init__(self) -> None:
-        ImportError.__init__(self, "ir_measures is not installed. Fix: pip install ir_measures.")
-
-
 def _import_ir_measures() -> Any:
     # a dynamic import, because ir_measures has no stubs and is optional
     try:
@@ -69,7 +62,7 @@ def _import_ir_measures() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "ir_measures":
             raise
-        raise _NotInstalledError from None
+        raise MissingExtraError("ir_measures") from None
 
 
 _ir_measures: Any = _import_ir_measures()

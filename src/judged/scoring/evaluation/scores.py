@@ -111,6 +111,7 @@ class Scores(Answer, ReadOnly):
     needs = LazyMethod("judged.diagnosis.needs.needs", "needs_of_scores")
     tradeoff = LazyMethod("judged.diagnosis.tradeoff.tradeoff", "tradeoff_of_scores")
     gate = LazyMethod("judged.diagnosis.gates.gate", "gate_of_scores")
+    log_to = LazyMethod("judged.integrations.trackers", "log_scores")
 
     runs: tuple[RunFacts, ...]  # R
     measures: tuple[Measure, ...]  # M
