@@ -148,3 +148,14 @@ def test_each_input_is_a_variable_and_never_part_of_a_script():
     texts = [text for step in (INSTALL, CHECK) for text in step["env"].values()]
     assert {match[1] for text in texts for match in INPUT.finditer(text)} == set(ACTION["inputs"])
     assert not [step for step in (INSTALL, CHECK) if "${{" in step["run"]]
+
+
+def test_the_workflows_of_the_pages_use_what_the_action_has():
+    texts = [(ROOT / "docs" / name).read_text() for name in ("gate.md", "integrations.md")]
+    used = {output for text in texts for output in re.findall(r"steps\.gate\.outputs\.(\w+)", text)}
+    assert used == set(ACTION["outputs"])
+    workflows = [yaml.safe_load(block) for text in texts for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert len(workflows) == 3
+    (step,) = [step for step in workflows[0]["jobs"]["gate"]["steps"] if step.get("id") == "gate"]
+    required = {name for name, properties in ACTION["inputs"].items() if properties.get("required")}
+    assert required <= set(step["with"]) <= set(ACTION["inputs"])
