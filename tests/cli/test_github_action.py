@@ -135,6 +135,10 @@ def test_an_input_is_never_run(name, gate, tmp_path):
     assert not (tmp_path / "broken").exists()
 
 
+def test_a_file_is_never_an_option(gate):
+    assert gate(qrels="--help", measures="RR", margin="0.1").returncode == 2
+
+
 @pytest.mark.parametrize(
     ("version", "requirement"), [("", "/the/action"), ("0.1.0", "judged==0.1.0"), (HOSTILE, f"judged=={HOSTILE}")]
 )

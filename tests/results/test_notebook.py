@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,9 @@ def test_a_long_table_is_cut_and_says_so() -> None:
     assert output.count("<tr>") == 1 + MAX_ROWS
     assert f">{MAX_ROWS - 1}<" in output
     assert "from a log; 50 of 1,200 rows; <code>to_pandas(&quot;long&quot;)</code> has all" in output
-    assert cell_html([LONG.take(range(MAX_ROWS))]).count("50 of") == 0
+    assert "50 of 51 rows" in cell_html([LONG.take(range(MAX_ROWS + 1))])
+    assert "50 of" not in cell_html([LONG.take(range(MAX_ROWS))])
+    assert "text(unfold=[&quot;long&quot;])" in cell_html([replace(LONG, only="people")])
 
 
 def test_clip_paths_of_two_charts_have_different_names() -> None:
