@@ -33,6 +33,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "explain": ("qrels.txt", "old.run", "-t", "q1", "-m", "nDCG@5"),
     "curve": ("qrels.txt", *_RUNS),
     "measures": (),
+    "plugins": (),
     "advise": ("qrels.txt", *_RUNS),
     "compare": ("qrels.txt", *_RUNS),
     "power": ("qrels.txt", *_RUNS),

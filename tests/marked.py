@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # Beginnings of paths, where a test takes more than a twentieth of a second in the mean, or where there are many.
 SLOW = (
     "comparison/agreement/test_agree", "words/test_contract", "results/charts/", "cli/test_exits", "cli/test_every",
+    "cli/test_github",
     "diagnosis/gates/test_gate", "interface/commands/test_gate", "labels/commands/test_labels",
     "online/commands/test_logs", "interface/commands/test_many_runs", "online/commands/test_online",
     "reports/test_online", "cli/test_progress", "reports/test_report", "studies/test_report", "web/test_commands",

@@ -71,7 +71,7 @@ _COMMANDS = (
     "study export", "study report", "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status",
     "labels import", "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
     "labels quality", "labels next", "labels estimate", "labels calibrate", "collection", "collection check",
-    "serve", "check", "leave-one-out", "demo",
+    "serve", "check", "leave-one-out", "plugins", "demo",
 )  # fmt: skip
 
 _API = """\

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from functools import cache
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "judged.components"
 """The group of entry points by which other packages add a `Component`."""
@@ -78,35 +80,53 @@ def _installed(package: str) -> bool:
     return importlib.util.find_spec(f"judged.{package}") is not None
 
 
-@cache
-def third_party() -> tuple[Component, ...]:
-    """Return the components of other installed packages; warn of a package that cannot be imported, and leave it out.
+class Plugin(NamedTuple):
+    """An entry point of another package, and its component, or the problem with it."""
 
-    Reading all entry points takes some milliseconds.
-    """
+    entry_point: EntryPoint
+    component: Component | None
+    problem: str = ""
+
+
+@cache
+def plugins() -> tuple[Plugin, ...]:
+    """Load the components of other installed packages. Reading all entry points takes some milliseconds."""
     from importlib.metadata import entry_points
 
-    components: list[Component] = []
-    for entry_point in entry_points(group=ENTRY_POINTS):
-        try:
-            component = entry_point.load()
-        except Exception as error:  # noqa: BLE001  judged must work beside any damaged package
-            _warn(entry_point.value, f"cannot be imported ({type(error).__name__}: {error})")
-            continue
-        if isinstance(component, Component):
-            components.append(component)
-        else:
-            _warn(entry_point.value, "is not a judged.components.Component")
-    return tuple(components)
+    return tuple(map(_plugin, entry_points(group=ENTRY_POINTS)))
 
 
-def _warn(place: str, problem: str) -> None:
+def _plugin(entry_point: EntryPoint) -> Plugin:
+    component, problem = try_to_load(entry_point.value.partition("[")[0].strip())
+    if not problem and not isinstance(component, Component):
+        component, problem = None, "is not a judged.components.Component"
+    return Plugin(entry_point, component, problem)
+
+
+def try_to_load(place: str) -> tuple[Any, str]:
+    """Import the object at ``module:name``. Return it and an empty text, or None and the problem.
+
+    >>> try_to_load("math:tau")[0], try_to_load("nowhere:tau")[1]
+    (6.283185307179586, "cannot be imported (ModuleNotFoundError: No module named 'nowhere')")
+    """
+    try:
+        return load(place), ""
+    except (Exception, SystemExit) as error:  # noqa: BLE001  judged must work beside any damaged package
+        return None, f"cannot be imported ({type(error).__name__}: {error})"
+
+
+@cache
+def third_party() -> tuple[Component, ...]:
+    """Return the components of other installed packages; warn of a component that cannot be used, and omit it."""
     import warnings
 
     from judged.errors import JudgedWarning
 
-    text = f"the component {place} {problem}. Fix: update or uninstall the package that contains this component"
-    warnings.warn(text, JudgedWarning, stacklevel=3)
+    for entry_point, _, problem in plugins():
+        if problem:
+            text = f"the component {entry_point.value} {problem}. Fix: update or uninstall the package that contains it"
+            warnings.warn(text, JudgedWarning, stacklevel=2)
+    return tuple(plugin.component for plugin in plugins() if plugin.component)
 
 
 def all_components() -> Iterator[Component]:
@@ -117,7 +137,7 @@ def all_components() -> Iterator[Component]:
 
 def serve_modules() -> list[Any]:
     """Import the modules with the options that components add to `judged serve`."""
-    return [importlib.import_module(component.serve) for component in all_components() if component.serve]
+    return [load(component.serve) for component in all_components() if component.serve]
 
 
 def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,9 +152,9 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(place: str) -> Any:
-    """Import the object at ``module:name``."""
+    """Import the object at ``module:name``, or a module."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return attrgetter(name)(importlib.import_module(module)) if name else importlib.import_module(module)
 
 
 def find(kind: str, name: str) -> Any | None:

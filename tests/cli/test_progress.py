@@ -89,8 +89,9 @@ def test_an_error_stands_alone(files: Path) -> None:
     assert terminal.rpartition(ERASED)[2].startswith("error: bad.run:1: ")
 
 
-def test_no_bar_on_a_terminal_that_cannot_erase(files: Path) -> None:
-    assert "[?25" not in run_with_output(EVALUATE, files, TERM="dumb")[1]
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"JPY_PARENT_PID": "1"}], ids=["dumb", "notebook"])
+def test_no_bar_on_a_terminal_that_cannot_erase(environment: dict[str, str], files: Path) -> None:
+    assert "[?25" not in run_with_output(EVALUATE, files, **environment)[1]
 
 
 def test_warnings_stand_above_and_long_labels_lose_their_middle(tmp_path: Path) -> None:

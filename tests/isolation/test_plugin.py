@@ -107,19 +107,70 @@ def test_its_engine(python, tmp_path):
     [("import nowhere", "ModuleNotFoundError: No module named 'nowhere'"), ("COMPONENT = 1", "is not")],
 )
 def test_a_package_that_is_damaged_is_left_out_with_a_warning(code, problem, tmp_path):
-    (tmp_path / "broken.py").write_text(code)
-    facts = tmp_path / "broken-1.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
-    (facts / "entry_points.txt").write_text("[judged.components]\nbroken = broken:COMPONENT\n")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "src")])}
-    done = subprocess.run(
-        [sys.executable, "-m", "judged", "--help"], env=environment, capture_output=True, text=True, check=False
-    )
+    done = judged_beside("--help", tmp_path, code)
     assert done.returncode == 0
     assert "evaluate" in done.stdout
-    assert "broken:COMPONENT" in done.stderr
+    assert "extra:COMPONENT" in done.stderr
     assert problem in done.stderr
+    listed = judged_beside("plugins", tmp_path, code)
+    assert listed.returncode == 1
+    assert listed.stderr == ""
+    (row,) = json.loads(listed.stdout)["additions"]
+    assert problem in row.pop("problem")
+    assert row == {"package": "extra", "version": "1.5", "kind": "component", "name": "it", "place": "extra:COMPONENT"}
+
+
+def judged_beside(command: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run a command where a package of one module is installed."""
+    (folder / "extra.py").write_text(code)
+    facts = folder / "extra-1.5.dist-info"
+    facts.mkdir(exist_ok=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.5\n")
+    (facts / "entry_points.txt").write_text("[judged.components]\nit = extra:COMPONENT\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "src")])}
+    words = [sys.executable, "-m", "judged", command, *["--format", "json"][: 2 * (command == "plugins")]]
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_plugins_lists_all_that_a_package_adds(python):
+    done = python("-m", "judged", "plugins", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["additions"]
+    table = python("-m", "judged", "plugins").stdout.strip()
+    assert f"```text\n{table}\n```" in (ROOT / "docs" / "own-measures.md").read_text()
+    assert {(row["package"], row["version"], row["problem"]) for row in rows} == {("judged-example", "1.0", "")}
+    assert [(row["kind"], row["name"]) for row in rows] == [
+        ("measure", "FirstTwo"),
+        ("file format", "colon"),
+        ("search engine", "shortest"),
+        ("online metric", "OpenedShare"),
+        ("log layout", "stars"),
+        ("command", "longest"),
+        ("page", "/longest"),
+    ]
+
+
+def test_plugins_says_what_cannot_be_used(tmp_path):
+    code = """
+from judged.components import Command, Component
+from judged.scoring.measures import P
+COMPONENT = Component(
+    measures={"Good": "extra:P", "Missing": "extra:Missing"},
+    readers={"far": "extra.far:read"},
+    commands={"Mine": {"evaluate": Command("extra:P", "Mine."), "mine": Command("extra:P", "Mine.")}},
+    serve="extra.away",
+)
+"""
+    done = judged_beside("plugins", tmp_path, code)
+    assert done.returncode == 1, done.stderr
+    answer = json.loads(done.stdout)
+    problems = {(row["kind"], row["name"]): row["problem"] for row in answer["additions"]}
+    assert [name for (_, name), problem in problems.items() if not problem] == ["Good", "mine"]
+    assert "AttributeError" in problems["measure", "Missing"]
+    assert "ModuleNotFoundError" in problems["file format", "far"]
+    assert "another package" in problems["command", "evaluate"]
+    assert "extra.away" in problems["options of judged serve", "extra.away"]
+    assert answer["problems"] == len(answer["sentences"]) == 4
 
 
 def test_the_page_of_the_documentation_shows_it():

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(judged.__file__).parent
 TOKENS = PACKAGE / "results" / "charts" / "tokens.css"
-STYLES = sorted({*PACKAGE.rglob("*.css")} - {TOKENS})
+NOTEBOOK = PACKAGE / "results" / "notebook.css"  # has the sizes and colors of the notebook: results/test_notebook.py
+STYLES = sorted({*PACKAGE.rglob("*.css")} - {TOKENS, NOTEBOOK})
 TEMPLATES = sorted(PACKAGE.rglob("*.html"))
 RAW_COLOR = re.compile(
     r"#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark|color-mix)\(|\b(?:white|black|red|gray|gray)\b"

@@ -18,6 +18,7 @@ from judged.data import sample
 from judged.diagnosis.gates import Check, Guardrail
 from judged.diagnosis.matrix import class_matrix as matrix_of_classes
 from judged.diagnosis.stages.answer import Stages
+from judged.interface.plugins import Addition, Plugins
 from judged.labels import LabelStore, NewTask, assign_tasks, check_collection, decide, status
 from judged.labels.asking import (
     Endpoint,
@@ -683,6 +684,15 @@ def reported_study() -> Answer:
     records = study_records(people=6, topics=4)
     lists = {(row["participant"], row["position"]): row["position"] / 4 for row in records["trials"].to_pylist()}
     return report_study(records, measured=lists)
+
+
+def additions() -> Answer:
+    package, place = ("judged-example", "1.0"), "judged_example.measures:FirstTwo"
+    problem = "cannot be imported (ModuleNotFoundError: No module named 'judged_example.readers')"
+    return Plugins((
+        Addition(*package, "measure", "FirstTwo", place),
+        Addition(*package, "file format", "colon", "judged_example.readers:read_colon", problem),
+    ))  # fmt: skip
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

@@ -164,7 +164,8 @@ def test_an_unknown_parameter_is_answered_with_the_one_that_is_meant(
 
 def test_a_command_is_called_as_its_function() -> None:
     """What is not a function: the ways to look at things, the other tools, and the lists of names."""
-    looks = {"measures", "serve", "demo", "trec_eval", "online", "logs", "traces", "experiment", "labels", "collection"}
+    looks = {"measures", "serve", "demo", "trec_eval", "online", "logs", "traces", "experiment", "labels", "collection",
+             "plugins"}  # fmt: skip
     apart = {*looks, "change", "clicks", "history", "rag", "study", "trajectories", "watch"}
     context = click.Context(app)
     names = {name.replace("-", "_") for name in app.list_commands(context)} - apart  # type: ignore[attr-defined]

@@ -38,10 +38,15 @@ _LABEL_ONLY, _FULL_BAR = "%(label)s", "%(label)s  [%(bar)s]  %(info)s"
 _UP, _ERASE = "\033[1A", "\r\033[2K"
 
 
+def can_redraw() -> bool:
+    """Return whether stderr is a terminal that replaces a line by the next one; a stored notebook shows all of them."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and "JPY_PARENT_PID" not in os.environ
+
+
 @contextmanager
 def bar(label: str, length: int) -> Generator[Callable[[str, int | None], None] | None]:
     """Show a progress bar on a terminal. Yield None, or a function of a label and a number of steps or None."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not can_redraw():
         yield None
         return
     columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80

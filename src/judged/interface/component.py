@@ -44,6 +44,7 @@ _ABOUT = {
         "convert": ("files", "Convert judgments or a run to another format."),
         "leave-one-out": ("scoring", "Score each RUN as if it had not contributed to the pool."),
         "trec_eval": ("scoring", "Evaluate like trec_eval: same options, output, and exit codes."),
+        "plugins": ("files", "List what other installed packages add to judged."),
         "demo": ("files", "Evaluate eight rankers on the built-in sample."),
     },
 }

@@ -12,9 +12,10 @@ from judged.errors import InputError, MissingExtraError
 from judged.results import Answer, Section, Sentences, Table
 from judged.results.blocks import flat, rounded
 from judged.results.charts import PICTURES, save_chart
-from judged.results.escaping import isolate_directions, markdown_text
+from judged.results.escaping import markdown_text
 from judged.results.files import raise_write_error
-from judged.results.html import html, page, sentences
+from judged.results.html import page
+from judged.results.notebook import cell_html
 from judged.results.spelling import use_one_of
 from judged.results.text_formats import markdown, text
 
@@ -126,9 +127,7 @@ class Report(Answer):
         return "\n\n".join([*head, markdown(rounded(self.sections, digits), names, 2, charts=True)])
 
     def _repr_html_(self) -> str:
-        return isolate_directions(
-            "\n".join([sentences(self.sentences), html([self.table("board")]), sentences(self.warnings)])
-        )
+        return cell_html([Sentences(self.sentences), self.table("board")], self.notes, self.headline)
 
     def save_charts(self, folder: str | Path, *, form: str = "svg") -> tuple[Path, ...]:
         """Write all charts to a folder, which is created if missing, and return the paths of the files.

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError, MissingExtraError
 from judged.results.blocks import Chart, RankedLists, Sentences, flat, lines, rounded
-from judged.results.escaping import escape_controls, isolate_directions
+from judged.results.escaping import escape_controls
 from judged.results.files import atomic_write
 from judged.results.spelling import use_one_of
-from judged.results.table import Table, plain, select_visible
+from judged.results.table import Table, plain
 from judged.results.text_formats import latex, markdown, text
 
 if TYPE_CHECKING:
@@ -78,8 +78,6 @@ def form_by_suffix(
         path=str(path),
     )
 
-
-_LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks do not have our style sheet
 
 _CONVERSIONS = dict.fromkeys(("to_df", "to_frame", "to_dataframe"), "to_pandas to_polars")
 """Methods for the conversion names of other libraries, if they differ from ours with to_ before them."""
@@ -348,11 +346,9 @@ class Answer:
         return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])
 
     def _repr_html_(self) -> str:
-        from judged.results.html import html, sentences
+        from judged.results.notebook import cell_html
 
-        blocks = select_visible(flat(select_visible(self._visible_blocks(None), ())), ())
-        visible = [block for block in blocks if isinstance(block, (Table, Sentences))]
-        return isolate_directions("\n".join([_LABELS, html(visible), sentences(self.warnings)]))
+        return cell_html(self._visible_blocks(None), self.notes, self.headline)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

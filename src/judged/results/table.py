@@ -349,7 +349,7 @@ def columns_of(
         title = field[2] if not isinstance(field, str) and len(field) == 3 else None
         values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
         limits = "ci" if name == "value" else f"{name}_ci" if intervals else ""
-        ci = [getattr(row, limits) for row in rows] if all(hasattr(row, limits or "-") for row in rows) else None
+        ci = [getattr(row, limits) for row in rows] if limits and all(hasattr(row, limits) for row in rows) else None
         columns.append(Column(name, values, show, title, ci, only="data" if isinstance(field, str) else ""))
     return tuple(columns)
 

@@ -121,3 +121,17 @@ def demo_command(to: Path | None) -> None:
     click.echo(scores.text(terminal_width()))
     print_warnings(scores.warnings)
     click.echo(_EXPLANATION)
+
+
+@click.command("plugins")
+@answer_options()
+def plugins_command(output: OutputOptions) -> None:
+    """List what other installed packages add to judged, and what cannot be used, with the reason.
+
+    Exit code 0: everything can be used; 1: something cannot be used.
+    """
+    from judged.interface.plugins import plugins
+
+    additions = plugins()
+    output(additions)
+    raise SystemExit(1 if additions.problems else 0)

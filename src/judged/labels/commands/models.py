@@ -122,7 +122,7 @@ def confirm_sending(prepared: Prepared, yes: bool) -> None:
 
 def progress_printer() -> Callable[[Tally], None] | None:
     """Return a function that shows the progress on one line of the terminal; None without a terminal."""
-    if not sys.stderr.isatty():
+    if not arguments.can_redraw():
         return None
 
     def print_progress(tally: Tally) -> None:

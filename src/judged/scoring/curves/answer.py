@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
-from judged.errors import InputError, MissingExtraError
+from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Table, significant
 from judged.results.blocks import first_few
 from judged.results.chart_drawings import AREAS
-from judged.results.charts import picture, round_positions
+from judged.results.charts import round_positions
 from judged.results.decimals import decimal
 from judged.results.escaping import escape_controls
 from judged.results.types import ReadOnly
@@ -271,13 +271,6 @@ class Curves(ReadOnly, Answer):
             includes={"x": (0.0, 1.0)} if self.how == "interpolated" else {},
             height=300,
         )
-
-    def _repr_html_(self) -> str:
-        try:
-            image = picture(self.chart(), "svg").decode()
-        except MissingExtraError:
-            image = ""
-        return image + super()._repr_html_()
 
     def __repr__(self) -> str:
         return "\n".join([self.plot(), *(f"warning: {text}" for text in self.warnings)])
