@@ -9,6 +9,7 @@ import numpy as np
 from judged.data.files import FileHash
 from judged.data.qrels import Qrels
 from judged.errors import InputError
+from judged.pipelines.traces.steps import sufficient_intervals
 from judged.pipelines.trajectories.judging import judge_system, seen_lists
 from judged.pipelines.trajectories.trajectories import Trajectories
 from judged.results.blocks import Note, first_few
@@ -19,14 +20,18 @@ from judged.scoring.evaluation.inputs import apply_conditions, measures_of, sele
 from judged.scoring.evaluation.notes import few_topics_note
 from judged.scoring.evaluation.scores import Scores
 from judged.scoring.judging import judge
+from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import AnswerMeasure, TrajectoryMeasure
 from judged.scoring.uncertainty.unjudged import unjudged_range
+from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.pipelines.trajectories.judging import JudgedSystem
-    from judged.results.types import Floats
+    from judged.results.table import IntervalLimits
+    from judged.results.types import Floats, Ints
+    from judged.scoring.judging.trajectories import JudgedTrajectories
     from judged.scoring.measures.base import Measure
 
 
@@ -102,8 +107,6 @@ def evaluate(
         for j, measure in enumerate(plain):
             values[i, j], low[i, j], high[i, j], shares[i, j] = _scored(measure, system, judgments, selected.where)
     low, high = (np.where(np.isnan(values), np.nan, bound) for bound in (low, high))
-    counted_topics = np.array([np.isin(np.arange(shape[2]), system.trajectories.question) for system in systems])
-    notes = (*selected.notes, *notes, *_notes(systems, plain, values))
     is_outer = [getattr(measure, "monotone", True) for measure in plain]
     kind = np.broadcast_to(np.where(is_outer, "outer", "sampled")[:, np.newaxis], shape)
     scores = Scores(
@@ -111,10 +114,10 @@ def evaluate(
         measures=plain,
         query_ids=selected.query_ids,
         values=values,
-        counted=counted_topics,
+        counted=np.array([_trial_counts(system) > 0 for system in systems]),
         policies=Policies(),
         qrels=_qrels_facts(judgments, selected, where or ""),
-        notes=notes,
+        notes=(*selected.notes, *notes, *_notes(systems, plain, values)),
         versions=versions(),
         ranges=(TopicRanges("unjudged", low, high, kind, shares),) if unjudged else (),
     )
@@ -123,28 +126,25 @@ def evaluate(
 
 def default_measures(systems: Sequence[JudgedSystem]) -> list[str]:
     """Return the names of the measures that the data allow."""
-    judged = [system.trajectories for system in systems]
-    available = {
-        "right": any((~np.isnan(part.right)).any() for part in judged),
-        "labels": any(len(part.label_grade) for part in judged),
-        "hops": any(len(part.hop_trial) for part in judged),
-        "cited": any(system.answers.cited.any() for system in systems),
-        "confidence": any((~np.isnan(part.confidence) & ~np.isnan(part.right)).any() for part in judged),
-        "tokens": any((~np.isnan(part.tokens)).any() for part in judged),
-        "cost": any((~np.isnan(part.cost)).any() for part in judged),
-        "searches": any(len(part.search_trial) for part in judged),
+    data = list(map(_values_by_measure, systems))
+    names = [name for name in data[0] if any(np.isfinite(values[name]).any() for values in data)]
+    return names or ["NumSearches"]
+
+
+def _values_by_measure(system: JudgedSystem) -> dict[str, Any]:
+    """Return the values that each default measure requires; a measure without a number has no scores."""
+    judged = system.trajectories
+    cited_labels = judged.label_grade if system.answers.cited.any() else np.zeros(0)
+    return {
+        "AnswerAccuracy": judged.right,
+        **dict.fromkeys(("SeenR", "SeenP"), judged.label_grade),
+        "HopRecall": judged.hop_search,
+        **dict.fromkeys(("CitationPrecision", "CitationRecall"), cited_labels),
+        **dict.fromkeys(("NumSearches", "RepeatedSearches"), judged.search_trial),
+        "ConfidenceBrier": judged.confidence - judged.right,
+        "Effort": judged.tokens,
+        "Effort(of=cost)": judged.cost,
     }
-    names = {
-        "right": ["AnswerAccuracy"],
-        "labels": ["SeenR", "SeenP"],
-        "hops": ["HopRecall"],
-        "cited": ["CitationPrecision", "CitationRecall"] if available["labels"] else [],
-        "searches": ["NumSearches", "RepeatedSearches"],
-        "confidence": ["ConfidenceBrier"],
-        "tokens": ["Effort"],
-        "cost": ["Effort(of=cost)"],
-    }
-    return [name for key, group in names.items() if available[key] for name in group] or ["NumSearches"]
 
 
 def _scored(
@@ -153,35 +153,47 @@ def _scored(
     """Return the scores of questions with their bounds, and the share of judged documents."""
     judged = system.trajectories
     if isinstance(measure, TrajectoryMeasure):
-        if not measure.properties.depends_on_relevance:
-            values = measure(judged)
-            return values, values, values, np.nan
-        is_judged = judged.is_judged[judged.is_new]
-        share = float(is_judged.mean()) if len(is_judged) else np.nan
-        return measure(judged), *measure.score_bounds(judged), share
+        is_judged = judged.is_judged[judged.is_new] if measure.properties.depends_on_relevance else np.zeros(0)
+        return measure(judged), *measure.score_bounds(judged), float(is_judged.mean()) if len(is_judged) else np.nan
     if isinstance(measure, AnswerMeasure):
-        scores, bounds = measure(system.answers), measure.score_bounds(system.answers)
+        scores, (low, high) = measure(system.answers), measure.score_bounds(system.answers)
         share = measure.decided_share(system.answers)
+    elif qrels is None:
+        raise InputError(f"{measure} requires judgments of documents", fix="pass qrels", path=where)
     else:
-        if qrels is None:
-            raise InputError(f"{measure} requires judgments of documents", fix="pass qrels", path=where)
         lists = judge(*seen_lists(system, qrels))
-        rows = np.array([int(topic) for topic in lists.query_ids], dtype=np.int64)
         scores, low, high = (np.full(judged.n_trials, np.nan) for _ in range(3))
-        of_lists = unjudged_range(lists, measure)
-        scores[rows], low[rows], high[rows] = measure(lists), of_lists.low, of_lists.high
-        returned = int(lists.returned.sum())
-        bounds, share = (low, high), len(lists.topic) / returned if returned else np.nan
-    return judged.by_question(scores), judged.by_question(bounds[0]), judged.by_question(bounds[1]), share
+        rows, bounds = np.array(lists.query_ids, dtype=np.int64), unjudged_range(lists, measure)
+        scores[rows], low[rows], high[rows] = measure(lists), bounds.low, bounds.high
+        share = float(divide(len(lists.topic), int(lists.returned.sum()), np.nan))
+    return judged.by_question(scores), judged.by_question(low), judged.by_question(high), share
+
+
+def mean_interval(values: Floats, level: float, bounds: tuple[float, float]) -> tuple[float, IntervalLimits]:
+    """Return the mean of the values that are not NaN, and its confidence interval; None with too little data.
+
+    >>> mean_interval(np.array([0.5, 0.5, np.nan]), 0.95, (0.0, 1.0))
+    (0.5, None)
+    """
+    valid = values[~np.isnan(values)]
+    low, high = sufficient_intervals(valid[np.newaxis], IntervalMethod("adjusted", level), bounds)[0].tolist()
+    return float(valid.mean()) if len(valid) else np.nan, None if np.isnan(low) else (low, high)
+
+
+def _trial_counts(system: JudgedSystem) -> Ints:
+    return np.bincount(system.trajectories.question, minlength=len(system.trajectories))
+
+
+def _missing(system: JudgedSystem) -> list[str]:
+    """Return the questions without a trial."""
+    return np.array(system.trajectories.query_ids, dtype=object)[_trial_counts(system) == 0].tolist()
 
 
 def _run_facts(system: JudgedSystem, path: str) -> RunFacts:
-    judged = system.trajectories
-    n_trials = np.bincount(judged.question, minlength=len(judged))
-    missing = tuple(query_id for query_id, count in zip(judged.query_ids, n_trials, strict=True) if not count)
+    judged, missing = system.trajectories, _missing(system)
     # Effort needs no verdict, so that its trials count.
     verdicts = int((~np.isnan(judged.right)).sum() + judged.is_judged.sum()) or judged.n_trials
-    return RunFacts(judged.name, path, FileHash(), int((n_trials > 0).sum()), missing, 0, verdicts)
+    return RunFacts(judged.name, path, FileHash(), len(judged) - len(missing), tuple(missing), 0, verdicts)
 
 
 def _qrels_facts(qrels: Qrels | None, trajectories: Trajectories, where: str) -> QrelsFacts:
@@ -193,23 +205,27 @@ def _qrels_facts(qrels: Qrels | None, trajectories: Trajectories, where: str) ->
     return QrelsFacts(qrels.name, trajectories.where, qrels.sha256, n, qrels.table.num_rows, grades, where)
 
 
+def verdict_notes(judged: JudgedTrajectories) -> Iterator[Note]:
+    """Yield a note about answers without a verdict, if others have one."""
+    unknown = int(np.isnan(judged.right).sum())
+    if 0 < unknown < judged.n_trials:
+        text = f"no verdict on {unknown} of {counted(judged.n_trials, 'answer')}, which are left out"
+        yield Note("unjudged", text, judged.name)
+
+
 def _notes(systems: Sequence[JudgedSystem], measures: Sequence[Measure], values: Floats) -> Iterator[Note]:
     n = len(systems[0].trajectories)
     if few := few_topics_note(n):
         yield Note("few-topics", few)
-    for i, system in enumerate(systems):
+    for system, by_measure in zip(systems, values, strict=True):
         judged = system.trajectories
-        n_trials = np.bincount(judged.question, minlength=n)
-        if missing := [judged.query_ids[index] for index in np.flatnonzero(n_trials == 0).tolist()]:
+        if missing := _missing(system):
             text = f"no trial of {len(missing)} of {counted(n, 'question')}, which are left out: {first_few(missing)}"
             yield Note("missing-topics", text, judged.name)
         if unrecorded := int((~judged.recorded & ~judged.failed).sum()):
             text = f"the documents of {counted(unrecorded, 'search', 'searches')} are not recorded"
             yield Note("unrecorded-searches", f"{text}; the documents that they returned are unknown", judged.name)
-        unknown = int(np.isnan(judged.right).sum())
-        if 0 < unknown < judged.n_trials:
-            text = f"no verdict on {unknown} of {counted(judged.n_trials, 'answer')}, which are left out"
-            yield Note("unjudged", text, judged.name)
-        left_out = [str(measure) for measure, scores in zip(measures, values[i], strict=True) if np.isnan(scores).all()]
+        yield from verdict_notes(judged)
+        left_out = [str(measure) for measure, row in zip(measures, by_measure, strict=True) if np.isnan(row).all()]
         if left_out:
             yield Note("topics-left-out", f"nothing to score for {', '.join(left_out)}", judged.name)

@@ -133,6 +133,18 @@ class JudgedTrajectories:
         count = np.bincount(self.question[has_value], minlength=len(self))
         return np.divide(total, count, out=np.full(len(self), np.nan), where=count > 0)
 
+    def rows_by_trial(self, question: Ints) -> tuple[Ints, Ints]:
+        """Return the trial and the row of each row of a table about questions, repeated for each trial.
+
+        Parameters
+        ----------
+        question
+            (L,): question of each row, in ascending order.
+        """
+        starts = np.searchsorted(question, np.arange(len(self) + 1))
+        trial = np.repeat(np.arange(self.n_trials), np.diff(starts)[self.question])
+        return trial, starts[self.question][trial] + positions(trial) - 1
+
     def fill_unjudged(self, grade: float) -> JudgedTrajectories:
         """Return trials in which all unjudged documents have this grade."""
         filled = replace(self, grade=np.where(self.is_judged, self.grade, grade))

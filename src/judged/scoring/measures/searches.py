@@ -142,9 +142,7 @@ def ideal_dcg(judged: JudgedTrajectories, gain: Gain) -> Floats:
 
 def ideal_grades(judged: JudgedTrajectories) -> tuple[Ints, Floats]:
     """Return the trial and the grade of every judged document of its question, and of documents that were filled in."""
-    starts = np.searchsorted(judged.label_question, np.arange(len(judged) + 1))
-    owner = np.repeat(np.arange(judged.n_trials), np.diff(starts)[judged.question])
-    labels = starts[judged.question][owner] + positions(owner) - 1
+    owner, labels = judged.rows_by_trial(judged.label_question)
     filled = np.flatnonzero(judged.is_new & ~judged.is_judged & ~np.isnan(judged.grade))
     return (
         np.concatenate([owner, judged.trial[filled]]),
