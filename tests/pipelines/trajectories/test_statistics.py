@@ -11,8 +11,8 @@ import pytest
 from judged.errors import InputError, MeasureError
 from judged.pipelines.trajectories import confidence, conversations, evaluate, plan
 from judged.pipelines.trajectories.confidence import bin_codes, browsecomp_calibration_error
-from judged.pipelines.trajectories.conversations import split_turns
-from judged.pipelines.trajectories.plan import best_trials, components, difference_components
+from judged.pipelines.trajectories.conversations import turn_of
+from judged.pipelines.trajectories.plan import components, difference_components
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.paired import paired_test
 from judged.stats.sample_size import power
@@ -100,9 +100,7 @@ def test_components_by_simulation_with_unequal_trials() -> None:
 
 
 def test_components_without_repeated_trials() -> None:
-    part = components(np.array([0.0, 1.0, 0.5]), np.arange(3))
-    assert math.isnan(part.within)
-    assert best_trials(part, 1, 1) == 1
+    assert math.isnan(components(np.array([0.0, 1.0, 0.5]), np.arange(3)).within)
 
 
 def test_plan_by_hand() -> None:
@@ -113,8 +111,11 @@ def test_plan_by_hand() -> None:
     cheap = plan(trials).best["b - a"]
     assert (cheap.trials, cheap.questions) == (1, 90)
     dear = plan(trials, question_cost=20, budget=690)
-    assert dear.best["b - a"].trials > 1
-    assert dear.best["b - a"].trials == best_trials(dear.pairs[0], 20, 1)
+    part, best = dear.pairs[0], dear.best["b - a"]
+    variances = {r: (part.between + part.within / r) / (690 // (20 + r)) for r in range(1, 11)}
+    assert best.trials > 1
+    assert best.trials == min(variances, key=lambda r: (minimum_detectable(variances[r] ** 0.5, 690 // (20 + r)), r))
+    assert (best.questions, best.cost) == (690 // (20 + best.trials), best.questions * (20 + best.trials))
     with pytest.raises(InputError, match="budget"):
         plan(trials, budget=1)
     with pytest.raises(MeasureError, match="single trial"):
@@ -212,13 +213,16 @@ def test_conversations_by_hand() -> None:
         (3, 1, 1),
     ]
     assert result.turns[1].change == pytest.approx(-0.5)
-    with pytest.raises(InputError, match="no conversation and turn"):
-        split_turns(["q1"])
-    for invalid in ("_3", "a_x", "a_"):
+    for invalid in ("q1", "_3", "a_x", "a_"):
         with pytest.raises(InputError, match="no conversation and turn"):
-            split_turns([invalid])
+            turn_of(invalid)
     same = conversations({"q1": {"a": 1}}, {"q1": ["a"]}, "RR", turns={"q1": ("c", 1)})
     assert same.means[0].over_turns == 1
+    with pytest.raises(InputError, match="no turn"):
+        conversations({"q1": {"a": 1}}, {"q1": ["a"]}, "RR", turns={})
+    both = {query_id: {"a": 1} for query_id in ("q1", "q2")}
+    with pytest.raises(InputError, match="the same turn"):
+        conversations(both, both, "RR", turns=dict.fromkeys(both, ("c", 1)))
 
 
 @pytest.mark.slow

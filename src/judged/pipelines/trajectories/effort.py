@@ -11,12 +11,11 @@ import numpy as np
 
 from judged.diagnosis.tradeoff.tradeoff import tradeoff_of_scores
 from judged.errors import InputError
+from judged.pipelines.trajectories.evaluation import mean_difference
 from judged.results import COUNT, TEXT, Answer, Sentences, Table, columns_of
 from judged.results.decimals import decimal, p_text
 from judged.results.table import CHANGE, p_value
 from judged.stats.correction import adjust
-from judged.stats.paired import paired_test
-from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged.diagnosis.tradeoff import Tradeoff
@@ -159,16 +158,6 @@ def factor_effects(
 
 
 def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> AgentEffect:
-    differences = np.mean([values[high] - values[low] for low, high in pairs], axis=0)
-    valid_differences = differences[~np.isnan(differences)]
-    tested = paired_test(np.zeros(len(valid_differences)), valid_differences, seed=seed, resamples=10_000)
-    is_enough = insufficiency(len(valid_differences), "verdict") is None
-    ci, p = (tested.interval, tested.p) if is_enough else (None, np.nan)
-    return AgentEffect(
-        *key,
-        len(pairs),
-        len(valid_differences),
-        float(valid_differences.mean()) if len(valid_differences) else np.nan,
-        ci,
-        p,
-    )
+    changes = np.mean([values[high] - values[low] for low, high in pairs], axis=0)
+    tested, ci, p = mean_difference(np.zeros(len(changes)), changes, seed=seed)
+    return AgentEffect(*key, len(pairs), tested.n, tested.difference, ci, p)

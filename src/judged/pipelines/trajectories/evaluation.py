@@ -24,6 +24,8 @@ from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import AnswerMeasure, TrajectoryMeasure
 from judged.scoring.uncertainty.unjudged import unjudged_range
 from judged.stats.interval import IntervalMethod
+from judged.stats.paired import paired_test
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
     from judged.scoring.judging.trajectories import JudgedTrajectories
     from judged.scoring.measures.base import Measure
+    from judged.stats.results import Difference
 
 
 @with_parameter_hints
@@ -178,6 +181,17 @@ def mean_interval(values: Floats, level: float, bounds: tuple[float, float]) -> 
     valid = values[~np.isnan(values)]
     low, high = sufficient_intervals(valid[np.newaxis], IntervalMethod("adjusted", level), bounds)[0].tolist()
     return float(valid.mean()) if len(valid) else np.nan, None if np.isnan(low) else (low, high)
+
+
+def mean_difference(first: Floats, second: Floats, **options: Any) -> tuple[Difference, IntervalLimits, float]:
+    """Test second minus first by pairs; the interval is None, and the p-value NaN, with too little data for a verdict.
+
+    >>> mean_difference(np.array([0.1, 0.2]), np.array([0.2, 0.4]))[1:]
+    (None, nan)
+    """
+    tested = paired_test(first, second, resamples=10_000, **options)
+    is_enough = insufficiency(tested.n, "verdict") is None
+    return tested, *((tested.interval, tested.p) if is_enough else (None, np.nan))
 
 
 def _trial_counts(system: JudgedSystem) -> Ints:
