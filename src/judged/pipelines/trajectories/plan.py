@@ -112,13 +112,12 @@ def difference_components(first: tuple[Floats, Ints], second: tuple[Floats, Ints
     means: list[Floats] = []
     for values, question in (first, second):
         is_shared = ~np.isnan(values) & np.isin(question, shared)
-        part = components(values[is_shared], question[is_shared])
-        code = np.searchsorted(shared, question[is_shared])
-        counts = np.bincount(code, minlength=len(shared))
-        means.append(np.bincount(code, values[is_shared], minlength=len(shared)) / counts)
+        shared_values, code = values[is_shared], np.searchsorted(shared, question[is_shared])
+        part, counts = components(shared_values, code), np.bincount(code)
+        means.append(np.bincount(code, shared_values) / counts)
         n_trials, within = n_trials + part.trials, within + part.within
-        noise += part.within * float((1 / counts).mean())
-    if len(shared) < 2 or math.isnan(within):
+        noise += part.within * float((1 / counts).sum()) / max(len(shared), 1)
+    if math.isnan(within):
         return Components(name, len(shared), n_trials, math.nan, math.nan)
     between = max(float((means[1] - means[0]).var(ddof=1)) - noise, 0.0)
     return Components(name, len(shared), n_trials, between, within)
