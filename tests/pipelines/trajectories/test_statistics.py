@@ -15,7 +15,7 @@ from judged.pipelines.trajectories.conversations import turn_of
 from judged.pipelines.trajectories.plan import components, difference_components
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.paired import paired_test
-from judged.stats.sample_size import power
+from judged.stats.sample_size import minimum_detectable, power
 
 QUESTIONS, TRIALS, SAMPLES = 40, 4, 2000
 
@@ -112,9 +112,9 @@ def test_plan_by_hand() -> None:
     assert (cheap.trials, cheap.questions) == (1, 90)
     dear = plan(trials, question_cost=20, budget=690)
     part, best = dear.pairs[0], dear.best["b - a"]
-    variances = {r: (part.between + part.within / r) / (690 // (20 + r)) for r in range(1, 11)}
+    errors = {r: math.sqrt(part.between + part.within / r) for r in range(1, 11)}
     assert best.trials > 1
-    assert best.trials == min(variances, key=lambda r: (minimum_detectable(variances[r] ** 0.5, 690 // (20 + r)), r))
+    assert best.trials == min(errors, key=lambda r: minimum_detectable(errors[r], 690 // (20 + r)))
     assert (best.questions, best.cost) == (690 // (20 + best.trials), best.questions * (20 + best.trials))
     with pytest.raises(InputError, match="budget"):
         plan(trials, budget=1)

@@ -110,7 +110,7 @@ def evaluate(
         for j, measure in enumerate(plain):
             values[i, j], low[i, j], high[i, j], shares[i, j] = _scored(measure, system, judgments, selected.where)
     low, high = (np.where(np.isnan(values), np.nan, bound) for bound in (low, high))
-    is_outer = [getattr(measure, "monotone", True) for measure in plain]
+    is_outer = [measure.properties.monotone or not isinstance(measure, TrajectoryMeasure) for measure in plain]
     kind = np.broadcast_to(np.where(is_outer, "outer", "sampled")[:, np.newaxis], shape)
     scores = Scores(
         runs=tuple(_run_facts(system, selected.where) for system in systems),

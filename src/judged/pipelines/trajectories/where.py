@@ -78,7 +78,7 @@ class PartShare(NamedTuple):
     name: str
     trials: int
     share: float
-    share_ci: IntervalLimits
+    ci: IntervalLimits
 
 
 class TrialLoss(NamedTuple):
@@ -143,8 +143,8 @@ class EvidenceLoss(Answer):
             return Headline("info", "no wrong answer", f"All answers of {run} with a verdict are right.")
         title = _TITLES[part.name]
         sentence, label = f"The largest part of the wrong answers of {run}: {title}.", f"{title}, share of trials"
-        interval: Any = {"ci": part.share_ci, "level": self.level, "axis": _ZERO_TO_ONE}
-        status, word = ("info", "largest loss") if part.share_ci else ("unknown", "not enough data")
+        interval: Any = {"ci": part.ci, "level": self.level, "axis": _ZERO_TO_ONE}
+        status, word = ("info", "largest loss") if part.ci else ("unknown", "not enough data")
         return Headline(status, word, sentence, label, part.share, SHARE, **interval)
 
     @property
@@ -204,7 +204,7 @@ def _share_table(name: str, rows: Sequence[PartShare], title: str, note: str = "
         Column("part", [row.name for row in rows], TEXT, only="data"),
         Column("title", [_TITLES[row.name] for row in rows], TEXT, "part", only="people"),
         *columns_of(rows, ("trials", COUNT)),
-        Column("share", [row.share for row in rows], SHARE, ci=[row.share_ci for row in rows], axis=_ZERO_TO_ONE),
+        Column("share", [row.share for row in rows], SHARE, ci=[row.ci for row in rows], axis=_ZERO_TO_ONE),
     )
     return Table(name, columns, title, note, labels=1 + several + sliced, folded=folded)
 
@@ -356,9 +356,8 @@ def _parts(
 ) -> np.ndarray[Any, Any]:
     """Return the part of each trial: (N,); empty for right answers and trials without a verdict."""
     judged, documents, n = system.trajectories, system.documents, system.trajectories.n_trials
-    searches = np.bincount(judged.search_trial, minlength=n)
     lacks_record = judged.by_trial(~judged.recorded & ~judged.failed) > 0
-    is_looped = (searches > 0) & (judged.by_trial(judged.repeated) >= searches / 2)
+    is_looped = (judged.num_searches > 0) & (judged.by_trial(judged.repeated) >= judged.num_searches / 2)
     names = documents.names[evidence.key % documents.width].astype(str)
     in_corpus = np.ones(len(names), dtype=np.bool_) if corpus is None else np.isin(names, corpus)
     lost: tuple[tuple[str, Bools | bool], ...] = (
@@ -367,7 +366,7 @@ def _parts(
         ("failed", ~system.completed),
         ("unknown", ~evidence.retrieved & lacks_record),
         ("looped", ~evidence.retrieved & is_looped),
-        ("stopped", ~evidence.retrieved & (searches < typical[judged.question])),
+        ("stopped", ~evidence.retrieved & (judged.num_searches < typical[judged.question])),
         ("queries", ~evidence.retrieved),
         ("opened", ~evidence.complete(np.isin(evidence.key, documents.opened)) & system.records_opens),
         ("abstained", ~system.answers.has_answer | (system.answers.abstained == 1)),
@@ -444,7 +443,7 @@ class _WrongTrials(NamedTuple):
             resampled = np.concatenate([gains(weights) for weights in resampling_weights(n, method)])
             low, high = np.quantile(resampled, [(1 - self.level) / 2, (1 + self.level) / 2]).tolist()
             ci = (low, high)
-        return self.share(name, mask)._replace(share=gain, share_ci=ci)
+        return self.share(name, mask)._replace(share=gain, ci=ci)
 
     def losses(self) -> Iterator[TrialLoss]:
         """Yield the loss of each trial with a verdict."""

@@ -57,6 +57,11 @@ class JudgedTrajectories:
         return len(self.question)
 
     @cached_property
+    def num_searches(self) -> Floats:
+        """Number of searches of each trial: (N,)."""
+        return np.bincount(self.search_trial, minlength=self.n_trials).astype(np.float64)
+
+    @cached_property
     def number(self) -> Ints:
         """Number of each search within its trial, from 1: (S,)."""
         return positions(self.search_trial)
