@@ -14,7 +14,7 @@ from judged.interface.pages.workspace import open_workspace
 from judged.pipelines.commands.serve import workspace_arguments
 from judged.pipelines.rag.overview import SystemScores
 from judged.pipelines.trajectories import Trajectories, confidence, evaluate, explain, where
-from judged.pipelines.trajectories.effort import compare_effort
+from judged.pipelines.trajectories.evaluation import compare_effort
 from judged.web.app import make_app
 from pipelines.trajectories.agents import simulated
 

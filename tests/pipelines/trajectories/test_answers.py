@@ -10,7 +10,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.pipelines.trajectories import Trajectories, confidence, conversations, evaluate, explain, plan, where
-from judged.pipelines.trajectories.effort import compare_effort, factor_effects
+from judged.pipelines.trajectories.evaluation import compare_effort, factor_effects
 from pipelines.trajectories import second
 from pipelines.trajectories.agents import random_trials, simulated
 

@@ -157,11 +157,6 @@ def evaluate_command(
         output(answer, table="topics" if per_topic else None)
 
 
-_BASELINE = "Baseline system: each other system is compared with it.  [default: all pairs are compared]"
-_EFFORT = (
-    "Compare the first measure with this effort, such as NumSearches or Effort(of=cost): systems that no other system"
-    " dominates."
-)
 _FACTORS = (
     "Table with the column `run` and one column for each part of the systems, such as `agent` and `retriever`: shows"
     " the effect of replacing one part while all others stay the same."
@@ -170,8 +165,8 @@ _FACTORS = (
 
 @_command(
     "compare", "Compare agents over the same questions, and their accuracy with effort.", _QRELS, _ACCURACY, _MEASURES,
-    click.option("--baseline", metavar="NAME", help=_BASELINE),
-    click.option("--effort", metavar="MEASURE", help=_EFFORT),
+    click.option("--baseline", metavar="NAME", help="System to compare each other one with.  [default: all pairs]"),
+    click.option("--effort", metavar="MEASURE", help="Compare the first measure with this effort: NumSearches, ..."),
     click.option("--factors", metavar="FILE", help=_FACTORS),
     click.option("--test", type=Choice(PAIRED_TESTS), help=f"Paired test over questions.  [default: {DEFAULT_TEST}]"),
     shared("correction", "alpha", "resamples", "seed", "rel"),
@@ -186,7 +181,7 @@ def compare_command(
     """
     from judged.data.records import read_records
     from judged.pipelines.trajectories import evaluate
-    from judged.pipelines.trajectories.effort import compare_effort, factor_effects
+    from judged.pipelines.trajectories.evaluation import compare_effort, factor_effects
 
     scoring: dict[str, Any] = {name: options.pop(name) for name in ("qrels", "accuracy", "rel")}
     measures = measure if effort is None else (*(measure[:1] or ["AnswerAccuracy"]), effort)
@@ -268,8 +263,7 @@ def where_command(
     "explain", "Show the steps of the trials of one question, and what each search found.", _QRELS, _ACCURACY,
     _REQUIRED, shared("topic", required=True, help="Query id of the question."),
     shared("measures", help="Measure of trajectories whose scores by trial are shown. Repeat for more measures."),
-    click.option("--run", "runs", multiple=True, metavar="NAME", help="System to show. Repeat for more.  [default:"
-                 " all]"),
+    click.option("--run", "runs", multiple=True, metavar="NAME", help="System to show. Repeat for more."),
     shared("rel", default=1.0),
 )  # fmt: skip
 def explain_command(

@@ -177,8 +177,8 @@ def confidence(
         has_both = ~np.isnan(judged.confidence) & ~np.isnan(judged.right)
         if not has_both.any():
             continue
-        stated, right, question = (part[has_both] for part in (judged.confidence, judged.right, judged.question))
-        sums = _bin_sums(stated, right, question, bin_codes(stated, bins, binning))
+        stated, right = judged.confidence[has_both], judged.right[has_both]
+        sums = _bin_sums(stated, right, judged.question[has_both], bin_codes(stated, bins, binning))
         losses = [
             mean_interval(measure(judged), level, measure.properties.bounds)
             for measure in (ConfidenceBrier(), ConfidenceLogLoss())
@@ -217,9 +217,10 @@ def bin_codes(confidence: Floats, bins: int, binning: Binning = "width") -> Ints
 def _bin_sums(stated: Floats, right: Floats, question: Ints, codes: Ints) -> Floats:
     """Return the numbers of trials, and sums of confidence and right answers, by question and bin: (3, T, B)."""
     _, rows = np.unique(question, return_inverse=True)
-    sums = np.zeros((3, int(rows.max()) + 1, int(codes.max()) + 1))
-    np.add.at(sums, (slice(None), rows, codes), np.stack([np.ones(len(stated)), stated, right]))
-    return sums
+    shape = int(rows.max()) + 1, int(codes.max()) + 1
+    cells = np.ravel_multi_index((rows, codes), shape)
+    sums = [np.bincount(cells, values, math.prod(shape)) for values in (np.ones(len(stated)), stated, right)]
+    return np.array(sums, dtype=np.float64).reshape(3, *shape)
 
 
 def _calibration_error(sums: Floats, distance: Distance, method: IntervalMethod) -> tuple[float, IntervalLimits]:

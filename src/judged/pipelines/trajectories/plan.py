@@ -107,7 +107,8 @@ def difference_components(first: tuple[Floats, Ints], second: tuple[Floats, Ints
 
     Each argument has scores and questions of trials. Only questions that both systems answered count.
     """
-    shared = np.intersect1d(*(question[~np.isnan(values)] for values, question in (first, second)))
+    answered = [question[~np.isnan(values)] for values, question in (first, second)]
+    shared = np.intersect1d(answered[0], answered[1])
     n_trials, within, noise = 0, 0.0, 0.0
     means: list[Floats] = []
     for values, question in (first, second):

@@ -194,7 +194,7 @@ def explain(
         raise InputError(f"there is no question {query_id!r}", fix=use_one_of(complete.query_ids), path=complete.where)
     judgments = None if qrels is None else Qrels.of(qrels)
     names = [measures] if isinstance(measures, (str, TrajectoryMeasure)) else measures
-    parsed = [parse(name) if isinstance(name, str) else name for name in names]
+    parsed: list[Any] = [parse(name) if isinstance(name, str) else name for name in names]
     if others := [measure for measure in parsed if not isinstance(measure, TrajectoryMeasure)]:
         raise InputError(f"{others[0]} is not a measure of trajectories", fix="use SeenR, for example")
     parts: dict[tuple[str, int], str] = {}

@@ -275,7 +275,7 @@ def where(
             raise InputError(f"no answer of {judged.name} has a verdict or a reference", fix=fix, path=selected.where)
     evidence = [_Evidence.of(system, required, rel) for system in systems]
     typical = _typical_searches(systems, evidence)
-    in_corpus = None if corpus is None else list(corpus)
+    in_corpus = None if corpus is None else set(corpus)
     trials = [
         _WrongTrials(system, part, _parts(system, part, typical, in_corpus), level)
         for system, part in zip(systems, evidence, strict=True)
@@ -351,15 +351,13 @@ def _typical_searches(systems: Sequence[JudgedSystem], evidence: Sequence[_Evide
     return typical
 
 
-def _parts(
-    system: JudgedSystem, evidence: _Evidence, typical: Floats, corpus: Sequence[str] | None
-) -> np.ndarray[Any, Any]:
+def _parts(system: JudgedSystem, evidence: _Evidence, typical: Floats, corpus: set[str] | None) -> np.ndarray[Any, Any]:
     """Return the part of each trial: (N,); empty for right answers and trials without a verdict."""
     judged, documents, n = system.trajectories, system.documents, system.trajectories.n_trials
     lacks_record = judged.by_trial(~judged.recorded & ~judged.failed) > 0
     is_looped = (judged.num_searches > 0) & (judged.by_trial(judged.repeated) >= judged.num_searches / 2)
-    names = documents.names[evidence.key % documents.width].astype(str)
-    in_corpus = np.ones(len(names), dtype=np.bool_) if corpus is None else np.isin(names, corpus)
+    names = documents.names[evidence.key % documents.width].tolist()
+    in_corpus = np.array([corpus is None or name in corpus for name in names], dtype=np.bool_)
     lost: tuple[tuple[str, Bools | bool], ...] = (
         ("unknown", ~evidence.is_known),
         ("corpus", ~evidence.complete(in_corpus)),
@@ -435,10 +433,8 @@ class _WrongTrials(NamedTuple):
             lost, right, total = sums @ weights.T
             return lost / n * divide(right, total)
 
-        gain, ci = float(gains(np.ones((1, n)))[0]), None
-        if not sums[2].any():
-            gain = np.nan
-        elif insufficiency(n, variance=spread(sums[0])) is None:
+        gain, ci = float(gains(np.ones((1, n)))[0]) if sums[2].any() else np.nan, None
+        if sums[2].any() and insufficiency(n, variance=spread(sums[0])) is None:
             method = IntervalMethod("bootstrap", self.level, 2000, seed)
             resampled = np.concatenate([gains(weights) for weights in resampling_weights(n, method)])
             low, high = np.quantile(resampled, [(1 - self.level) / 2, (1 + self.level) / 2]).tolist()

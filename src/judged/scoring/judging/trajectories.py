@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,6 @@ class JudgedTrajectories:
     confidence: Floats  # (N,): stated probability that the answer is right; NaN if not stated
     right: Floats  # (N,): 1 or 0; NaN if unknown
     records_use: bool = True  # whether opened or cited documents are recorded in any trial
-    texts: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])  # names for explanations
 
     def __len__(self) -> int:
         return len(self.query_ids)

@@ -440,7 +440,7 @@ class TrajectoryMeasure(Measure):
     def score_bounds(self, judged: JudgedTrajectories) -> tuple[Floats, Floats]:
         """Return the lower of the scores with all unjudged documents nonrelevant or relevant, and the higher: (T,)."""
         if not self.properties.depends_on_relevance:
-            return (self(judged),) * 2
+            return self(judged), self(judged)
         extremes = [self(judged.fill_unjudged(grade)) for grade in (0.0, judged.highest)]
         return np.fmin(*extremes), np.fmax(*extremes)
 

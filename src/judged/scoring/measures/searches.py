@@ -128,7 +128,8 @@ def ideal_dcg(judged: JudgedTrajectories, gain: Gain) -> Floats:
     gain_of = gains(grades, gain)
     order = np.lexsort((-gain_of, owner))
     ranks = positions(owner[order])
-    return np.bincount(owner[order], gain_of[order] / discounts(ranks, "log2", 2.0), minlength=judged.n_trials)
+    weighted = gain_of[order] / discounts(ranks, "log2", 2.0)
+    return np.bincount(owner[order], weighted, judged.n_trials).astype(np.float64)
 
 
 def ideal_grades(judged: JudgedTrajectories) -> tuple[Ints, Floats]:
