@@ -275,15 +275,13 @@ def compare_effort(scores: Scores, **options: Any) -> Tradeoff:
     >>> [(point.run, point.costs["NumSearches"]) for point in tradeoff.rows]
     [('a', 1.0), ('b', 4.0)]
     """
-    measure, *efforts = scores.measures
-    costs = {
-        run: {str(effort): scores.value(effort, run) for effort in efforts if not np.isnan(scores.value(effort, run))}
-        for run in scores.run_names
-    }
+    measure = scores.measures[0]
+    costs: dict[str, dict[str, float]] = {run: {} for run in scores.run_names}
     intervals: dict[str, dict[str, tuple[float, float]]] = {run: {} for run in scores.run_names}
     for estimate in scores.estimates():
-        if estimate.ci is not None and estimate.measure != str(measure):
-            intervals[estimate.run][estimate.measure] = estimate.ci
+        if estimate.measure != str(measure) and not np.isnan(estimate.value):
+            costs[estimate.run][estimate.measure] = estimate.value
+            intervals[estimate.run] |= {estimate.measure: estimate.ci} if estimate.ci else {}
     return tradeoff_of_scores(scores, costs, measure=measure, cost_intervals=intervals, **options)
 
 
@@ -368,28 +366,24 @@ def factor_effects(
     if missing := [run for run in scores.run_names if run not in factors]:
         raise InputError(f"system {missing[0]!r} has no levels of factors", fix="add it to the table of factors")
     names = list(factors[scores.run_names[0]])
-    changes: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+    pairs: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
     for i, j in combinations(range(len(scores.run_names)), 2):
         first, second = (factors[scores.run_names[row]] for row in (i, j))
         differing = [name for name in names if first.get(name) != second.get(name)]
         if len(differing) == 1:
-            levels = [(str(first[differing[0]]), i), (str(second[differing[0]]), j)]
-            (level, low), (other, high) = sorted(levels)
-            changes.setdefault((differing[0], level, other), []).append((low, high))
-    if not changes:
+            factor = differing[0]
+            (level, low), (other, high) = sorted([(str(first[factor]), i), (str(second[factor]), j)])
+            pairs.setdefault((factor, level, other), []).append((low, high))
+    if not pairs:
         fix = "compare systems that share all other parts"
         raise InputError("no two systems differ in one factor only", fix=fix)
     effects = list[AgentEffect]()
-    for row, measure in enumerate(scores.measures):
-        of_measure = [
-            _effect(scores.values[:, row], pairs, (str(measure), *key), seed) for key, pairs in sorted(changes.items())
-        ]
-        adjusted = adjust([effect.p for effect in of_measure], "holm")
-        effects += [effect._replace(p=float(p)) for effect, p in zip(of_measure, adjusted, strict=True)]
+    for measure, values in zip(scores.measure_names, scores.values.transpose(1, 0, 2), strict=True):
+        of_measure = list[AgentEffect]()
+        for key, rows in sorted(pairs.items()):
+            changes = np.mean([values[high] - values[low] for low, high in rows], axis=0)
+            tested, ci, p = mean_difference(np.zeros(len(changes)), changes, seed=seed)
+            of_measure.append(AgentEffect(measure, *key, len(rows), tested.n, tested.difference, ci, p))
+        adjusted = adjust([effect.p for effect in of_measure], "holm").tolist()
+        effects += [effect._replace(p=p) for effect, p in zip(of_measure, adjusted, strict=True)]
     return AgentEffects(tuple(effects), alpha)
-
-
-def _effect(values: Any, pairs: list[tuple[int, int]], key: tuple[str, str, str, str], seed: int) -> AgentEffect:
-    changes = np.mean([values[high] - values[low] for low, high in pairs], axis=0)
-    tested, ci, p = mean_difference(np.zeros(len(changes)), changes, seed=seed)
-    return AgentEffect(*key, len(pairs), tested.n, tested.difference, ci, p)

@@ -233,8 +233,6 @@ def judge_trial(
     """
     rights: list[Any] = list(right) if isinstance(right, Sequence) else [right]
     n, count, labels = len(rights), len(searches), dict(grades or {})
-    codes = {doc: i for i, doc in enumerate(dict.fromkeys([*labels, *(d for docs in searches for d in docs or ())]))}
-    query_codes = {query: i for i, query in enumerate(dict.fromkeys(queries))}
     rows = [(i, rank, doc) for i, docs in enumerate(searches) for rank, doc in enumerate(docs or (), 1)]
     firsts = [min((i + 1 for i, _, doc in rows if doc in hop), default=0) for hop in hops]
     docs = [doc for _, _, doc in rows] * n
@@ -246,16 +244,16 @@ def judge_trial(
         search_trial=np.repeat(np.arange(n), count),
         failed=np.tile([i + 1 in failed for i in range(count)], n).astype(np.bool_),
         recorded=np.tile([docs is not None for docs in searches], n).astype(np.bool_),
-        query=np.tile([query_codes[query] for query in queries] or [-1] * count, n).astype(np.int64),
+        query=np.tile(np.unique(queries, return_inverse=True)[1] if queries else [-1] * count, n).astype(np.int64),
         search=np.array([i + t * count for t in range(n) for i, _, _ in rows], dtype=np.int64),
-        doc=np.array([codes[doc] for doc in docs], dtype=np.int64),
+        doc=np.unique(docs, return_inverse=True)[1].astype(np.int64),
         rank=np.array([rank for _, rank, _ in rows] * n, dtype=np.int64),
         grade=grade,
         is_judged=~np.isnan(grade),
         label_question=np.zeros(len(labels), dtype=np.int64),
         label_grade=np.array(list(labels.values()), dtype=np.float64),
-        opened=np.isin(docs, opened).astype(np.bool_) if docs else np.zeros(0, dtype=np.bool_),
-        cited=np.isin(docs, cited).astype(np.bool_) if docs else np.zeros(0, dtype=np.bool_),
+        opened=np.isin(docs, opened),
+        cited=np.isin(docs, cited),
         hop_trial=np.repeat(np.arange(n), len(firsts)),
         hop_search=np.tile(np.array(firsts, dtype=np.int64), n),
         tokens=np.full(n, tokens),
