@@ -99,6 +99,15 @@ def test_components_by_simulation_with_unequal_trials() -> None:
     assert np.mean([part.within for part in estimates]) == pytest.approx(9, rel=0.05)
 
 
+def test_components_of_a_difference_by_hand() -> None:
+    """Differences of means are 0.5 and 4.5; question 2 and the missing score count for neither system."""
+    first = np.array([0.0, 1.0, 0.0, 0.0, 9.0, 3.0]), np.array([0, 0, 1, 1, 2, 2])
+    second = np.array([1.0, 1.0, 5.0, 4.0, np.nan]), np.array([0, 0, 1, 1, 2])
+    part = difference_components(first, second)
+    assert (part.questions, part.trials, part.within) == (2, 8, 0.25 + 0.25)
+    assert part.between == 8 - (0.25 + 0.25) / 2
+
+
 def test_components_without_repeated_trials() -> None:
     assert math.isnan(components(np.array([0.0, 1.0, 0.5]), np.arange(3)).within)
 
@@ -213,6 +222,10 @@ def test_conversations_by_hand() -> None:
         (3, 1, 1),
     ]
     assert result.turns[1].change == pytest.approx(-0.5)
+    lists = {"1_1": ["a"], "1_3": ["x"], "1_4": ["x"]}
+    gap = conversations({query_id: {"a": 1} for query_id in lists}, lists, "RR").turns
+    assert [(turn.turn, turn.first_failures) for turn in gap] == [(1, 0), (3, 1), (4, 0)]
+    assert [math.isnan(turn.change) for turn in gap] == [True, True, False]  # turn 2 was not scored
     for invalid in ("q1", "_3", "a_x", "a_"):
         with pytest.raises(InputError, match="no conversation and turn"):
             turn_of(invalid)
