@@ -15,7 +15,7 @@ from judged.errors import MeasureError
 from judged.pipelines.trajectories import Trajectories, evaluate
 from judged.pipelines.trajectories.judging import judge_system, seen_lists
 from judged.scoring.judging import judge
-from judged.scoring.measures import AP, Pass, PassAll, SessionDCG, nDCG, parse
+from judged.scoring.measures import AP, Pass, PassAll, SessionDCG, nDCG, nSessionDCG, parse
 from judged.scoring.measures.registry import REGISTRY
 from pipelines.trajectories import second
 from pipelines.trajectories.agents import random_trials
@@ -155,6 +155,11 @@ def test_session_dcg_of_the_published_form() -> None:
     assert SessionDCG().of_trial(lists, grades) == pytest.approx(first + second_list)
     trec = 1 + 1 / math.log2(3) + 2 / math.log2(5) + (3 + 1 / math.log2(3)) / math.log(5, 4)
     assert SessionDCG(form="trec").of_trial(lists, grades) == pytest.approx(trec)
+
+
+def test_the_ideal_session_has_no_document_with_a_negative_gain() -> None:
+    measure = nSessionDCG(gain={0: -1, 1: 1})
+    assert measure.of_trial([["a", "x", "b"]], {"a": 1, "b": 0}) == pytest.approx(1 - 1 - 1 / math.log2(3))
 
 
 def test_bounds_contain_the_scores_of_all_grades() -> None:
