@@ -95,6 +95,8 @@ def test_the_overview_has_scores_charts_and_links_to_wrong_trials(client: TestCl
     for name in ("lost", "NumSearches", "reliability"):
         assert f'data-spec="{name}"' in page
     assert "AnswerAccuracy" in page
+    assert "SeenR(rel=2)" in client.get("/agents?rel=2").text  # the same options hold for all parts
+    assert "SeenR(rel=2)" not in page
     assert "never retrieved: looped" in page
     assert page.count('href="/agents/question?topic=') == min(
         100, sum(bool(loss.part) for loss in where(TRAJECTORIES, QRELS).losses)
