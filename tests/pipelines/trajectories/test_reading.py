@@ -16,7 +16,6 @@ from judged.pipelines.trajectories import (
     read_trajectories,
     write_trajectories,
 )
-from judged.pipelines.trajectories.reading import with_run_name
 from judged.pipelines.trajectories.tool_calls import ToolRules, answer_facts
 
 if TYPE_CHECKING:
@@ -123,14 +122,14 @@ def test_browsecomp(tmp_path: Path) -> None:
     assert [row[name] for name in ("query_id", "run_id", "status", "confidence", "tokens")] == [
         "8", "gpt", "incomplete", 0.85, 100,
     ]  # fmt: skip
-    assert steps(loaded.of_questions(["7"])) == [
+    assert steps(loaded.of_topics(["7"])) == [
         ("reason", None, None, None, False),
         ("search", "local_knowledge_base_retrieval", "blue bird", ["11", "12"], False),
         ("open", "get_document", None, ["12"], False),
         ("open", "get_document", None, [], True),
         ("answer", None, None, None, False),
     ]
-    assert cited(loaded.of_questions(["7"])) == ["12", "11"]
+    assert cited(loaded.of_topics(["7"])) == ["12", "11"]
     assert "citations of documents that no call returned: 2" in notes(loaded)
     assert loaded["trials"]["abstained"].to_pylist() == [None, None]
 
@@ -405,20 +404,15 @@ def test_repeated_questions_and_topics(tmp_path: Path) -> None:
     assert read_trajectories(write(path, row), topic_from="metadata.topic").query_ids == ("7",)
 
 
-def test_tools_and_format(tmp_path: Path) -> None:
+def test_kinds_of_tools_in_logs(tmp_path: Path) -> None:
     find = {"id": "c1", "function": {"name": "find_papers", "arguments": "one"}}
     messages = [OPENAI[1], {"role": "assistant", "tool_calls": [find]}, OPENAI[4], OPENAI[-1]]
     path = write(tmp_path / "log.jsonl", {"messages": messages}, OWN)
     assert steps(read_trajectories(path), "kind", "documents", run="agent")[0] == ("other", None)
     loaded = read_trajectories(path, tools={"find_papers": "search"})
     assert steps(loaded, "kind", "query", "documents", run="agent")[0] == ("search", "one", ["d1", "d2"])
-    only = read_trajectories(path, format="judged")
-    assert only.run_names == ("a",)
-    assert "1 record skipped" in notes(only)
     with pytest.raises(InputError, match="unknown kind"):
         read_trajectories(path, tools={"find_papers": "find"})  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match="unknown format"):
-        read_trajectories(path, format="chat")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(
@@ -612,7 +606,7 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
     with pytest.raises(InputError), recorder.trial("q3") as recorded:
         recorded.step("find")  # pyright: ignore[reportArgumentType]
     loaded = read_trajectories(recorder.path)
-    assert steps(loaded.of_questions(["q1"]))[:5] == [
+    assert steps(loaded.of_topics(["q1"]))[:5] == [
         ("search", "search", "who", ["d1", "d2"], False),
         ("search", "search", "who else", ["d3"], True),
         ("open", "open", None, ["d2"], False),
@@ -624,7 +618,7 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
         (1, "completed", 0.8), (2, "completed", 0.8), (1, "failed", None), (2, "failed", None), (1, "failed", None),
     ]  # fmt: skip
     assert all(row["run_id"] == "mine" and row["latency_ms"] >= 0 for row in rows)
-    assert steps(loaded.of_questions(["q2"])) == steps(loaded.of_questions(["q3"])) == []
+    assert steps(loaded.of_topics(["q2"])) == steps(loaded.of_topics(["q3"])) == []
     with pytest.raises(JudgedError), TrajectoryRecorder(tmp_path / "missing" / "runs.jsonl").trial("q"):
         pass
 
@@ -649,10 +643,10 @@ def test_check_counts(tmp_path: Path) -> None:
 
 def test_names_of_systems(tmp_path: Path) -> None:
     loaded = read_trajectories(write(tmp_path / "own.jsonl", OWN, OWN | {"run_id": "b"}))
-    assert with_run_name(loaded, "b").run_names == ("b",)
+    assert loaded.with_run_name("b").run_names == ("b",)
     with pytest.raises(InputError):
-        with_run_name(loaded, "c")
-    renamed = with_run_name(loaded.of_run("a"), "c")
+        loaded.with_run_name("c")
+    renamed = loaded.of_run("a").with_run_name("c")
     assert {
         renamed[name]["run_id"].unique().to_pylist()[0] for name in ("trials", "steps", "citations", "correctness")
     } == {"c"}

@@ -40,18 +40,17 @@ def trajectories() -> None:
 def read_named_trajectories(texts: Sequence[str], **options: Any) -> Trajectories:
     """Read TRAJECTORIES: files without a name together, folders and NAME=PATH separately."""
     from judged.data.sources import split_name
-    from judged.pipelines.trajectories.reading import read_trajectories, with_run_name
-    from judged.pipelines.trajectories.trajectories import join
+    from judged.pipelines.trajectories import Trajectories, read_trajectories
 
     named_paths = [split_name(text) for text in texts]
     files = [path for name, path in named_paths if not name and not Path(path).is_dir()]
     parts = [read_trajectories(files, **options)] if files else []
     for name, path in named_paths:
         if name:
-            parts.append(with_run_name(read_trajectories(path, **options), name))
+            parts.append(read_trajectories(path, **options).with_run_name(name))
         elif path not in files:
             parts.append(read_trajectories(path, **options))
-    return join(parts)
+    return Trajectories.join(parts)
 
 
 def trajectory_options(command: Command) -> Command:
@@ -73,11 +72,6 @@ def trajectory_options(command: Command) -> Command:
 
 _READING = with_options(
     click.option(
-        "--trajectories-format",
-        type=Choice("judged.pipelines.trajectories.reading:Format"),
-        help="Format of the trajectories.  [default: detected from the content]",
-    ),
-    click.option(
         "--tool",
         "tools",
         multiple=True,
@@ -92,10 +86,7 @@ _READING = with_options(
 def _pop_reading_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of `_READING`, and return them as arguments of `read_trajectories`."""
     reading = {name: options.pop(name) for name in ("topic_from", "id_from")}
-    kinds = dict(map(_parse_tool, options.pop("tools")))
-    return reading | {
-        "format": options.pop("trajectories_format"), "tools": kinds, "topics": options.pop("query_texts"),
-    }  # fmt: skip
+    return reading | {"tools": dict(map(_parse_tool, options.pop("tools"))), "topics": options.pop("query_texts")}
 
 
 _QRELS = click.option(
@@ -284,9 +275,7 @@ def gate_command(
     The checks can use all measures of 'judged trajectories evaluate'. For measures such as NumSearches or
     Effort(of=cost), a loss is an increase. The exit codes are the same as for 'judged gate'.
     """
-    from judged.pipelines.trajectories import evaluate
-    from judged.pipelines.trajectories.reading import with_run_name
-    from judged.pipelines.trajectories.trajectories import join
+    from judged.pipelines.trajectories import Trajectories, evaluate
 
     settings: dict[str, Any] = {name: options.pop(name) for name in ("margin", "margin_relative", "strict", "test")}
     measures = measure or (None if config else ("AnswerAccuracy",))
@@ -303,8 +292,8 @@ def gate_command(
         fix = "add trials of these questions; failed trials have the status `failed`"
         raise InputError(problem, fix=fix, path=second.where)
     if first.run_names == second.run_names:  # two versions of one agent
-        first, second = with_run_name(first, "baseline"), with_run_name(second, "candidate")
-    both, checks = join([first, second]), (*gate_config.checks, *gate_config.guardrails)
+        first, second = first.with_run_name("baseline"), second.with_run_name("candidate")
+    both, checks = Trajectories.join([first, second]), (*gate_config.checks, *gate_config.guardrails)
     checked = [check.measure for check in checks if check.measure]
     scores = evaluate(both, checked, qrels=_judgments(qrels), accuracy=accuracy, unjudged=False)
     write_decision(scores.gate(*both.run_names, gate_config), output, options)

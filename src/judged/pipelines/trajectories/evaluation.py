@@ -90,7 +90,7 @@ def evaluate(
     notes: tuple[Note, ...] = ()
     if where is not None:
         topics, notes = select_topics(selected.query_ids, where, attributes)
-        selected = selected.of_questions(topics)
+        selected = selected.of_topics(topics)
     judgments = None if qrels is None else Qrels.of(qrels)
     systems = [judge_system(selected, run, judgments, accuracy=accuracy) for run in selected.run_names]
     requested = measures_of(default_measures(systems) if measures is None else measures, rel=rel)

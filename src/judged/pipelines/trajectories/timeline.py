@@ -207,7 +207,7 @@ def explain(
         losses = {(loss.run, loss.trial): loss.part for loss in result.losses if loss.query_id == query_id}
     except InputError:  # no answer has a verdict
         pass
-    selected = complete.of_questions([query_id])
+    selected = complete.of_topics([query_id])
     steps, outcomes, scores = list[TimelineStep](), list[TrialOutcome](), list[TrialScore]()
     relevant: tuple[str, ...] = ()
     for run in runs or selected.run_names:
