@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
@@ -16,7 +17,7 @@ from judged.errors import InputError
 from judged.pipelines.system_tables import SystemTables
 from judged.results.decimals import counted
 from judged.results.types import cached_property
-from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
+from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT, Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -256,6 +257,12 @@ def verdict_shares(table: Table, *key: str) -> dict[Key, tuple[float, ...]]:
         valid = means.select([*columns, *(f"{name}_mean" for name in names)]).rename_columns([*columns, *names])
     values = [valid[name].to_pylist() for name in (*key, *names)]
     return {row[: len(key)]: row[len(key) :] for row in zip(*values, strict=True)}
+
+
+def verdicts_of(shares_of: Mapping[Key, tuple[float, ...]], topic: Iterable[int], keys: Iterable[Key]) -> Verdicts:
+    """Return the verdicts on elements with these topics and keys; missing without shares."""
+    shares = [shares_of.get(key, (np.nan,) * len(SHARES)) for key in keys]
+    return Verdicts(np.array(list(topic), np.int64), *np.array(shares, np.float64).reshape(-1, len(SHARES)).T)
 
 
 def middle_verdicts(table: Table, *key: str) -> dict[Key, str]:

@@ -165,7 +165,7 @@ def _scored(
     else:
         if qrels is None:
             raise InputError(f"{measure} requires judgments of documents", fix="pass qrels", path=where)
-        lists = judge(*seen_lists(system, qrels))
+        lists = judge(*seen_lists(system))
         rows = np.array([int(topic) for topic in lists.query_ids], dtype=np.int64)
         scores, low, high = (np.full(judged.n_trials, np.nan) for _ in range(3))
         of_lists = unjudged_range(lists, measure)

@@ -23,7 +23,6 @@ from judged.pipelines.trajectories.spans import AgentSpan, parse_agent_span, tri
 from judged.pipelines.trajectories.tool_calls import ToolRules, tokens_of
 from judged.pipelines.trajectories.trajectories import (
     RECORD_SHAPE,
-    STEP_KINDS,
     TABLE_SET,
     TABLES,
     Trajectories,
@@ -31,7 +30,6 @@ from judged.pipelines.trajectories.trajectories import (
 )
 from judged.results.blocks import Note
 from judged.results.decimals import counted
-from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,9 +75,6 @@ def read_trajectories(
     InputError
         If a file is invalid, or has no trials.
     """
-    for tool, kind in (tools or {}).items():
-        if kind not in STEP_KINDS:
-            raise InputError(f"the tool {tool!r} has the unknown kind {kind!r}", fix=use_one_of(STEP_KINDS))
     ids = None if topics is None else ids_by_text(Topics.of(topics))
     all_paths = [Path(cast("str", path)) for path in ([paths] if isinstance(paths, (str, PathLike)) else paths)]
     sources = [source for path in all_paths for source in _sources(path)]

@@ -112,8 +112,9 @@ class RecordedTrial:
         """
         if kind not in STEP_KINDS:
             raise InputError(f"unknown kind of step {kind!r}", fix=use_one_of(STEP_KINDS))
-        ids = None if documents is None else [str(_id(document)) for document in documents]
-        step = {"kind": kind, **facts, "documents": ids}
+        step: dict[str, Any] = {"kind": kind, **facts}
+        if documents is not None:
+            step["documents"] = [str(element[0] if isinstance(element, tuple) else element) for element in documents]
         self.steps.append({key: value for key, value in step.items() if value is not None})
 
     def answer(
@@ -143,7 +144,3 @@ class RecordedTrial:
         self.step("answer", **facts)
         cited = [str(document) for document in citations]
         self.fields = {"answer": text, "citations": cited, "confidence": confidence, "abstained": abstained}
-
-
-def _id(document: Any) -> Any:
-    return document[0] if isinstance(document, tuple) else document

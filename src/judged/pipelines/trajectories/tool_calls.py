@@ -8,8 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from judged.errors import InputError
 from judged.pipelines.traces.attributes import answer_text, first_value, parse_json, query_text
 from judged.pipelines.traces.conventions import documents_of
+from judged.pipelines.trajectories.trajectories import STEP_KINDS
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.pipelines.trajectories.trajectories import StepKind
@@ -57,6 +60,11 @@ class ToolRules:
     id_from: str | None = None
     topic_from: str | None = None
     counts: Counter[str] = field(default_factory=Counter[str])
+
+    def __post_init__(self) -> None:
+        for tool, kind in self.tools.items():
+            if kind not in STEP_KINDS:
+                raise InputError(f"the tool {tool!r} has the unknown kind {kind!r}", fix=use_one_of(STEP_KINDS))
 
     def kind(self, tool: str | None) -> StepKind:
         """Return the kind of step of a tool.
