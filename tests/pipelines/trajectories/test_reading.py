@@ -17,6 +17,7 @@ from judged.pipelines.trajectories import (
     write_trajectories,
 )
 from judged.pipelines.trajectories.tool_calls import ToolRules, answer_facts
+from judged.pipelines.trajectories.trajectories import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,10 +65,11 @@ def notes(trajectories: Trajectories) -> str:
 def test_own_layout_round_trip(tmp_path: Path) -> None:
     rows = [OWN, OWN | {"run_id": "b", "status": "failed", "correct": "partial"}, OWN | {"answer": None}]
     first = read_trajectories(write(tmp_path / "own.jsonl", *rows))
-    write_trajectories(first, tmp_path / "again.jsonl")
-    again = Trajectories.of(tmp_path / "again.jsonl")
+    write_trajectories(first, tmp_path / "again")
+    again = Trajectories.of(tmp_path / "again")
     for name in ("trials", "steps", "citations", "references", "correctness"):
-        assert again[name].equals(first[name]), name
+        order = [(column, "ascending") for column in KEYS[name]]
+        assert again[name].equals(first[name].sort_by(order)), name
     assert first["trials"]["trial"].to_pylist() == [1, 1, 2]
     assert first["correctness"]["verdict"].to_pylist() == ["support", "partial", "support"]
     assert first["references"].num_rows == 1

@@ -163,7 +163,7 @@ class Responses(SystemTables):
 
             return read_responses(data)
         if isinstance(data, (list, tuple)) and data:
-            joined = cls.join([cls.of(responses) for responses in data])
+            joined = Responses.join([Responses.of(responses) for responses in data])
             return joined if len(data) == 1 else replace(joined, name=name)
         if not isinstance(data, Mapping):
             problem = f"responses must be a mapping of tables, a path, or a list of these, got {type(data).__name__}"

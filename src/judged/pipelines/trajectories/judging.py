@@ -80,10 +80,8 @@ def judge_system(
     """
     system, query_ids = trajectories.of_run(run), trajectories.query_ids
     questions = pa.array(query_ids, pa.string())
-    trials, steps = (
-        _sorted(system["trials"], "query_id", "trial"),
-        _sorted(system["steps"], "query_id", "trial", "step"),
-    )
+    trials = _sorted(system["trials"], "query_id", "trial")
+    steps = _sorted(system["steps"], "query_id", "trial", "step")
     names_of_trials = _names_of_trials(trials).unique()
     question, step_trial = _codes(trials["query_id"], questions), _codes(_names_of_trials(steps), names_of_trials)
     is_search, is_open = (pc.equal(steps["kind"], kind) for kind in ("search", "open"))
@@ -103,53 +101,37 @@ def judge_system(
     search, doc = search[is_first], doc[is_first]
     trial = search_trial[search]
     documents = TrialDocuments(
-        width=width,
-        names=np.array(doc_ids.to_pylist(), dtype=object),
+        width, np.array(doc_ids.to_pylist(), dtype=object),
         returned=trial * width + doc,
         opened=step_trial[np.asarray(is_open)][open_step] * width + _codes(opened, doc_ids),
         cited=_codes(_names_of_trials(citations), names_of_trials) * width + _codes(citations["doc_id"], doc_ids),
-        label_question=_codes(labels["query_id"], questions),
-        label_doc=_codes(labels["doc_id"], doc_ids),
-        label_grade=_floats(labels["relevance"]),
-        hop_question=_codes(hops["query_id"], questions),
-        hop=np.array(hops["hop"].to_pylist(), dtype=object),
-        hop_doc=_codes(hops["doc_id"], doc_ids),
-    )
+        label_question=_codes(labels["query_id"], questions), label_doc=_codes(labels["doc_id"], doc_ids),
+        label_grade=_floats(labels["relevance"]), hop_question=_codes(hops["query_id"], questions),
+        hop=np.array(hops["hop"].to_pylist(), dtype=object), hop_doc=_codes(hops["doc_id"], doc_ids),
+    )  # fmt: skip
     label_keys = documents.label_question * width + documents.label_doc
-    grade = np.append(documents.label_grade, np.nan)[first_rows(label_keys, question[trial] * width + doc)]
+    grade = _look_up(label_keys, documents.label_grade, question[trial] * width + doc)
     completed = np.asarray(pc.equal(trials["status"], COMPLETED))
-    answers = _answers(trajectories, run, trials, question, completed, documents)
+    answers = _answers(system, trials, question, completed, documents)
     decides, right = _accuracy_measure(answers, accuracy), np.full(len(trials), np.nan)
     if decides is not None:
         pieces = decides.pieces(answers)
         right[pieces.topic] = np.where((pieces.weight > 0) & ~np.isnan(pieces.value), pieces.value > 0.5, np.nan)
     hop_trial, hop_search = _first_search_of_hops(documents, question, positions(search_trial)[search])
     judged = JudgedTrajectories(
-        query_ids=query_ids,
-        name=run,
-        question=question,
-        search_trial=search_trial,
-        failed=np.asarray(searches["failed"]).astype(np.bool_),
-        recorded=np.asarray(searches["documents"].is_valid()),
-        query=_query_codes(searches["query"]),
-        search=search,
-        doc=doc,
-        rank=positions(search),
-        grade=grade,
-        is_judged=~np.isnan(grade),
-        label_question=documents.label_question,
-        label_grade=documents.label_grade,
-        opened=np.isin(documents.returned, documents.opened),
-        cited=np.isin(documents.returned, documents.cited),
-        hop_trial=hop_trial,
-        hop_search=hop_search,
+        query_ids=query_ids, name=run, question=question, search_trial=search_trial,
+        failed=np.asarray(searches["failed"]), recorded=np.asarray(searches["documents"].is_valid()),
+        query=_query_codes(searches["query"]), search=search, doc=doc, rank=positions(search), grade=grade,
+        is_judged=~np.isnan(grade), label_question=documents.label_question, label_grade=documents.label_grade,
+        opened=np.isin(documents.returned, documents.opened), cited=np.isin(documents.returned, documents.cited),
+        hop_trial=hop_trial, hop_search=hop_search,
         right=np.where((answers.answerable == 0) & (answers.abstained == 1), 1.0, right),
         records_use=bool(len(documents.opened) or len(documents.cited)),
         tokens=_effort(trials["tokens"], steps["tokens"], step_trial),
         cost=_effort(trials["cost"], steps["cost"], step_trial),
         latency_ms=_effort(trials["latency_ms"], steps["latency_ms"], step_trial),
         confidence=_floats(trials["confidence"]),
-    )
+    )  # fmt: skip
     numbers, search_steps = np.asarray(trials["trial"]), np.asarray(searches["step"])
     has_opens = bool(pc.any(is_open).as_py())
     return JudgedSystem(judged, answers, documents, decides, numbers, search_steps, completed, has_opens)
@@ -200,6 +182,11 @@ def first_rows(returned: Ints, requested: Ints) -> Ints:
     return np.asarray(pc.fill_null(pc.index_in(pa.array(requested), value_set=pa.array(returned)), -1))
 
 
+def _look_up(keys: Ints, values: Floats, requested: Ints) -> Floats:
+    """Return the value of each requested key; NaN if it is missing."""
+    return np.append(values, np.nan)[first_rows(keys, requested)]
+
+
 def _rows_of_trials(question: Ints, row_question: Ints) -> tuple[Ints, Ints]:
     """Return trial and row of each row of the question of each trial; rows are sorted by question."""
     starts = np.searchsorted(row_question, np.arange(int(question.max(initial=-1)) + 2))
@@ -241,7 +228,7 @@ def _accuracy_measure(answers: JudgedAnswers, accuracy: str | AnswerMeasure | No
 
 
 def _answers(
-    trajectories: Trajectories, run: str, trials: Table, question: Ints, completed: Bools, documents: TrialDocuments
+    system: Trajectories, trials: Table, question: Ints, completed: Bools, documents: TrialDocuments
 ) -> JudgedAnswers:
     """Collect the answer of each trial as a topic of its own, with cited and judged documents."""
     texts, query_ids = trials["answer"].to_pylist(), trials["query_id"].to_pylist()
@@ -250,13 +237,13 @@ def _answers(
     is_silent = ~has_answer | (abstained == 1)
     references: dict[str, list[str]] = {}
     answerable_of: dict[str, float] = {}
-    for row in trajectories["references"].to_pylist():
+    for row in system["references"].to_pylist():
         if row["text"] is not None:
             references.setdefault(row["query_id"], []).append(row["text"])
         if row["answerable"] is not None:
             answerable_of[row["query_id"]] = float(row["answerable"])
     pairs = list(zip(query_ids, trials["trial"].to_pylist(), strict=True))
-    verdicts = verdict_shares(trajectories.of_run(run)["correctness"], "query_id", "trial")
+    verdicts = verdict_shares(system["correctness"], "query_id", "trial")
     correctness = verdicts_of(verdicts, range(len(pairs)), pairs)
     judged_questions = {query_id for query_id, _ in verdicts}
     has_reference = np.array([q in judged_questions or q in references for q in query_ids], dtype=np.bool_)
@@ -265,11 +252,11 @@ def _answers(
     trial, label = _rows_of_trials(question, documents.label_question)
     label_keys = trial * width + documents.label_doc[label]
     keys = np.unique(np.concatenate([documents.cited, label_keys]))
-    grade = np.append(documents.label_grade[label], np.nan)[first_rows(label_keys, keys)]
+    grade = _look_up(label_keys, documents.label_grade[label], keys)
     return replace(
         judge_answer(),  # without sentences and nuggets
         query_ids=tuple(f"{query_id} {number}" for query_id, number in pairs),
-        name=run,
+        name=system.run_names[0],
         has_answer=has_answer,
         abstained=abstained,
         answerable=np.array([answerable_of.get(query_id, np.nan) for query_id in query_ids], dtype=np.float64),

@@ -121,7 +121,7 @@ def _kind(part: Any) -> str:
 
 def _add_part(log: TrialLog, part: Any, role: str | None = "assistant") -> str | None:
     """Add a block of content, an item of a response, or a call, and return its text."""
-    kind, row = _kind(part), {"text": part} if isinstance(part, str) else cast("Row", part)
+    kind, row = _kind(part), cast("Row", {"text": part} if isinstance(part, str) else part)
     call_id = first_value(row, *_IDS)
     failed = row.get("status") in ("failed", "incomplete", "error") or bool(row.get("error") or row.get("is_error"))
     if kind.endswith(("thinking", "reasoning")):

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_SEARCH = re.compile(r".*(?<!re)search|retriev|quer(y|ies)|lookup")
-_OPEN = re.compile(r"(open|fetch|read|visit|browse)(s|er)?$")
-_ANSWERS = ("final_answer", "submit_answer")
+_KINDS: Mapping[StepKind, str] = {  # the first whose pattern occurs in the words of a tool's name
+    "answer": r"(^|_)(final|submit)_answer$",
+    "search": r"(?<!re)search|(^|_)(retriev|quer(y|ies)|look_?up)",
+    "open": r"(^|_)((open|fetch|read|visit|browse)(s|er)?|get_(.*_)?doc(uments?)?|doc(uments?)?_(.*_)?get)(_|$)",
+}
 
 _ID_KEYS = ("docid", "doc_id", "document_id", "id", "_id", "id_", "file_id")
 _ADDRESSES = ("url", "uri", "link", "source")
@@ -33,7 +35,6 @@ _LISTS = (
     "source_nodes", "sources",
 )  # fmt: skip
 _ENVELOPES = ("result", "output", "response", "content", "data", "text", "structured_content", "structuredContent")
-_TEXT_BLOCKS = ("text", "output_text", "input_text")
 _DOCUMENT_ID_IN_TEXT = r"\b(?:doc(?:ument)?[ _-]?id|docno)"
 _VALUE_IN_TEXT = r"""[\\"'*]*\s*[:=]\s*[\\"'*]*([^\s\\"'*,;<>()\[\]{}]+)"""
 _CITATIONS = re.compile(r"\[([^\[\]\n]+)\](?!\()|【([^【】\n]+)】")
@@ -74,16 +75,14 @@ class ToolRules:
         """
         if tool is not None and tool in self.tools:
             return self.tools[tool]
-        words = [word.lower() for word in _WORDS.findall(tool or "")]
-        if "_".join(words[-2:]) in _ANSWERS:
-            return "answer"
-        if any(map(_SEARCH.match, words)) or "look_up" in "_".join(words):
-            return "search"
-        is_open = any(map(_OPEN.match, words)) or ("get" in words and {"document", "documents", "doc"} & {*words})
-        return "open" if is_open else "other"
+        name = "_".join(_WORDS.findall(tool or "")).lower()
+        kinds: list[StepKind] = [kind for kind, pattern in _KINDS.items() if re.search(pattern, name)]
+        return kinds[0] if kinds else "other"
 
-    def documents(self, output: Any) -> list[str] | None:
+    def documents(self, output: Any, levels: int = 5) -> list[str] | None:
         r"""Return the ids of documents in the output of a tool, by rank; None if none are recorded.
+
+        The list of documents can be inside of `levels` objects and texts.
 
         >>> rules = ToolRules()
         >>> rules.documents('[{"docid": "7", "score": 1.5}, {"docid": "3"}]'), rules.documents({"results": []})
@@ -91,27 +90,23 @@ class ToolRules:
         >>> rules.documents("docid: 7\nSome text\ndocid: 3"), rules.documents("Nothing.")
         (['7', '3'], None)
         """
-        return self._documents(output, 5)
-
-    def _documents(self, output: Any, levels: int) -> list[str] | None:
-        """Return the ids in an output; `levels`: of objects and texts around a list of documents."""
         if not levels:
             return None
         if isinstance(output, str):
             value = _parsed(output)
-            return self._ids_in_text(output) if value is output else self._documents(value, levels - 1)
+            return self._ids_in_text(output) if value is output else self.documents(value, levels - 1)
         if isinstance(output, Mapping):
             lists = [value for path in _LISTS if isinstance(value := first_value(output, path), list)]
             if lists or _is_error(output):
-                return self._documents(lists[0], levels - 1) if lists else None
+                return self.documents(lists[0], levels - 1) if lists else None
             is_document = self._id(output) is not None
-            return self._documents([output] if is_document else first_value(output, *_ENVELOPES), levels - 1)
+            return self.documents([output] if is_document else first_value(output, *_ENVELOPES), levels - 1)
         if not isinstance(output, (list, tuple)):
             return None
         elements = cast("list[Any]", list(output))
         texts = [text for element in elements if (text := _text_of_block(element)) is not None]
         if elements and len(texts) == len(elements):
-            return self._documents("\n".join(texts), levels - 1)
+            return self.documents("\n".join(texts), levels - 1)
         ids = [(element, self._id(element)) for element in elements]
         rows = [element if doc_id is None and self.id_from is None else {"id": doc_id} for element, doc_id in ids]
         documents = documents_of(list(enumerate(rows, 1)), self.counts)
@@ -304,9 +299,8 @@ def _parsed(data: Any) -> Any:
 def _text_of_block(element: Any) -> str | None:
     """Return the text of a block of content, or a text that is no id."""
     if isinstance(element, Mapping):
-        row = cast("Row", element)
-        is_text = row.get("type", row.get("block_type")) in _TEXT_BLOCKS and isinstance(row.get("text"), str)
-        return row["text"] if is_text else None
+        kind, text = element.get("type", element.get("block_type")), element.get("text")
+        return text if kind in ("text", "output_text", "input_text") and isinstance(text, str) else None
     return element if isinstance(element, str) and (" " in element.strip() or "\n" in element) else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from judged.data.records import TableSet
 from judged.errors import InputError
 from judged.pipelines.system_tables import SystemTables, distinct_rows
 from judged.results.decimals import counted
-from judged.results.files import atomic_write
 from judged.results.types import cached_property
 from judged.scoring.judging.answers import FAILED, NOT, PARTIAL, SUPPORT
 
@@ -147,11 +145,10 @@ class Trajectories(SystemTables):
             from judged.pipelines.trajectories.reading import read_trajectories
 
             return read_trajectories(elements)
-        for number, record in enumerate(elements, 1):
-            try:
-                check_shape(record, RECORD_SHAPE, "a trial")
-            except ValueError as error:
-                raise InputError(f"record {number}: {error}", fix="use the layout of Trajectories.of") from None
+        try:
+            check_shape(elements, [RECORD_SHAPE], "the trials")
+        except ValueError as error:
+            raise InputError(str(error), fix="use the layout of Trajectories.of") from None
         return from_records(((None, record) for record in elements), name, "<records>")
 
     @cached_property
@@ -207,33 +204,12 @@ def _rows_of(trial: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "correctness", {**key, "verdict": (SUPPORT if verdict else NOT) if isinstance(verdict, bool) else verdict}
 
 
-def write_trajectories(trajectories: Trajectories, path: str | Path) -> None:
-    """Write one line of JSON for each trial, in the layout that `Trajectories.of` accepts.
+def write_trajectories(trajectories: Trajectories, folder: str | Path) -> None:
+    """Write each table as JSON Lines, ``trials.jsonl`` and so on, sorted by key; `read_trajectories` reads the folder.
 
     Raises
     ------
     JudgedError
-        If the file cannot be written.
+        If the folder cannot be written.
     """
-    key = tuple(_TRIAL)
-    steps = trajectories.grouped("steps", key, "step")
-    citations, verdicts = (trajectories.grouped(name, key) for name in ("citations", "correctness"))
-    references = trajectories.grouped("references", ("query_id",))
-    with atomic_write(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for row in trajectories["trials"].to_pylist():
-            trial = tuple(row[column] for column in key)
-            of_question = references.pop(trial[:1], ())  # once for each question
-            row["references"] = [other["text"] for other in of_question if other["text"] is not None] or None
-            row["steps"] = [_without_defaults(step, *key, "step") for step in steps.get(trial, ())]
-            row["citations"] = [citation["doc_id"] for citation in citations.get(trial, ())]
-            row["correct"] = next((verdict["verdict"] for verdict in verdicts.get(trial, ())), None)
-            file.write(json.dumps(_without_defaults(row), ensure_ascii=False) + "\n")
-
-
-def _without_defaults(row: Mapping[str, Any], *left_out: str) -> dict[str, Any]:
-    defaults = {"status": COMPLETED, "failed": False}.items()
-    return {
-        name: value
-        for name, value in row.items()
-        if value is not None and name not in left_out and (name, value) not in defaults
-    }
+    TABLE_SET.write(trajectories.tables, folder, tuple(TABLES), {})
