@@ -214,8 +214,8 @@ class _Reader:
             if not isinstance(question, str) or not question.strip():
                 raise ValueError("it has neither `query_id` nor a question")
             text = normalize_query(question)
-            if self.ids is not None and text not in self.ids:
-                self.rules.counts["questions whose text matches no topic, or several topics"] += 1
+            is_unknown = self.ids is not None and text not in self.ids
+            self.rules.counts["questions whose text matches no topic, or several topics"] += is_unknown
             record["query_id"] = (self.ids or {}).get(text, text)
         record["query_id"], record["run_id"] = str(record["query_id"]), str(record.get("run_id") or run_id)
         self.repetitions[record["query_id"], record["run_id"]] += record.get("trial") is None

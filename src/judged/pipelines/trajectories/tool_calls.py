@@ -176,10 +176,8 @@ class TrialLog:
     def ask(self, text: str) -> None:
         """Add a text of the user: the first is the question."""
         self._end_text()
-        if self.question is None:
-            self.question = text
-        else:
-            self.rules.counts["texts of users after the question"] += 1
+        self.rules.counts["texts of users after the question"] += self.question is not None
+        self.question = self.question or text
 
     def say(self, text: str) -> None:
         """Add a text of the agent: the last is the answer, others are reasoning."""
@@ -199,8 +197,7 @@ class TrialLog:
     def add_result(self, call_id: str | None, tool: str | None, *outputs: Any, failed: bool = False) -> None:
         """Add the result of a call. Without an id, it belongs to the first call without a result."""
         self._end_text()
-        if call_id is None:
-            self.rules.counts["results without the id of their call, in the order of the calls"] += 1
+        self.rules.counts["results without the id of their call, in the order of the calls"] += call_id is None
         pending = (step for step in self.steps if step.is_pending)
         step = next((step for step in pending if call_id is None or step.call_id in (None, call_id)), None)
         if step is None:
@@ -247,19 +244,13 @@ def answer_facts(answer: str, steps: Iterable[Row], counts: Counter[str]) -> dic
     {'citations': ['d2', 'd1'], 'confidence': 0.85}
     """
     returned = {document for step in steps for document in step.get("documents") or ()}
-    cited: dict[str, None] = {}
-    for groups in _CITATIONS.findall(answer):
-        for part in "".join(groups).split(","):
-            doc_id = part.split("†")[0].strip()
-            if doc_id in returned:
-                cited[doc_id] = None
-            elif doc_id and " " not in doc_id:
-                counts["citations of documents that no call returned"] += 1
-    facts: dict[str, Any] = {"citations": list(cited)}
-    stated = _CONFIDENCE.findall(answer)
-    if stated and float(stated[-1]) <= 100:
-        facts["confidence"] = float(stated[-1]) / 100
-    return facts
+    bracketed = [part for groups in _CITATIONS.findall(answer) for part in "".join(groups).split(",")]
+    ids = [part.split("†")[0].strip() for part in bracketed]
+    unknown = [doc_id for doc_id in ids if doc_id and " " not in doc_id and doc_id not in returned]
+    counts["citations of documents that no call returned"] += len(unknown)
+    stated = [float(share) / 100 for share in _CONFIDENCE.findall(answer)]
+    confidence = stated[-1] if stated and stated[-1] <= 1 else None
+    return {"citations": [doc_id for doc_id in dict.fromkeys(ids) if doc_id in returned], "confidence": confidence}
 
 
 def tokens_of(usage: Any) -> int | None:
