@@ -84,6 +84,19 @@ def test_documents_of_own_steps_can_be_objects(tmp_path: Path) -> None:
     assert "unknown fields are ignored: x" in notes(loaded)
 
 
+def test_own_steps_come_before_messages(tmp_path: Path) -> None:
+    loaded = read_trajectories(write(tmp_path / "own.jsonl", OWN | {"messages": OPENAI}))
+    assert steps(loaded, "query")[:2] == [("who",), ("who else",)]
+
+
+def test_joined_systems_share_references(tmp_path: Path) -> None:
+    parts = [read_trajectories(write(tmp_path / "own.jsonl", OWN | {"run_id": run})) for run in "ab"]
+    joined = Trajectories.join(parts)
+    assert (joined.run_names, len(joined), joined["references"].num_rows) == (("a", "b"), 2, 1)
+    with pytest.raises(InputError):
+        Trajectories.join([parts[0], parts[0]])
+
+
 def test_folder_of_tables(tmp_path: Path) -> None:
     folder = tmp_path / "agent-x"
     folder.mkdir()
@@ -133,6 +146,7 @@ def test_browsecomp(tmp_path: Path) -> None:
     ]
     assert cited(loaded.of_topics(["7"])) == ["12", "11"]
     assert "citations of documents that no call returned: 2" in notes(loaded)
+    assert "without a result" not in notes(loaded)
     assert loaded["trials"]["abstained"].to_pylist() == [None, None]
 
 
