@@ -351,7 +351,7 @@ def test_missing_ids_and_results(tmp_path: Path) -> None:
         "content": None,
         "tool_calls": [call("c1", "one"), call("c2", "two"), call("c3", "x")],
     }
-    results = [{"role": "tool", "content": content} for content in (FIRST, SECOND)]
+    results = [{"role": "tool", "id": "of the message", "content": content} for content in (FIRST, SECOND)]
     loaded = logs(tmp_path, OPENAI[1], calls, *results, OPENAI[-1])
     assert steps(loaded, "query", "documents")[:3] == [("one", ["d1", "d2"]), ("two", ["d3"]), ("x", None)]
     assert "calls without a result: 1" in notes(loaded)
