@@ -193,5 +193,5 @@ def _open_trajectories(workspace: Workspace, params: AgentsQuery) -> tuple[Traje
     trajectories: Trajectories = workspace.parts["trajectories"]()
     qrels = None if {*workspace.query_ids}.isdisjoint(trajectories.query_ids) else workspace.qrels
     if params.where.strip():
-        trajectories = trajectories.of_questions(compress(workspace.query_ids, workspace.mask(params.where)))
+        trajectories = trajectories.of_topics(compress(workspace.query_ids, workspace.mask(params.where)))
     return trajectories, qrels

@@ -62,7 +62,6 @@ def test_tools_and_ids(run: Callable[..., Ended]) -> None:
         ("log.json", "--tool", "kb=find"),
         ("missing.json",),
         ("a=log.json", "a=runs.jsonl"),
-        ("log.json", "--trajectories-format", "spans"),
         ("runs.jsonl", "-o", "runs.jsonl"),
     ],
 )

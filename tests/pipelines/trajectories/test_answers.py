@@ -228,9 +228,9 @@ def test_trials_can_have_any_number(number: int) -> None:
 
 @pytest.mark.parametrize("parts", [{"steps": ["x"]}, {"steps": {}}, {"citations": "d1"}, {"references": 7}])
 def test_records_with_wrong_types_are_refused(parts: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="record 2"):
+    with pytest.raises(InputError, match="element 2"):
         Trajectories.of([{"query_id": "p"}, {"query_id": "q", **parts}])
-    with pytest.raises(InputError, match="record 1"):
+    with pytest.raises(InputError, match="element 1"):
         Trajectories.of([7])
 
 

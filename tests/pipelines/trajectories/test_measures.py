@@ -189,9 +189,8 @@ def test_bounds_contain_the_scores_of_all_grades() -> None:
 
 def test_seen_lists_belong_to_their_trials() -> None:
     records, qrels = random_trials(np.random.default_rng(4))
-    judgments = Qrels.of(qrels)
-    system = judge_system(Trajectories.of(records), "agent", judgments)
-    _, run = seen_lists(system, judgments)
+    system = judge_system(Trajectories.of(records), "agent", Qrels.of(qrels))
+    _, run = seen_lists(system)
     rows = run.table.to_pylist()
     order = sorted(range(len(records)), key=lambda i: (records[i]["query_id"], i))
     for trial, record in enumerate(order):

@@ -39,8 +39,7 @@ def trajectories() -> None:
 def read_named_trajectories(texts: Sequence[str], **options: Any) -> Trajectories:
     """Read TRAJECTORIES: files without a name together, folders and NAME=PATH separately."""
     from judged.data.sources import split_name
-    from judged.pipelines.trajectories.reading import read_trajectories, with_run_name
-    from judged.pipelines.trajectories.trajectories import join
+    from judged.pipelines.trajectories import Trajectories, read_trajectories
 
     named_paths = [split_name(text) for text in texts]
     files = [path for name, path in named_paths if not name and not Path(path).is_dir()]
@@ -48,28 +47,21 @@ def read_named_trajectories(texts: Sequence[str], **options: Any) -> Trajectorie
     for name, path in named_paths:
         if name or path not in files:
             part = read_trajectories(path, **options)
-            parts.append(with_run_name(part, name) if name else part)
-    return join(parts)
+            parts.append(part.with_run_name(name) if name else part)
+    return Trajectories.join(parts)
 
 
-def _choice(flag: str, names: str, default: str | None, description: str) -> Callable[[Any], Any]:
+def _choice(flag: str, names: str, default: str, description: str) -> Callable[[Any], Any]:
     """Return an option with the names of a `Literal`, as ``module:name``."""
     choice = Choice(f"judged.pipelines.trajectories.{names}")
-    return click.option(flag, type=choice, default=default, show_default=default is not None, help=description)
+    return click.option(flag, type=choice, default=default, show_default=True, help=description)
 
 
 _TOOL = (
     "Kind of step of the tool NAME: search, open, reason, answer, or other. Repeat for more tools.  [default: by the"
     " words in the name of the tool]"
 )
-_READING = with_options(
-    _choice(
-        "--trajectories-format", "reading:Format", None,
-        "Format of the trajectories.  [default: detected from the content]",
-    ),
-    click.option("--tool", "tools", multiple=True, metavar="NAME=KIND", help=_TOOL),
-    ID_OPTIONS,
-)  # fmt: skip
+_READING = with_options(click.option("--tool", "tools", multiple=True, metavar="NAME=KIND", help=_TOOL), ID_OPTIONS)
 _JUDGMENTS = "Judgments of documents.  [default: the documents in the table `hops` count as relevant]"
 _QRELS = click.option("--qrels", metavar="QRELS", help=_JUDGMENTS)
 _DECIDES = (
@@ -98,10 +90,8 @@ def _pop_reading_options(options: dict[str, Any]) -> dict[str, Any]:
             fix = "write NAME=KIND, such as find_papers=search"
             raise InputError(f"--tool must be NAME=KIND, got {kind!r}", fix=fix)
     kinds = {name: kind for name, _, kind in tools}
-    texts, format_name = options.pop("query_texts"), options.pop("trajectories_format")
-    return {name: options.pop(name) for name in ("topic_from", "id_from")} | {
-        "format": format_name, "tools": kinds, "topics": texts,
-    }  # fmt: skip
+    reading = {name: options.pop(name) for name in ("topic_from", "id_from")}
+    return reading | {"tools": kinds, "topics": options.pop("query_texts")}
 
 
 def _command(name: str, short_help: str, *options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -208,9 +198,7 @@ def gate_command(
     The checks can use all measures of 'judged trajectories evaluate'. For measures such as NumSearches or
     Effort(of=cost), a loss is an increase. The exit codes are the same as for 'judged gate'.
     """
-    from judged.pipelines.trajectories import evaluate
-    from judged.pipelines.trajectories.reading import with_run_name
-    from judged.pipelines.trajectories.trajectories import join
+    from judged.pipelines.trajectories import Trajectories, evaluate
 
     settings: dict[str, Any] = {name: options.pop(name) for name in ("margin", "margin_relative", "strict", "test")}
     scoring: dict[str, Any] = {name: options.pop(name) for name in ("qrels", "accuracy")}
@@ -228,10 +216,10 @@ def gate_command(
         fix = "add trials of these questions; failed trials have the status `failed`"
         raise InputError(problem, fix=fix, path=second.where)
     if first.run_names == second.run_names:  # two versions of one agent
-        first, second = with_run_name(first, "baseline"), with_run_name(second, "candidate")
+        first, second = first.with_run_name("baseline"), second.with_run_name("candidate")
     checks = (*gate_config.checks, *gate_config.guardrails)
     measures = [check.measure for check in checks if check.measure]
-    scores = evaluate(join([first, second]), measures, unjudged=False, **scoring)
+    scores = evaluate(Trajectories.join([first, second]), measures, unjudged=False, **scoring)
     write_decision(scores.gate(*scores.run_names, gate_config), output, options)
 
 

@@ -107,7 +107,7 @@ def evaluate(
     notes: tuple[Note, ...] = ()
     if where is not None:
         topics, notes = select_topics(selected.query_ids, where, attributes)
-        selected = selected.of_questions(topics)
+        selected = selected.of_topics(topics)
     judgments = None if qrels is None else Qrels.of(qrels)
     systems = [judge_system(selected, run, judgments, accuracy=accuracy) for run in selected.run_names]
     requested = measures_of(default_measures(systems) if measures is None else measures, rel=rel)
@@ -173,7 +173,7 @@ def _scored(
     elif qrels is None:
         raise InputError(f"{measure} requires judgments of documents", fix="pass qrels", path=where)
     else:
-        lists = judge(*seen_lists(system, qrels))
+        lists = judge(*seen_lists(system))
         scores, low, high = (np.full(judged.n_trials, np.nan) for _ in range(3))
         rows, bounds = np.array(lists.query_ids, dtype=np.int64), unjudged_range(lists, measure)
         scores[rows], low[rows], high[rows] = measure(lists), bounds.low, bounds.high

@@ -201,7 +201,7 @@ def explain(
     with suppress(InputError):  # no answer has a verdict
         losses = where(complete, judgments, accuracy=accuracy, required=required, rel=rel).losses
         parts = {(loss.run, loss.trial): loss.part for loss in losses if loss.query_id == query_id}
-    selected = complete.of_questions([query_id])
+    selected = complete.of_topics([query_id])
     steps, outcomes, scores = list[TimelineStep](), list[TrialOutcome](), list[TrialScore]()
     relevant: tuple[str, ...] = ()
     for run in runs or selected.run_names:
