@@ -166,7 +166,7 @@ _FACTORS = (
 @_command(
     "compare", "Compare agents over the same questions, and their accuracy with effort.", _QRELS, _ACCURACY, _MEASURES,
     click.option("--baseline", metavar="NAME", help="System to compare each other one with.  [default: all pairs]"),
-    click.option("--effort", metavar="MEASURE", help="Compare the first measure with this effort, such as NumSearches."),
+    click.option("--effort", metavar="MEASURE", help="Effort to compare the first measure with, such as NumSearches."),
     click.option("--factors", metavar="FILE", help=_FACTORS),
     click.option("--test", type=Choice(PAIRED_TESTS), help=f"Paired test over questions.  [default: {DEFAULT_TEST}]"),
     shared("correction", "alpha", "resamples", "seed", "rel"),

@@ -256,6 +256,7 @@ class RedundantSearches(WastedSearches):
     1.0
     """
 
+    share: bool = param(SHARE)  # again, to come before `rel` in the name
     rel: float = param(REL)
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
@@ -305,6 +306,7 @@ class LateSearches(WastedSearches):
     2.0
     """
 
+    share: bool = param(SHARE)  # again, to come before `rel` in the name
     rel: float = param(REL)
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
