@@ -156,7 +156,7 @@ _FACTORS = (
 @_command(
     "compare", "Compare agents over the same questions, and their accuracy with effort.", _QRELS, _ACCURACY, _MEASURES,
     click.option("--baseline", metavar="NAME", help="System to compare each other one with.  [default: all pairs]"),
-    click.option("--effort", metavar="MEASURE", help="Compare the first measure with this effort: NumSearches, ..."),
+    click.option("--effort", metavar="MEASURE", help="Effort to compare the first measure with, such as NumSearches."),
     click.option("--factors", metavar="FILE", help=_FACTORS),
     click.option("--test", type=Choice(PAIRED_TESTS), help=f"Paired test over questions.  [default: {DEFAULT_TEST}]"),
     shared("correction", "alpha", "resamples", "seed", "rel"),
@@ -251,7 +251,7 @@ def where_command(
     "explain", "Show the steps of the trials of one question, and what each search found.", _QRELS, _ACCURACY,
     _REQUIRED, shared("topic", required=True, help="Query id of the question."),
     shared("measures", help="Measure of trajectories whose scores by trial are shown. Repeat for more measures."),
-    click.option("--run", "runs", multiple=True, metavar="NAME", help="System to show. Repeat for more."),
+    click.option("--run", "runs", multiple=True, metavar="NAME", help="System. Repeat for more.  [default: all]"),
     shared("rel", default=1.0),
 )  # fmt: skip
 def explain_command(

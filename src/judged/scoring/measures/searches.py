@@ -226,8 +226,6 @@ class SearchesToEvidence(TrajectoryMeasure):
 class WastedSearches(TrajectoryMeasure):
     """Base of the measures that count searches of one kind."""
 
-    share: bool = param(SHARE)
-
     def wasted(self, judged: JudgedTrajectories) -> Bools:
         """Mark the searches of this kind: (S,)."""
         raise NotImplementedError
@@ -235,7 +233,8 @@ class WastedSearches(TrajectoryMeasure):
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Count the marked searches of each trial, or divide their number by that of all searches."""
         counts = judged.by_trial(self.wasted(judged))
-        return divide(counts, judged.num_searches, np.nan) if self.share else counts
+        is_share: bool = self.share  # type: ignore[attr-defined]
+        return divide(counts, judged.num_searches, np.nan) if is_share else counts
 
 
 @search_measure(
@@ -256,6 +255,7 @@ class RedundantSearches(WastedSearches):
     1.0
     """
 
+    share: bool = param(SHARE)
     rel: float = param(REL)
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
@@ -284,6 +284,8 @@ class RepeatedSearches(WastedSearches):
     1.0
     """
 
+    share: bool = param(SHARE)
+
     def wasted(self, judged: JudgedTrajectories) -> Bools:
         """Mark the repeated searches."""
         return judged.repeated
@@ -305,6 +307,7 @@ class LateSearches(WastedSearches):
     2.0
     """
 
+    share: bool = param(SHARE)
     rel: float = param(REL)
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
@@ -331,6 +334,8 @@ class UnusedSearches(WastedSearches):
     >>> UnusedSearches().of_trial([["a", "x"], ["b"], []], cited=["a"])
     2.0
     """
+
+    share: bool = param(SHARE)
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
         """Mark the searches without a used document."""
