@@ -65,7 +65,7 @@ def test_json_agrees_with_python(client: TestClient) -> None:
     for address, answer in (
         ("/agents", where(TRAJECTORIES, QRELS)),
         ("/agents?required=all&page=2", where(TRAJECTORIES, QRELS, required="all")),
-        ("/agents?where=kind=='a'", where(TRAJECTORIES.of_questions(sorted(QRELS)[::2]), QRELS)),
+        ("/agents?where=kind=='a'", where(TRAJECTORIES.of_topics(sorted(QRELS)[::2]), QRELS)),
         ("/agents/scores", SystemScores(scores, scores.notes)),
         ("/agents/effort", effort()),
         ("/agents/confidence", confidence(TRAJECTORIES)),

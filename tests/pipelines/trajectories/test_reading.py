@@ -369,7 +369,7 @@ def test_logs_without_an_answer(tmp_path: Path) -> None:
     loaded = read_trajectories(write(tmp_path / "log.jsonl", row))
     assert trial(loaded, "status", "answer", "abstained") == ("completed", None, None)
     final = {"id": "c9", "function": {"name": "final_answer", "arguments": '{"answer": "Ada [d3]"}'}}
-    loaded = logs(tmp_path, *OPENAI[:-1], {"role": "assistant", "tool_calls": [final]})
+    loaded = logs(tmp_path, *OPENAI[:-1], {"role": "assistant", "tool_calls": [final]}, {"type": "reasoning"})
     assert trial(loaded, "status", "answer") == ("completed", "Ada [d3]")
     assert cited(loaded) == ["d3"]
 
