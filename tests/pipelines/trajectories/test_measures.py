@@ -207,6 +207,12 @@ def test_returned_documents_count_once_for_each_list_and_can_be_unjudged() -> No
     assert system.answers.is_judged.tolist() == [True, True, False, True]
 
 
+@pytest.mark.parametrize(("status", "right"), [("completed", 1), ("failed", 0)])
+def test_answers_of_failed_trials_are_wrong(status: str, right: float) -> None:
+    record = {"query_id": "q", "status": status, "answer": "Ada", "references": ["Ada"], "steps": []}
+    assert evaluate([record], "AnswerAccuracy").value("AnswerAccuracy") == right
+
+
 def test_every_measure_of_trajectories_is_compared() -> None:
     declared = {name for name in REGISTRY if REGISTRY[name].properties.reads == "trajectories"}
     compared = {parse(name).entry.name for name in SCORES}  # type: ignore[union-attr]
