@@ -640,7 +640,10 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
 
 
 def test_check_counts(tmp_path: Path) -> None:
-    rows = [OWN, OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []}]
+    rows = [
+        OWN | {"citations": ["d1", "d2"]},
+        OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []},
+    ]
     searches = [{}, {"documents": ["x"]}, {"failed": True}]
     rows.append(OWN | {"run_id": "b", "steps": [{"kind": "search", **search} for search in searches]})
     check = check_trajectories(read_trajectories(write(tmp_path / "own.jsonl", *rows)))
