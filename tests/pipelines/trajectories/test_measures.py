@@ -198,6 +198,24 @@ def test_seen_lists_belong_to_their_trials() -> None:
         assert docs == second.seen(records[record])
 
 
+def test_returned_documents_count_once_for_each_list_and_can_be_unjudged() -> None:
+    steps = [{"kind": "search", "documents": documents} for documents in (["d1", "d1", "d2"], ["d2", "d3"])]
+    record = {"query_id": "q", "run_id": "a", "steps": steps, "citations": ["d3"]}
+    system = judge_system(Trajectories.of([record]), "a", Qrels.of({"q": {"d1": 2, "d2": 0, "d4": 1}}))
+    judged = system.trajectories
+    assert (judged.search.tolist(), judged.rank.tolist()) == ([0, 0, 1, 1], [1, 2, 1, 2])
+    np.testing.assert_array_equal(judged.grade, [2, 0, 0, np.nan])
+    assert judged.is_judged.tolist() == [True, True, True, False]
+    assert system.documents.names.tolist() == ["d1", "d2", "d3", "d4"]
+    assert system.answers.is_judged.tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize(("status", "right"), [("completed", 1), ("failed", 0)])
+def test_answers_of_failed_trials_are_wrong(status: str, right: float) -> None:
+    record = {"query_id": "q", "status": status, "answer": "Ada", "references": ["Ada"], "steps": []}
+    assert evaluate([record], "AnswerAccuracy").value("AnswerAccuracy") == right
+
+
 def test_every_measure_of_trajectories_is_compared() -> None:
     declared = {name for name in REGISTRY if REGISTRY[name].properties.reads == "trajectories"}
     compared = {parse(name).entry.name for name in SCORES}  # type: ignore[union-attr]

@@ -369,7 +369,7 @@ def test_logs_without_an_answer(tmp_path: Path) -> None:
     loaded = read_trajectories(write(tmp_path / "log.jsonl", row))
     assert trial(loaded, "status", "answer", "abstained") == ("completed", None, None)
     final = {"id": "c9", "function": {"name": "final_answer", "arguments": '{"answer": "Ada [d3]"}'}}
-    loaded = logs(tmp_path, *OPENAI[:-1], {"role": "assistant", "tool_calls": [final]})
+    loaded = logs(tmp_path, *OPENAI[:-1], {"role": "assistant", "tool_calls": [final]}, {"type": "reasoning"})
     assert trial(loaded, "status", "answer") == ("completed", "Ada [d3]")
     assert cited(loaded) == ["d3"]
 
@@ -640,7 +640,10 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
 
 
 def test_check_counts(tmp_path: Path) -> None:
-    rows = [OWN, OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []}]
+    rows = [
+        OWN | {"citations": ["d1", "d2"]},
+        OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []},
+    ]
     searches = [{}, {"documents": ["x"]}, {"failed": True}]
     rows.append(OWN | {"run_id": "b", "steps": [{"kind": "search", **search} for search in searches]})
     check = check_trajectories(read_trajectories(write(tmp_path / "own.jsonl", *rows)))

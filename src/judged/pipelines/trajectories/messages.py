@@ -12,6 +12,8 @@ from judged.pipelines.traces.attributes import first_value
 from judged.pipelines.trajectories.tool_calls import LoggedStep, TrialLog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from judged.pipelines.trajectories.tool_calls import Row, ToolRules
 
 _ROLES = {
@@ -108,10 +110,10 @@ def _add_message(log: TrialLog, message: Row, role: str | None) -> None:
     texts = [text for part in parts if (text := _add_part(log, part, role))]
     if role == "user" and "".join(texts).strip():
         log.ask("\n".join(texts).strip())
-    ids = {first_value(part, *_IDS) for part in parts if _kind(part).endswith(_CALLS)}  # LangChain repeats calls
+    ids = {_first(part, _IDS) for part in parts if _kind(part).endswith(_CALLS)}  # LangChain repeats calls
     calls = message.get("tool_calls") or extra.get("tool_calls") or message.get("function_call") or []
     for call in [calls] if isinstance(calls, Mapping) else calls:
-        if first_value(call, *_IDS) not in ids:
+        if _first(call, _IDS) not in ids:
             _add_part(log, {**call, "type": "tool_call"})
 
 
@@ -119,10 +121,15 @@ def _kind(part: Any) -> str:
     return str(part.get("type") or part.get("block_type")) if isinstance(part, Mapping) else "text"
 
 
+def _first(row: Row, names: Iterable[str]) -> Any:
+    """Return the first value that is present and not empty."""
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
+
+
 def _add_part(log: TrialLog, part: Any, role: str | None = "assistant") -> str | None:
     """Add a block of content, an item of a response, or a call, and return its text."""
     kind, row = _kind(part), cast("Row", {"text": part} if isinstance(part, str) else part)
-    call_id = first_value(row, *_IDS)
+    call_id = _first(row, _IDS)
     failed = row.get("status") in ("failed", "incomplete", "error") or bool(row.get("error") or row.get("is_error"))
     if kind.endswith(("thinking", "reasoning")):
         log.add(LoggedStep(kind="reason"))
@@ -133,7 +140,7 @@ def _add_part(log: TrialLog, part: Any, role: str | None = "assistant") -> str |
         is_request = kind.endswith(_CALLS)  # other calls are of providers, with their results
         function: Row = row["function"] if isinstance(row.get("function"), Mapping) else row
         tool = function.get("name") or function.get("tool_name") or (None if is_request else kind.removesuffix("_call"))
-        arguments = next((function[name] for name in _ARGUMENTS if function.get(name) is not None), None)
+        arguments = _first(function, _ARGUMENTS)
         outputs = (row.get("results"), row.get("output"))
         if isinstance(arguments, Mapping) and kind == "web_search_call":
             action = cast("Row", arguments)
@@ -143,7 +150,7 @@ def _add_part(log: TrialLog, part: Any, role: str | None = "assistant") -> str |
         is_pending = is_request and "output" not in row
         log.add(LoggedStep(tool, arguments, outputs, failed, call_id=call_id, is_pending=is_pending))
     elif kind.endswith("text"):
-        text = str(first_value(row, "text", "content", "output") or "")
+        text = str(_first(row, ("text", "content", "output")) or "")
         if role == "assistant":
             log.say(text)
         return text
