@@ -35,7 +35,7 @@ def test_the_section_says_what_the_answers_say() -> None:
 def test_the_section_has_the_topics_of_the_report() -> None:
     few = {topic: QRELS[topic] for topic in sorted(QRELS)[:8]}
     report = judged.report(few, {"run": RUN}, trajectories=RECORDS)
-    selected = Trajectories.of(RECORDS).of_questions(few)
+    selected = Trajectories.of(RECORDS).of_topics(few)
     assert report.to_dict()["results"]["evidence_loss"]["parts"] == where(selected, few).to_dict()["parts"]
 
 

@@ -56,7 +56,7 @@ from judged.pipelines.rag.filling import fill, prepare_table
 from judged.pipelines.rag.judge_error import calibrate
 from judged.pipelines.rag.responses import Responses
 from judged.pipelines.traces.recorder import sample_traces
-from judged.pipelines.trajectories.effort import compare_effort, factor_effects
+from judged.pipelines.trajectories.evaluation import compare_effort, factor_effects
 from judged.reports import changes
 from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
 from judged.studies import report as report_study

@@ -20,7 +20,7 @@ from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspa
 from judged.pipelines.rag.overview import SystemScores
 from judged.pipelines.trajectories import EvidenceLoss, StatedConfidence, Timeline, evaluate, explain, where
 from judged.pipelines.trajectories import confidence as stated_confidence
-from judged.pipelines.trajectories.effort import compare_effort
+from judged.pipelines.trajectories.evaluation import compare_effort
 from judged.pipelines.trajectories.where import Required
 from judged.results import TEXT, Chart, Section, Table
 from judged.results.blocks import flat
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.tradeoff import Tradeoff
     from judged.interface.pages.workspace import Workspace
     from judged.pipelines.trajectories import Trajectories
-    from judged.results import Answer, Status
+    from judged.results import Answer
 
 router = APIRouter(tags=["agents"])
 _TABS = {
@@ -43,9 +43,7 @@ _TABS = {
     "/agents/question": "One question",
 }
 _page = partial(answer_page, router, "agents.html", label="Agents", tabs=_TABS)
-_REQUIRED: Any = Field(
-    "any", description="Evidence that a question without hops requires: any relevant document, or all of them."
-)
+_REQUIRED = "Evidence that a question without hops requires: any relevant document, or all of them."
 
 
 class AgentsQuery(Parameters):
@@ -76,19 +74,23 @@ class EffortQuery(AgentsQuery, ScoredQuery):
     effort: str = text_field("Measure of effort, such as Effort(of=cost).", limit=200, default="NumSearches")
 
 
-class LossQuery(SlicedQuery, AgentsQuery, ScoredQuery):
+class EvidenceQuery(AgentsQuery, ScoredQuery):
     """Evidence that questions require."""
 
-    required: Required = _REQUIRED
+    required: Required = Field("any", description=_REQUIRED)
+
+
+class LossQuery(SlicedQuery, EvidenceQuery):
+    """Slices of questions, and the page of wrong trials."""
+
     page: PageNumber = 1
 
 
-class QuestionQuery(AgentsQuery, ScoredQuery):
+class QuestionQuery(EvidenceQuery):
     """One question, and one system or all systems."""
 
     topic: str = text_field("Query id. Default: the first question.")
     system: str = text_field("System whose trials are shown. Default: all systems.")
-    required: Required = _REQUIRED
 
 
 def _overview(workspace: Workspace, params: LossQuery, answer: EvidenceLoss | None) -> dict[str, Any]:
@@ -102,15 +104,11 @@ def _overview(workspace: Workspace, params: LossQuery, answer: EvidenceLoss | No
         return f"/agents/question{query_string({'topic': row['query_id'], 'system': row['run'], **same})}"
 
     others = tuple(_other_answers(workspace, params))
-    blocks = tuple(
-        block
-        for other in others
-        for block in flat(other.blocks())
-        if isinstance(block, Table if isinstance(other, SystemScores) else Chart) and not block.folded
-    )
+    kinds = [(Table if isinstance(other, SystemScores) else Chart, flat(other.blocks())) for other in others]
+    shown = tuple(block for kind, blocks in kinds for block in blocks if isinstance(block, kind) and not block.folded)
 
     def add_section(_: Table) -> Section:  # instead of right answers without evidence, which the sentences state
-        return Section("overview", "Scores, effort, and confidence", blocks)
+        return Section("overview", "Scores, effort, and confidence", shown)
 
     trials = with_links(answer.table("trials"), "query_id", question_url)
     changes: dict[str, Any] = {"unsupported": add_section, "trials": lambda _: None}
@@ -119,16 +117,13 @@ def _overview(workspace: Workspace, params: LossQuery, answer: EvidenceLoss | No
 
 def _other_answers(workspace: Workspace, params: LossQuery) -> Iterator[Answer]:
     """Yield the scores, effort, and confidence; skip those without data, which the tabs explain."""
-    right: dict[str, Any] = {"accuracy": params.accuracy, "where": params.where}
-    graded: dict[str, Any] = right | {"rel": params.rel}
-    computations: tuple[Callable[[], Answer], ...] = (
-        lambda: scores(workspace, AgentScoresQuery(**graded)),
-        lambda: accuracy_and_effort(workspace, EffortQuery(**graded)),
-        lambda: confidence(workspace, AgentsQuery(**right)),
-    )
-    for compute in computations:
+    others: dict[Callable[..., Answer], type[AgentsQuery]] = {
+        scores: AgentScoresQuery, accuracy_and_effort: EffortQuery, confidence: AgentsQuery,
+    }  # fmt: skip
+    for compute, query in others.items():
+        names = {"accuracy", "where", "rel"} & set(query.model_fields)
         with suppress(JudgedError):
-            yield compute()
+            yield compute(workspace, query(**params.model_dump(include=names)))
 
 
 @_page("/agents", "Agents", "Where agents lose evidence", _overview)
@@ -174,11 +169,9 @@ def _mark_searches(workspace: Workspace, params: QuestionQuery, _: Timeline | No
     """Fill the form with the question, and show new and wasted searches, and right answers, as labels."""
 
     def mark_steps(table: Table) -> Table:
-        flags = table.column("flags").values
         new = [f"+{count}" if count else "" for count in table.column("new").values]
-        statuses: list[Status] = ["better"] * len(new)
-        wasted: list[Status] = ["worse"] * len(flags)
-        return table.changed("new", values=new, show=TEXT, statuses=statuses).changed("flags", statuses=wasted)
+        table = table.changed("new", values=new, show=TEXT, statuses=["better"] * len(new))
+        return table.changed("flags", statuses=["worse"] * len(new))
 
     topic = params.topic or _open_trajectories(workspace, params)[0].query_ids[0]
     return {"query": params.model_copy(update={"topic": topic}), "block_changes": {"steps": mark_steps}}
@@ -200,5 +193,5 @@ def _open_trajectories(workspace: Workspace, params: AgentsQuery) -> tuple[Traje
     trajectories: Trajectories = workspace.parts["trajectories"]()
     qrels = None if {*workspace.query_ids}.isdisjoint(trajectories.query_ids) else workspace.qrels
     if params.where.strip():
-        trajectories = trajectories.of_questions(compress(workspace.query_ids, workspace.mask(params.where)))
+        trajectories = trajectories.of_topics(compress(workspace.query_ids, workspace.mask(params.where)))
     return trajectories, qrels

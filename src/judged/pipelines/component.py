@@ -89,7 +89,7 @@ COMPONENT = Component(
     ),
     files="judged.pipelines",
     recognizers={
-        "trajectories": "judged.pipelines.trajectories.recognition:recognize",
+        "trajectories": "judged.pipelines.trajectories.reading:recognize",
         "answers": "judged.pipelines.rag.recognition:recognize",
     },
     serve="judged.pipelines.commands.serve",

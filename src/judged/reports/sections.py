@@ -48,7 +48,7 @@ def agents_section(data: ReportData, trajectories: Any) -> ReportPart:
     if not (questions := {*data.scores.query_ids} & {*trajectories.query_ids}):
         fix = "use the same query ids"
         raise InputError("no question of the trajectories is a topic", fix=fix, path=trajectories.where)
-    trajectories = trajectories.of_questions(questions)
+    trajectories = trajectories.of_topics(questions)
     answer, scores = where(trajectories, data.qrels, slicing=data.slicing), evaluate(trajectories, qrels=data.qrels)
     blocks = [block for block in answer.blocks() if not (isinstance(block, Table) and block.folded)]
     contents = (Sentences(answer.sentences), *embed_blocks("agents", [*blocks, scores.summary().runs()]))

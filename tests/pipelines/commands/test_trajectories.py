@@ -62,7 +62,6 @@ def test_tools_and_ids(run: Callable[..., Ended]) -> None:
         ("log.json", "--tool", "kb=find"),
         ("missing.json",),
         ("a=log.json", "a=runs.jsonl"),
-        ("log.json", "--trajectories-format", "spans"),
         ("runs.jsonl", "-o", "runs.jsonl"),
     ],
 )
@@ -78,3 +77,19 @@ def test_explain_counts_documents_of_the_lowest_relevant_grade(rel: str, new: in
     ended = run("trajectories", "explain", "runs.jsonl", *options)
     assert ended.code == 0, ended.err
     assert [step["new"] for step in json.loads(ended.out)["steps"]] == [new]
+
+
+def test_slices_require_attributes(run: Callable[..., Ended]) -> None:
+    Path("attributes.csv").write_text("query_id,kind\nq1,law\n")
+    assert run("trajectories", "evaluate", "runs.jsonl", "--by", "kind").code == 2
+    sliced = run("trajectories", "evaluate", "runs.jsonl", "--by", "kind", "--attributes", "attributes.csv")
+    assert "kind=law" in sliced.out
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl", "qrels.json", "attributes.csv"])
+def test_inputs_are_not_overwritten(name: str, run: Callable[..., Ended]) -> None:
+    Path("attributes.csv").write_text("query_id,kind\nq1,law\n")
+    Path("qrels.json").write_text('{"q1": {"d1": 1}}')
+    inputs = ("runs.jsonl", "--qrels", "qrels.json", "--attributes", "attributes.csv", "--by", "kind")
+    result = run("trajectories", "evaluate", *inputs, "-o", name, "--format", "csv")
+    assert (result.code, "also an input" in result.err) == (2, True)

@@ -14,7 +14,7 @@ from judged.interface.pages.workspace import open_workspace
 from judged.pipelines.commands.serve import workspace_arguments
 from judged.pipelines.rag.overview import SystemScores
 from judged.pipelines.trajectories import Trajectories, confidence, evaluate, explain, where
-from judged.pipelines.trajectories.effort import compare_effort
+from judged.pipelines.trajectories.evaluation import compare_effort
 from judged.web.app import make_app
 from pipelines.trajectories.agents import simulated
 
@@ -65,7 +65,7 @@ def test_json_agrees_with_python(client: TestClient) -> None:
     for address, answer in (
         ("/agents", where(TRAJECTORIES, QRELS)),
         ("/agents?required=all&page=2", where(TRAJECTORIES, QRELS, required="all")),
-        ("/agents?where=kind=='a'", where(TRAJECTORIES.of_questions(sorted(QRELS)[::2]), QRELS)),
+        ("/agents?where=kind=='a'", where(TRAJECTORIES.of_topics(sorted(QRELS)[::2]), QRELS)),
         ("/agents/scores", SystemScores(scores, scores.notes)),
         ("/agents/effort", effort()),
         ("/agents/confidence", confidence(TRAJECTORIES)),
@@ -95,6 +95,8 @@ def test_the_overview_has_scores_charts_and_links_to_wrong_trials(client: TestCl
     for name in ("lost", "NumSearches", "reliability"):
         assert f'data-spec="{name}"' in page
     assert "AnswerAccuracy" in page
+    assert "SeenR(rel=2)" in client.get("/agents?rel=2").text  # the same options hold for all parts
+    assert "SeenR(rel=2)" not in page
     assert "never retrieved: looped" in page
     assert page.count('href="/agents/question?topic=') == min(
         100, sum(bool(loss.part) for loss in where(TRAJECTORIES, QRELS).losses)

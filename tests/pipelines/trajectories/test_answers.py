@@ -10,7 +10,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.pipelines.trajectories import Trajectories, confidence, conversations, evaluate, explain, plan, where
-from judged.pipelines.trajectories.effort import compare_effort, factor_effects
+from judged.pipelines.trajectories.evaluation import compare_effort, factor_effects
 from pipelines.trajectories import second
 from pipelines.trajectories.agents import random_trials, simulated
 
@@ -48,6 +48,41 @@ def test_timelines_equal_the_second_implementation() -> None:
         assert scores["NumSearches", 1] == len(second.searches(trials[0]))
 
 
+def test_default_measures_are_those_with_data() -> None:
+    trial: dict[str, Any] = {"query_id": "q", "steps": [{"kind": "search", "documents": ["a"]}]}
+
+    def names(qrels: Any = None, **facts: Any) -> tuple[str, ...]:
+        return evaluate([trial | facts], qrels=qrels).measure_names
+
+    of_searches = ("NumSearches", "RepeatedSearches")
+    assert names() == of_searches
+    assert names(steps=[]) == ("NumSearches",)
+    assert names({"q": {"a": 1}}) == ("SeenR", "SeenP", *of_searches)
+    assert names({"q": {"a": 1}}, citations=["a"])[2:4] == ("CitationPrecision", "CitationRecall")
+    assert names(citations=["a"], confidence=0.5, tokens=7, cost=0.1) == (*of_searches, "Effort", "Effort(of=cost)")
+    assert names(correct=True, confidence=0.5) == ("AnswerAccuracy", *of_searches, "ConfidenceBrier")
+
+
+def test_ranges_are_samples_if_relevant_documents_can_lower_the_score() -> None:
+    records, qrels = random_trials(np.random.default_rng(12))
+    scores = evaluate(records, ["SeenR", "SeenR@2", "SeennDCG", "LateSearches", "AP", "NumSearches"], qrels=qrels)
+    assert scores.ranges[0].kind[0, :, 0].tolist() == ["outer", "sampled", "sampled", "sampled", "outer", "outer"]
+
+
+@pytest.mark.parametrize("n", [5, 6])
+def test_effects_and_differences_require_six_questions(n: int) -> None:
+    trials = [
+        {"query_id": f"{i}_1", "run_id": run, "answer": "7", "correct": run == "b"} for i in range(n) for run in "ab"
+    ]
+    effect = factor_effects(evaluate(trials, "AnswerAccuracy"), {run: {"agent": run} for run in "ab"}).effects[0]
+    qrels = {f"{i}_1": {"a": 1} for i in range(n)}
+    runs = {"first": {query_id: ["x", "a"] for query_id in qrels}, "second": {query_id: ["a"] for query_id in qrels}}
+    first, second_mean = conversations(qrels, runs, "RR").means
+    assert (effect.change, second_mean.difference, math.isnan(first.difference)) == (1.0, 0.5, True)
+    for p, ci in ((effect.p, effect.change_ci), (second_mean.p, second_mean.difference_ci)):
+        assert (ci is None, math.isnan(p)) == (n < 6, n < 6)
+
+
 def test_timeline_of_answers_without_a_verdict() -> None:
     trial = {"query_id": "q", "answer": "7", "question": "Which number?", "steps": []}
     timeline = explain([trial], "q", {"q": {"a": 1}})
@@ -79,6 +114,9 @@ def test_headlines_have_a_status_a_number_and_few_words() -> None:
     stated = confidence(records)
     assert (stated.headline.value, stated.headline.status) == (stated.systems[0].error, "info")
     assert confidence(records[:3]).headline.status == "unknown"
+    one = {"query_id": "q", "answer": "7", "confidence": 0.5}
+    relations = [confidence([{**one, "correct": right}]).headline.sentence for right in (True, False)]
+    assert ["less" in relations[0], "more" in relations[1]] == [True, True]
     pair = [*records, *({**record, "run_id": "b"} for record in records)]
     planned = plan(pair)
     assert planned.headline is not None
@@ -190,9 +228,9 @@ def test_trials_can_have_any_number(number: int) -> None:
 
 @pytest.mark.parametrize("parts", [{"steps": ["x"]}, {"steps": {}}, {"citations": "d1"}, {"references": 7}])
 def test_records_with_wrong_types_are_refused(parts: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="record 2"):
+    with pytest.raises(InputError, match="element 2"):
         Trajectories.of([{"query_id": "p"}, {"query_id": "q", **parts}])
-    with pytest.raises(InputError, match="record 1"):
+    with pytest.raises(InputError, match="element 1"):
         Trajectories.of([7])
 
 

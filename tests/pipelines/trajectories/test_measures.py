@@ -15,8 +15,7 @@ from judged.errors import MeasureError
 from judged.pipelines.trajectories import Trajectories, evaluate
 from judged.pipelines.trajectories.judging import judge_system, seen_lists
 from judged.scoring.judging import judge
-from judged.scoring.measures import AP, Pass, PassAll, SessionDCG, nDCG, parse
-from judged.scoring.measures.base import TrajectoryMeasure
+from judged.scoring.measures import AP, Pass, PassAll, SessionDCG, nDCG, nSessionDCG, parse
 from judged.scoring.measures.registry import REGISTRY
 from pipelines.trajectories import second
 from pipelines.trajectories.agents import random_trials
@@ -158,9 +157,15 @@ def test_session_dcg_of_the_published_form() -> None:
     assert SessionDCG(form="trec").of_trial(lists, grades) == pytest.approx(trec)
 
 
+def test_the_ideal_session_has_no_document_with_a_negative_gain() -> None:
+    measure = nSessionDCG(gain={0: -1, 1: 1})
+    assert measure.of_trial([["a", "x", "b"]], {"a": 1, "b": 0}) == pytest.approx(1 - 1 - 1 / math.log2(3))
+
+
 def test_bounds_contain_the_scores_of_all_grades() -> None:
     rng = np.random.default_rng(8)
-    names = [str(measure) for measure in map(parse, SCORES) if getattr(measure, "monotone", False)]
+    measures = [measure for measure in map(parse, SCORES) if measure.properties.monotone]
+    names = [str(measure) for measure in measures if measure.properties.reads == "trajectories"]
     assert {"SeenR", "SeenP", "SessionDCG"} <= set(names)
     for _ in range(10):
         records, qrels = random_trials(rng, 2)
@@ -175,8 +180,6 @@ def test_bounds_contain_the_scores_of_all_grades() -> None:
             filled = dataclasses.replace(judged, grade=np.where(judged.is_judged, judged.grade, of_document))
             for row, name in enumerate(names):
                 measure: Any = parse(name)
-                if not isinstance(measure, TrajectoryMeasure):
-                    continue
                 low, high = (bound[0, row] for bound in (scores.ranges[0].low, scores.ranges[0].high))
                 values = measure(filled)
                 known = ~np.isnan(low)
@@ -186,14 +189,31 @@ def test_bounds_contain_the_scores_of_all_grades() -> None:
 
 def test_seen_lists_belong_to_their_trials() -> None:
     records, qrels = random_trials(np.random.default_rng(4))
-    judgments = Qrels.of(qrels)
-    system = judge_system(Trajectories.of(records), "agent", judgments)
-    _, run = seen_lists(system, judgments)
+    system = judge_system(Trajectories.of(records), "agent", Qrels.of(qrels))
+    _, run = seen_lists(system)
     rows = run.table.to_pylist()
     order = sorted(range(len(records)), key=lambda i: (records[i]["query_id"], i))
     for trial, record in enumerate(order):
         docs = [row["doc_id"] for row in rows if row["query_id"] == str(trial)]
         assert docs == second.seen(records[record])
+
+
+def test_returned_documents_count_once_for_each_list_and_can_be_unjudged() -> None:
+    steps = [{"kind": "search", "documents": documents} for documents in (["d1", "d1", "d2"], ["d2", "d3"])]
+    record = {"query_id": "q", "run_id": "a", "steps": steps, "citations": ["d3"]}
+    system = judge_system(Trajectories.of([record]), "a", Qrels.of({"q": {"d1": 2, "d2": 0, "d4": 1}}))
+    judged = system.trajectories
+    assert (judged.search.tolist(), judged.rank.tolist()) == ([0, 0, 1, 1], [1, 2, 1, 2])
+    np.testing.assert_array_equal(judged.grade, [2, 0, 0, np.nan])
+    assert judged.is_judged.tolist() == [True, True, True, False]
+    assert system.documents.names.tolist() == ["d1", "d2", "d3", "d4"]
+    assert system.answers.is_judged.tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize(("status", "right"), [("completed", 1), ("failed", 0)])
+def test_answers_of_failed_trials_are_wrong(status: str, right: float) -> None:
+    record = {"query_id": "q", "status": status, "answer": "Ada", "references": ["Ada"], "steps": []}
+    assert evaluate([record], "AnswerAccuracy").value("AnswerAccuracy") == right
 
 
 def test_every_measure_of_trajectories_is_compared() -> None:

@@ -16,8 +16,8 @@ from judged.pipelines.trajectories import (
     read_trajectories,
     write_trajectories,
 )
-from judged.pipelines.trajectories.reading import with_run_name
 from judged.pipelines.trajectories.tool_calls import ToolRules, answer_facts
+from judged.pipelines.trajectories.trajectories import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,10 +65,11 @@ def notes(trajectories: Trajectories) -> str:
 def test_own_layout_round_trip(tmp_path: Path) -> None:
     rows = [OWN, OWN | {"run_id": "b", "status": "failed", "correct": "partial"}, OWN | {"answer": None}]
     first = read_trajectories(write(tmp_path / "own.jsonl", *rows))
-    write_trajectories(first, tmp_path / "again.jsonl")
-    again = Trajectories.of(tmp_path / "again.jsonl")
+    write_trajectories(first, tmp_path / "again")
+    again = Trajectories.of(tmp_path / "again")
     for name in ("trials", "steps", "citations", "references", "correctness"):
-        assert again[name].equals(first[name]), name
+        order = [(column, "ascending") for column in KEYS[name]]
+        assert again[name].equals(first[name].sort_by(order)), name
     assert first["trials"]["trial"].to_pylist() == [1, 1, 2]
     assert first["correctness"]["verdict"].to_pylist() == ["support", "partial", "support"]
     assert first["references"].num_rows == 1
@@ -81,6 +82,19 @@ def test_documents_of_own_steps_can_be_objects(tmp_path: Path) -> None:
     loaded = read_trajectories(write(tmp_path / "own.jsonl", row))
     assert steps(loaded, "query_id", "run_id", "documents") == [("1", "agent", ["a", "7"])]
     assert "unknown fields are ignored: x" in notes(loaded)
+
+
+def test_own_steps_come_before_messages(tmp_path: Path) -> None:
+    loaded = read_trajectories(write(tmp_path / "own.jsonl", OWN | {"messages": OPENAI}))
+    assert steps(loaded, "query")[:2] == [("who",), ("who else",)]
+
+
+def test_joined_systems_share_references(tmp_path: Path) -> None:
+    parts = [read_trajectories(write(tmp_path / "own.jsonl", OWN | {"run_id": run})) for run in "ab"]
+    joined = Trajectories.join(parts)
+    assert (joined.run_names, len(joined), joined["references"].num_rows) == (("a", "b"), 2, 1)
+    with pytest.raises(InputError):
+        Trajectories.join([parts[0], parts[0]])
 
 
 def test_folder_of_tables(tmp_path: Path) -> None:
@@ -123,15 +137,16 @@ def test_browsecomp(tmp_path: Path) -> None:
     assert [row[name] for name in ("query_id", "run_id", "status", "confidence", "tokens")] == [
         "8", "gpt", "incomplete", 0.85, 100,
     ]  # fmt: skip
-    assert steps(loaded.of_questions(["7"])) == [
+    assert steps(loaded.of_topics(["7"])) == [
         ("reason", None, None, None, False),
         ("search", "local_knowledge_base_retrieval", "blue bird", ["11", "12"], False),
         ("open", "get_document", None, ["12"], False),
         ("open", "get_document", None, [], True),
         ("answer", None, None, None, False),
     ]
-    assert cited(loaded.of_questions(["7"])) == ["12", "11"]
+    assert cited(loaded.of_topics(["7"])) == ["12", "11"]
     assert "citations of documents that no call returned: 2" in notes(loaded)
+    assert "without a result" not in notes(loaded)
     assert loaded["trials"]["abstained"].to_pylist() == [None, None]
 
 
@@ -336,7 +351,7 @@ def test_missing_ids_and_results(tmp_path: Path) -> None:
         "content": None,
         "tool_calls": [call("c1", "one"), call("c2", "two"), call("c3", "x")],
     }
-    results = [{"role": "tool", "content": content} for content in (FIRST, SECOND)]
+    results = [{"role": "tool", "id": "of the message", "content": content} for content in (FIRST, SECOND)]
     loaded = logs(tmp_path, OPENAI[1], calls, *results, OPENAI[-1])
     assert steps(loaded, "query", "documents")[:3] == [("one", ["d1", "d2"]), ("two", ["d3"]), ("x", None)]
     assert "calls without a result: 1" in notes(loaded)
@@ -354,7 +369,7 @@ def test_logs_without_an_answer(tmp_path: Path) -> None:
     loaded = read_trajectories(write(tmp_path / "log.jsonl", row))
     assert trial(loaded, "status", "answer", "abstained") == ("completed", None, None)
     final = {"id": "c9", "function": {"name": "final_answer", "arguments": '{"answer": "Ada [d3]"}'}}
-    loaded = logs(tmp_path, *OPENAI[:-1], {"role": "assistant", "tool_calls": [final]})
+    loaded = logs(tmp_path, *OPENAI[:-1], {"role": "assistant", "tool_calls": [final]}, {"type": "reasoning"})
     assert trial(loaded, "status", "answer") == ("completed", "Ada [d3]")
     assert cited(loaded) == ["d3"]
 
@@ -405,20 +420,15 @@ def test_repeated_questions_and_topics(tmp_path: Path) -> None:
     assert read_trajectories(write(path, row), topic_from="metadata.topic").query_ids == ("7",)
 
 
-def test_tools_and_format(tmp_path: Path) -> None:
+def test_kinds_of_tools_in_logs(tmp_path: Path) -> None:
     find = {"id": "c1", "function": {"name": "find_papers", "arguments": "one"}}
     messages = [OPENAI[1], {"role": "assistant", "tool_calls": [find]}, OPENAI[4], OPENAI[-1]]
     path = write(tmp_path / "log.jsonl", {"messages": messages}, OWN)
     assert steps(read_trajectories(path), "kind", "documents", run="agent")[0] == ("other", None)
     loaded = read_trajectories(path, tools={"find_papers": "search"})
     assert steps(loaded, "kind", "query", "documents", run="agent")[0] == ("search", "one", ["d1", "d2"])
-    only = read_trajectories(path, format="judged")
-    assert only.run_names == ("a",)
-    assert "1 record skipped" in notes(only)
     with pytest.raises(InputError, match="unknown kind"):
         read_trajectories(path, tools={"find_papers": "find"})  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match="unknown format"):
-        read_trajectories(path, format="chat")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(
@@ -612,7 +622,7 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
     with pytest.raises(InputError), recorder.trial("q3") as recorded:
         recorded.step("find")  # pyright: ignore[reportArgumentType]
     loaded = read_trajectories(recorder.path)
-    assert steps(loaded.of_questions(["q1"]))[:5] == [
+    assert steps(loaded.of_topics(["q1"]))[:5] == [
         ("search", "search", "who", ["d1", "d2"], False),
         ("search", "search", "who else", ["d3"], True),
         ("open", "open", None, ["d2"], False),
@@ -624,13 +634,16 @@ def test_recorder_round_trip(tmp_path: Path) -> None:
         (1, "completed", 0.8), (2, "completed", 0.8), (1, "failed", None), (2, "failed", None), (1, "failed", None),
     ]  # fmt: skip
     assert all(row["run_id"] == "mine" and row["latency_ms"] >= 0 for row in rows)
-    assert steps(loaded.of_questions(["q2"])) == steps(loaded.of_questions(["q3"])) == []
+    assert steps(loaded.of_topics(["q2"])) == steps(loaded.of_topics(["q3"])) == []
     with pytest.raises(JudgedError), TrajectoryRecorder(tmp_path / "missing" / "runs.jsonl").trial("q"):
         pass
 
 
 def test_check_counts(tmp_path: Path) -> None:
-    rows = [OWN, OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []}]
+    rows = [
+        OWN | {"citations": ["d1", "d2"]},
+        OWN | {"status": "failed", "answer": None, "confidence": None, "citations": []},
+    ]
     searches = [{}, {"documents": ["x"]}, {"failed": True}]
     rows.append(OWN | {"run_id": "b", "steps": [{"kind": "search", **search} for search in searches]})
     check = check_trajectories(read_trajectories(write(tmp_path / "own.jsonl", *rows)))
@@ -649,10 +662,10 @@ def test_check_counts(tmp_path: Path) -> None:
 
 def test_names_of_systems(tmp_path: Path) -> None:
     loaded = read_trajectories(write(tmp_path / "own.jsonl", OWN, OWN | {"run_id": "b"}))
-    assert with_run_name(loaded, "b").run_names == ("b",)
+    assert loaded.with_run_name("b").run_names == ("b",)
     with pytest.raises(InputError):
-        with_run_name(loaded, "c")
-    renamed = with_run_name(loaded.of_run("a"), "c")
+        loaded.with_run_name("c")
+    renamed = loaded.of_run("a").with_run_name("c")
     assert {
         renamed[name]["run_id"].unique().to_pylist()[0] for name in ("trials", "steps", "citations", "correctness")
     } == {"c"}

@@ -11,11 +11,11 @@ import pytest
 from judged.errors import InputError, MeasureError
 from judged.pipelines.trajectories import confidence, conversations, evaluate, plan
 from judged.pipelines.trajectories.confidence import bin_codes, browsecomp_calibration_error
-from judged.pipelines.trajectories.conversations import split_turns
-from judged.pipelines.trajectories.plan import best_trials, components, difference_components
+from judged.pipelines.trajectories.conversations import turn_of
+from judged.pipelines.trajectories.plan import components, difference_components
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.paired import paired_test
-from judged.stats.sample_size import power
+from judged.stats.sample_size import minimum_detectable, power
 
 QUESTIONS, TRIALS, SAMPLES = 40, 4, 2000
 
@@ -99,10 +99,17 @@ def test_components_by_simulation_with_unequal_trials() -> None:
     assert np.mean([part.within for part in estimates]) == pytest.approx(9, rel=0.05)
 
 
+def test_components_of_a_difference_by_hand() -> None:
+    """Differences of means are 0.5 and 4.5; question 2 and the missing score count for neither system."""
+    first = np.array([0.0, 1.0, 0.0, 0.0, 9.0, 3.0]), np.array([0, 0, 1, 1, 2, 2])
+    second = np.array([1.0, 1.0, 5.0, 4.0, np.nan]), np.array([0, 0, 1, 1, 2])
+    part = difference_components(first, second)
+    assert (part.questions, part.trials, part.within) == (2, 8, 0.25 + 0.25)
+    assert part.between == 8 - (0.25 + 0.25) / 2
+
+
 def test_components_without_repeated_trials() -> None:
-    part = components(np.array([0.0, 1.0, 0.5]), np.arange(3))
-    assert math.isnan(part.within)
-    assert best_trials(part, 1, 1) == 1
+    assert math.isnan(components(np.array([0.0, 1.0, 0.5]), np.arange(3)).within)
 
 
 def test_plan_by_hand() -> None:
@@ -113,8 +120,11 @@ def test_plan_by_hand() -> None:
     cheap = plan(trials).best["b - a"]
     assert (cheap.trials, cheap.questions) == (1, 90)
     dear = plan(trials, question_cost=20, budget=690)
-    assert dear.best["b - a"].trials > 1
-    assert dear.best["b - a"].trials == best_trials(dear.pairs[0], 20, 1)
+    part, best = dear.pairs[0], dear.best["b - a"]
+    errors = {r: math.sqrt(part.between + part.within / r) for r in range(1, 11)}
+    assert best.trials > 1
+    assert best.trials == min(errors, key=lambda r: minimum_detectable(errors[r], 690 // (20 + r)))
+    assert (best.questions, best.cost) == (690 // (20 + best.trials), best.questions * (20 + best.trials))
     with pytest.raises(InputError, match="budget"):
         plan(trials, budget=1)
     with pytest.raises(MeasureError, match="single trial"):
@@ -212,13 +222,20 @@ def test_conversations_by_hand() -> None:
         (3, 1, 1),
     ]
     assert result.turns[1].change == pytest.approx(-0.5)
-    with pytest.raises(InputError, match="no conversation and turn"):
-        split_turns(["q1"])
-    for invalid in ("_3", "a_x", "a_"):
+    lists = {"1_1": ["a"], "1_3": ["x"], "1_4": ["x"]}
+    gap = conversations({query_id: {"a": 1} for query_id in lists}, lists, "RR").turns
+    assert [(turn.turn, turn.first_failures) for turn in gap] == [(1, 0), (3, 1), (4, 0)]
+    assert [math.isnan(turn.change) for turn in gap] == [True, True, False]  # turn 2 was not scored
+    for invalid in ("q1", "_3", "a_x", "a_"):
         with pytest.raises(InputError, match="no conversation and turn"):
-            split_turns([invalid])
+            turn_of(invalid)
     same = conversations({"q1": {"a": 1}}, {"q1": ["a"]}, "RR", turns={"q1": ("c", 1)})
     assert same.means[0].over_turns == 1
+    with pytest.raises(InputError, match="no turn"):
+        conversations({"q1": {"a": 1}}, {"q1": ["a"]}, "RR", turns={})
+    both = {query_id: {"a": 1} for query_id in ("q1", "q2")}
+    with pytest.raises(InputError, match="the same turn"):
+        conversations(both, both, "RR", turns=dict.fromkeys(both, ("c", 1)))
 
 
 @pytest.mark.slow

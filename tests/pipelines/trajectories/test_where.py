@@ -60,6 +60,7 @@ OPEN = {"kind": "open", "documents": ["e"]}
         ({"steps": [SEARCH, OPEN], "abstained": True}, "abstained"),
         ({"steps": [SEARCH, OPEN], "status": "timeout"}, "failed"),
         ({"steps": [MISS, {**MISS, "query": "c"}, {**MISS, "documents": ["z"]}]}, "looped"),
+        ({"steps": [MISS, MISS]}, "looped"),  # half of the searches
         ({"steps": [MISS]}, "stopped"),
         ({"steps": []}, "stopped"),
         ({"steps": [MISS, {**MISS, "query": "c", "documents": ["z"]}]}, "queries"),
@@ -78,6 +79,21 @@ def test_each_part_by_hand(trial: dict[str, Any], part: str) -> None:
     assert sum(loss.part == "" for loss in result.losses) == 1 + (part == "")
 
 
+def test_stopped_early_means_fewer_searches_than_the_median() -> None:
+    misses = [{"kind": "search", "query": f"{i}", "documents": [f"x{i}"]} for i in range(8)]
+
+    def trial(query_id: str, searches: int, *, found: bool) -> dict[str, Any]:
+        steps = [*misses[: searches - found], *[SEARCH] * found]
+        return {"query_id": query_id, "answer": "7", "correct": found, "steps": steps}
+
+    # the median of q is 2, that of r is 7, and that of all questions is 5
+    records = [trial("q", n, found=True) for n in (1, 2, 6)] + [trial("r", n, found=True) for n in (5, 7, 8)]
+    records += [trial(query_id, n, found=False) for query_id, n in (("q", 1), ("q", 2), ("r", 6), ("p", 4), ("p", 6))]
+    losses = where(records, {query_id: {"e": 1} for query_id in "pqr"}).losses
+    wrong = [(loss.query_id, loss.part) for loss in losses if loss.part]
+    assert wrong == [("p", "stopped"), ("p", "queries"), ("q", "stopped"), ("q", "queries"), ("r", "stopped")]
+
+
 def test_steps_and_documents_of_losses() -> None:
     base = {"answer": "7", "correct": False, "citations": ["x"]}
     steps = [{"kind": "reason"}, MISS, SEARCH, MISS]
@@ -90,7 +106,12 @@ def test_steps_and_documents_of_losses() -> None:
     losses = where(trials, {q: {"e": 1, "f": 1} for q in "abcd"}).losses
     assert [(loss.part, loss.step) for loss in losses] == [("cited", 3), ("opened", 3), ("queries", 3), ("stopped", 0)]
     assert [loss.documents for loss in losses] == [("e", "f"), ("e", "f"), ("e", "f"), ("e", "f")]
-    assert [loss.has_evidence for loss in losses] == [True, True, False, False]
+
+
+def test_losses_after_all_evidence_was_retrieved_show_it() -> None:
+    wrong = {"query_id": "q", "answer": "7", "correct": False, "citations": ["e"]}
+    losses = where([{**wrong, "steps": [MISS, SEARCH, OPEN]}, {**wrong, "steps": [OPEN]}], {"q": {"e": 1}}).losses
+    assert [loss[3:] for loss in losses] == [("answer", 2, ("e",)), ("answer", 0, ("e",))]
 
 
 def test_without_opening_or_citations() -> None:
@@ -151,7 +172,7 @@ def test_slices_have_their_own_shares() -> None:
 
     result = where(records, qrels, slicing=slice_topics(attributes, "half", min_topics=1))
     for name in ("half=first", "half=second"):
-        assert sum(part.share for slice_name, part in result.slices if slice_name == name) == pytest.approx(1)
+        assert sum(part.share for part in result.slices if part.slice == name) == pytest.approx(1)
 
 
 @pytest.mark.slow

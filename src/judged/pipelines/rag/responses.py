@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
 from judged.data.records import TableSet
 from judged.data.run import Run
 from judged.errors import InputError
-from judged.results.spelling import use_one_of
+from judged.pipelines.system_tables import SystemTables
+from judged.results.decimals import counted
 from judged.results.types import cached_property
-from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
+from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT, Verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     from judged.data.records import Record
-    from judged.results.blocks import Note
     from judged.results.types import Table
 
     Key = tuple[Any, ...]
@@ -94,8 +95,8 @@ _SET = TableSet(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Responses:
+@dataclass(frozen=True, eq=False, repr=False)
+class Responses(SystemTables):
     """Responses of RAG systems, with verdicts of people, models, or other tools. Immutable.
 
     Parameters
@@ -123,10 +124,11 @@ class Responses:
     (Responses('responses': 1 answer of 1 system), ('a',), ['support'])
     """
 
-    tables: Mapping[str, Table]
+    table_set: ClassVar[TableSet] = _SET
+    main: ClassVar[str] = "answers"
+
     name: str = "responses"
     where: str = "<responses>"
-    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         if not self["answers"].num_rows:
@@ -161,10 +163,8 @@ class Responses:
 
             return read_responses(data)
         if isinstance(data, (list, tuple)) and data:
-            parts = [cls.of(responses) for responses in data]
-            where = ", ".join(responses.where for responses in parts)
-            notes = tuple(dict.fromkeys(note for responses in parts for note in responses.notes))
-            return parts[0] if len(parts) == 1 else cls(_merge_tables(parts), name, where, notes)
+            joined = Responses.join([Responses.of(responses) for responses in data])
+            return joined if len(data) == 1 else replace(joined, name=name)
         if not isinstance(data, Mapping):
             problem = f"responses must be a mapping of tables, a path, or a list of these, got {type(data).__name__}"
             raise InputError(problem, fix="pass the path of a folder with answers.jsonl")
@@ -179,46 +179,11 @@ class Responses:
             tables = {**tables, "sentences": _SET.typed("sentences", sentences, where)}
         return cls(tables, name, where)
 
-    def __getitem__(self, name: str) -> Table:
-        """Return a table; an empty one if it is missing."""
-        return _SET.of(self.tables, name, self.where)
-
-    @cached_property
-    def run_names(self) -> tuple[str, ...]:
-        """Names of the systems, in the order of the answers."""
-        return tuple(self["answers"]["run_id"].unique().to_pylist())
-
     @cached_property
     def query_ids(self) -> tuple[str, ...]:
         """Topics with an answer of any system, a nugget, or a reference, in sorted order."""
         topic_lists = (self[name]["query_id"].unique().to_pylist() for name in ("answers", "nuggets", "references"))
         return tuple(sorted({topic for topics in topic_lists for topic in topics}))
-
-    def of_run(self, run: str) -> Responses:
-        """Select one system; nuggets, evidence, and references are unchanged."""
-        if run not in self.run_names:
-            fix = use_one_of(self.run_names)
-            raise InputError(f"no answers of system {run!r}", fix=fix, path=self.where)
-        return self._select("run_id", (run,))
-
-    def with_run_name(self, name: str) -> Responses:
-        """Select the system of this name; a single system with another name is renamed."""
-        if name in self.run_names or len(self.run_names) > 1:
-            return self.of_run(name)
-        tables = dict(self.tables)
-        for key, table in self.tables.items():
-            if "run_id" in table.column_names:
-                run_ids = pa.repeat(pa.scalar(name, pa.string()), table.num_rows)
-                tables[key] = table.set_column(table.column_names.index("run_id"), "run_id", run_ids)
-        return replace(self, tables=tables)
-
-    def of_topics(self, topics: Collection[str]) -> Responses:
-        """Select topics."""
-        return self._select("query_id", topics)
-
-    def with_tables(self, **tables: Any) -> Responses:
-        """Return a copy with some tables replaced."""
-        return replace(self, tables={**self.tables, **{name: _SET.table(name, tables[name]) for name in tables}})
 
     def run(self, table: str, run: str) -> Run:
         """Convert the documents of ``context`` or ``citations`` of a system to a run.
@@ -239,45 +204,9 @@ class Responses:
         rows = self[table]
         return sorted(set(zip(*(rows[name].to_pylist() for name in columns), strict=True)))
 
-    def grouped(self, table: str, by: Sequence[str], order: str = "") -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-        """Group the rows of a table by some columns; within groups, sort by `order`."""
-        rows = self[table].sort_by(order) if order else self[table]
-        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in rows.to_pylist():
-            groups.setdefault(tuple(row[name] for name in by), []).append(row)
-        return groups
-
-    def _select(self, column: str, values: Collection[str]) -> Responses:
-        selected = pa.array(sorted(values), pa.string())
-        tables = {
-            name: table.filter(pc.is_in(table[column], value_set=selected))
-            for name, table in self.tables.items()
-            if column in table.column_names
-        }
-        return replace(self, tables={**self.tables, **tables})
-
-    def __len__(self) -> int:
-        return self["answers"].num_rows
-
     def __repr__(self) -> str:
-        answers, systems = len(self), len(self.run_names)
-        return (
-            f"Responses({self.name!r}: {answers} answer{'s' * (answers != 1)}"
-            f" of {systems} system{'s' * (systems != 1)})"
-        )
-
-
-def _merge_tables(parts: Sequence[Responses]) -> dict[str, Table]:
-    """Concatenate tables; rows that do not belong to a system, such as nuggets, are not repeated."""
-    names = [run for responses in parts for run in responses.run_names]
-    if repeated := [run for run in names if names.count(run) > 1]:
-        raise InputError(f"two systems have the name {repeated[0]!r}", fix="rename one of them: OTHER=PATH")
-    tables = {name: pa.concat_tables([responses[name] for responses in parts]) for name in TABLES}
-    return {
-        name: table if "run_id" in table.column_names else table.group_by(table.column_names).aggregate([])
-        for name, table in tables.items()
-        if table.num_rows
-    }
+        answers, systems = counted(len(self), "answer"), counted(len(self.run_names), "system")
+        return f"Responses({self.name!r}: {answers} of {systems})"
 
 
 def table_of_records(name: str, records: Iterable[Record], where: str) -> Table:
@@ -328,6 +257,12 @@ def verdict_shares(table: Table, *key: str) -> dict[Key, tuple[float, ...]]:
         valid = means.select([*columns, *(f"{name}_mean" for name in names)]).rename_columns([*columns, *names])
     values = [valid[name].to_pylist() for name in (*key, *names)]
     return {row[: len(key)]: row[len(key) :] for row in zip(*values, strict=True)}
+
+
+def verdicts_of(shares_of: Mapping[Key, tuple[float, ...]], topic: Iterable[int], keys: Iterable[Key]) -> Verdicts:
+    """Return the verdicts on elements with these topics and keys; missing without shares."""
+    shares = [shares_of.get(key, (np.nan,) * len(SHARES)) for key in keys]
+    return Verdicts(np.array(list(topic), np.int64), *np.array(shares, np.float64).reshape(-1, len(SHARES)).T)
 
 
 def middle_verdicts(table: Table, *key: str) -> dict[Key, str]:

@@ -14,7 +14,7 @@ from judged.data.compute import pc
 from judged.data.files import FileHash
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.pipelines.rag.responses import FAILED, SHARES, TABLES, VERDICTS, VITAL, Responses, verdict_shares
+from judged.pipelines.rag.responses import FAILED, TABLES, VERDICTS, VITAL, Responses, verdict_shares, verdicts_of
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
 from judged.results.spelling import with_parameter_hints
@@ -23,12 +23,12 @@ from judged.scoring.evaluation.inputs import apply_conditions, measures_of, sele
 from judged.scoring.evaluation.notes import few_topics_note, name_measures
 from judged.scoring.evaluation.scores import Scores
 from judged.scoring.judging import judge
-from judged.scoring.judging.answers import JudgedAnswers, Verdicts
+from judged.scoring.judging.answers import JudgedAnswers
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.uncertainty.unjudged import unjudged_range
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.measures.base import Measure
@@ -56,23 +56,23 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
     correctness_of = verdict_shares(system["correctness"], "query_id")
     with_text = {row["query_id"] for row in references if row["text"] is not None}
     has_reference = np.array([topic in with_text or (topic,) in correctness_of for topic in topics], dtype=np.bool_)
-    correctness = _verdicts(correctness_of, range(len(topics)), [(topic,) for topic in topics])
+    correctness = verdicts_of(correctness_of, range(len(topics)), [(topic,) for topic in topics])
     # To abstain is right for unanswerable topics: without a verdict these do not count for correctness.
     has_reference &= ~(correctness.is_missing & is_silent & (answerable == 0))
 
     nuggets = responses["nuggets"].sort_by([("query_id", "ascending"), ("nugget_id", "ascending")]).to_pylist()
     nugget_keys = [(row["query_id"], row["nugget_id"]) for row in nuggets]
     assigned = verdict_shares(system["assignments"], "query_id", "nugget_id")
-    coverage = _verdicts(assigned, [index_of[topic] for topic, _ in nugget_keys], nugget_keys)
+    coverage = verdicts_of(assigned, [index_of[topic] for topic, _ in nugget_keys], nugget_keys)
 
     sentences = [key for key in system.keys("sentences", "query_id", "sentence") if not is_silent[index_of[key[0]]]]
     row_of = {key: i for i, key in enumerate(sentences)}
     support = verdict_shares(system["support"], "query_id", "sentence", "doc_id")
-    grounded = _verdicts(support, [index_of[topic] for topic, _ in sentences], [(*key, "") for key in sentences])
+    grounded = verdicts_of(support, [index_of[topic] for topic, _ in sentences], [(*key, "") for key in sentences])
     contexts = set(system["context"]["query_id"].to_pylist())
     lacks_context = np.array([bool(contexts) and topic not in contexts for topic, _ in sentences], dtype=np.bool_)
     cited = [key for key in system.keys("citations", "query_id", "sentence", "place", "doc_id") if key[:2] in row_of]
-    citations = _verdicts(support, [index_of[key[0]] for key in cited], [(key[0], key[1], key[3]) for key in cited])
+    citations = verdicts_of(support, [index_of[key[0]] for key in cited], [(key[0], key[1], key[3]) for key in cited])
 
     reference_texts = {topic: [] if answerable_of.get(topic, True) else [""] for topic in topics}
     for row in references:
@@ -169,12 +169,6 @@ def _documents(
     cited = {(topic, document) for topic, document in system.keys("citations", "query_id", "doc_id")}
     evidence = {(topic, document) for topic, document in responses.keys("evidence", "query_id", "doc_id")}
     return sorted({*grades, *ranks, *cited, *evidence}), grades, ranks
-
-
-def _verdicts(shares_of: Mapping[Key, tuple[float, ...]], topic: Iterable[int], keys: Sequence[Key]) -> Verdicts:
-    missing = (np.nan,) * len(SHARES)
-    shares = np.array([shares_of.get(key, missing) for key in keys], dtype=np.float64).reshape(-1, len(SHARES))
-    return Verdicts(_ints(topic), *shares.T)
 
 
 def _count_within(groups: Iterable[object]) -> list[int]:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from judged.errors import InputError
+from judged.pipelines.trajectories.evaluation import mean_interval
 from judged.pipelines.trajectories.judging import judge_system
 from judged.pipelines.trajectories.trajectories import Trajectories
 from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Axis, Chart, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted, percent
+from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.trials import ConfidenceBrier, ConfidenceLogLoss
-from judged.stats.interval import IntervalMethod, mean_intervals, resampling_weights
+from judged.stats.interval import IntervalMethod, resampling_weights
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from judged.results import Block
+    from judged.results.table import IntervalLimits
     from judged.results.types import Floats, Ints
     from judged.scoring.measures.base import AnswerMeasure
 
 Distance: TypeAlias = Literal["mean", "rms"]
 Binning: TypeAlias = Literal["width", "size"]
 _BROWSECOMP_BIN = 100  # trials in a bin
+_NOTE = (
+    "The calibration error is above 0 even for perfect calibration, because bins have few trials; the Brier score and"
+    " the log loss need no bins. BrowseComp calibration error: root mean square over bins of 100 trials sorted by"
+    " confidence, without the last bin, as published scripts compute it; below 200 trials it counts nothing."
+)
 
 
 class Bin(NamedTuple):
@@ -35,11 +45,10 @@ class Bin(NamedTuple):
     trials: int
     confidence: float  # mean
     accuracy: float
-    accuracy_ci: tuple[float, float] | None  # over questions
+    accuracy_ci: IntervalLimits  # over questions
 
 
-@dataclass(frozen=True)
-class SystemConfidence:
+class SystemConfidence(NamedTuple):
     """Stated confidence of one system; losses are means over questions, with intervals over questions."""
 
     run: str
@@ -48,11 +57,11 @@ class SystemConfidence:
     accuracy: float
     confidence: float
     error: float
-    error_ci: tuple[float, float] | None
+    error_ci: IntervalLimits
     brier: float
-    brier_ci: tuple[float, float] | None
+    brier_ci: IntervalLimits
     log_loss: float
-    log_loss_ci: tuple[float, float] | None
+    log_loss_ci: IntervalLimits
     browsecomp: float
 
 
@@ -77,12 +86,8 @@ class StatedConfidence(Answer):
     def headline(self) -> Headline:
         """Return the calibration error of the first system, and whether it states too much or too little."""
         first = self.systems[0]
-        direction = "more" if first.confidence > first.accuracy else "less"
-        sentence = (
-            f"{first.run} states {percent(first.confidence)} confidence on average; {direction} than its accuracy."
-        )
-        if first.confidence == first.accuracy:
-            sentence = f"{first.run} states {percent(first.confidence)} confidence on average, equal to its accuracy."
+        relation = ("less than", "equal to", "more than")[1 + int(np.sign(first.confidence - first.accuracy))]
+        sentence = f"{first.run} states {percent(first.confidence)} confidence on average, {relation} its accuracy."
         status, word = ("unknown", "not enough data") if first.error_ci is None else ("info", "calibration error")
         return Headline(status, word, sentence, self.name, first.error, ci=first.error_ci, level=self.level)  # type: ignore[arg-type]
 
@@ -92,21 +97,13 @@ class StatedConfidence(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the systems, and the reliability diagram with its bins."""
-        rows, axis = self.systems, Axis(0.0, 1.0)
-        note = (
-            f"{self.name}. The calibration error is above 0 even for perfect calibration, because bins have few"
-            " trials; the Brier score and the log loss need no bins. BrowseComp calibration error: root mean square"
-            " over bins of 100 trials sorted by confidence, without the last bin, as published scripts compute it;"
-            " below 200 trials it counts nothing."
-        )
         columns = columns_of(
-            rows, ("run", TEXT, "system"), ("trials", COUNT), ("questions", COUNT), ("accuracy", SHARE),
+            self.systems, ("run", TEXT, "system"), ("trials", COUNT), ("questions", COUNT), ("accuracy", SHARE),
             ("confidence", SHARE, "mean confidence"), ("error", NUMBER, "calibration error"),
             ("brier", NUMBER, "Brier score"), ("log_loss", NUMBER, "log loss"),
             ("browsecomp", NUMBER, "BrowseComp calibration error"), intervals=True,
         )  # fmt: skip
-        columns_with_axes = [replace(column, axis=axis) if column.ci else column for column in columns]
-        systems = Table("systems", tuple(columns_with_axes), "Stated confidence", note)
+        axes = [replace(column, axis=Axis(0.0, 1.0)) if column.ci else column for column in columns]
         fields = (("confidence", SHARE, "mean confidence"), ("accuracy", SHARE), ("trials", COUNT))
         bin_columns = columns_of(self.bins, ("run", TEXT, "system"), *fields, intervals=True)
         bins = Table("bins", bin_columns, "Accuracy by stated confidence", folded=True)
@@ -118,8 +115,9 @@ class StatedConfidence(Answer):
         sentences = [
             f"{row.run}: accuracy {percent(row.accuracy)}, mean stated confidence {percent(row.confidence)},"
             f" over {counted(row.trials, 'trial')} of {counted(row.questions, 'question')}."
-            for row in rows
+            for row in self.systems
         ]
+        systems = Table("systems", tuple(axes), "Stated confidence", f"{self.name}. {_NOTE}")
         return (Sentences(tuple(sentences)), systems, diagram, bins)
 
 
@@ -179,36 +177,26 @@ def confidence(
         has_both = ~np.isnan(judged.confidence) & ~np.isnan(judged.right)
         if not has_both.any():
             continue
-        stated, right, question = judged.confidence[has_both], judged.right[has_both], judged.question[has_both]
-        sums = _BinSums.of(stated, right, question, bin_codes(stated, bins, binning))
-        brier, log_loss = (measure(judged) for measure in (ConfidenceBrier(), ConfidenceLogLoss()))
+        stated, right = judged.confidence[has_both], judged.right[has_both]
+        sums = _bin_sums(stated, right, judged.question[has_both], bin_codes(stated, bins, binning))
+        losses = [
+            mean_interval(measure(judged), level, measure.properties.bounds)
+            for measure in (ConfidenceBrier(), ConfidenceLogLoss())
+        ]
         systems.append(
             SystemConfidence(
-                run, len(stated), len(np.unique(question)), float(right.mean()), float(stated.mean()),
-                sums.error(distance), sums.interval(distance, method),
-                *_mean(brier, level, (0.0, 1.0)), *_mean(log_loss, level, (0.0, np.nan)),
+                run, len(stated), sums.shape[1], float(right.mean()), float(stated.mean()),
+                *_calibration_error(sums, distance, method), *losses[0], *losses[1],
                 browsecomp_calibration_error(stated, right),
             )
         )  # fmt: skip
-        all_bins += sums.bins(run, level)
+        all_bins += _bins(run, sums, level)
     if not systems:
         fix = "add `confidence` from 0 to 1, and verdicts (`correct`) or references, to the trials"
         raise InputError("no trial has both a stated confidence and a verdict", fix=fix, path=selected.where)
     kind = "equal width" if binning == "width" else "equal size, equal confidences together"
     name = f"calibration error ({distance} distance, {bins} bins of {kind})"
     return StatedConfidence(tuple(systems), tuple(all_bins), name, level)
-
-
-def _mean(scores: Floats, level: float, bounds: tuple[float, float]) -> tuple[float, tuple[float, float] | None]:
-    valid = scores[~np.isnan(scores)]
-    if insufficiency(len(valid), variance=float(valid.var())) is not None:
-        return float(valid.mean()), None
-    low, high = mean_intervals(valid[np.newaxis], IntervalMethod("adjusted", level), bounds)[0].tolist()
-    return float(valid.mean()), (low, high)
-
-
-def _norm(terms: Floats, distance: Distance) -> Floats:
-    return np.abs(terms).sum(axis=1) if distance == "mean" else np.sqrt((terms**2).sum(axis=1))
 
 
 def bin_codes(confidence: Floats, bins: int, binning: Binning = "width") -> Ints:
@@ -221,76 +209,52 @@ def bin_codes(confidence: Floats, bins: int, binning: Binning = "width") -> Ints
     """
     if binning == "width":
         return np.clip(np.ceil(np.round(confidence * bins, 9)) - 1, 0, bins - 1).astype(np.int64)
-    values, inverse, counts = np.unique(confidence, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(confidence, return_inverse=True, return_counts=True)
     middles = (np.cumsum(counts) - counts / 2) / len(confidence)
-    codes = np.minimum((middles * bins).astype(np.int64), bins - 1)
-    return codes[inverse] if len(values) else inverse
+    return np.minimum((middles * bins).astype(np.int64), bins - 1)[inverse]
 
 
-@dataclass(frozen=True, eq=False)
-class _BinSums:
-    """Sums by question and bin, so that questions can be resampled: (T, B) each."""
+def _bin_sums(stated: Floats, right: Floats, question: Ints, codes: Ints) -> Floats:
+    """Return the numbers of trials, and sums of confidence and right answers, by question and bin: (3, T, B)."""
+    _, rows = np.unique(question, return_inverse=True)
+    shape = int(rows.max()) + 1, int(codes.max()) + 1
+    cells = np.ravel_multi_index((rows, codes), shape)
+    sums = [np.bincount(cells, values, math.prod(shape)) for values in (np.ones(len(stated)), stated, right)]
+    return np.array(sums, dtype=np.float64).reshape(3, *shape)
 
-    counts: Floats
-    confidence: Floats
-    right: Floats
 
-    @classmethod
-    def of(cls, confidence: Floats, right: Floats, question: Ints, codes: Ints) -> _BinSums:
-        _, rows = np.unique(question, return_inverse=True)
-        shape = int(rows.max()) + 1, int(codes.max()) + 1
-        flat = rows * shape[1] + codes
+def _calibration_error(sums: Floats, distance: Distance, method: IntervalMethod) -> tuple[float, IntervalLimits]:
+    """Return the calibration error, and a conservative interval over questions.
 
-        def table(values: Floats) -> Floats:
-            return np.bincount(flat, values, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    Percentiles of resampled errors do not cover, because the error of a sample is too high. By the triangle inequality,
+    the errors of sample and population differ by at most the norm of the difference of their terms, whose percentile is
+    estimated by resampling questions.
+    """
+    n, order = sums.shape[1], 1 if distance == "mean" else 2
 
-        return cls(table(np.ones(len(rows))), table(confidence), table(right))
-
-    def contributions(self, distance: Distance, weights: Floats) -> Floats:
-        """Return the signed terms of bins, whose norm is the calibration error, by resample: (b, T) to (b, B)."""
-        counts, gaps = weights @ self.counts, weights @ (self.confidence - self.right)
+    def bin_terms(weights: Floats) -> Floats:  # (b, T) to (b, B): their norm is the calibration error
+        counts, stated, right = weights @ sums
         total = counts.sum(axis=1, keepdims=True)
-        if distance == "mean":
-            return gaps / total
-        return np.divide(gaps, np.sqrt(counts * total), out=np.zeros_like(gaps), where=counts > 0)
+        return (stated - right) / total if order == 1 else divide(stated - right, np.sqrt(counts * total))
 
-    def error(self, distance: Distance) -> float:
-        """Return the calibration error."""
-        return float(_norm(self.contributions(distance, np.ones((1, len(self.counts)))), distance)[0])
+    terms = bin_terms(np.ones((1, n)))
+    error = float(np.linalg.norm(terms[0], order))
+    if insufficiency(n) is not None:
+        return error, None
+    differences = [bin_terms(weights) - terms for weights in resampling_weights(n, method)]
+    margin = float(np.quantile(np.linalg.norm(np.concatenate(differences), order, axis=1), method.level))
+    return error, (max(error - margin, 0.0), min(error + margin, 1.0))
 
-    def interval(self, distance: Distance, method: IntervalMethod) -> tuple[float, float] | None:
-        """Return a conservative interval over questions.
 
-        Percentiles of resampled errors do not cover, because the error of a sample is too high. By the triangle
-        inequality, the errors of sample and population differ by at most the norm of the difference of their terms,
-        whose percentile is estimated by resampling questions.
-        """
-        n = len(self.counts)
-        if insufficiency(n) is not None:
-            return None
-        terms = self.contributions(distance, np.ones((1, n)))
-        distances = np.concatenate(
-            [
-                _norm(self.contributions(distance, weights) - terms, distance)
-                for weights in resampling_weights(n, method)
-            ]
-        )
-        value, margin = self.error(distance), float(np.quantile(distances, method.level))
-        return max(value - margin, 0.0), min(value + margin, 1.0)
+def _bins(run: str, sums: Floats, level: float) -> Iterator[Bin]:
+    """Yield the bins with trials."""
+    from judged.stats.ratio import UnitRatio, ratio_interval
 
-    def bins(self, run: str, level: float) -> Sequence[Bin]:
-        """Return the bins with trials."""
-        from judged.stats.ratio import UnitRatio, ratio_interval
-
-        rows = list[Bin]()
-        for counts, confidence, right in zip(self.counts.T, self.confidence.T, self.right.T, strict=True):
-            if total := int(counts.sum()):
-                has_trials = counts > 0
-                ratio = UnitRatio.of(right[has_trials], counts[has_trials])
-                ci = ratio_interval(ratio.value, ratio.error, ratio.units, level, share=True, effective=ratio.effective)
-                has_both = None if math.isnan(ci[0]) else ci
-                rows.append(Bin(run, total, float(confidence.sum()) / total, ratio.value, has_both))
-        return rows
+    for counts, stated, right in sums.transpose(2, 0, 1):
+        if n_trials := int(counts.sum()):
+            ratio = UnitRatio.of(right[counts > 0], counts[counts > 0])
+            ci = ratio_interval(ratio.value, ratio.error, ratio.units, level, share=True, effective=ratio.effective)
+            yield Bin(run, n_trials, float(stated.sum()) / n_trials, ratio.value, None if math.isnan(ci[0]) else ci)
 
 
 def browsecomp_calibration_error(confidence: Floats, right: Floats) -> float:
@@ -302,12 +266,9 @@ def browsecomp_calibration_error(confidence: Floats, right: Floats) -> float:
     >>> browsecomp_calibration_error(np.r_[np.full(100, 0.2), np.full(100, 0.9)], np.zeros(200))
     0.14142135623730948
     """
-    n = len(confidence)
-    if n < _BROWSECOMP_BIN:
+    n_counted = len(confidence) // _BROWSECOMP_BIN - 1
+    if n_counted < 0:
         return math.nan
-    order = np.argsort(confidence, kind="stable")
-    total = 0.0
-    for start in range(0, (n // _BROWSECOMP_BIN - 1) * _BROWSECOMP_BIN, _BROWSECOMP_BIN):
-        rows = order[start : start + _BROWSECOMP_BIN]
-        total += len(rows) / n * (confidence[rows].mean() - right[rows].mean()) ** 2
-    return math.sqrt(total)
+    rows = np.argsort(confidence, kind="stable")[: n_counted * _BROWSECOMP_BIN].reshape(n_counted, _BROWSECOMP_BIN)
+    gaps = (confidence - right)[rows].mean(axis=1)
+    return math.sqrt(_BROWSECOMP_BIN / len(confidence) * (gaps**2).sum())

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from judged.errors import InputError
+from judged.pipelines.trajectories.evaluation import mean_difference, mean_interval
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted
 from judged.results.table import CHANGE, p_value
 from judged.scoring.evaluation import evaluate
-from judged.stats.interval import IntervalMethod, mean_intervals
-from judged.stats.paired import paired_test
-from judged.stats.ratio import UnitRatio, student_quantiles
+from judged.scoring.measures.aggregates import divide
+from judged.stats.inputs import spread
+from judged.stats.interval import IntervalMethod
+from judged.stats.ratio import UnitRatio
+from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from judged.results import Block
     from judged.results.blocks import Note
+    from judged.results.table import IntervalLimits
     from judged.results.types import Floats, Ints
     from judged.scoring.evaluation.scores import Scores
 
-Interval = tuple[float, float] | None
+_MEAN_NOTE = (
+    "Mean over turns: each turn has the same weight. Mean over conversations: each conversation has the same weight."
+    " Differences are of means over conversations; p is not corrected for several runs."
+)
+_TURN_NOTE = (
+    "Change: from the previous turn of the same conversations. First score of 0: number of conversations whose first"
+    " turn with a score of 0 is this one."
+)
 
 
 class TurnMean(NamedTuple):
@@ -36,9 +49,9 @@ class TurnMean(NamedTuple):
     turn: int
     conversations: int
     value: float
-    ci: Interval
+    ci: IntervalLimits
     change: float  # change from the previous turn of the same conversations; NaN for the first
-    change_ci: Interval
+    change_ci: IntervalLimits
     first_failures: int  # conversations whose first turn with score 0 is this one
 
 
@@ -50,11 +63,11 @@ class ConversationMean(NamedTuple):
     turns: int
     conversations: int
     over_turns: float
-    over_turns_ci: Interval
+    over_turns_ci: IntervalLimits
     over_conversations: float
-    over_conversations_ci: Interval
+    over_conversations_ci: IntervalLimits
     difference: float  # mean over conversations minus that of the baseline, the first run; NaN for the baseline
-    difference_ci: Interval
+    difference_ci: IntervalLimits
     p: float
 
 
@@ -91,31 +104,17 @@ class Conversations(Answer):
         means, turns = self.means, self.turns
         several = len({row.run for row in means}) > 1
         difference = ("difference", CHANGE, f"difference from {means[0].run}")
-        fields = (
-            ("run", TEXT), ("measure", TEXT), ("turns", COUNT), ("conversations", COUNT),
+        mean_columns = columns_of(
+            means, ("run", TEXT), ("measure", TEXT), ("turns", COUNT), ("conversations", COUNT),
             ("over_turns", NUMBER, "mean over turns"), ("over_conversations", NUMBER, "mean over conversations"),
-            *([difference, ("p", p_value(1 - self.level))] if several else []),
+            *([difference, ("p", p_value(1 - self.level))] if several else []), intervals=True,
         )  # fmt: skip
-        mean_table = Table(
-            "means",
-            columns_of(means, *fields, intervals=True),
-            "Means",
-            "Mean over turns: each turn has the same weight. Mean over conversations: each conversation has the same"
-            " weight. Differences are of means over conversations; p is not corrected for several runs.",
-            labels=2,
-        )
-        turn_table = Table(
-            "turns",
-            columns_of(
-                turns, ("run", TEXT), ("measure", TEXT), ("turn", COUNT), ("conversations", COUNT),
-                ("value", NUMBER, "mean"), ("change", CHANGE), ("first_failures", COUNT, "first score of 0"),
-                intervals=True,
-            ),
-            "Turns",
-            "Change: from the previous turn of the same conversations. First score of 0: number of conversations whose"
-            " first turn with a score of 0 is this one.",
-            labels=3,
+        turn_columns = columns_of(
+            turns, ("run", TEXT), ("measure", TEXT), ("turn", COUNT), ("conversations", COUNT),
+            ("value", NUMBER, "mean"), ("change", CHANGE), ("first_failures", COUNT, "first score of 0"),
+            intervals=True,
         )  # fmt: skip
+        turn_table = Table("turns", turn_columns, "Turns", _TURN_NOTE, labels=3)
         measure = means[0].measure
         chart_rows = turn_table.take([row for row, turn in enumerate(turns) if turn.measure == measure])
         chart = Chart(
@@ -127,28 +126,28 @@ class Conversations(Answer):
             " mean over turns."
             for row in means
         ]
+        mean_table = Table("means", mean_columns, "Means", _MEAN_NOTE, labels=2)
         return (Sentences(tuple(sentences)), mean_table, chart, turn_table)
 
 
-def split_turns(query_ids: Sequence[str], separator: str = "_") -> tuple[list[str], list[int]]:
-    """Split ids of turns, as in TREC CAsT and iKAT, into conversation and number of the turn.
+def turn_of(query_id: str) -> tuple[str, int]:
+    """Return the conversation and the number of a turn with an id as in TREC CAsT and iKAT.
 
     Raises
     ------
     InputError
-        If an id has no separator or number.
+        If the id has no conversation or number.
 
     Examples
     --------
-    >>> split_turns(["31_1", "9-1_12"])
-    (['31', '9-1'], [1, 12])
+    >>> turn_of("9-1_12")
+    ('9-1', 12)
     """
-    parts = [query_id.rpartition(separator) for query_id in query_ids]
-    for query_id, (conversation, _, turn) in zip(query_ids, parts, strict=True):
-        if not conversation or not turn.isdecimal():
-            fix = "write ids such as 31_4 for turn 4 of conversation 31, or pass turns"
-            raise InputError(f"the query id {query_id!r} has no conversation and turn", fix=fix)
-    return [conversation for conversation, _, _ in parts], [int(turn) for _, _, turn in parts]
+    conversation, _, turn = query_id.rpartition("_")
+    if not conversation or not turn.isdecimal():
+        fix = "write ids such as 31_4 for turn 4 of conversation 31, or pass turns"
+        raise InputError(f"the query id {query_id!r} has no conversation and turn", fix=fix)
+    return conversation, int(turn)
 
 
 def conversations(
@@ -191,90 +190,55 @@ def conversations(
     """
     IntervalMethod("adjusted", level)  # raises if the level is invalid, before any computation
     scores = evaluate(qrels, runs, measures, **options)
-    names, numbers = split_turns(scores.query_ids) if turns is None else _looked_up(scores.query_ids, turns)
-    conversation_ids = sorted(set(names))
-    codes = np.searchsorted(np.array(conversation_ids), np.array(names)).astype(np.int64)
-    depth = np.array(numbers, dtype=np.int64)
+    if missing := [query_id for query_id in scores.query_ids if turns is not None and query_id not in turns]:
+        raise InputError(f"no turn for the query id {missing[0]!r}", fix="add it to turns")
+    pairs = [turn_of(query_id) if turns is None else turns[query_id] for query_id in scores.query_ids]
+    if len(set(pairs)) < len(pairs):
+        raise InputError("two queries are the same turn of a conversation", fix="pass a turn of its own for each query")
+    _, rows = np.unique([str(conversation) for conversation, _ in pairs], return_inverse=True)
+    depths, columns = np.unique([number for _, number in pairs], return_inverse=True)
+    tables = np.full((*scores.values.shape[:2], int(rows.max()) + 1, len(depths)), np.nan)
+    tables[:, :, rows, columns] = scores.values
     means, turn_means = list[ConversationMean](), list[TurnMean]()
     for j, measure in enumerate(scores.measures):
-        baseline = _by_conversation(scores.values[0, j], codes)
-        for i, run in enumerate(scores.run_names):
-            values = scores.values[i, j]
-            means.append(
-                _mean_of(run, str(measure), values, codes, measure.properties.bounds, baseline, level, seed, i)
-            )
-            turn_means += _by_turn(run, str(measure), values, codes, depth, measure.properties.bounds, level)
+        baseline = None
+        for run, table in zip(scores.run_names, tables[:, j], strict=True):
+            key, bounds = (run, str(measure)), measure.properties.bounds
+            n_turns = (~np.isnan(table)).sum(axis=1).astype(np.float64)
+            by_conversation = divide(np.nansum(table, axis=1), n_turns, np.nan)
+            over_turns = _over_turns(np.nansum(table, axis=1), n_turns, level, bounds)
+            difference: Any = (math.nan, None, math.nan)
+            if baseline is None:
+                baseline = by_conversation
+            else:
+                tested, ci, p = mean_difference(baseline, by_conversation, level=level, seed=seed)
+                difference = tested.difference, ci, p
+            counts = int(n_turns.sum()), int((n_turns > 0).sum())
+            over_conversations = mean_interval(by_conversation, level, bounds)
+            means.append(ConversationMean(*key, *counts, *over_turns, *over_conversations, *difference))
+            turn_means += (TurnMean(*key, *row) for row in _by_turn(table, depths, bounds, level))
     return Conversations(tuple(means), tuple(turn_means), scores, level, scores.notes)
 
 
-def _looked_up(query_ids: Sequence[str], turns: Mapping[str, tuple[str, int]]) -> tuple[list[str], list[int]]:
-    if missing := [query_id for query_id in query_ids if query_id not in turns]:
-        raise InputError(f"no turn for the query id {missing[0]!r}", fix="add it to turns")
-    return [str(turns[query_id][0]) for query_id in query_ids], [int(turns[query_id][1]) for query_id in query_ids]
+def _over_turns(
+    totals: Floats, n_turns: Floats, level: float, bounds: tuple[float, float]
+) -> tuple[float, IntervalLimits]:
+    """Return the mean over turns, with an interval over conversations."""
+    has_turns = n_turns > 0
+    ratio = UnitRatio.of(totals[has_turns], n_turns[has_turns])
+    if insufficiency(ratio.units, variance=spread(totals[has_turns] / n_turns[has_turns])) is not None:
+        return ratio.value, None
+    low, high = ratio.interval(student_quantile(0.5 + level / 2, ratio.units - 1))
+    return ratio.value, None if math.isnan(low) else (max(low, bounds[0]), min(high, bounds[1]))
 
 
-def _by_conversation(values: Floats, codes: Ints) -> Floats:
-    has_score = ~np.isnan(values)
-    counts = np.bincount(codes[has_score], minlength=int(codes.max()) + 1)
-    totals = np.bincount(codes[has_score], values[has_score], minlength=len(counts))
-    return np.divide(totals, counts, out=np.full(len(counts), np.nan), where=counts > 0)
-
-
-def _interval(values: Floats, bounds: tuple[float, float], level: float) -> Interval:
-    valid = values[~np.isnan(values)]
-    if not len(valid) or insufficiency(len(valid), variance=float(valid.var())) is not None:
-        return None
-    low, high = mean_intervals(valid[np.newaxis], IntervalMethod("adjusted", level), bounds)[0].tolist()
-    return low, high
-
-
-def _mean_of(
-    run: str, measure: str, values: Floats, codes: Ints, bounds: tuple[float, float], baseline: Floats, level: float,
-    seed: int, index: int,
-) -> ConversationMean:  # fmt: skip
-    has_score, by_conversation = ~np.isnan(values), _by_conversation(values, codes)
-    ratio = UnitRatio.of_rows(codes[has_score], values[has_score])
-    over_turns_ci = None
-    if insufficiency(ratio.units, variance=float(np.nanvar(by_conversation))) is None:
-        critical = float(student_quantiles(0.5 + level / 2, np.array([ratio.units - 1.0]))[0])
-        low, high = ratio.interval(critical)
-        over_turns_ci = None if math.isnan(low) else (max(low, bounds[0]), min(high, bounds[1]))
-    difference, difference_ci, p = math.nan, None, math.nan
-    shared = ~np.isnan(baseline) & ~np.isnan(by_conversation)
-    if index and shared.any():
-        tested = paired_test(baseline[shared], by_conversation[shared], level=level, seed=seed, resamples=10_000)
-        difference = float((by_conversation - baseline)[shared].mean())
-        if insufficiency(int(shared.sum()), "verdict") is None:
-            difference_ci, p = tested.interval, tested.p
-    return ConversationMean(
-        run, measure, int(has_score.sum()), int((~np.isnan(by_conversation)).sum()), ratio.value, over_turns_ci,
-        float(np.nanmean(by_conversation)), _interval(by_conversation, bounds, level), difference, difference_ci, p,
-    )  # fmt: skip
-
-
-def _by_turn(
-    run: str, measure: str, values: Floats, codes: Ints, depth: Ints, bounds: tuple[float, float], level: float
-) -> list[TurnMean]:
-    has_score = np.flatnonzero(~np.isnan(values))
-    score_of = {(int(codes[row]), int(depth[row])): float(values[row]) for row in has_score.tolist()}
+def _by_turn(table: Floats, depths: Ints, bounds: tuple[float, float], level: float) -> Iterator[tuple[Any, ...]]:
+    """Yield the numbers of each turn; `table` has the scores by conversation and turn."""
     width = bounds[1] - bounds[0]
-    first_zero = dict[int, int]()
-    for conversation, turn in sorted(score_of):
-        if score_of[conversation, turn] == 0:
-            first_zero.setdefault(conversation, turn)
-    rows = list[TurnMean]()
-    for turn in sorted({turn for _, turn in score_of}):
-        scores = np.array([value for (_, number), value in score_of.items() if number == turn])
-        changes = np.array([
-            value - score_of[conversation, turn - 1]
-            for (conversation, number), value in score_of.items()
-            if number == turn and (conversation, turn - 1) in score_of
-        ])  # fmt: skip
-        rows.append(
-            TurnMean(
-                run, measure, turn, len(scores), float(scores.mean()), _interval(scores, bounds, level),
-                float(changes.mean()) if len(changes) else math.nan, _interval(changes, (-width, width), level),
-                sum(first == turn for first in first_zero.values()),
-            )
-        )  # fmt: skip
-    return rows
+    is_first_zero = (table == 0) & (np.cumsum(table == 0, axis=1) == 1)
+    for i, depth in enumerate(depths.tolist()):
+        scores, n = table[:, i], int((~np.isnan(table[:, i])).sum())
+        follows = i > 0 and depths[i - 1] == depth - 1
+        change = mean_interval(scores - table[:, i - 1] if follows else np.zeros(0), level, (-width, width))
+        if n:
+            yield depth, n, *mean_interval(scores, level, bounds), *change, int(is_first_zero[:, i].sum())

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from judged.pipelines.traces.attributes import first_value
-from judged.pipelines.trajectories.tool_calls import ToolCall, TrialLog
+from judged.pipelines.trajectories.tool_calls import LoggedStep, TrialLog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from judged.pipelines.trajectories.tool_calls import Row, ToolRules
 
 _ROLES = {
@@ -19,8 +21,10 @@ _ROLES = {
     "tool": "tool", "function": "tool", "system": "system", "developer": "system",
 }  # fmt: skip
 _LISTS = ("messages", "items", "input", "output")
-_RESULTS = ("tool_result", "tool_call_response")
-_REASONING = ("thinking", "redacted_thinking", "reasoning")
+_RESULTS = ("_output", "tool_result", "tool_call_response")
+_CALLS = ("tool_call", "function_call", "tool_use")
+_IDS = ("call_id", "tool_use_id", "tool_call_id", "id")
+_ARGUMENTS = ("arguments", "args", "input", "tool_kwargs", "action", "queries")
 
 
 def messages_of(record: Any) -> list[Row] | None:
@@ -43,44 +47,8 @@ def messages_of(record: Any) -> list[Row] | None:
 
 def is_message(value: Any) -> bool:
     """Check if a value is a message, or an item of a response."""
-    return isinstance(value, Mapping) and bool(_role(_unwrapped(value)) or _is_item(_unwrapped(value)))
-
-
-def log_of(messages: list[Row], rules: ToolRules) -> TrialLog:
-    """Convert messages to the log of a trial."""
-    log = TrialLog(rules)
-    for message in messages:
-        log.add_tokens(first_value(message, "usage_metadata", "usage", "response_metadata.token_usage"))
-        if _is_item(message):
-            _add_item(log, message)
-        else:
-            _add_message(log, message)
-    return log
-
-
-def log_of_browsecomp(record: Row, rules: ToolRules) -> TrialLog:
-    """Convert the steps of a record of BrowseComp to the log of a trial."""
-    log = TrialLog(rules)
-    for step in cast("list[Row]", record.get("result") or []):
-        kind, output = step.get("type"), step.get("output")
-        if kind == "tool_call":
-            log.call(ToolCall(step.get("tool_name"), step.get("arguments"), (output,)), is_pending=False)
-        elif kind == "output_text":
-            log.say(str(output or ""))
-        else:
-            log.reason()
-    return log
-
-
-def add_retrieved(record: dict[str, Any], retrieved: Any, rules: ToolRules) -> None:
-    """Add a step with the documents that BrowseComp states as retrieved, but that no step has."""
-    returned = {document for step in record["steps"] for document in step.get("documents") or ()}
-    missing = [str(document) for document in retrieved or () if str(document) not in returned]
-    if missing:
-        step = {"kind": "search", "tool": "retrieved_docids", "documents": missing}
-        ends = record["steps"] and record["steps"][-1]["kind"] == "answer"
-        record["steps"].insert(len(record["steps"]) - bool(ends), step)
-        rules.counts["trials with documents of unknown calls, added as one search with the tool retrieved_docids"] += 1
+    message = _unwrapped(value)
+    return isinstance(message, Mapping) and bool(_role(cast("Row", message)) or _is_item(cast("Row", message)))
 
 
 def _unwrapped(message: Any) -> Any:
@@ -100,82 +68,90 @@ def _role(message: Row) -> str | None:
 
 def _is_item(message: Row) -> bool:
     """Check if this is an item of a response of OpenAI other than a message."""
-    kind = message.get("type")
-    return isinstance(kind, str) and not message.get("role") and kind.endswith(("_call", "_call_output", "reasoning"))
+    return not message.get("role") and str(message.get("type")).endswith(("_call", "_call_output", "reasoning"))
 
 
-def _add_item(log: TrialLog, item: Row) -> None:
-    kind, call_id = str(item["type"]), item.get("call_id") or item.get("id")
-    failed = item.get("status") in ("failed", "incomplete") or bool(item.get("error"))
-    if kind == "reasoning":
-        log.reason()
-    elif kind.endswith("_output"):
-        log.result(call_id, None, item.get("output"), failed=failed)
-    else:
-        arguments = next((item[key] for key in ("arguments", "input", "action", "queries") if item.get(key)), None)
-        outputs = [item[key] for key in ("results", "output") if key in item]
-        tool = item.get("name") or kind.removesuffix("_call")
+def log_of(messages: list[Row], rules: ToolRules) -> TrialLog:
+    """Convert messages to the log of a trial."""
+    log = TrialLog(rules)
+    for message in messages:
+        log.add_tokens(first_value(message, "usage_metadata", "usage", "response_metadata.token_usage"))
+        if _is_item(message):
+            _add_part(log, message)
+        elif (role := _role(message)) != "system":
+            _add_message(log, message, role)
+    return log
+
+
+def record_of_browsecomp(row: Row, fields: Row, rules: ToolRules) -> dict[str, Any]:
+    """Convert a record of BrowseComp; documents that it states as retrieved, but no step has, are one more search."""
+    log = TrialLog(rules)
+    for step in cast("list[Row]", row.get("result") or []):
+        _add_part(log, step)
+    record = log.record(fields)
+    steps = record["steps"]
+    returned = {document for step in steps for document in step.get("documents") or ()}
+    if missing := [str(document) for document in row.get("retrieved_docids") or () if str(document) not in returned]:
+        ends = bool(steps) and steps[-1]["kind"] == "answer"
+        search = {"kind": "search", "tool": "retrieved_docids", "documents": missing}
+        steps.insert(len(steps) - ends, search)
+        rules.counts["trials with documents of unknown calls, added as one search with the tool retrieved_docids"] += 1
+    return record
+
+
+def _add_message(log: TrialLog, message: Row, role: str | None) -> None:
+    """Add the parts of a message: blocks of content, calls of tools, or a result."""
+    extra = message.get("additional_kwargs") or {}
+    content = message.get("content") or message.get("blocks") or message.get("parts") or []
+    parts = cast("list[Any]", content if isinstance(content, list) else [content])
+    if role == "tool" and not any(_kind(part).endswith(_RESULTS) for part in parts):
+        _add_part(log, {**message, **extra, "type": "tool_result", "id": None, "content": content})
+        return
+    texts = [text for part in parts if (text := _add_part(log, part, role))]
+    if role == "user" and "".join(texts).strip():
+        log.ask("\n".join(texts).strip())
+    ids = {_first(part, _IDS) for part in parts if _kind(part).endswith(_CALLS)}  # LangChain repeats calls
+    calls = message.get("tool_calls") or extra.get("tool_calls") or message.get("function_call") or []
+    for call in [calls] if isinstance(calls, Mapping) else calls:
+        if _first(call, _IDS) not in ids:
+            _add_part(log, {**call, "type": "tool_call"})
+
+
+def _kind(part: Any) -> str:
+    return str(part.get("type") or part.get("block_type")) if isinstance(part, Mapping) else "text"
+
+
+def _first(row: Row, names: Iterable[str]) -> Any:
+    """Return the first value that is present and not empty."""
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
+
+
+def _add_part(log: TrialLog, part: Any, role: str | None = "assistant") -> str | None:
+    """Add a block of content, an item of a response, or a call, and return its text."""
+    kind, row = _kind(part), cast("Row", {"text": part} if isinstance(part, str) else part)
+    call_id = _first(row, _IDS)
+    failed = row.get("status") in ("failed", "incomplete", "error") or bool(row.get("error") or row.get("is_error"))
+    if kind.endswith(("thinking", "reasoning")):
+        log.add(LoggedStep(kind="reason"))
+    elif kind.endswith(_RESULTS):
+        output = next((row[key] for key in ("output", "content", "response", "result") if key in row), None)
+        log.add_result(call_id, row.get("name"), row.get("artifact"), output, failed=failed)
+    elif kind.endswith(("_call", "tool_use")):
+        is_request = kind.endswith(_CALLS)  # other calls are of providers, with their results
+        function: Row = row["function"] if isinstance(row.get("function"), Mapping) else row
+        tool = function.get("name") or function.get("tool_name") or (None if is_request else kind.removesuffix("_call"))
+        arguments = _first(function, _ARGUMENTS)
+        outputs = (row.get("results"), row.get("output"))
         if isinstance(arguments, Mapping) and kind == "web_search_call":
             action = cast("Row", arguments)
             tool = tool if action.get("type") == "search" else str(action.get("type"))  # such as open_page
             arguments = {key: action[key] for key in ("query", "queries", "url") if action.get(key)}
-            outputs = [action.get("sources")]
-        has_result = kind not in ("function_call", "custom_tool_call")
-        call = ToolCall(tool, arguments, tuple(outputs), has_result and failed)
-        log.call(call, call_id, is_pending=not has_result)
-
-
-def _add_message(log: TrialLog, message: Row) -> None:
-    role, extra = _role(message), message.get("additional_kwargs") or {}
-    content = message.get("content") or message.get("blocks") or message.get("parts") or []
-    if role == "tool" and not _has_results(content):
-        call_id = message.get("tool_call_id") or extra.get("tool_call_id")
-        tool, failed = message.get("name") or extra.get("name"), message.get("status") == "error"
-        log.result(call_id, tool, message.get("artifact"), content, failed=failed)
-    elif role != "system":
-        blocks = [content] if isinstance(content, (str, Mapping)) else cast("list[Any]", content)
-        call_ids: set[Any] = set()
-        texts = [text for block in blocks if (text := _add_block(log, block, str(role), call_ids))]
-        if role == "user" and "".join(texts).strip():
-            log.ask("\n".join(texts).strip())
-        calls = message.get("tool_calls") or extra.get("tool_calls") or message.get("function_call") or []
-        for call in [calls] if isinstance(calls, Mapping) else calls:
-            if call.get("id", call.get("tool_call_id")) not in call_ids or not call_ids:
-                _add_call(log, call)
-
-
-def _add_block(log: TrialLog, block: Any, role: str, call_ids: set[Any]) -> str | None:
-    """Add a block of content, and return its text; `call_ids` collects the ids of calls."""
-    part = {"type": "text", "text": block} if isinstance(block, str) else cast("Row", block)
-    kind = str(part.get("type") or part.get("block_type"))
-    if kind in _REASONING:
-        log.reason()
-    elif kind.endswith(("tool_use", "tool_call", "function_call")):
-        call_ids.add(_add_call(log, part))
-    elif kind.endswith(_RESULTS):
-        output = next((part[key] for key in ("content", "response", "result") if key in part), None)
-        call_id = part.get("tool_use_id") or part.get("id")
-        log.result(call_id, None, output, failed=bool(part.get("is_error")))
+            outputs = (action.get("sources"),)
+        is_pending = is_request and "output" not in row
+        log.add(LoggedStep(tool, arguments, outputs, failed, call_id=call_id, is_pending=is_pending))
     elif kind.endswith("text"):
-        text = part.get("text", part.get("content"))
+        text = str(_first(row, ("text", "content", "output")) or "")
         if role == "assistant":
-            log.say(str(text or ""))
-        return str(text or "")
+            log.say(text)
+        return text
     return None
-
-
-def _has_results(content: Any) -> bool:
-    """Check if a message of a tool has blocks of results, as in conventions of OpenTelemetry."""
-    return isinstance(content, list) and any(
-        isinstance(block, Mapping) and str(block.get("type")).endswith(_RESULTS) for block in cast("list[Any]", content)
-    )
-
-
-def _add_call(log: TrialLog, call: Row) -> Any:
-    """Add a call in any of the layouts, and return its id."""
-    function: Row = call["function"] if isinstance(call.get("function"), Mapping) else call
-    call_id = call.get("id") or call.get("tool_call_id")
-    names = ("arguments", "args", "input", "tool_kwargs")
-    arguments = next((function[name] for name in names if function.get(name) is not None), None)
-    log.call(ToolCall(function.get("name") or function.get("tool_name"), arguments), call_id)
-    return call_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby, product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.pipelines.trajectories.judging import judge_system
 from judged.pipelines.trajectories.trajectories import Trajectories
-from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table, columns_of
+from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted, decimal
 from judged.scoring.measures.base import TrajectoryMeasure
 from judged.scoring.measures.grammar import parse
@@ -107,41 +107,21 @@ def difference_components(first: tuple[Floats, Ints], second: tuple[Floats, Ints
 
     Each argument has scores and questions of trials. Only questions that both systems answered count.
     """
-    (first_values, first_question), (second_values, second_question) = (
-        (values[~np.isnan(values)], question[~np.isnan(values)]) for values, question in (first, second)
-    )
-    shared = np.intersect1d(first_question, second_question)
-    shared_scores = [
-        (values[np.isin(question, shared)], question[np.isin(question, shared)])
-        for values, question in ((first_values, first_question), (second_values, second_question))
-    ]
-    parts = [components(values, question) for values, question in shared_scores]
-    counts = [np.bincount(np.searchsorted(shared, question)).astype(np.float64) for _, question in shared_scores]
-    means = [
-        np.bincount(np.searchsorted(shared, question), values) / count
-        for (values, question), count in zip(shared_scores, counts, strict=True)
-    ]
-    trials = sum(len(values) for values, _ in shared_scores)
-    if len(shared) < 2 or any(math.isnan(part.within) for part in parts):
-        return Components(name, len(shared), trials, math.nan, math.nan)
-    noise = sum(part.within * float((1 / count).mean()) for part, count in zip(parts, counts, strict=True))
-    observed = float((means[1] - means[0]).var(ddof=1))
-    return Components(name, len(shared), trials, max(observed - noise, 0.0), sum(part.within for part in parts))
-
-
-def best_trials(part: Components, question_cost: float, trial_cost: float) -> int:
-    """Return the number of trials per question that detects the smallest difference for a fixed budget.
-
-    The variance of a mean difference over n questions with r trials is ``(between + within / r) / n``, and a question
-    costs ``question_cost + r * trial_cost``. Without a cost of the question itself, one trial is best.
-
-    >>> best_trials(Components("", 50, 150, 0.02, 0.16), question_cost=9.0, trial_cost=1.0)
-    8
-    """
-    if math.isnan(part.within):
-        return 1
-    costs = [(part.between + part.within / r) * (question_cost + r * trial_cost) for r in range(1, _MAX_TRIALS + 1)]
-    return 1 + int(np.argmin(costs))
+    answered = [question[~np.isnan(values)] for values, question in (first, second)]
+    shared = np.intersect1d(answered[0], answered[1])
+    n_trials, within, noise = 0, 0.0, 0.0
+    means: list[Floats] = []
+    for values, question in (first, second):
+        is_shared = ~np.isnan(values) & np.isin(question, shared)
+        shared_values, code = values[is_shared], np.searchsorted(shared, question[is_shared])
+        part, counts = components(shared_values, code), np.bincount(code)
+        means.append(np.bincount(code, shared_values) / counts)
+        n_trials, within = n_trials + part.trials, within + part.within
+        noise += part.within * float((1 / counts).sum()) / max(len(shared), 1)
+    if math.isnan(within):
+        return Components(name, len(shared), n_trials, math.nan, math.nan)
+    between = max(float((means[1] - means[0]).var(ddof=1)) - noise, 0.0)
+    return Components(name, len(shared), n_trials, between, within)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,7 +135,6 @@ class TrialPlan(Answer):
     systems: tuple[Components, ...]
     pairs: tuple[Components, ...]
     designs: tuple[TrialDesign, ...]
-    best: Mapping[str, TrialDesign]  # by pair
     alpha: float
     power: float
 
@@ -163,6 +142,12 @@ class TrialPlan(Answer):
     def title(self) -> str:
         """Title of a page."""
         return "Questions and trials"
+
+    @property
+    def best(self) -> dict[str, TrialDesign]:
+        """Design that detects the smallest difference, by pair."""
+        by_pair = groupby(self.designs, key=lambda design: design.pair)
+        return {pair: min(designs, key=lambda design: design.detectable) for pair, designs in by_pair}
 
     @property
     def headline(self) -> Headline | None:
@@ -180,10 +165,11 @@ class TrialPlan(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the components and the designs."""
+        best = self.best
         sentences = [
             f"{pair}: {design.questions} questions with {counted(design.trials, 'trial')} each detect a difference of"
             f" {decimal(design.detectable)} in {self.measure} with power {self.power:g} (alpha {self.alpha:g})."
-            for pair, design in self.best.items()
+            for pair, design in best.items()
         ]
         note = "Trials: share of the variance of a single trial that is between trials of the same question."
         fields = (
@@ -191,24 +177,19 @@ class TrialPlan(Answer):
             ("within", NUMBER, "variance between trials"), ("share", SHARE, "trials"),
         )  # fmt: skip
         tables = [
-            Table(name, columns_of(parts, ("name", TEXT, heading), *fields), title, note)
-            for name, parts, heading, title in (
-                ("systems", self.systems, "system", "Variance of scores"),
-                ("pairs", self.pairs, "pair", "Variance of differences"),
-            )
-            if parts
+            Table("systems", columns_of(self.systems, ("name", TEXT, "system"), *fields), "Variance of scores", note),
+            Table("pairs", columns_of(self.pairs, ("name", TEXT, "pair"), *fields), "Variance of differences", note),
         ]
-        is_best = [self.best.get(design.pair) == design for design in self.designs]
-        columns = (
-            *columns_of(self.designs, ("pair", TEXT), ("questions", COUNT), ("trials", COUNT, "trials each")),
-            *columns_of(self.designs, ("cost", NUMBER)),
-            Column(
-                "detectable", [row.detectable for row in self.designs], NUMBER, "detectable difference", best=is_best
-            ),
-        )
+        if not self.designs:
+            return tuple(tables[: 1 + bool(self.pairs)])
+        columns = columns_of(
+            self.designs, ("pair", TEXT), ("questions", COUNT), ("trials", COUNT, "trials each"), ("cost", NUMBER),
+            ("detectable", NUMBER, "detectable difference"),
+        )  # fmt: skip
         settings = f"Paired t-test over questions, alpha {self.alpha:g}, power {self.power:g}."
         designs = Table("designs", columns, "Designs of the same cost", f"{settings} Variances are estimates.")
-        return (Sentences(tuple(sentences)), designs, *tables) if self.designs else tuple(tables)
+        is_best = [best[design.pair] == design for design in self.designs]
+        return (Sentences(tuple(sentences)), designs.changed("detectable", best=is_best), *tables)
 
 
 def plan(
@@ -266,22 +247,16 @@ def plan(
         difference_components(scores[first], scores[second], f"{second} - {first}")
         for first, second in combinations(scores, 2)
     )
-    n_trials = max(part.trials for part in systems)
-    n_questions = max(part.questions for part in systems)
+    n_trials, n_questions = (max(getattr(part, name) for part in systems) for name in ("trials", "questions"))
     total = question_cost * n_questions + trial_cost * n_trials if budget is None else budget
     if trial_cost <= 0 or question_cost < 0 or total < 2 * (question_cost + trial_cost):
         fix = "use a budget for at least two questions with one trial each, and costs that are not negative"
         raise InputError(f"the budget {total:g} is too small", fix=fix)
-    designs, best = list[TrialDesign](), dict[str, TrialDesign]()
-    for part in pairs:
-        if math.isnan(part.within):
-            continue
-        of_pair = {
-            trials: TrialDesign(part.name, n, trials, n * (question_cost + trials * trial_cost), minimum_detectable(
-                math.sqrt(part.between + part.within / trials), n, alpha, power))
-            for trials in range(1, _MAX_TRIALS + 1)
-            if (n := int(total / (question_cost + trials * trial_cost))) >= 2
-        }  # fmt: skip
-        designs += of_pair.values()
-        best[part.name] = min(of_pair.values(), key=lambda design: design.detectable)
-    return TrialPlan(str(parsed), systems, pairs, tuple(designs), best, alpha, power)
+    designs = list[TrialDesign]()
+    for part, trials in product(pairs, range(1, _MAX_TRIALS + 1)):
+        cost = question_cost + trials * trial_cost
+        n = int(total / cost)
+        if n >= 2 and not math.isnan(part.within):
+            difference = minimum_detectable(math.sqrt(part.between + part.within / trials), n, alpha, power)
+            designs.append(TrialDesign(part.name, n, trials, n * cost, difference))
+    return TrialPlan(str(parsed), systems, pairs, tuple(designs), alpha, power)

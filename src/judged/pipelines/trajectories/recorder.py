@@ -68,16 +68,14 @@ class TrajectoryRecorder:
         JudgedError
             If the file cannot be written.
         """
-        recorded, start, status = RecordedTrial(), time.perf_counter(), "failed"
+        start, recorded = time.perf_counter(), RecordedTrial()
+        row = {"query_id": query_id, "run_id": self.run_id, "trial": trial, "question": question, "status": "failed"}
         try:
             yield recorded
-            status = "completed"
+            row["status"] = "completed"
         finally:
-            row = {"query_id": query_id, "run_id": self.run_id, "trial": trial, "question": question, "status": status}
             row |= {"latency_ms": round(1000 * (time.perf_counter() - start), 3), **recorded.fields}
-            row["steps"] = recorded.steps
-            filled = {key: value for key, value in row.items() if value is not None}
-            line = json.dumps(filled, ensure_ascii=False, default=json_value)
+            line = json.dumps(row | {"steps": recorded.steps}, ensure_ascii=False, default=json_value)
             try:
                 append_data(self.path, f"{line}\n".encode("utf-8", "replace"))
             except OSError as error:
@@ -112,9 +110,8 @@ class RecordedTrial:
         """
         if kind not in STEP_KINDS:
             raise InputError(f"unknown kind of step {kind!r}", fix=use_one_of(STEP_KINDS))
-        ids = None if documents is None else [str(_id(document)) for document in documents]
-        step = {"kind": kind, **facts, "documents": ids}
-        self.steps.append({key: value for key, value in step.items() if value is not None})
+        ids = [] if documents is None else [str(row[0] if isinstance(row, tuple) else row) for row in documents]
+        self.steps.append({"kind": kind, **facts, "documents": None if documents is None else ids})
 
     def answer(
         self,
@@ -143,7 +140,3 @@ class RecordedTrial:
         self.step("answer", **facts)
         cited = [str(document) for document in citations]
         self.fields = {"answer": text, "citations": cited, "confidence": confidence, "abstained": abstained}
-
-
-def _id(document: Any) -> Any:
-    return document[0] if isinstance(document, tuple) else document

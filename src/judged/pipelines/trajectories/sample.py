@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from itertools import product
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ from judged.pipelines.trajectories.trajectories import Trajectories
 from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from judged.data.texts import Text
 
@@ -37,27 +38,12 @@ _RESULTS = 5  # documents of each search
 _RELEVANT = 2  # grade of a right answer
 
 
-class _Engine:
-    """Full-text search in the documents of the sample, with the default settings of the experiment engine `sqlite`."""
+class _Corpus(NamedTuple):
+    """Documents of the sample, and cached functions of them."""
 
-    def __init__(self, folder: str) -> None:
-        self.documents: dict[str, Text] = dict(document_rows(sample.FOLDER / "docs.jsonl.gz"))
-        self._fts = SqliteFts5()
-        self._fts.build(
-            self.documents, {name: setting.default for name, setting in self._fts.settings.items()}, Path(folder)
-        )
-        self.search = cache(self._search)
-        self.stems = cache(self._stems)
-
-    def _search(self, query: str) -> list[str]:
-        return [doc_id for doc_id, _ in self._fts.search(query, _RESULTS)]
-
-    def _stems(self, doc_id: str) -> frozenset[str]:
-        return frozenset(word[:4] for word in _words(" ".join(self.documents[doc_id])))
-
-    def close(self) -> None:
-        """Close the index."""
-        self._fts.close()
+    documents: Mapping[str, Text]
+    search: Callable[[str], list[str]]  # the best documents for a query
+    stems: Callable[[str], frozenset[str]]  # of a document
 
 
 def _words(text: str) -> list[str]:
@@ -65,32 +51,36 @@ def _words(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall("[a-z]{4,}", text.lower())))
 
 
-def _trial(agent: _Agent, question: str, engine: _Engine, random: Random) -> dict[str, Any]:
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:4] for word in _words(text))
+
+
+def _trial(agent: _Agent, question: str, corpus: _Corpus, random: Random) -> dict[str, Any]:
     """Search, open one or two new documents of each list, rewrite the query, and answer from a best document."""
     words, query, queries = _words(question), question, list[str]()
-    stems = {word[:4] for word in words}
+    stems = _stems(question)
     steps: list[dict[str, Any]] = []
     shares: dict[str, float] = {}  # of the words of the question, by opened document
     best, tokens = 0.0, 0
     while len(queries) < agent.searches and best < agent.enough:
-        documents = engine.search(query)
+        documents = corpus.search(query)
         queries.append(query)
         steps.append({"kind": "search", "tool": "search", "query": query, "documents": documents})
-        tokens += sum(len(engine.documents[doc_id].title.split()) for doc_id in documents)
+        tokens += sum(len(corpus.documents[doc_id].title.split()) for doc_id in documents)
         for doc_id in [doc_id for doc_id in documents if doc_id not in shares][: random.randint(1, 2)]:
             steps.append({"kind": "open", "tool": "open", "documents": [doc_id]})
-            tokens += len(engine.documents[doc_id].text.split())
-            shares[doc_id] = len(stems & engine.stems(doc_id)) / len(stems)
+            tokens += len(corpus.documents[doc_id].text.split())
+            shares[doc_id] = len(stems & corpus.stems(doc_id)) / len(stems)
         best = max(shares.values(), default=0.0)
         if random.random() < agent.repeats:
             query = random.choice(queries)
         else:  # drop one or two words, and add a word of an opened document
             kept_words = random.sample(words, max(1, len(words) - random.randint(1, 2)))
-            read = [word for doc_id in shares for word in _words(engine.documents[doc_id].text)]
+            read = [word for doc_id in shares for word in _words(corpus.documents[doc_id].text)]
             query = " ".join([*kept_words, *random.sample(read, min(1, len(read)))])
     cited = [doc_id for doc_id, share in shares.items() if share == best]
     random.shuffle(cited)  # the answer is the first of equally good documents
-    answer = engine.documents[cited[0]].title.partition("(")[0] if cited else None  # without the signature
+    answer = corpus.documents[cited[0]].title.partition("(")[0] if cited else None  # without the signature
     facts = {"question": question, "answer": answer, "citations": cited, "confidence": round(best, 2)}
     return facts | {"tokens": tokens, "steps": [*steps, {"kind": "answer"}]}
 
@@ -100,19 +90,23 @@ def _records() -> tuple[tuple[dict[str, Any], ...], Mapping[str, Text]]:
     """Run the agents; return their trials, and the documents."""
     topics, rows = sample.topics(), sample.qrels().table.to_pylist()
     right = {(row["query_id"], row["doc_id"]) for row in rows if row["relevance"] >= _RELEVANT}
-    records: list[dict[str, Any]] = []
+    documents = dict(document_rows(sample.FOLDER / "docs.jsonl.gz"))
+    engine, records = SqliteFts5(), list[dict[str, Any]]()
+    corpus = _Corpus(
+        documents,
+        search=cache(lambda query: [doc_id for doc_id, _ in engine.search(query, _RESULTS)]),
+        stems=cache(lambda doc_id: _stems(" ".join(documents[doc_id]))),
+    )
     with TemporaryDirectory() as folder:
-        engine = _Engine(folder)
-        for run_id, agent in _AGENTS.items():
-            for query_id in sample.qrels().topics:
-                for trial in range(1, _TRIALS + 1):
-                    random = Random(f"{query_id} {trial}")  # noqa: S311  a reproducible sample, not a secret
-                    facts = _trial(agent, topics.text(query_id), engine, random)
-                    is_right = any((query_id, doc_id) in right for doc_id in facts["citations"][:1])
-                    ids = {"query_id": query_id, "run_id": run_id, "trial": trial}
-                    records.append({**ids, **facts, "correct": is_right})
+        engine.build(documents, {name: setting.default for name, setting in engine.settings.items()}, Path(folder))
+        for (run_id, agent), query_id, trial in product(_AGENTS.items(), sample.qrels().topics, range(1, _TRIALS + 1)):
+            random = Random(f"{query_id} {trial}")  # noqa: S311  a reproducible sample, not a secret
+            facts = _trial(agent, topics.text(query_id), corpus, random)
+            is_right = any((query_id, doc_id) in right for doc_id in facts["citations"][:1])
+            ids = {"query_id": query_id, "run_id": run_id, "trial": trial}
+            records.append({**ids, **facts, "correct": is_right})
         engine.close()
-    return tuple(records), engine.documents
+    return tuple(records), documents
 
 
 def sample_trajectories() -> Trajectories:

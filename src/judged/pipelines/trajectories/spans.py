@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from judged.pipelines.traces.attributes import first_value, get_list, parse_json
 from judged.pipelines.traces.steps import ancestors_of, parse_span
 from judged.pipelines.trajectories.messages import log_of, messages_of
-from judged.pipelines.trajectories.tool_calls import ToolCall, ToolRules, TrialLog, tokens_of
+from judged.pipelines.trajectories.tool_calls import LoggedStep, ToolRules, TrialLog, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from judged.pipelines.traces.steps import ParsedSpan
     from judged.pipelines.trajectories.tool_calls import Row
-    from judged.pipelines.trajectories.trajectories import StepKind
 
-_TOOLS = ("TOOL", "EXECUTE_TOOL")
-_AGENTS = ("AGENT", "INVOKE_AGENT")
-_MODELS = ("LLM", "CHAT", "TEXT_COMPLETION", "GENERATE_CONTENT")
+_ROLES: Mapping[str, Literal["tool", "agent", "model"]] = {
+    "TOOL": "tool", "EXECUTE_TOOL": "tool", "AGENT": "agent", "INVOKE_AGENT": "agent", "LLM": "model", "CHAT": "model",
+    "TEXT_COMPLETION": "model", "GENERATE_CONTENT": "model",
+}  # fmt: skip
 _INPUTS = ("input.value", "gen_ai.input.messages", "llm.input_messages")
 _OUTPUTS = ("output.value", "gen_ai.output.messages", "llm.output_messages")
-_NAMES = ("gen_ai.agent.name", "agent.name")
 _TOKENS = {"total_tokens": ("llm.token_count.total",), "input_tokens": ("llm.token_count.prompt",
     "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"), "output_tokens": ("llm.token_count.completion",
     "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")}  # fmt: skip
@@ -47,9 +46,10 @@ class AgentSpan:
     attributes: Row
     failed: bool
 
-    def is_kind(self, kinds: Sequence[str]) -> bool:
-        """Check if the kind is one of `kinds`."""
-        return self.span.kind.upper() in kinds
+    @property
+    def role(self) -> str | None:
+        """What the span is: a tool, an agent, a model, or none of these."""
+        return _ROLES.get(self.span.kind.upper())
 
     def effort(self) -> dict[str, Any]:
         """Return the tokens and cost of a request to a model, and the latency, if recorded."""
@@ -61,7 +61,7 @@ class AgentSpan:
         }
         return {name: value for name, value in effort.items() if value is not None}
 
-    def log(self, *paths: str) -> TrialLog | None:
+    def log(self, paths: Iterable[str]) -> TrialLog | None:
         """Return the log of the messages in the first attribute that has any."""
         for path in paths:
             value = first_value(self.attributes, path)
@@ -71,16 +71,6 @@ class AgentSpan:
             if (messages := messages_of(rows)) is not None:
                 return log_of(messages, ToolRules())
         return None
-
-    def question(self) -> str | None:
-        """Return the text of the input."""
-        log = self.log(*_INPUTS)
-        return (log.question if log else None) or self.span.query
-
-    def answer(self, *, is_root: bool) -> str | None:
-        """Return the text of the output; None if it calls a tool."""
-        log = self.log(*_OUTPUTS)
-        return log.answer if log else self.span.facts.get("answer") if is_root else None
 
 
 def _without_prefix(row: Any) -> Any:
@@ -113,18 +103,19 @@ def trial_of_trace(spans: Iterable[AgentSpan], rules: ToolRules) -> dict[str, An
     roots = [agent for agent in order if agent.span.parent_id not in ids]
     root = next((agent for agent in roots if not agent.span.parent_id), (roots or order)[0])
     log = TrialLog(rules)
-    for step in _steps(order):
-        log.steps.append(step)
+    log.steps += _steps(order)
     if not log.steps:
         return None
-    models = [agent for agent in order if agent.is_kind(_MODELS)]
-    questions = (agent.question() for agent in (root, *models))
-    answer = root.answer(is_root=True) or (models[-1].answer(is_root=False) if models else None)
+    models = [agent for agent in order if agent.role == "model"]
+    inputs = ((agent.log(_INPUTS), agent.span.query) for agent in (root, *models))
+    output, last = root.log(_OUTPUTS), models[-1].log(_OUTPUTS) if models else None
+    answer = (output.answer if output else root.span.facts.get("answer")) or (last and last.answer)
     efforts = [agent.effort() for agent in models] or [root.effort()]
+    names = (first_value(agent.attributes, "gen_ai.agent.name", "agent.name") for agent in order)
     fields: dict[str, Any] = {
         "query_id": next((agent.span.query_id for agent in order if agent.span.query_id is not None), None),
-        "run_id": next((name for name in (first_value(agent.attributes, *_NAMES) for agent in order) if name), None),
-        "question": next(filter(None, questions), None),
+        "run_id": next(filter(None, names), None),
+        "question": next(filter(None, ((log and log.question) or query for log, query in inputs)), None),
         "latency_ms": root.effort().get("latency_ms"),
         "status": "failed" if root.failed else None,
     }
@@ -139,68 +130,59 @@ def trial_of_trace(spans: Iterable[AgentSpan], rules: ToolRules) -> dict[str, An
     return record
 
 
-def _steps(order: Sequence[AgentSpan]) -> Iterator[ToolCall | dict[str, Any]]:
+def _steps(order: Sequence[AgentSpan]) -> Iterator[LoggedStep]:
     """Yield the steps of a trace in order of start, also those of nested agents.
 
     The stages of retrieval inside a tool, or inside another stage, are one search.
     """
     by_id = {agent.span.span_id: agent for agent in order if agent.span.span_id}
-    parent_of = {agent.span.span_id: agent.span.parent_id for agent in order if agent.span.span_id}
-    ancestors = {
-        id(agent): [by_id[name] for name in ancestors_of(agent.span, parent_of) if name in by_id] for agent in order
-    }
-    stages: defaultdict[int, list[AgentSpan]] = defaultdict(list)
+    parent_of = {span_id: agent.span.parent_id for span_id, agent in by_id.items()}
+    ancestors = [[by_id[name] for name in ancestors_of(agent.span, parent_of) if name in by_id] for agent in order]
+    stages: defaultdict[int, list[ParsedSpan]] = defaultdict(list)  # by owner
     searches: dict[str, AgentSpan] = {}  # last search below a parent
-    for agent in order:
+    callers: set[int] = set()
+    for agent, around in zip(order, ancestors, strict=True):
         if agent.span.stage is not None:
-            owner = _owner(agent, ancestors[id(agent)])
+            owner = _owner(agent, around)
             if owner is agent and agent.span.stage.kind == "rerank":  # of the search before it
                 owner = searches.get(agent.span.parent_id, owner)
             searches[owner.span.parent_id] = owner
-            stages[id(owner)].append(agent)
-    callers = {id(caller) for agent in order if agent.is_kind((*_TOOLS, *_AGENTS)) for caller in ancestors[id(agent)]}
+            stages[id(owner)].append(agent.span)
+        if agent.role in ("tool", "agent"):
+            callers.update(map(id, around))
     for agent in order:
-        is_caller = id(agent) in callers and id(agent) not in stages
-        if agent.is_kind(_MODELS):
-            yield {"kind": "reason", **agent.effort()}
-        elif agent.is_kind(_TOOLS) or id(agent) in stages:
-            yield _call(agent, stages[id(agent)], "other" if is_caller else None)
+        of_agent = stages.get(id(agent), ())
+        if agent.role == "model":
+            yield LoggedStep(kind="reason", effort=agent.effort())
+        elif agent.role == "tool" or of_agent:
+            tool, arguments, outputs = _call(agent, of_agent)
+            kind = "search" if of_agent else "other" if id(agent) in callers else None
+            yield LoggedStep(tool, arguments, outputs, agent.failed, agent.effort(), kind)
 
 
 def _owner(agent: AgentSpan, ancestors: Iterable[AgentSpan]) -> AgentSpan:
     """Return the tool around a stage of retrieval, or else the outermost stage, in the same agent."""
     owner = agent
     for ancestor in ancestors:
-        if ancestor.is_kind(_TOOLS):
+        if ancestor.role == "tool":
             return ancestor
-        if ancestor.is_kind(_AGENTS):
+        if ancestor.role == "agent":
             return owner
         owner = ancestor if ancestor.span.stage is not None else owner
     return owner
 
 
-def _call(agent: AgentSpan, stages: Sequence[AgentSpan], kind: StepKind | None) -> ToolCall:
-    """Convert a tool, or a search without a tool, to a call with the documents of its last stage."""
-    attributes = agent.attributes
-    output = first_value(attributes, "output.value", "gen_ai.tool.call.result")
-    recorded = sorted(stages, key=lambda stage: stage.span.end or 0)
-    query = next((query for stage in recorded if (query := stage.span.stage and stage.span.stage.query)), None)
-    if agent.is_kind(_TOOLS):
-        tool = first_value(attributes, "tool.name", "gen_ai.tool.name") or agent.name
-        paths = ("gen_ai.tool.call.arguments", "input.value", "tool.parameters")
-        arguments = first_value(attributes, *paths) or query
-    else:
-        tool, arguments, output = agent.name, query, None
-    last = recorded[-1] if recorded else agent
-    is_final = len(recorded) == 1 or last is agent or (last.span.stage is not None and last.span.stage.kind == "rerank")
-    documents = _documents([last] if is_final else recorded)
-    outputs = (documents, output) if is_final else (output, documents)
-    return ToolCall(tool, arguments, outputs, agent.failed, agent.effort(), kind or ("search" if stages else None))
-
-
-def _documents(stages: Sequence[AgentSpan]) -> list[dict[str, str]] | None:
-    """Return the documents of all stages, as a tool would; None if they are not recorded."""
-    lists = [stage.span.stage.documents for stage in stages if stage.span.stage is not None]
-    recorded = [documents for documents in lists if documents is not None]
-    ids = dict.fromkeys(document.doc_id for documents in recorded for document in documents)
-    return [{"id": doc_id} for doc_id in ids] if recorded else None
+def _call(agent: AgentSpan, spans: Iterable[ParsedSpan]) -> tuple[str, Any, tuple[Any, Any]]:
+    """Return tool, arguments, and outputs of a tool or a search, whose documents are those of its last stage."""
+    stages = [span.stage for span in sorted(spans, key=lambda span: span.end or 0) if span.stage is not None]
+    query = next((stage.query for stage in stages if stage.query), None)
+    is_final = len(stages) < 2 or stages[-1] is agent.span.stage or stages[-1].kind == "rerank"
+    lists = [stage.documents for stage in (stages[-1:] if is_final else stages) if stage.documents is not None]
+    ids = dict.fromkeys(document.doc_id for documents in lists for document in documents)
+    documents = [{"id": doc_id} for doc_id in ids] if lists else None
+    if agent.role != "tool":
+        return agent.name, query, (documents, None)
+    tool = first_value(agent.attributes, "tool.name", "gen_ai.tool.name") or agent.name
+    arguments = first_value(agent.attributes, "gen_ai.tool.call.arguments", "input.value", "tool.parameters") or query
+    output = first_value(agent.attributes, "output.value", "gen_ai.tool.call.result")
+    return tool, arguments, (documents, output) if is_final else (output, documents)

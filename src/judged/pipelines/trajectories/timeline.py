@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -17,10 +18,10 @@ from judged.pipelines.trajectories.where import PARTS, Required, where
 from judged.results import ANY, COUNT, NUMBER, SHARE, TEXT, Answer, Column, Headline, Sentences, Table, columns_of
 from judged.results.decimals import counted
 from judged.results.spelling import use_one_of
+from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import TrajectoryMeasure
 from judged.scoring.measures.grammar import parse
-from judged.scoring.measures.searches import LateSearches, RedundantSearches, WastedSearches
-from judged.stats.inputs import ROUNDING
+from judged.scoring.measures.searches import LateSearches, RedundantSearches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import AnswerMeasure
 
 _MAX_DOCUMENTS = 10  # shown documents of a step
+_STEPS_NOTE = (
+    "Redundant: no new relevant document although some are missing. Repeated: the query or the list of an earlier"
+    " search. Late: after all relevant documents. Unused: no document opened or cited."
+)
 
 
 class TimelineStep(NamedTuple):
@@ -108,42 +113,31 @@ class Timeline(Answer):
         several = len({outcome.run for outcome in outcomes}) > 1
         system: Any = ("run", TEXT, "system") if several else "run"
         document_texts = [_documents(row, set(self.relevant)) for row in rows]
-        steps = Table(
-            "steps",
-            (
-                *columns_of(rows, system, ("trial", COUNT), ("step", COUNT), ("kind", TEXT), ("query", TEXT)),
-                Column("documents", [list(row.documents or ()) for row in rows], only="json"),
-                Column("shown", document_texts, TEXT, "documents (* relevant)", only="people", below=True),
-                *columns_of(rows, ("relevant", COUNT), ("new", COUNT, "new relevant")),
-                *columns_of(rows, ("recall", NUMBER, "recall so far")),
-                Column("flags", [", ".join(row.flags) for row in rows], TEXT, "wasted"),
-            ),
-            "Steps",
-            "Redundant: no new relevant document although some are missing. Repeated: the query or the list of an"
-            " earlier search. Late: after all relevant documents. Unused: no document opened or cited.",
-            labels=4,
-            groups=[f"{row.run}, trial {row.trial}" if several else f"trial {row.trial}" for row in rows],
-        )  # fmt: skip
-        lost = [PARTS.get(row.part, "") for row in outcomes]  # type: ignore[call-overload]
-        answers = Table(
-            "answers",
-            (
-                *columns_of(outcomes, system, ("trial", COUNT), ("status", TEXT), ("right", ANY), "part"),
-                Column("lost", lost, TEXT, only="people"),
-                *columns_of(outcomes, ("answer", TEXT)),
-                Column("citations", [", ".join(row.citations) for row in outcomes], TEXT),
-                *columns_of(outcomes, ("confidence", SHARE)),
-            ),
-            "Answers",
-            labels=2,
+        step_columns = (
+            *columns_of(rows, system, ("trial", COUNT), ("step", COUNT), ("kind", TEXT), ("query", TEXT)),
+            Column("documents", [list(row.documents or ()) for row in rows], only="json"),
+            Column("shown", document_texts, TEXT, "documents (* relevant)", only="people", below=True),
+            *columns_of(rows, ("relevant", COUNT), ("new", COUNT, "new relevant"), ("recall", NUMBER, "recall so far")),
+            Column("flags", [", ".join(row.flags) for row in rows], TEXT, "wasted"),
+        )
+        groups = [f"{row.run}, trial {row.trial}" if several else f"trial {row.trial}" for row in rows]
+        answer_columns = (
+            *columns_of(outcomes, system, ("trial", COUNT), ("status", TEXT), ("right", ANY), "part"),
+            Column("lost", [PARTS.get(row.part, "") for row in outcomes], TEXT, only="people"),
+            *columns_of(outcomes, ("answer", TEXT)),
+            Column("citations", [", ".join(row.citations) for row in outcomes], TEXT),
+            *columns_of(outcomes, ("confidence", SHARE)),
         )
         fields = (("measure", TEXT), system, ("trial", COUNT), ("score", NUMBER))
         scores = Table("scores", columns_of(self.scores, *fields), "Scores of trials", labels=3)
         text = f"Question {self.query_id}" + (f": {self.question}" if self.question else "")
-        new_relevant = (
-            f"{counted(len(self.relevant), 'relevant document')}: {', '.join(self.relevant[:_MAX_DOCUMENTS])}"
+        relevant = f"{counted(len(self.relevant), 'relevant document')}: {', '.join(self.relevant[:_MAX_DOCUMENTS])}"
+        return (
+            Sentences((text, relevant)),
+            Table("answers", answer_columns, "Answers", labels=2),
+            Table("steps", step_columns, "Steps", _STEPS_NOTE, labels=4, groups=groups),
+            *([scores] if self.scores else []),
         )
-        return (Sentences((text, new_relevant)), answers, steps, *([scores] if self.scores else []))
 
 
 def _documents(row: TimelineStep, relevant: set[str]) -> str:
@@ -200,74 +194,63 @@ def explain(
         raise InputError(f"there is no question {query_id!r}", fix=use_one_of(complete.query_ids), path=complete.where)
     judgments = None if qrels is None else Qrels.of(qrels)
     names = [measures] if isinstance(measures, (str, TrajectoryMeasure)) else measures
-    parsed = [parse(name) if isinstance(name, str) else name for name in names]
-    losses: dict[tuple[str, int], str] = {}
-    try:
-        result = where(complete, judgments, accuracy=accuracy, required=required, rel=rel)
-        losses = {(loss.run, loss.trial): loss.part for loss in result.losses if loss.query_id == query_id}
-    except InputError:  # no answer has a verdict
-        pass
-    selected = complete.of_questions([query_id])
+    parsed: list[Any] = [parse(name) if isinstance(name, str) else name for name in names]
+    if others := [measure for measure in parsed if not isinstance(measure, TrajectoryMeasure)]:
+        raise InputError(f"{others[0]} is not a measure of trajectories", fix="use SeenR, for example")
+    parts: dict[tuple[str, int], str] = {}
+    with suppress(InputError):  # no answer has a verdict
+        losses = where(complete, judgments, accuracy=accuracy, required=required, rel=rel).losses
+        parts = {(loss.run, loss.trial): loss.part for loss in losses if loss.query_id == query_id}
+    selected = complete.of_topics([query_id])
     steps, outcomes, scores = list[TimelineStep](), list[TrialOutcome](), list[TrialScore]()
     relevant: tuple[str, ...] = ()
     for run in runs or selected.run_names:
-        system = judge_system(selected, run, judgments, accuracy=accuracy)
-        documents = system.documents
+        system, of_run = judge_system(selected, run, judgments, accuracy=accuracy), selected.of_run(run)
+        documents, trials = system.documents, system.trial_numbers.tolist()
         relevant = tuple(documents.names[documents.label_doc[documents.label_grade >= rel]].tolist())
-        steps += _steps(selected, run, system, rel)
-        outcomes += _outcomes(selected, run, system, losses)
+        steps += _steps(of_run, run, system, rel)
+        outcomes += _outcomes(of_run, run, system, parts)
         for measure in parsed:
-            if not isinstance(measure, TrajectoryMeasure):
-                raise InputError(f"{measure} is not a measure of trajectories", fix="use SeenR, for example")
             values = measure.trial_scores(system.trajectories).tolist()
-            scores += [
-                TrialScore(str(measure), run, trial, value)
-                for trial, value in zip(system.trial_numbers.tolist(), values, strict=True)
-            ]
-    texts = selected["trials"]["question"].drop_null().to_pylist()
-    question = texts[0] if texts else None
+            scores += (TrialScore(str(measure), run, *row) for row in zip(trials, values, strict=True))
+    question = next(iter(selected["trials"]["question"].drop_null().to_pylist()), None)
     return Timeline(query_id, question, tuple(steps), tuple(outcomes), relevant, tuple(scores))
 
 
-def _steps(trajectories: Trajectories, run: str, system: JudgedSystem, rel: float) -> Iterator[TimelineStep]:
+def _steps(of_run: Trajectories, run: str, system: JudgedSystem, rel: float) -> Iterator[TimelineStep]:
     judged = system.trajectories
-    wasted: dict[str, WastedSearches] = {"redundant": RedundantSearches(rel=rel), "late": LateSearches(rel=rel)}
-    marks = {name: measure.wasted(judged) for name, measure in wasted.items()}
-    marks |= {"failed": judged.failed, "repeated": judged.repeated}
-    marks |= {"unused": ~judged.used} if judged.records_use else {}
-    new_relevant, so_far = judged.new_relevant(rel), judged.relevant_so_far(rel)
-    relevant = np.bincount(judged.search, judged.grade >= rel, minlength=len(new_relevant))
-    total = judged.num_relevant(rel)
-    search_of = {
-        (int(system.trial_numbers[trial]), step): row
-        for row, (trial, step) in enumerate(zip(judged.search_trial.tolist(), system.steps.tolist(), strict=True))
+    marks = {
+        "failed": judged.failed,
+        "late": LateSearches(rel=rel).wasted(judged),
+        "redundant": RedundantSearches(rel=rel).wasted(judged),
+        "repeated": judged.repeated,
+        "unused": ~judged.used & judged.records_use,
     }
-    table = trajectories.of_run(run)["steps"].sort_by([("trial", "ascending"), ("step", "ascending")])
-    for step in table.to_pylist():
-        row = search_of.get((step["trial"], step["step"]))
-        documents = None if step["documents"] is None else tuple(step["documents"])
-        is_known = row is not None and documents is not None
-        of_trial = float(total[judged.search_trial[row]]) if row is not None else 0.0
-        flags = () if row is None else tuple(name for name in sorted(marks) if marks[name][row])
+    new, so_far = judged.new_relevant(rel), judged.relevant_so_far(rel)
+    relevant = np.bincount(judged.search, judged.grade >= rel, minlength=len(new))
+    recall = divide(so_far, judged.num_relevant(rel)[judged.search_trial], math.nan)
+    search_keys = zip(system.trial_numbers[judged.search_trial].tolist(), system.steps.tolist(), strict=True)
+    search_of = {key: row for row, key in enumerate(search_keys)}
+    for step in of_run["steps"].sort_by([("trial", "ascending"), ("step", "ascending")]).to_pylist():
+        row, docs = search_of.get((step["trial"], step["step"])), step["documents"]
+        counts = (None, None) if row is None or docs is None else (int(relevant[row]), int(new[row]))
         yield TimelineStep(
-            run, step["trial"], step["step"], step["kind"], step["query"], documents,
-            int(relevant[row]) if is_known else None, int(new_relevant[row]) if is_known else None,
-            float(so_far[row]) / of_trial if row is not None and of_trial > ROUNDING else math.nan, flags,
+            run, step["trial"], step["step"], step["kind"], step["query"], None if docs is None else tuple(docs),
+            *counts, math.nan if row is None else float(recall[row]),
+            () if row is None else tuple(name for name, mark in marks.items() if mark[row]),
         )  # fmt: skip
 
 
 def _outcomes(
-    trajectories: Trajectories, run: str, system: JudgedSystem, losses: Mapping[tuple[str, int], str]
+    of_run: Trajectories, run: str, system: JudgedSystem, parts: Mapping[tuple[str, int], str]
 ) -> Iterator[TrialOutcome]:
-    part = trajectories.of_run(run)
     citations: dict[int, list[str]] = {}
-    for row in part["citations"].to_pylist():
+    for row in of_run["citations"].to_pylist():
         citations.setdefault(row["trial"], []).append(row["doc_id"])
-    trials = {row["trial"]: row for row in part["trials"].to_pylist()}
-    for trial, right in zip(system.trial_numbers.tolist(), system.trajectories.right.tolist(), strict=True):
-        row = trials[trial]
-        confidence = math.nan if row["confidence"] is None else row["confidence"]
+    right = dict(zip(system.trial_numbers.tolist(), system.trajectories.right.tolist(), strict=True))
+    for row in of_run["trials"].sort_by("trial").to_pylist():
+        trial, confidence = row["trial"], math.nan if row["confidence"] is None else row["confidence"]
         yield TrialOutcome(
-            run, trial, row["status"], None if math.isnan(right) else bool(right), losses.get((run, trial), ""),
-            row["answer"], tuple(citations.get(trial, ())), confidence,
+            run, trial, row["status"], None if math.isnan(right[trial]) else bool(right[trial]),
+            parts.get((run, trial), ""), row["answer"], tuple(citations.get(trial, ())), confidence,
         )  # fmt: skip

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from judged.errors import InputError
 from judged.pipelines.traces.attributes import answer_text, first_value, parse_json, query_text
 from judged.pipelines.traces.conventions import documents_of
+from judged.pipelines.trajectories.trajectories import STEP_KINDS
+from judged.results.spelling import use_one_of
 
 if TYPE_CHECKING:
     from judged.pipelines.trajectories.trajectories import StepKind
@@ -17,9 +20,11 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_SEARCH = re.compile(r".*(?<!re)search|retriev|quer(y|ies)|lookup")
-_OPEN = re.compile(r"(open|fetch|read|visit|browse)(s|er)?$")
-_ANSWERS = ("final_answer", "submit_answer")
+_KINDS: Mapping[StepKind, str] = {  # the first whose pattern occurs in the words of a tool's name
+    "answer": r"(^|_)(final|submit)_answer$",
+    "search": r"(?<!re)search|(^|_)(retriev|quer(y|ies)|look_?up)",
+    "open": r"(^|_)((open|fetch|read|visit|browse)(s|er)?|get_(.*_)?doc(uments?)?|doc(uments?)?_(.*_)?get)(_|$)",
+}
 
 _ID_KEYS = ("docid", "doc_id", "document_id", "id", "_id", "id_", "file_id")
 _ADDRESSES = ("url", "uri", "link", "source")
@@ -30,8 +35,6 @@ _LISTS = (
     "source_nodes", "sources",
 )  # fmt: skip
 _ENVELOPES = ("result", "output", "response", "content", "data", "text", "structured_content", "structuredContent")
-_TEXT_BLOCKS = ("text", "output_text", "input_text")
-_MAX_LEVELS = 5  # of objects and texts around a list of documents
 _DOCUMENT_ID_IN_TEXT = r"\b(?:doc(?:ument)?[ _-]?id|docno)"
 _VALUE_IN_TEXT = r"""[\\"'*]*\s*[:=]\s*[\\"'*]*([^\s\\"'*,;<>()\[\]{}]+)"""
 _CITATIONS = re.compile(r"\[([^\[\]\n]+)\](?!\()|【([^【】\n]+)】")
@@ -40,7 +43,7 @@ _CONFIDENCE = re.compile(r"confidence[^\d%\n]{0,20}(\d{1,3}(?:\.\d+)?)\s*\\?%", 
 
 @dataclass(frozen=True)
 class ToolRules:
-    """ToolRules of conversion, and counts of irregular records.
+    """Rules of conversion, and counts of irregular records.
 
     Parameters
     ----------
@@ -59,6 +62,11 @@ class ToolRules:
     topic_from: str | None = None
     counts: Counter[str] = field(default_factory=Counter[str])
 
+    def __post_init__(self) -> None:
+        for tool, kind in self.tools.items():
+            if kind not in STEP_KINDS:
+                raise InputError(f"the tool {tool!r} has the unknown kind {kind!r}", fix=use_one_of(STEP_KINDS))
+
     def kind(self, tool: str | None) -> StepKind:
         """Return the kind of step of a tool.
 
@@ -67,16 +75,14 @@ class ToolRules:
         """
         if tool is not None and tool in self.tools:
             return self.tools[tool]
-        words = [word.lower() for word in _WORDS.findall(tool or "")]
-        if "_".join(words[-2:]) in _ANSWERS:
-            return "answer"
-        if any(map(_SEARCH.match, words)) or "look_up" in "_".join(words):
-            return "search"
-        is_open = any(map(_OPEN.match, words)) or ("get" in words and {"document", "documents", "doc"} & {*words})
-        return "open" if is_open else "other"
+        name = "_".join(_WORDS.findall(tool or "")).lower()
+        kinds: list[StepKind] = [kind for kind, pattern in _KINDS.items() if re.search(pattern, name)]
+        return kinds[0] if kinds else "other"
 
-    def documents(self, output: Any) -> list[str] | None:
+    def documents(self, output: Any, levels: int = 5) -> list[str] | None:
         r"""Return the ids of documents in the output of a tool, by rank; None if none are recorded.
+
+        The list of documents can be inside of `levels` objects and texts.
 
         >>> rules = ToolRules()
         >>> rules.documents('[{"docid": "7", "score": 1.5}, {"docid": "3"}]'), rules.documents({"results": []})
@@ -84,26 +90,26 @@ class ToolRules:
         >>> rules.documents("docid: 7\nSome text\ndocid: 3"), rules.documents("Nothing.")
         (['7', '3'], None)
         """
-        return self._documents(output, _MAX_LEVELS)
-
-    def _documents(self, output: Any, levels: int) -> list[str] | None:
-        if output is None or not levels:
+        if not levels:
             return None
         if isinstance(output, str):
             value = _parsed(output)
-            return self._ids_in_text(output) if value is None else self._documents(value, levels - 1)
+            return self._ids_in_text(output) if value is output else self.documents(value, levels - 1)
         if isinstance(output, Mapping):
-            lists = [value for value in (first_value(output, path) for path in _LISTS) if isinstance(value, list)]
-            if lists or (self._id(output) is not None and not _is_error(output)):
-                return self._documents(lists[0] if lists else [output], levels - 1)
-            return None if _is_error(output) else self._documents(first_value(output, *_ENVELOPES), levels - 1)
+            lists = [value for path in _LISTS if isinstance(value := first_value(output, path), list)]
+            if lists or _is_error(output):
+                return self.documents(lists[0], levels - 1) if lists else None
+            is_document = self._id(output) is not None
+            return self.documents([output] if is_document else first_value(output, *_ENVELOPES), levels - 1)
         if not isinstance(output, (list, tuple)):
             return None
         elements = cast("list[Any]", list(output))
-        texts = [_text_of_block(element) for element in elements]
-        if elements and all(text is not None for text in texts):
-            return self._documents("\n".join(map(str, texts)), levels - 1)
-        documents = documents_of(list(enumerate(map(self._row, elements), 1)), self.counts)
+        texts = [text for element in elements if (text := _text_of_block(element)) is not None]
+        if elements and len(texts) == len(elements):
+            return self.documents("\n".join(texts), levels - 1)
+        ids = [(element, self._id(element)) for element in elements]
+        rows = [element if doc_id is None and self.id_from is None else {"id": doc_id} for element, doc_id in ids]
+        documents = documents_of(list(enumerate(rows, 1)), self.counts)
         return None if documents is None else [document.doc_id for document in documents]
 
     def _id(self, element: Any) -> Any:
@@ -114,11 +120,6 @@ class ToolRules:
         key = self.id_from
         return first_value(inner, *(_DOCUMENT_IDS if key is None else (key, f"metadata.{key}")))
 
-    def _row(self, element: Any) -> Any:
-        """Return a row that `documents_of` reads."""
-        doc_id = self._id(element)
-        return {"id": doc_id} if doc_id is not None or self.id_from is not None else element
-
     def _ids_in_text(self, text: str) -> list[str] | None:
         names = (_DOCUMENT_ID_IN_TEXT, r"\bid") if self.id_from is None else (rf"\b{re.escape(self.id_from)}",)
         for name in names:
@@ -128,44 +129,38 @@ class ToolRules:
 
     def opened(self, arguments: Any) -> list[str] | None:
         """Return the ids of the documents that a call opens; None if its arguments have none."""
-        value = _parsed(arguments) if isinstance(arguments, str) else arguments
+        value = _parsed(arguments)
         if isinstance(value, Mapping):
             only = next(iter(value.values())) if len(value) == 1 else None
             value = first_value(value, *([self.id_from] if self.id_from else ()), *_OPENED_IDS) or only
-        elif isinstance(arguments, str) and arguments:
-            value = arguments if value is None else value
         values = cast("list[Any]", value if isinstance(value, list) else [value])
         ids = [str(element) for element in values if isinstance(element, (str, int)) and element != ""]
         return ids or None
 
-    def step(self, call: ToolCall) -> dict[str, Any]:
-        """Convert a call to a step; a failed call has no documents."""
-        kind = self.kind(call.tool) if call.kind is None or call.tool in self.tools else call.kind
-        step: dict[str, Any] = {"kind": kind, "tool": call.tool, **call.effort}
-        if kind == "search":
-            step["query"] = _query(call.arguments)
-        documents = None
-        if kind in ("search", "open"):
-            documents = next((ids for ids in map(self.documents, call.outputs) if ids is not None), None)
-        if call.failed or (documents is None and any(map(_is_error, call.outputs))):
+    def step(self, logged: LoggedStep) -> dict[str, Any]:
+        """Convert a step to a row; a failed call has no documents."""
+        kind = self.kind(logged.tool) if logged.kind is None or logged.tool in self.tools else logged.kind
+        query = _query(logged.arguments) if kind == "search" else None
+        step: dict[str, Any] = {"kind": kind, "tool": logged.tool, "query": query, **logged.effort}
+        outputs = logged.outputs if kind in ("search", "open") else ()
+        documents = next((ids for ids in map(self.documents, outputs) if ids is not None), None)
+        if logged.failed or (documents is None and any(map(_is_error, logged.outputs))):
             return step | {"failed": True, "documents": []}
-        if kind == "open":
-            documents = self.opened(call.arguments) or documents
-        if documents is not None:
-            step["documents"] = documents
-        return step
+        return step | {"documents": (kind == "open" and self.opened(logged.arguments)) or documents}
 
 
 @dataclass
-class ToolCall:
-    """Call of a tool, and its outputs: the first with documents counts."""
+class LoggedStep:
+    """Call of a tool with its outputs, of which the first with documents counts; or reasoning."""
 
-    tool: str | None
+    tool: str | None = None
     arguments: Any = None
     outputs: tuple[Any, ...] = ()
     failed: bool = False
     effort: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    kind: StepKind | None = None  # if it differs from the kind that the name suggests
+    kind: StepKind | None = None  # if it differs from the kind that the name of the tool suggests
+    call_id: str | None = None
+    is_pending: bool = False  # whether its result follows
 
 
 class TrialLog:
@@ -174,84 +169,68 @@ class TrialLog:
     def __init__(self, rules: ToolRules) -> None:
         self.rules = rules
         self.question: str | None = None
-        self.steps: list[ToolCall | dict[str, Any]] = []
+        self.steps: list[LoggedStep] = []
         self.tokens: int | None = None
-        self._texts: list[str] = []  # since the last call
-        self._pending: list[tuple[str | None, ToolCall]] = []  # calls without a result, with their ids
+        self._texts: list[str] = []  # of the agent, since the last step
 
     def ask(self, text: str) -> None:
         """Add a text of the user: the first is the question."""
         self._end_text()
-        if self.question is None:
-            self.question = text
-        else:
-            self.rules.counts["texts of users after the question"] += 1
+        self.rules.counts["texts of users after the question"] += self.question is not None
+        self.question = self.question or text
 
     def say(self, text: str) -> None:
         """Add a text of the agent: the last is the answer, others are reasoning."""
         if text.strip():
             self._texts.append(text)
 
-    def reason(self, **effort: Any) -> None:
-        """Add a step of reasoning."""
+    def add(self, step: LoggedStep) -> None:
+        """Add a step."""
         self._end_text()
-        self.steps.append({"kind": "reason", **effort})
+        self.steps.append(step)
 
-    def call(self, call: ToolCall, call_id: str | None = None, *, is_pending: bool = True) -> None:
-        """Add a call, whose result can follow."""
-        self._end_text()
-        self.steps.append(call)
-        if is_pending:
-            self._pending.append((call_id, call))
+    def _end_text(self) -> None:
+        if self._texts:
+            self.steps.append(LoggedStep(kind="reason"))
+            self._texts.clear()
 
-    def result(self, call_id: str | None, tool: str | None, *outputs: Any, failed: bool = False) -> None:
+    def add_result(self, call_id: str | None, tool: str | None, *outputs: Any, failed: bool = False) -> None:
         """Add the result of a call. Without an id, it belongs to the first call without a result."""
-        counts = self.rules.counts
         self._end_text()
-        places = [i for i, (other, _) in enumerate(self._pending) if None in (call_id, other) or other == call_id]
-        if call_id is None:
-            counts["results without the id of their call, in the order of the calls"] += 1
-        if places:
-            _, call = self._pending.pop(places[0])
-        else:
-            counts["results without their call"] += 1
-            self.steps.append(call := ToolCall(tool))
-        call.outputs, call.failed = outputs, failed
+        self.rules.counts["results without the id of their call, in the order of the calls"] += call_id is None
+        pending = (step for step in self.steps if step.is_pending)
+        step = next((step for step in pending if call_id is None or step.call_id in (None, call_id)), None)
+        if step is None:
+            self.rules.counts["results without their call"] += 1
+            self.steps.append(step := LoggedStep(tool))
+        step.outputs, step.failed, step.is_pending = outputs, failed, False
 
     def add_tokens(self, usage: Any) -> None:
         """Add the tokens of a request."""
         tokens = tokens_of(usage)
         self.tokens = self.tokens if tokens is None else (self.tokens or 0) + tokens
 
-    def _end_text(self) -> None:
-        if self._texts:
-            self.steps.append({"kind": "reason"})
-            self._texts.clear()
-
     @property
     def answer(self) -> str | None:
         """Text after the last call, or else the argument of a tool for answers."""
         if text := "\n".join(self._texts).strip():
             return text
-        last = next((step for step in reversed(self.steps) if isinstance(step, ToolCall)), None)
-        if last is None or self.rules.kind(last.tool) != "answer":
+        calls = [step for step in self.steps if step.kind != "reason"]
+        if not calls or self.rules.kind(calls[-1].tool) != "answer":
             return None
-        return answer_text(last.arguments) or _query(last.arguments)
+        return answer_text(calls[-1].arguments) or _query(calls[-1].arguments)
 
     def record(self, fields: Row) -> dict[str, Any]:
         """Return the record of the trial; `fields` are those that its log states."""
-        if self._pending:
-            self.rules.counts["calls without a result"] += len(self._pending)
-        steps = [self.rules.step(step) if isinstance(step, ToolCall) else step for step in self.steps]
-        answer = self.answer
-        if self._texts:
-            steps.append({"kind": "answer"})
+        answer, counts = self.answer, self.rules.counts
+        counts["calls without a result"] += sum(step.is_pending for step in self.steps)
+        steps = [*map(self.rules.step, self.steps), *([{"kind": "answer"}] if self._texts else [])]
         record: dict[str, Any] = {"question": self.question, "tokens": self.tokens, "answer": answer, "steps": steps}
-        if answer is None and steps:
+        if answer is not None:
+            record |= answer_facts(answer, steps, counts)
+        elif steps:
             record["status"] = "incomplete"
-            if "status" not in fields:
-                self.rules.counts["logs that end without an answer (status: incomplete)"] += 1
-        record |= answer_facts(answer, steps, self.rules.counts) if answer is not None else {}
+            counts["logs that end without an answer (status: incomplete)"] += "status" not in fields
         return record | dict(fields)
 
 
@@ -265,19 +244,13 @@ def answer_facts(answer: str, steps: Iterable[Row], counts: Counter[str]) -> dic
     {'citations': ['d2', 'd1'], 'confidence': 0.85}
     """
     returned = {document for step in steps for document in step.get("documents") or ()}
-    cited: dict[str, None] = {}
-    for groups in _CITATIONS.findall(answer):
-        for part in "".join(groups).split(","):
-            doc_id = part.split("†")[0].strip()
-            if doc_id in returned:
-                cited[doc_id] = None
-            elif doc_id and " " not in doc_id:
-                counts["citations of documents that no call returned"] += 1
-    facts: dict[str, Any] = {"citations": list(cited)}
-    stated = _CONFIDENCE.findall(answer)
-    if stated and float(stated[-1]) <= 100:
-        facts["confidence"] = float(stated[-1]) / 100
-    return facts
+    bracketed = [part for groups in _CITATIONS.findall(answer) for part in "".join(groups).split(",")]
+    ids = [part.split("†")[0].strip() for part in bracketed]
+    unknown = [doc_id for doc_id in ids if doc_id and " " not in doc_id and doc_id not in returned]
+    counts["citations of documents that no call returned"] += len(unknown)
+    stated = [float(share) / 100 for share in _CONFIDENCE.findall(answer)]
+    confidence = stated[-1] if stated and stated[-1] <= 1 else None
+    return {"citations": [doc_id for doc_id in dict.fromkeys(ids) if doc_id in returned], "confidence": confidence}
 
 
 def tokens_of(usage: Any) -> int | None:
@@ -288,40 +261,40 @@ def tokens_of(usage: Any) -> int | None:
     """
     if not isinstance(usage, Mapping):
         return None
-    row = cast("Row", usage)
-    names = ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens")
-    counts = [row["total_tokens"]] if row.get("total_tokens") is not None else [row.get(name) for name in names]
-    valid = [int(count) for count in counts if isinstance(count, (int, float)) and not isinstance(count, bool)]
-    return sum(valid) if valid else None
+    parts = ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens")
+    values: list[Any] = [usage.get(name) for name in (("total_tokens",) if usage.get("total_tokens") else parts)]
+    counts = [int(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return sum(counts) if counts else None
 
 
 def _query(arguments: Any) -> str | None:
     """Return the query of a call: usual keys, or else all texts of its arguments."""
     if text := query_text(arguments):
         return text
-    value = _parsed(arguments) if isinstance(arguments, str) else arguments
+    value = _parsed(arguments)
     values = cast("list[Any]", list(value.values()) if isinstance(value, Mapping) else [value])
     texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
     return "; ".join(text for text in texts if isinstance(text, str)) or None
 
 
-def _parsed(text: str) -> Any:
-    """Parse JSON, or several objects that follow each other."""
-    value = parse_json(text)
-    if value is None and text.lstrip().startswith("{"):
-        value = parse_json("[" + re.sub(r"}\s*{", "},{", text) + "]")
-    return value
+def _parsed(data: Any) -> Any:
+    """Parse a text that is JSON, or several objects that follow each other; other data are unchanged."""
+    if not isinstance(data, str):
+        return data
+    value = parse_json(data)
+    if value is None and data.lstrip().startswith("{"):
+        value = parse_json("[" + re.sub(r"}\s*{", "},{", data) + "]")
+    return data if value is None else value
 
 
 def _text_of_block(element: Any) -> str | None:
     """Return the text of a block of content, or a text that is no id."""
     if isinstance(element, Mapping):
-        row = cast("Row", element)
-        is_text = row.get("type", row.get("block_type")) in _TEXT_BLOCKS and isinstance(row.get("text"), str)
-        return row["text"] if is_text else None
+        kind, text = element.get("type", element.get("block_type")), element.get("text")
+        return text if kind in ("text", "output_text", "input_text") and isinstance(text, str) else None
     return element if isinstance(element, str) and (" " in element.strip() or "\n" in element) else None
 
 
 def _is_error(output: Any) -> bool:
-    value = _parsed(output) if isinstance(output, str) and output.lstrip().startswith("{") else output
+    value = _parsed(output)
     return isinstance(value, Mapping) and bool(value.get("error") or value.get("isError") or value.get("is_error"))

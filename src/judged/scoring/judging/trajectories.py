@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,6 @@ class JudgedTrajectories:
     confidence: Floats  # (N,): stated probability that the answer is right; NaN if not stated
     right: Floats  # (N,): 1 or 0; NaN if unknown
     records_use: bool = True  # whether opened or cited documents are recorded in any trial
-    texts: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])  # names for explanations
 
     def __len__(self) -> int:
         return len(self.query_ids)
@@ -55,6 +54,11 @@ class JudgedTrajectories:
     def n_trials(self) -> int:
         """Number of trials."""
         return len(self.question)
+
+    @cached_property
+    def num_searches(self) -> Floats:
+        """Number of searches of each trial: (N,)."""
+        return np.bincount(self.search_trial, minlength=self.n_trials).astype(np.float64)
 
     @cached_property
     def number(self) -> Ints:
@@ -132,6 +136,18 @@ class JudgedTrajectories:
         total = np.bincount(self.question[has_value], values[has_value], minlength=len(self))
         count = np.bincount(self.question[has_value], minlength=len(self))
         return np.divide(total, count, out=np.full(len(self), np.nan), where=count > 0)
+
+    def rows_by_trial(self, question: Ints) -> tuple[Ints, Ints]:
+        """Return the trial and the row of each row of a table about questions, repeated for each trial.
+
+        Parameters
+        ----------
+        question
+            (L,): question of each row, in ascending order.
+        """
+        starts = np.searchsorted(question, np.arange(len(self) + 1))
+        trial = np.repeat(np.arange(self.n_trials), np.diff(starts)[self.question])
+        return trial, starts[self.question][trial] + positions(trial) - 1
 
     def fill_unjudged(self, grade: float) -> JudgedTrajectories:
         """Return trials in which all unjudged documents have this grade."""
@@ -217,8 +233,6 @@ def judge_trial(
     """
     rights: list[Any] = list(right) if isinstance(right, Sequence) else [right]
     n, count, labels = len(rights), len(searches), dict(grades or {})
-    codes = {doc: i for i, doc in enumerate(dict.fromkeys([*labels, *(d for docs in searches for d in docs or ())]))}
-    query_codes = {query: i for i, query in enumerate(dict.fromkeys(queries))}
     rows = [(i, rank, doc) for i, docs in enumerate(searches) for rank, doc in enumerate(docs or (), 1)]
     firsts = [min((i + 1 for i, _, doc in rows if doc in hop), default=0) for hop in hops]
     docs = [doc for _, _, doc in rows] * n
@@ -230,16 +244,16 @@ def judge_trial(
         search_trial=np.repeat(np.arange(n), count),
         failed=np.tile([i + 1 in failed for i in range(count)], n).astype(np.bool_),
         recorded=np.tile([docs is not None for docs in searches], n).astype(np.bool_),
-        query=np.tile([query_codes[query] for query in queries] or [-1] * count, n).astype(np.int64),
+        query=np.tile(np.unique(queries, return_inverse=True)[1] if queries else [-1] * count, n).astype(np.int64),
         search=np.array([i + t * count for t in range(n) for i, _, _ in rows], dtype=np.int64),
-        doc=np.array([codes[doc] for doc in docs], dtype=np.int64),
+        doc=np.unique(docs, return_inverse=True)[1].astype(np.int64),
         rank=np.array([rank for _, rank, _ in rows] * n, dtype=np.int64),
         grade=grade,
         is_judged=~np.isnan(grade),
         label_question=np.zeros(len(labels), dtype=np.int64),
         label_grade=np.array(list(labels.values()), dtype=np.float64),
-        opened=np.isin(docs, opened).astype(np.bool_) if docs else np.zeros(0, dtype=np.bool_),
-        cited=np.isin(docs, cited).astype(np.bool_) if docs else np.zeros(0, dtype=np.bool_),
+        opened=np.isin(docs, opened),
+        cited=np.isin(docs, cited),
         hop_trial=np.repeat(np.arange(n), len(firsts)),
         hop_search=np.tile(np.array(firsts, dtype=np.int64), n),
         tokens=np.full(n, tokens),

@@ -413,11 +413,6 @@ class AnswerMeasure(Measure):
 class TrajectoryMeasure(Measure):
     """Base of the measures of trajectories: the mean over the trials of a question."""
 
-    @property
-    def monotone(self) -> bool:
-        """Whether no grades of unjudged documents give a score outside of `score_bounds`."""
-        return True
-
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Return the score of each trial: (N,). NaN if it has none."""
         raise MeasureError(

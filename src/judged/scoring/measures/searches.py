@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from judged.errors import MeasureError
 from judged.scoring.judging.trajectories import positions
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import Properties, TrajectoryMeasure, param
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 SEARCHES = Parameter("Only the first k searches of each trial count.", None, integer(1))
 SHARE = Parameter("Whether the score is the share of the searches instead of their number.", False, boolean)
 _SHARE = Properties(reads="trajectories", needs_ranking=False)
-_COUNT = Properties(reads="trajectories", needs_ranking=False, high=None, higher_is_better=False)
-_COUNT_OF_ANY = replace(_COUNT, depends_on_relevance=False)
+_COUNT = replace(_SHARE, high=None, higher_is_better=False, monotone=False)
+_COUNT_OF_ANY = replace(_COUNT, depends_on_relevance=False, monotone=True)
 _DEFINED = "Järvelin et al. 2008, for sessions of searches; the definition is ours"
+search_measure = partial(measure, category="agent searches", cite=_DEFINED)
 
 
-@measure(
-    category="agent searches",
+@search_measure(
     cite="Chen et al. 2025 (BrowseComp-Plus), for all searches",
     use="You want to know whether the searches of an agent found the evidence, whatever the agent did with it.",
     misleads="A document counts even if the agent never opened it.",
@@ -54,18 +54,16 @@ class SeenR(TrajectoryMeasure):
     rel: float = param(REL)
 
     @property
-    def monotone(self) -> bool:
-        """Whether all searches count: a relevant document of a later search lowers the score of the first k."""
-        return self.cutoff is None
+    def properties(self) -> Properties:
+        """Properties: with a cutoff, a relevant document of a later search lowers the score of the first k."""
+        return replace(super().properties, monotone=self.cutoff is None)
 
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Divide the relevant documents of the first k searches by all relevant documents."""
         return divide(judged.seen_relevant(self.rel, self.cutoff), judged.num_relevant(self.rel), np.nan)
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to know how many of the documents that the agent has to read are relevant.",
     misleads="One search with few documents can score 1 although most of the evidence is missing.",
     properties=_SHARE,
@@ -93,12 +91,11 @@ class SeenP(TrajectoryMeasure):
         return divide(judged.seen_relevant(self.rel, self.cutoff), n_returned, 0.0)
 
 
-@measure(
-    category="agent searches",
+@search_measure(
     cite="Järvelin and Kekäläinen 2002, for the measure of a list",
     use="You want to know whether the agent saw the best documents early.",
     misleads="A search for another part of the evidence starts deep in the list, so its first document counts little.",
-    properties=Properties(reads="trajectories", graded=True),
+    properties=Properties(reads="trajectories", graded=True, monotone=False),
 )
 class SeennDCG(TrajectoryMeasure):
     r"""Seen nDCG: nDCG of the documents of the first k searches in the order in which the agent saw them first.
@@ -112,11 +109,6 @@ class SeennDCG(TrajectoryMeasure):
     >>> round(SeennDCG().of_trial([["x", "a"], ["a", "b"]], {"a": 1, "b": 1}), 4)  # ranks 2 and 3 of x, a, b
     0.6934
     """
-
-    @property
-    def monotone(self) -> bool:
-        """Return False: relevant documents can lower the score."""
-        return False
 
     cutoff: int | None = param(SEARCHES)
     gain: GainAttribute = param(GAIN)
@@ -136,15 +128,13 @@ def ideal_dcg(judged: JudgedTrajectories, gain: Gain) -> Floats:
     gain_of = gains(grades, gain)
     order = np.lexsort((-gain_of, owner))
     ranks = positions(owner[order])
-    dcg = np.bincount(owner[order], gain_of[order] / discounts(ranks, "log2", 2.0), minlength=judged.n_trials)
-    return dcg.astype(np.float64)
+    weighted = gain_of[order] / discounts(ranks, "log2", 2.0)
+    return np.bincount(owner[order], weighted, judged.n_trials).astype(np.float64)
 
 
 def ideal_grades(judged: JudgedTrajectories) -> tuple[Ints, Floats]:
     """Return the trial and the grade of every judged document of its question, and of documents that were filled in."""
-    starts = np.searchsorted(judged.label_question, np.arange(len(judged) + 1))
-    owner = np.repeat(np.arange(judged.n_trials), np.diff(starts)[judged.question])
-    labels = starts[judged.question][owner] + positions(owner) - 1
+    owner, labels = judged.rows_by_trial(judged.label_question)
     filled = np.flatnonzero(judged.is_new & ~judged.is_judged & ~np.isnan(judged.grade))
     return (
         np.concatenate([owner, judged.trial[filled]]),
@@ -152,9 +142,7 @@ def ideal_grades(judged: JudgedTrajectories) -> tuple[Ints, Floats]:
     )
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to know how much a search contributes on average, to compare agents that search often with others.",
     misleads="An agent that stops after one good search scores best, even if most of the evidence is missing.",
     properties=_SHARE,
@@ -177,13 +165,11 @@ class RecallPerSearch(TrajectoryMeasure):
 
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Divide the recall by the number of searches."""
-        searches = np.bincount(judged.search_trial, minlength=judged.n_trials).astype(np.float64)
         recall = divide(judged.seen_relevant(self.rel), judged.num_relevant(self.rel), np.nan)
-        return divide(recall, searches, np.nan)
+        return divide(recall, judged.num_searches, np.nan)
 
 
-@measure(
-    category="agent searches",
+@search_measure(
     cite="Chen et al. 2025 (BrowseComp-Plus)",
     use="You want to know the effort of an agent, to compare it with the accuracy.",
     misleads="Few searches can mean that the agent stopped too early.",
@@ -202,12 +188,10 @@ class NumSearches(TrajectoryMeasure):
 
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Count the searches of each trial."""
-        return np.bincount(judged.search_trial, minlength=judged.n_trials).astype(np.float64)
+        return judged.num_searches
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to know how many searches an agent needs until it finds evidence.",
     misleads="A trial that never finds the evidence counts only one search more than it made.",
     properties=_COUNT,
@@ -228,11 +212,6 @@ class SearchesToEvidence(TrajectoryMeasure):
     4.0
     """
 
-    @property
-    def monotone(self) -> bool:
-        """Return False: relevant documents can lower the score."""
-        return False
-
     all: bool = param(Parameter("Whether all relevant documents are required instead of one.", False, boolean))
     rel: float = param(REL)
 
@@ -249,19 +228,16 @@ class WastedSearches(TrajectoryMeasure):
 
     def wasted(self, judged: JudgedTrajectories) -> Bools:
         """Mark the searches of this kind: (S,)."""
-        raise MeasureError(f"{type(self).__name__} does not define wasted() for {len(judged)} questions")
+        raise NotImplementedError
 
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Count the marked searches of each trial, or divide their number by that of all searches."""
         counts = judged.by_trial(self.wasted(judged))
-        if not self.share:  # type: ignore[attr-defined]
-            return counts
-        return divide(counts, np.bincount(judged.search_trial, minlength=judged.n_trials).astype(np.float64), np.nan)
+        is_share: bool = self.share  # type: ignore[attr-defined]
+        return divide(counts, judged.num_searches, np.nan) if is_share else counts
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to know how many searches found nothing new although evidence was missing.",
     misleads="A search without new evidence can still help the agent to formulate the next query.",
     properties=_COUNT,
@@ -279,11 +255,6 @@ class RedundantSearches(WastedSearches):
     1.0
     """
 
-    @property
-    def monotone(self) -> bool:
-        """Return False: relevant documents can lower the score."""
-        return False
-
     share: bool = param(SHARE)
     rel: float = param(REL)
 
@@ -294,9 +265,7 @@ class RedundantSearches(WastedSearches):
         return (n_new == 0) & missing & judged.recorded & ~judged.failed
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to find agents that loop.",
     misleads="Queries that differ in one word are not recognized as repeated, unless they return the same list.",
     properties=_COUNT_OF_ANY,
@@ -322,9 +291,7 @@ class RepeatedSearches(WastedSearches):
         return judged.repeated
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to know whether an agent continues to search after it has found everything.",
     misleads="An agent does not know that no evidence is missing, and needs some searches to be sure.",
     properties=_COUNT,
@@ -340,11 +307,6 @@ class LateSearches(WastedSearches):
     2.0
     """
 
-    @property
-    def monotone(self) -> bool:
-        """Return False: relevant documents can lower the score."""
-        return False
-
     share: bool = param(SHARE)
     rel: float = param(REL)
 
@@ -355,9 +317,7 @@ class LateSearches(WastedSearches):
         return (relevant > 0) & (before >= relevant)
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to know how many searches contributed nothing that the agent opened or cited.",
     misleads="An agent may use the text of a result without opening or citing it.",
     properties=_COUNT_OF_ANY,
@@ -386,9 +346,7 @@ class UnusedSearches(WastedSearches):
         return super().trial_scores(judged) if judged.records_use else np.full(judged.n_trials, np.nan)
 
 
-@measure(
-    category="agent searches",
-    cite=_DEFINED,
+@search_measure(
     use="You want to compare the evidence that agents find with their tokens or cost.",
     misleads="An agent that finds one document at once and stops has a high yield.",
     properties=Properties(reads="trajectories", needs_ranking=False, high=None),
@@ -418,8 +376,7 @@ class EvidenceYield(TrajectoryMeasure):
         return divide(judged.seen_relevant(self.rel), np.where(effort > 0, effort, np.nan), np.nan)
 
 
-@measure(
-    category="agent searches",
+@search_measure(
     cite="Trivedi et al. 2022 (MuSiQue, for questions with several hops); the definition is ours",
     use="The answer requires several pieces of evidence, and each of them is in several documents.",
     misleads="The order of the hops is ignored.",
@@ -448,6 +405,8 @@ class HopRecall(TrajectoryMeasure):
         """Divide the number of found hops by that of all hops."""
         limit = np.inf if self.cutoff is None else self.cutoff
         is_found = (judged.hop_search > 0) & (judged.hop_search <= limit)
-        n_new = np.bincount(judged.hop_trial, is_found, minlength=judged.n_trials)
-        share = divide(n_new, np.bincount(judged.hop_trial, minlength=judged.n_trials).astype(np.float64), np.nan)
-        return np.where(np.isnan(share) | (share == 1) | (not self.complete), share, 0.0)
+        n_found, n_hops = (
+            np.bincount(judged.hop_trial, weights, minlength=judged.n_trials) for weights in (is_found, None)
+        )
+        share = divide(n_found, n_hops, np.nan)
+        return np.floor(share) if self.complete else share

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,8 +12,7 @@ from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import Properties, TrajectoryMeasure, param
 from judged.scoring.measures.gain import GAIN, gains
 from judged.scoring.measures.parameters import CUTOFF, Parameter, boolean, choice, real
-from judged.scoring.measures.registry import measure
-from judged.scoring.measures.searches import ideal_grades
+from judged.scoring.measures.searches import ideal_grades, search_measure
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
@@ -26,6 +26,9 @@ _FORM = Parameter(
     " log_bq(q + bq - 1), as in the TREC Session Track.",
     "original",
     choice("original", "trec"),
+)
+session_measure = partial(
+    search_measure, cite="Järvelin et al. 2008; Kanoulas et al. 2011 (TREC Session Track, form=trec)"
 )
 _REPEATS = Parameter("Whether a document gains each time it is returned, instead of once.", False, boolean)
 
@@ -41,9 +44,7 @@ def _weights(measure: SessionDCG, rank: Ints, number: Ints) -> Floats:
     return 1 / (of_rank * of_search)
 
 
-@measure(
-    category="agent searches",
-    cite="Järvelin et al. 2008; Kanoulas et al. 2011 (TREC Session Track, form=trec)",
+@session_measure(
     use="You want one number for several searches, in which a document is worth less if more searches were needed.",
     misleads="Each search adds gain, so an agent that searches more often never scores less. To compare questions, use"
     " nSessionDCG.",
@@ -80,12 +81,10 @@ class SessionDCG(TrajectoryMeasure):
         return np.bincount(judged.trial, gain * weights, minlength=judged.n_trials).astype(np.float64)
 
 
-@measure(
-    category="agent searches",
-    cite="Järvelin et al. 2008; Kanoulas et al. 2011 (TREC Session Track, form=trec)",
+@session_measure(
     use="You want one number from 0 to 1 for several searches, to compare questions.",
     misleads="The ideal session has the lists of the trial, so an agent with more or longer lists has a higher ideal.",
-    properties=Properties(reads="trajectories", graded=True),
+    properties=Properties(reads="trajectories", graded=True, monotone=False),
 )
 class nSessionDCG(SessionDCG):
     r"""Normalized session DCG: session DCG divided by that of the ideal session.
@@ -102,32 +101,21 @@ class nSessionDCG(SessionDCG):
     0.8667
     """
 
-    @property
-    def monotone(self) -> bool:
-        """Return False: relevant documents can lower the score."""
-        return False
-
     def trial_scores(self, judged: JudgedTrajectories) -> Floats:
         """Divide by the gain of the best documents at the best positions of the session."""
         owner, grades = ideal_grades(judged)
-        gain_of = gains(grades, self.gain)
+        gain_of = np.maximum(gains(grades, self.gain), 0.0)
         labels = np.lexsort((-gain_of, owner))
-        owner, gain_of = owner[labels], gain_of[labels]
         in_depth = np.flatnonzero(judged.rank <= (self.cutoff or np.inf))
-        trial, number = judged.trial[in_depth], judged.number[judged.search[in_depth]]
-        weights = _weights(self, judged.rank[in_depth], number)
-        if self.repeats:  # the gain at each rank is that of the ideal list
-            place = judged.rank[in_depth]
-        else:
+        trial, place = judged.trial[in_depth], judged.rank[in_depth]
+        weights = _weights(self, place, judged.number[judged.search[in_depth]])
+        if not self.repeats:  # otherwise the gain at each rank is that of the ideal list
             order = np.lexsort((-weights, trial))
             trial, weights = trial[order], weights[order]
             place = positions(trial)
-        starts = np.searchsorted(owner, np.arange(judged.n_trials + 1))
+        starts = np.searchsorted(owner[labels], np.arange(judged.n_trials + 1))
         index = starts[trial] + place - 1
-        has_document = index < starts[trial + 1]
-        ideal_gain = np.where(
-            has_document, gain_of[np.minimum(index, max(len(gain_of) - 1, 0))] if len(gain_of) else 0.0, 0.0
-        )
-        ideal = np.bincount(trial, np.maximum(ideal_gain, 0.0) * weights, minlength=judged.n_trials)
+        label = np.append(labels, -1)[np.where(index < starts[trial + 1], index, -1)]
+        ideal = np.bincount(trial, np.append(gain_of, 0.0)[label] * weights, minlength=judged.n_trials)
         has_gain = np.bincount(owner, gain_of > 0, minlength=judged.n_trials) > 0
         return np.where(has_gain, divide(super().trial_scores(judged), ideal), np.nan)

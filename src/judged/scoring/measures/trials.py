@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -16,12 +18,13 @@ if TYPE_CHECKING:
     from judged.scoring.judging.trajectories import JudgedTrajectories
 
 _SHARE = Properties(reads="trajectories", needs_ranking=False, depends_on_relevance=False)
-_LOSS = Properties(reads="trajectories", needs_ranking=False, depends_on_relevance=False, higher_is_better=False)
+_LOSS = replace(_SHARE, higher_is_better=False)
+_UNBOUNDED_LOSS = replace(_LOSS, high=None)
+trial_measure = partial(measure, category="agent trials")
 _TRIALS = Parameter("The number of trials.", None, integer(1), required=True)
 
 
-@measure(
-    category="agent trials",
+@trial_measure(
     cite="Voorhees and Tice 2000 (TREC question answering), averaged over trials",
     use="You want to know how often an agent answers right.",
     misleads="A right answer can come from the model's memory. 'judged trajectories where' counts right answers without"
@@ -55,15 +58,13 @@ class _OfSeveralTrials(TrajectoryMeasure):
     def _counts(self, judged: JudgedTrajectories) -> tuple[Ints, Ints]:
         """Count the trials with a verdict, and the right ones: (T,) each."""
         has_verdict = ~np.isnan(judged.right)
-        counts = np.bincount(judged.question[has_verdict], minlength=len(judged))
-        right = np.bincount(judged.question[has_verdict], judged.right[has_verdict], minlength=len(judged)).astype(
-            np.int64
-        )
-        if ((counts > 0) & (counts < self.cutoff)).any():
-            question = judged.query_ids[int(np.flatnonzero((counts > 0) & (counts < self.cutoff))[0])]
+        question = judged.question[has_verdict]
+        counts = np.bincount(question, minlength=len(judged))
+        right = np.bincount(question, judged.right[has_verdict], minlength=len(judged)).astype(np.int64)
+        if (too_few := (counts > 0) & (counts < self.cutoff)).any():
             raise MeasureError(
-                f"{self} requires {self.cutoff} trials of each question, but {judged.name} has"
-                f" {counts[counts > 0].min()} of {question}. Fix: use a lower k, or record more trials"
+                f"{self} requires {self.cutoff} trials of each question, but {judged.name} has {counts[too_few].min()}"
+                f" of {judged.query_ids[int(too_few.argmax())]}. Fix: use a lower k, or record more trials"
             )
         return counts, right
 
@@ -75,8 +76,7 @@ def _drawn(counts: Ints, kind: Ints, k: int) -> Floats:
     return np.where(counts > 0, shares.prod(axis=0), np.nan)
 
 
-@measure(
-    category="agent trials",
+@trial_measure(
     cite="Chen et al. 2021 (pass@k)",
     use="You can check answers, and try again until one of k answers is right.",
     misleads="Users who get one answer see the accuracy, which is lower.",
@@ -103,8 +103,7 @@ class Pass(_OfSeveralTrials):
         return 1 - _drawn(counts, counts - right, self.cutoff)
 
 
-@measure(
-    category="agent trials",
+@trial_measure(
     cite="Yao et al. 2024 (tau-bench, pass^k)",
     use="You want to know whether an agent is reliable: whether it is right each time.",
     misleads="The measure falls fast with k, so compare agents at the same k.",
@@ -131,8 +130,7 @@ class PassAll(_OfSeveralTrials):
         return _drawn(counts, right, self.cutoff)
 
 
-@measure(
-    category="agent trials",
+@trial_measure(
     cite="Brier 1950",
     use="An agent states how sure it is, and you want to know whether that can be trusted.",
     misleads="The score includes the accuracy: an agent that is always right and sure scores best.",
@@ -157,14 +155,11 @@ class ConfidenceBrier(TrajectoryMeasure):
         return (judged.confidence - judged.right) ** 2
 
 
-@measure(
-    category="agent trials",
+@trial_measure(
     cite="Good 1952",
     use="An agent states how sure it is, and answers that are wrong and sure are much worse than others.",
     misleads="The score depends on the clipping of confidences of 0 and 1, whose logarithm is infinite.",
-    properties=Properties(
-        reads="trajectories", needs_ranking=False, depends_on_relevance=False, high=None, higher_is_better=False
-    ),
+    properties=_UNBOUNDED_LOSS,
 )
 class ConfidenceLogLoss(TrajectoryMeasure):
     r"""Log loss of the stated confidence: the negative logarithm of the probability of the outcome.
@@ -190,14 +185,11 @@ class ConfidenceLogLoss(TrajectoryMeasure):
         return -np.log(np.where(np.isnan(judged.right), np.nan, np.where(judged.right == 1, p, 1 - p)))
 
 
-@measure(
-    category="agent trials",
+@trial_measure(
     cite="Chen et al. 2025 (BrowseComp-Plus), for the cost of agents",
     use="You want to know the cost of a question, to compare it with the accuracy.",
     misleads="Tokens of different models have different prices.",
-    properties=Properties(
-        reads="trajectories", needs_ranking=False, depends_on_relevance=False, high=None, higher_is_better=False
-    ),
+    properties=_UNBOUNDED_LOSS,
 )
 class Effort(TrajectoryMeasure):
     r"""Effort: the tokens, the cost in dollars, or the milliseconds of a trial.
