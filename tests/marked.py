@@ -64,6 +64,9 @@ LONG = (
     "web/test_page_work_in", "labels/pages/test_judging_in", "interface/pages/test_learn_in",
     "interface/pages/test_home_in", "interface/pages/test_topic_in", "interface/pages/test_matrix_in",
     "reports/changes/test_review", "layouts/test_convert", "faults/", "history/test_judgment_changes",
+    "interface/pages/test_evaluator_in", "studies/test_learning_simulated", "studies/test_term_weights_in",
+    "online/test_another_database", "pipelines/pages/test_rag_in", "pipelines/pages/test_traces_in",
+    "reports/test_in_browser",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "scoring/compat/test_ir_measures", "scoring/compat/test_pytrec_eval", "scoring/measures/test_assessors",
