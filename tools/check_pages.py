@@ -41,6 +41,7 @@ HEADLINES = (
     "/users",
     "/users/test",
     "/clicks",
+    "/history",
 )
 """Pages that answer a question, with a headline."""
 ADDRESSES = (
@@ -66,6 +67,7 @@ ADDRESSES = (
     "/experiment",
     "/experiment/try?topic=t09&setting=stemmer&value=english",
     "/clicks/ranks",
+    "/history/change",
     "/clicks/people",
     "/users/watch",
     "/judging",

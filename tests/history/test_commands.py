@@ -82,7 +82,7 @@ def test_commands_write_the_answers_of_python(run: Run, store: str, tmp_path: Pa
 
 def test_sample_separates_the_worse_version_from_the_added_judgments() -> None:
     history = show(sample_history(), measures="nDCG@10")
-    assert [(change.shift.start + 1, change.status) for change in history.changes] == [(21, "worse")]
+    assert [(change.shift.start + 1, change.verdict) for change in history.changes] == [(21, "worse")]
     assert [change.evaluation.number for change in history.judgments] == [12]
     assert history.judgments[0].added == 81
 
@@ -96,7 +96,7 @@ def test_pages_show_the_answers_of_python() -> None:
     client = TestClient(make_app(open_sample()), base_url="http://127.0.0.1")
     assert client.get("/api/v1/history").json() == json.loads(show(sample_history()).json())
     assert client.get("/history").status_code == 200
-    arguments = {"measure": "AP", "evaluation": "21"}
+    arguments = {"measure": "AP", "evaluation": "#21"}
     change = client.get("/api/v1/history/change", params=arguments)
     assert change.json() == json.loads(bisect(sample_history(), **arguments).json())
     assert client.get("/history/change", params={"evaluation": "3"}).status_code == 400

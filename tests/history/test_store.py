@@ -16,7 +16,7 @@ import pytest
 from history.writers import QRELS, run
 from judged import Qrels, Run, evaluate
 from judged.errors import InputError
-from judged.history import HistoryStore, bisect, show
+from judged.history import HistoryStore, bisect, compare, show
 from judged.history.detection import alarm_threshold
 from judged.history.store import read_folder
 from pipelines.experiments.server import can_start_postgresql, postgresql
@@ -45,7 +45,7 @@ def store_of(path: str | Path = "sqlite://", nights: int = 3) -> HistoryStore:
             runs,
             ["RR", "P@1"],
             time=f"2026-03-{night + 1:02d}",
-            commit=f"c{night}",
+            commit=f"c00{night}",
             tag="release" * (night == 1),
         )
     return store
@@ -55,9 +55,9 @@ def test_sqlite_and_postgresql_give_the_same_results_and_lose_nothing_of_two_wri
     for address in addresses:
         store = store_of(address)
         assert [(row.time, row.system, row.commit, row.tag) for row in store.evaluations("b")] == [
-            ("2026-03-01T00:00:00", "b", "c0", ""),
-            ("2026-03-02T00:00:00", "b", "c1", "release"),
-            ("2026-03-03T00:00:00", "b", "c2", ""),
+            ("2026-03-01T00:00:00", "b", "c000", ""),
+            ("2026-03-02T00:00:00", "b", "c001", "release"),
+            ("2026-03-03T00:00:00", "b", "c002", ""),
         ]
         assert (
             store.scores(store.find("last-release", "b")).aggregate()
@@ -117,7 +117,7 @@ def test_runs_and_judgments_are_read_back() -> None:
 
 def test_references() -> None:
     store = store_of()
-    assert [store.find(name, "a").number for name in ("last", "last-release", "release", "3", "#3", "c2")] == [
+    assert [store.find(name, "a").number for name in ("last", "last-release", "release", "3", "#3", "c002")] == [
         5,
         3,
         3,
@@ -130,6 +130,16 @@ def test_references() -> None:
             store.find(name, "a")
     with pytest.raises(InputError, match="last/a"):
         store.find("last")
+    assert store.find("last/b").number == 6
+    store.add(QRELS, {"a": run(1)}, "RR", commit="4f2a91c", tag="v1/x", time="2026-05-01")
+    store.add(QRELS, {"a": run(2)}, "RR", commit="4f2a000", time="2026-05-02")
+    assert store.find("4").system == "b"  # the number, not the commit
+    assert store.find("v1/x").tag == "v1/x"
+    assert store.find("4f2a9").number == 7
+    with pytest.raises(InputError, match="2 commits"):
+        store.find("4f2a")
+    with pytest.raises(InputError, match="#8"):
+        compare(store, "last", "8")
     with pytest.raises(InputError, match="a, b"):
         store.evaluations("c")
 
@@ -161,7 +171,7 @@ def test_history_separates_changes_of_judgments_and_of_the_system() -> None:
     (change,) = [change for change in history.changes if str(change.measure) == "RR"]
     assert (change.shift.start, change.shift.detected) == (20, 20)
     assert change.difference.difference == pytest.approx(-0.5 * 24 / 30)
-    assert change.status == "worse"
+    assert change.verdict == "worse"
     (judgments,) = history.judgments
     assert (judgments.evaluation.number, judgments.added, judgments.removed, judgments.changed, judgments.n_change) == (
         11,
@@ -190,6 +200,61 @@ def test_measures_share_the_false_alarms_and_evaluations_are_in_order_of_time() 
     assert store.find("last", "a").number == 23
 
 
+def test_few_topics_have_no_verdict_and_sums_have_no_history() -> None:
+    qrels, store = {f"q{i}": {"r": 1} for i in range(4)}, HistoryStore.open("sqlite://", new=True)
+    for night in range(20):
+        ranked = ["r"] if night < 12 else ["x", "r"]
+        store.add(qrels, {"s": dict.fromkeys(qrels, ranked)}, "RR", time=f"2026-03-{night + 1:02d}")
+    (change,) = show(store).changes
+    assert (change.shift.start, change.verdict) == (12, "too few topics")
+    history = show(store, measures="P@1")  # a measure that was not stored
+    assert [change.mean_after for change in history.changes] == [0.0]
+    with pytest.raises(InputError, match="means over topics"):
+        show(store, measures=["RR", "NumRet"])
+
+
+def test_comparison_is_over_the_topics_of_both_evaluations() -> None:
+    store = HistoryStore.open("sqlite://", new=True)
+    old = {f"q{i}": {"r": 1} for i in range(8)}
+    store.add(old, {"s": {topic: ["r"] for topic in sorted(old)}}, "RR", time="2026-03-01")
+    new = old | {"q9": {"r": 1}}
+    store.add(new, {"s": {topic: ["x", "r"] for topic in sorted(new)}}, "RR", time="2026-03-02")
+    comparison = compare(store, 1, "last")
+    assert comparison.scores.aggregate() == {"s #1": {"RR": 1.0}, "s #2": {"RR": 0.5}}
+
+
+@pytest.mark.parametrize("tag", ["last", "last-release", "3", "#3"])
+def test_tags_that_are_references_are_refused(tag: str) -> None:
+    with pytest.raises(InputError, match="tag"):
+        HistoryStore.open("sqlite://", new=True).add(QRELS, {"a": run(1)}, tag=tag)
+
+
+def test_order_of_judgments_is_no_change_and_settings_have_no_effect() -> None:
+    store = HistoryStore.open("sqlite://", new=True)
+    qrels, ranked = {f"q{i}": {"r": 1, "x": 0} for i in range(8)}, {f"q{i}": ["x", "r"] for i in range(8)}
+    more = {topic: {"x": 1, "r": 1} for topic in qrels}
+    store.add(qrels, {"s": ranked}, ["RR", "P@2"], time="2026-03-01")
+    store.add(dict(reversed(qrels.items())), {"s": ranked}, ["RR", "P@2"], time="2026-03-02")
+    assert show(store).judgments == ()
+    store.add(more, {"s": ranked}, ["RR", "P@2"], depth=1, time="2026-03-03")
+    (judgments,) = show(store).judgments
+    assert (judgments.changed, judgments.effect) == (8, 0.5)
+
+
+def test_change_is_found_by_its_commit_and_first_evaluations_are_not_tested() -> None:
+    qrels, store = {f"q{i}": {"r": 1} for i in range(8)}, HistoryStore.open("sqlite://", new=True)
+    for night in range(8):
+        ranked = ["r"] if night < 7 else ["x", "r"]
+        store.add(qrels, {"s": dict.fromkeys(qrels, ranked)}, "RR", time=f"2026-03-{night + 1:02d}", commit="aaaa")
+    assert show(store).headline.status == "unknown"
+    for night in range(8, 24):
+        ranked = ["x", "r"] if night < 12 else ["x", *map(str, range(40)), "r"]
+        commit = "bbbb" if night >= 12 else "aaaa"
+        store.add(qrels, {"s": dict.fromkeys(qrels, ranked)}, "RR", time=f"2026-03-{night + 1:02d}", commit=commit)
+    located = bisect(store, evaluation="bbbb", margin_relative=0.0)
+    assert located.change.shift.start == 12
+
+
 def test_history_of_few_evaluations_has_no_verdict() -> None:
     history = show(store_of())
     assert history.series.system == "b"
@@ -206,7 +271,7 @@ def test_invalid_stores_and_options(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         HistoryStore.open(tmp_path / "text.db")
     store = store_of()
-    for options in ({"false_alarms": 0.5}, {"margin_relative": -0.1}, {"margin_relative": 1.0}, {"measures": "AP"}):
+    for options in ({"false_alarms": 0.5}, {"margin_relative": -0.1}, {"margin_relative": 1.0}, {"measures": "NumRet"}):
         with pytest.raises(InputError):
             show(store, **options)
     with pytest.raises(InputError, match="ISO 8601"):

@@ -49,7 +49,7 @@ def dataset_topics(data: Any) -> list[dict[str, Any]]:
 def dataset_documents(data: Any, doc_ids: Collection[str] | None) -> Iterator[tuple[str, str, str]]:
     """Yield id, title, and default text without the title, of all documents or only those of `doc_ids`."""
     for document in _records(data, "docs", doc_ids):
-        title = getattr(document, "title", "")
+        title = getattr(document, "title", "") or ""
         yield document.doc_id, title, document.default_text().removeprefix(title).strip()
 
 
@@ -62,7 +62,9 @@ def _records(data: Any, part: str, doc_ids: Collection[str] | None = None) -> It
         yield from records() if doc_ids is None else dataset.docs_store().get_many_iter(doc_ids)
     except (OSError, RuntimeError) as error:  # a download that failed
         problem = f"the {part} cannot be read ({type(error).__name__}: {error!s:.200})"
-        raise InputError(problem, fix="check the network connection", path=where, rule=NO_CONTENT) from None
+        raise InputError(
+            problem, fix="check the network connection and the free disk space", path=where, rule=NO_CONTENT
+        ) from None
 
 
 def _dataset(data: Any) -> Any:

@@ -100,7 +100,8 @@ def _open_path(path: str, kind: Kind, format: str | None) -> Source:
         return Source(rows_in_database(path, kind), source_name(path.partition(";")[0]))
     prefix, _, address = path.partition(":")
     if address and len(prefix) > 1 and not Path(path).exists() and (reader := find("readers", prefix)):
-        return Source(rows_of_object(reader(address), kind), source_name(address))
+        data = reader(address)
+        return Source(rows_of_object(data, kind), getattr(data, "name", source_name(address)))
     if database_and_table := split_database_path(path):
         engine = TableInFile(*database_and_table)
         if kind == "run":

@@ -36,7 +36,7 @@ def _detection_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="N",
             default=FALSE_ALARMS,
             show_default=True,
-            help="Number of evaluations per false alarm, over all measures, if nothing changes.",
+            help="Mean number of evaluations between false alarms, over all measures, if nothing changes.",
         ),
         click.option(
             "--margin-relative",
@@ -53,7 +53,8 @@ def _detection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def history() -> None:
     """Keep evaluations in a store, and show what changed over time.
 
-    EVALUATION is 'last', 'last-TAG' (the last evaluation with this tag), a number, a tag, or the beginning of a commit.
+    EVALUATION is 'last', 'last-TAG' (the last evaluation with this tag), a number, a tag, or at least four characters
+    of a commit; EVALUATION/SYSTEM names the system.
     Other commands read the run of an evaluation as history:EVALUATION, such as 'judged gate QRELS history:last-release
     RUN'.
     """
@@ -101,7 +102,7 @@ def add_command(
     store.close()
 
 
-@history.command("show", short_help="Show scores over time, and changes beyond noise.")
+@history.command("show", short_help="Show scores over time, and detect changes.")
 @_STORE
 @_SYSTEM
 @shared("measures", help="Measure of the last evaluation. Can be repeated.  [default: all of its measures]")
@@ -110,7 +111,7 @@ def add_command(
 def show_command(
     where: str | None, system: str, measure: tuple[str, ...], output: OutputOptions, **options: Any
 ) -> None:
-    """Show the scores of a system over time, changes beyond the noise between evaluations, and changed judgments.
+    """Show the scores of a system over time, changes larger than their usual variation, and changed judgments.
 
     All evaluations are scored by the judgments and settings of the last one.
     """
@@ -142,7 +143,7 @@ def plot_command(
     "--evaluation",
     metavar="EVALUATION",
     default="",
-    help="Beginning of a change in 'judged history show'.  [default: the last]",
+    help="First evaluation of a change in 'judged history show'.  [default: the last change]",
 )
 @shared("attributes")
 @click.option("--by", metavar="NAME", help="With --attributes: topic attribute whose values define slices.")
@@ -172,8 +173,10 @@ def bisect_command(
 @click.argument("first", metavar="EVALUATION")
 @click.argument("second", metavar="EVALUATION")
 @_STORE
-@_SYSTEM
-@shared("measures")
+@click.option(
+    "--run", "system", metavar="NAME", default="", help="Name of the system.  [default: that of the second EVALUATION]"
+)
+@shared("measures", help="Measure. Can be repeated.  [default: all of the second EVALUATION]")
 @click.option("--test", type=Choice(PAIRED_TESTS), metavar="TEST", help=f"Paired test.  [default: {DEFAULT_TEST}]")
 @shared("alpha", "resamples", "seed", "margin")
 @answer_options()

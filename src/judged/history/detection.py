@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 REFERENCE_VALUE = 0.5
 """Reference value k of the CUSUM, in standard deviations: half of the shift that it detects fastest."""
 MIN_EVALUATIONS = 8
-"""Evaluations before the first one that can be detected as a change."""
-_MAX_Z = 8.0  # no change is detected faster, and probabilities beyond it are 0 in double precision
+"""Number of first evaluations that cannot be detected as changes, because they estimate the noise."""
+_MAX_Z = 8.0  # most that one evaluation can add to the CUSUM
 _MAX_AUTOCORRELATION = 0.9
 _ROUNDING = 1e-12
 _DETECTABLE = 2.0  # standard deviations
 _MAX_DELAY, _PATHS = 200, 1000  # of the simulation of the delay
+# Ratios of the variance of changes over topics to the variance of noise, over which the likelihood is averaged
 _RATIOS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0])
-_STEPS = 4  # position and variances, in turn
-_PRIOR_DF = 4.0  # weight of the mean variance of all topics, in evaluations, in the variance of one topic
+_STEPS = 4  # iterations that alternate between the position of the change and the variances
+_PRIOR_DF = 4.0  # prior weight, in degrees of freedom, of the variance averaged over topics
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +41,8 @@ class Shift:
     detected
         Index of the evaluation at which it was detected.
     probabilities
-        Probability of each evaluation between the change before and the change after this one to be the first, if there
-        is one change; the first of them has index `offset`.
+        ``probabilities[i]``: probability that the change began with evaluation ``offset + i``, given exactly one change
+        between the previous and the next one.
     """
 
     start: int
@@ -71,7 +72,7 @@ class Detection:
         Standard deviation of the mean score of one evaluation, if nothing changes, increased for autocorrelation; NaN
         for fewer than `MIN_EVALUATIONS`.
     evaluations
-        Number of evaluations behind the standard deviation.
+        Degrees of freedom of the standard deviation, plus 1.
     threshold
         Threshold of the CUSUM.
     """
@@ -88,7 +89,10 @@ class Detection:
 
     @property
     def delay(self) -> float:
-        """Number of evaluations within which 80% of changes of this size are detected; NaN if unknown."""
+        """Number of evaluations within which 80% of changes of this size are detected.
+
+        NaN for too few evaluations; infinite if more than 200 are needed.
+        """
         return math.nan if math.isnan(self.deviation) else _delay(_DETECTABLE, self.evaluations, self.threshold)
 
 
@@ -219,7 +223,7 @@ class _Residuals:
 
     @property
     def inflation(self) -> float:
-        """Factor of the standard deviation for autocorrelation, whose effect on means is the same."""
+        """Factor that corrects the standard error of a mean for autocorrelation: sqrt((1 + r) / (1 - r))."""
         return math.sqrt((1.0 + self.autocorrelation) / (1.0 - self.autocorrelation))
 
     @property
@@ -228,7 +232,7 @@ class _Residuals:
         return math.sqrt(self.squares / self.df) if self.df >= MIN_EVALUATIONS - 1 else math.nan
 
     def standardize(self, segment: Floats, value: float, inflation: float) -> float:
-        """Return the standard normal value with the probability of the Student's t of a new value; 0 if undefined."""
+        """Convert Student's t of a new value to a z-score with the same tail probability; 0 if undefined."""
         pooled = self.extended(segment)
         difference = value - float(segment.mean())
         if math.isnan(pooled.deviation) or abs(difference) < _ROUNDING:
@@ -240,10 +244,11 @@ class _Residuals:
 
 
 def change_probabilities(values: Floats) -> Floats:
-    """Return the probability of each evaluation but the first to be the first after a change.
+    """Return the posterior probability of each evaluation but the first to be the first after the only change.
 
-    The scores of topics are normal, with one change of the mean of each topic at the same time. The mean over topics
-    has its own variance, because evaluations differ in more than the noise of single topics.
+    The model is a single change point with a uniform prior. The scores of topics are normal, and their means change at
+    the same time. The mean over topics has its own variance, because evaluations differ in more than the noise of
+    single topics.
 
     >>> scores = np.array([[0.5, 0.2], [0.5, 0.3], [0.4, 0.2], [0.8, 0.3], [0.9, 0.2]])
     >>> change_probabilities(scores).round(2).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,8 @@ from judged.results import (
 )
 from judged.results.blocks import Note, ReferenceLine
 from judged.results.decimals import percent
+from judged.scoring.evaluation.inputs import index_of_measure, measures_of
+from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +52,9 @@ if TYPE_CHECKING:
     from judged.history.detection import Detection
     from judged.history.store import HistoryStore, StoredEvaluation
     from judged.results import Block, Status
+    from judged.scoring.evaluation.scores import Scores
 
-_VERDICTS: dict[Status, str] = {"better": "better", "worse": "worse", "info": "not significant over topics"}
+_STATUSES: dict[str, Status] = {"better": "better", "worse": "worse", "too few topics": "unknown"}
 _LIKELY = 0.9  # probability of the evaluations that are listed
 _COMMIT = 10  # shown characters of a commit
 _MAX_ROWS = 10  # of a table in a terminal
@@ -82,13 +85,17 @@ class ScoreHistory(Answer):
     def headline(self) -> Headline:
         """Last change of the first measure, or that there is none."""
         measure, n = self.series.measures[0], len(self.series.evaluations)
-        if n < MIN_EVALUATIONS:
-            sentence = f"{counted(n, 'evaluation')}: changes are detected with {MIN_EVALUATIONS} or more."
+        if n <= MIN_EVALUATIONS:
+            sentence = f"{counted(n, 'evaluation')}: changes after the first {MIN_EVALUATIONS} can be detected."
             return Headline("unknown", "too few evaluations", sentence)
         changes = [change for change in self.changes if change.measure == measure]
         if not changes:
-            detection, sentence = self.detections[0], f"No change of {measure} beyond noise in {n} evaluations."
-            if math.isfinite(detection.delay):
+            detection, sentence = (
+                self.detections[0],
+                (f"No change of {measure} was detected after the first {MIN_EVALUATIONS} of {n} evaluations."),
+            )
+            low, high = measure.properties.bounds
+            if math.isfinite(detection.delay) and 0.0 < detection.detectable <= high - low:
                 change, within = f"{detection.detectable:.2g}", counted(int(detection.delay), "evaluation")
                 sentence += f" A change of {change} is detected within {within} (80% power)."
             return Headline("same", "no change", sentence)
@@ -96,9 +103,9 @@ class ScoreHistory(Answer):
         verb = "rose" if last.difference.difference > 0 else "fell"
         first = self.series.evaluations[last.shift.start]
         return Headline(
-            cast("Status", last.status),
-            "changed" if last.status == "info" else last.status,
-            f"{measure} {verb} with evaluation {first.label}, beyond the noise between evaluations.",
+            _STATUSES.get(last.verdict, "info"),
+            last.verdict if last.verdict in _STATUSES else "changed",
+            f"{measure} {verb} with evaluation {first.label}, by more than evaluations usually vary.",
             f"{measure}, change of the mean",
             last.difference.difference,
             CHANGE,
@@ -137,7 +144,7 @@ class ScoreHistory(Answer):
         return (
             f"Means by the judgments and settings of the last evaluation, over the {n} topics of all evaluations.",
             f"{alarms} (self-starting CUSUM).",
-            f"Changes below {margin} of the mean are not reported.",
+            f"Not detected: changes within the first {MIN_EVALUATIONS} evaluations, and below {margin} of the mean.",
             "Intervals and p-values of changes are over topics (paired t-test of the mean scores before and after).",
         )
 
@@ -145,6 +152,9 @@ class ScoreHistory(Answer):
         """Return the chart of a measure over time, and its table."""
         series, measure = self.series, str(self.series.measures[index])
         rows, means = series.evaluations[::-1], series.values[::-1, index].mean(axis=1)
+        bounds = np.array([series.measures[index].properties.bounds] * len(rows))
+        limits = mean_intervals(series.values[::-1, index], IntervalMethod(), bounds)
+        missing = [len(scores.runs[0].missing_topics) for scores in series.scores_then[::-1]]
         then = [_mean_then(scores, measure) for scores in series.scores_then[::-1]]
         name = "evaluations" if not index else f"evaluations{index + 1}"
         table = Table(
@@ -152,11 +162,12 @@ class ScoreHistory(Answer):
             (
                 *_evaluation_columns(rows),
                 Column("time_ms", [_milliseconds(row.time) for row in rows], COUNT, only="data"),
-                Column("mean", means.tolist(), NUMBER, measure),
-                Column("value", [value for value, _ in then], NUMBER, "as evaluated", ci=[ci for _, ci in then]),
+                Column("mean", means.tolist(), NUMBER, measure, ci=[(low, high) for low, high in limits.tolist()]),
+                Column("then", then, NUMBER, "as evaluated"),
+                Column("missing", missing, COUNT, "topics without results", only="" if any(missing) else "data"),
             ),
             f"Evaluations by {measure}, latest first",
-            note="as evaluated: by the judgments, settings, and topics of that evaluation; interval over topics",
+            note="interval over topics; as evaluated: by the judgments, settings, and topics of that evaluation",
             folded=index > 0,
             terminal_rows=_MAX_ROWS,
         )  # fmt: skip
@@ -165,31 +176,32 @@ class ScoreHistory(Answer):
         sentence = f"{measure} over {counted(len(rows), 'evaluation')}, with {counted(len(shifts), 'change')}."
         chart = Chart(
             f"history{index + 1}", measure, table, sentence, kind="points", x="time_ms", x_title="time (UTC)", y="mean",
-            y_title=measure, band="value", lines=lines, spread="time", height=180,
-            subtitle="band: interval over topics, as evaluated; dashed lines: changes",
+            y_title=measure, band="mean", lines=lines, spread="time", height=180,
+            subtitle="band: interval over topics; dashed lines: changes",
         )  # fmt: skip
         return chart, table
 
     def _changes_table(self) -> Table:
         rows = [self.series.evaluations[change.shift.start] for change in self.changes]
         differences = [change.difference for change in self.changes]
-        statuses: list[Status] = [cast("Status", change.status) for change in self.changes]
+        verdicts = [change.verdict for change in self.changes]
+        statuses: list[Status] = [_STATUSES.get(verdict, "info") for verdict in verdicts]
         return Table(
             "changes",
             (
                 Column("measure", [str(change.measure) for change in self.changes], TEXT),
-                *_evaluation_columns(rows, "from evaluation"),
+                *_evaluation_columns(rows, "first evaluation"),
                 *columns_of(self.changes, ("mean_before", NUMBER, "before"), ("mean_after", NUMBER, "after")),
                 Column("difference", [row.difference for row in differences], CHANGE,
                        ci=[row.interval for row in differences]),
                 Column("p", [row.p for row in differences], P_VALUE),
-                Column("verdict", [_VERDICTS[status] for status in statuses], TEXT, statuses=statuses),
+                Column("verdict", verdicts, TEXT, statuses=statuses),
                 Column("detected", [self.series.evaluations[change.shift.detected].number for change in self.changes],
                        COUNT, "detected at"),
                 Column("likely", [_likely_text(self.series, change) for change in self.changes], TEXT,
                        f"began at ({percent(_LIKELY)})"),
             ),
-            "Changes beyond the noise between evaluations",
+            "Changes larger than the usual variation between evaluations",
             labels=2,
         )  # fmt: skip
 
@@ -198,12 +210,13 @@ class ScoreHistory(Answer):
         return Table(
             "judgments",
             (
-                *_evaluation_columns(rows, "from evaluation"),
-                *columns_of(self.judgments, ("added", COUNT), ("removed", COUNT), ("changed", COUNT, "other grade")),
+                *_evaluation_columns(rows, "first evaluation"),
+                *columns_of(self.judgments, ("added", COUNT), ("removed", COUNT), ("changed", COUNT, "grade changed")),
                 *columns_of(self.judgments, ("n_change", COUNT, "topics"), ("effect", CHANGE, main)),
             ),
             "Changes of the judgments",
-            note="changes of the number of topics, and of the mean score of the run before, which is the same system",
+            note=f"topics: change of their number; {main}: change of the mean score of the previous run with the new"
+            " judgments, without a change of the system",
         )  # fmt: skip
 
 
@@ -217,12 +230,9 @@ def _evaluation_columns(rows: Sequence[StoredEvaluation], heading: str = "evalua
     )
 
 
-def _mean_then(scores: Any, measure: str) -> tuple[float, tuple[float, float] | None]:
-    """Return the mean of a measure with its interval; NaN if it was not evaluated."""
-    if measure not in scores.measure_names:
-        return math.nan, None
-    estimate = scores.estimates()[scores.measure_names.index(measure)]
-    return estimate.value, estimate.ci
+def _mean_then(scores: Scores, measure: str) -> float:
+    """Return the mean of a measure as it was evaluated; NaN if it was not."""
+    return scores.value(measure) if measure in scores.measure_names else math.nan
 
 
 def _likely_text(series: ScoreSeries, change: ScoreChange) -> str:
@@ -307,7 +317,8 @@ class ChangeLocation(Answer):
         start = self.change.shift.start
         before, first = self.series.evaluations[start - 1 : start + 1]
         probability = float(self.change.shift.probabilities[start - self.change.shift.offset])
-        sentence = f"The change began with evaluation {first.label}; the last one before is {before.label}."
+        difference = f"{self.change.measure} changed by {self.change.difference.difference:+.4f}"
+        sentence = f"{difference}. It began with evaluation {first.label}; the last one before is {before.label}."
         return Headline("info", f"#{first.number}", sentence, "probability", probability, SHARE)
 
     def blocks(self) -> tuple[Block, ...]:
@@ -391,15 +402,17 @@ def bisect(
     InputError
         If no change was detected, or none began at this evaluation.
     """
-    series = read_series(store, system, measure)
-    _, changes = detect_changes(series, false_alarms, margin_relative)[0]
+    series = read_series(store, system)
+    # All measures share the false alarms, as in `show`.
+    index = index_of_measure(measures_of(measure)[0], series.measures) if measure else 0
+    changes = detect_changes(series, false_alarms, margin_relative)[index][1]
     if evaluation:
-        number = store.find(evaluation, series.system).number
-        changes = [change for change in changes if series.evaluations[change.shift.start].number == number]
+        matches = store.matching(evaluation, series.system)
+        changes = [change for change in changes if series.evaluations[change.shift.start] in matches]
     if not changes:
         where = f" that begins at {evaluation}" if evaluation else ""
         fix = "list the changes: judged history show"
-        raise InputError(f"no change of {series.measures[0]} is beyond noise{where}", fix=fix, path=store.where)
+        raise InputError(f"no change of {series.measures[index]} was detected{where}", fix=fix, path=store.where)
     change = changes[-1]
     slices = None
     if slicing is not None:
@@ -416,27 +429,28 @@ def compare(store: HistoryStore, first: str, second: str, system: str = "", **op
     store
         The history.
     first, second
-        Evaluations as for `HistoryStore.find`; ``NAME/SYSTEM`` selects the system.
+        Evaluations as for `HistoryStore.find`.
     system
-        Name of the system of both. Default: any.
+        Name of the system of both. Default: that of `second`, for both unless `first` names another one.
     options
         As for `Scores.compare`.
     """
-    evaluations = [find_evaluation(store, reference, system) for reference in (first, second)]
+    row = store.find(second, system)
+    evaluations = [store.find(first, "" if "/" in str(first) else system or row.system), row]
+    if evaluations[0] == row:
+        fix = "name two different evaluations"
+        raise InputError(f"both references are evaluation #{row.number}", fix=fix, path=store.where)
     parts = [store.scores(row, evaluations[1]) for row in evaluations]
     names = [f"{row.system} #{row.number}" for row in evaluations]
+    evaluated = [store.scores(row).query_ids for row in evaluations]
     named = [  # the same judgments, which may have been read from a file or from the store
         replace(scores, runs=(replace(scores.runs[0], name=name),), qrels=parts[1].qrels)
         for scores, name in zip(parts, names, strict=True)
     ]
+    # A topic that one of them did not have would score 0.
     scores = named[0].join(named[1])
+    scores = scores.over_topics(np.isin(scores.query_ids, sorted(set(evaluated[0]) & set(evaluated[1]))))
     if evaluations[0].qrels != evaluations[1].qrels:
         note = Note("other-judgments", f"{names[0]} was scored by the judgments of {names[1]}")
         scores = replace(scores, notes=(*scores.notes, note))
     return scores.compare(baseline=names[0], **options)
-
-
-def find_evaluation(store: HistoryStore, reference: str, system: str = "") -> StoredEvaluation:
-    """Find an evaluation by ``REFERENCE`` or ``REFERENCE/SYSTEM``."""
-    name, _, own_system = reference.partition("/")
-    return store.find(name, own_system or system)

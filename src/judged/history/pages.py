@@ -43,7 +43,7 @@ def _link_changes(_: Workspace, params: HistoryQuery, answer: ScoreHistory | Non
         return {}
 
     def change_url(row: Any) -> str:
-        query = {"system": params.system, "measure": row["measure"], "evaluation": row["number"]}
+        query = {"system": params.system, "measure": row["measure"], "evaluation": f"#{row['number']}"}
         return f"/history/change{query_string(query)}"
 
     return {"block_changes": {"changes": lambda table: with_links(table, "number", change_url)}}

@@ -18,7 +18,7 @@ _NOISE = 0.03  # standard deviation of the score of a document, as a share of it
 
 
 def write_sample_history(path: str | Path) -> None:
-    """Write the history: an SQLite file. Nights before the change of the judgments lack every twentieth of them."""
+    """Write the history: an SQLite file. Nights before the change of the judgments omit every twentieth judgment."""
     runs = {run.name: run.table.to_pylist() for run in sample.runs() if run.name in {"bm25", "tfidf"}}
     qrels = sample.qrels()
     fewer = Qrels.of(qrels.table.filter([row % 20 > 0 for row in range(len(qrels))]))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from judged.errors import InputError
 from judged.history.detection import alarm_threshold, detect
 from judged.scoring.evaluation.evaluate import select_measures
+from judged.scoring.evaluation.inputs import measures_of
 from judged.stats.paired import paired_test
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 FALSE_ALARMS = 365
 """Default number of evaluations per false alarm."""
+Verdict: TypeAlias = Literal["better", "worse", "changed", "not significant over topics", "too few topics"]
 MARGIN_RELATIVE = 0.01
 """Default of the smallest reported change, as a share of the mean score."""
 
@@ -89,7 +93,7 @@ def read_series(store: HistoryStore, system: str = "", measures: Any = None) -> 
     system
         Name of the system. Default: that of the last evaluation.
     measures
-        Measures of the last evaluation. Default: all of them.
+        Measures. Default: those of the last evaluation that are means over topics.
 
     Raises
     ------
@@ -100,13 +104,17 @@ def read_series(store: HistoryStore, system: str = "", measures: Any = None) -> 
     if not rows:
         raise InputError("there are no evaluations", fix="add one: judged history add QRELS RUN", path=store.where)
     rows = tuple(row for row in rows if row.system == rows[-1].system)
+    last = rows[-1] if measures is None else _with_measures(rows[-1], measures)
     scores_then = [store.scores(row) for row in rows]
     scores_now = [
-        scores if (row.qrels, row.settings) == (rows[-1].qrels, rows[-1].settings) else store.scores(row, rows[-1])
+        scores if (row.qrels, row.settings) == (last.qrels, last.settings) else store.scores(row, last)
         for row, scores in zip(rows, scores_then, strict=True)
     ]
-    if measures:
-        scores_now = [select_measures(scores, measures) for scores in scores_now]
+    means = [measure for measure in scores_now[-1].measures if measure.entry.aggregate == "mean"]
+    if not means or (measures is not None and len(means) < len(scores_now[-1].measures)):
+        problem = "a history requires measures that are means over topics"
+        raise InputError(problem, fix="use other measures, such as nDCG@10", path=store.where)
+    scores_now = [select_measures(scores, means) for scores in scores_now]
     common = sorted(set.intersection(*(set(scores.query_ids) for scores in (*scores_then, *scores_now))))
     values = np.stack([_over_topics(scores, common) for scores in scores_now])
     has_values = np.flatnonzero(~np.isnan(values).any(axis=(0, 1))).tolist()
@@ -115,6 +123,12 @@ def read_series(store: HistoryStore, system: str = "", measures: Any = None) -> 
         fix = "use another file for evaluations of other topics"
         raise InputError("the evaluations have no topic in common", fix=fix, path=store.where)
     return ScoreSeries(rows, tuple(scores_then), scores_now[-1], values[:, :, has_values], query_ids)
+
+
+def _with_measures(evaluation: StoredEvaluation, measures: Any) -> StoredEvaluation:
+    """Return an evaluation with other measures, to score all evaluations by them."""
+    settings = json.loads(evaluation.settings) | {"measures": [str(measure) for measure in measures_of(measures)]}
+    return evaluation._replace(settings=json.dumps(settings))
 
 
 def _over_topics(scores: Scores, query_ids: Sequence[str]) -> Floats:
@@ -144,13 +158,15 @@ class ScoreChange(NamedTuple):
         return slice(self.shift.start, self.end)
 
     @property
-    def status(self) -> str:
-        """Whether scores are better or worse, if the interval over topics excludes 0."""
-        low, high = self.difference.interval or (-np.inf, np.inf)
+    def verdict(self) -> Verdict:
+        """Verdict over topics, by the interval of the difference."""
+        low, high = self.difference.interval or (np.nan, np.nan)
         higher = self.measure.properties.higher_is_better
-        if higher is None or not (low > 0.0 or high < 0.0):
-            return "info"
-        return "better" if (low > 0.0) == higher else "worse"
+        if np.isnan(low) or insufficiency(self.difference.n, "verdict"):
+            return "too few topics"
+        if low <= 0.0 <= high:
+            return "not significant over topics"
+        return "changed" if higher is None else "better" if (low > 0.0) == higher else "worse"
 
 
 def detect_changes(
@@ -191,7 +207,7 @@ class JudgmentChange(NamedTuple):
     removed: int
     changed: int  # judgments with another grade
     n_change: int  # change of the number of topics
-    effect: float  # change of the mean score of the run before, over the topics that were judged before
+    effect: float  # change of the mean score of the previous run with the new judgments, over topics judged in both
 
 
 def judgment_changes(store: HistoryStore, series: ScoreSeries) -> Iterator[JudgmentChange]:
@@ -200,16 +216,18 @@ def judgment_changes(store: HistoryStore, series: ScoreSeries) -> Iterator[Judgm
         if previous.qrels == row.qrels:
             continue
         before, after = (_grades(store.qrels(evaluation)) for evaluation in (previous, row))
+        if before == after:
+            continue
         both = before.keys() & after.keys()
         topics = [len({query for query, *_ in grades}) for grades in (before, after)]
-        judged_again = store.scores(previous, row)
-        query_ids = sorted({*scores.query_ids} & {*judged_again.query_ids})
+        rescored = store.scores(previous, row._replace(settings=previous.settings))
+        query_ids = sorted({*scores.query_ids} & {*rescored.query_ids})
         measure = str(series.measures[0])
         means = [
             float(np.nanmean(_over_topics(part, query_ids)[part.measure_names.index(measure)]))
             if query_ids and measure in part.measure_names
             else np.nan
-            for part in (scores, judged_again)
+            for part in (scores, rescored)
         ]
         yield JudgmentChange(
             row,

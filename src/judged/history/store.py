@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import pyarrow as pa
 
 from judged.data.arrow_files import parquet_table
-from judged.data.identify import identify
+from judged.data.identify import is_run
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import InputError, MissingExtraError
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 DEFAULT_STORE = "history.db"
 """File of the history; the environment variable JUDGED_HISTORY can name another one."""
 _LAST = "last"
+_COMMIT = 4  # smallest number of characters of a commit in a reference
 
 
 class StoredEvaluation(NamedTuple):
@@ -55,7 +56,11 @@ class StoredEvaluation(NamedTuple):
     @property
     def label(self) -> str:
         """Number, time, tag, and commit."""
-        facts = (self.time[:16].replace("T", " "), self.tag, self.commit and f"commit {self.commit[:10]}")
+        facts = (
+            self.time[:16].replace("T", " "),
+            self.tag and f"tag {self.tag}",
+            self.commit and f"commit {self.commit[:10]}",
+        )
         return f"#{self.number} ({', '.join(filter(None, facts))})"
 
 
@@ -112,7 +117,7 @@ class HistoryStore:
         runs: Any,
         measures: Any = TESTED_MEASURES,
         *,
-        time: str | None = None,
+        time: str | datetime | None = None,
         commit: str | None = None,
         tag: str = "",
         **policies: Any,
@@ -129,12 +134,13 @@ class HistoryStore:
         commit
             Commit of the system. Default: that of the Git repository in the current folder, if there is one.
         tag
-            Name to find this evaluation again, such as ``release``. Several evaluations can have the same tag.
+            Name to find this evaluation again, such as ``release``. Several evaluations can have the same tag. It
+            cannot be a number or begin with ``last``.
 
         Raises
         ------
         InputError
-            If runs and judgments cannot be evaluated, or the time is invalid.
+            If runs and judgments cannot be evaluated, or the time or the tag is invalid.
 
         Warns
         -----
@@ -144,10 +150,16 @@ class HistoryStore:
         from judged.history import schema
 
         judgments, systems = Qrels.of(qrels), runs_of(runs)
+        if tag.startswith(_LAST) or tag.removeprefix("#").isdigit():
+            raise InputError(f"the tag must not be a number or begin with 'last', got {tag!r}", fix="use another tag")
         moment, commit = _utc(time), _git_commit() if commit is None else commit
         scores = evaluate(judgments, systems, measures, **policies)
         settings = _settings(scores)
-        qrels_key, qrels_data = _parquet(judgments.table)
+        # The order of judgments has no meaning, but that of tied documents can have one.
+        table = judgments.table.sort_by([("query_id", "ascending"), ("doc_id", "ascending")])
+        if "iteration" in table.column_names and len(table["iteration"].unique()) == 1:  # such as 0 in TREC files
+            table = table.drop_columns(["iteration"])
+        qrels_key, qrels_data = _parquet(table)
         added = {qrels_key: qrels_data}
         rows: list[dict[str, Any]] = []
         for i, run in enumerate(systems):
@@ -180,14 +192,14 @@ class HistoryStore:
             )
         return tuple(row for row in rows if system in {"", row.system})
 
-    def find(self, reference: str, system: str = "") -> StoredEvaluation:
+    def find(self, reference: str | int, system: str = "") -> StoredEvaluation:
         """Find one evaluation.
 
         Parameters
         ----------
         reference
-            ``last``, ``last-TAG``, a number, a tag, or the beginning of a commit. If several evaluations of one system
-            match, the last one is returned.
+            ``last``, ``last-TAG``, a number, a tag, or at least four characters of a commit, in this order. If several
+            evaluations of one system match, the last one is returned. ``REFERENCE/SYSTEM`` names the system.
         system
             Name of the system. Default: any.
 
@@ -204,25 +216,44 @@ class HistoryStore:
         >>> store.find("last-release").number, store.find("last").number
         (1, 2)
         """
-        rows = self.evaluations(system)
-        prefix, _, tag = reference.partition("-")
-        matching = [
-            row
-            for row in rows
-            if (reference and reference in {_LAST, str(row.number), f"#{row.number}", row.tag})
-            or (reference and row.commit.startswith(reference))
-            or (prefix == _LAST and tag and row.tag == tag)
-        ]
-        if not matching:
-            tags = ", ".join(sorted({row.tag for row in rows if row.tag})) or "none"
-            fix = f"use 'last', a number, a commit, or a tag (tags: {tags})"
+        reference = str(reference)
+        matches = self.matching(reference, system)
+        if not matches and "/" in reference:
+            reference, _, system = reference.partition("/")
+            matches = self.matching(reference, system)
+        if not matches:
+            tags = ", ".join(sorted({row.tag for row in self.evaluations() if row.tag})) or "none"
+            fix = f"use 'last', a number, a tag (tags: {tags}), or a commit"
             raise InputError(f"no evaluation matches {reference!r}", fix=fix, path=self.where)
         # Runs that were added together have the same time.
-        latest = [row for row in matching if row.time == matching[-1].time]
+        latest = [row for row in matches if row.time == matches[-1].time]
         if len(systems := sorted({row.system for row in latest})) > 1:
             fix = f"add the system: {reference}/{systems[0]}"
             raise InputError(f"{reference!r} matches the systems {', '.join(systems)}", fix=fix, path=self.where)
-        return matching[-1]
+        return matches[-1]
+
+    def matching(self, reference: str | int, system: str = "") -> list[StoredEvaluation]:
+        """Return the evaluations that a reference of `find` matches, in order of time.
+
+        Raises
+        ------
+        InputError
+            If the reference is the beginning of several commits.
+        """
+        rows, reference = self.evaluations(system), str(reference)
+        tag = reference.removeprefix(f"{_LAST}-")
+        by_rule = (
+            list(rows) if reference == _LAST else [],
+            [row for row in rows if reference.removeprefix("#") == str(row.number)],
+            [row for row in rows if row.tag and row.tag == reference],
+            [row for row in rows if row.tag and row.tag == tag],
+            [row for row in rows if len(reference) >= _COMMIT and row.commit.startswith(reference)],
+        )
+        matches = next(filter(None, by_rule), [])
+        if matches is by_rule[-1] and len(commits := {row.commit for row in matches}) > 1:
+            fix = "write more characters"
+            raise InputError(f"{reference!r} begins {len(commits)} commits", fix=fix, path=self.where)
+        return matches
 
     def run(self, evaluation: StoredEvaluation, name: str = "") -> Run:
         """Return the documents of an evaluation as a run, by default with the name of the system."""
@@ -243,8 +274,12 @@ class HistoryStore:
         key = _scores_key(evaluation.run, rules.qrels, rules.settings)
         data = self._data(key)
         if data is None:
-            settings = json.loads(rules.settings)
-            measures = list(map(parse, settings.pop("measures")))
+            try:
+                settings = json.loads(rules.settings)
+                measures = list(map(parse, settings.pop("measures")))
+            except (ValueError, TypeError, KeyError):
+                fix = "restore the store from a copy"
+                raise InputError(f"the settings of #{rules.number} are damaged", fix=fix, path=self.where) from None
             scores = evaluate_without_warnings(self.qrels(rules), self.run(evaluation), measures, **settings)
             data = to_parquet(scores)
             with self.engine.begin() as connection:
@@ -274,9 +309,9 @@ class HistoryStore:
 
 def read_run(reference: str | Path) -> Run:
     """Return the run of ``EVALUATION`` or ``EVALUATION/SYSTEM`` of the default store, for paths ``history:...``."""
-    name, _, system = str(reference).partition("/")
     store = HistoryStore.open()
-    return store.run(store.find(name, system))
+    evaluation = store.find(str(reference))
+    return store.run(evaluation, f"{evaluation.system} #{evaluation.number}")
 
 
 def read_folder(folder: str | Path) -> tuple[str, list[str]]:
@@ -299,10 +334,13 @@ def read_folder(folder: str | Path) -> tuple[str, list[str]]:
 
 
 def _kind_of(file: Path) -> str:
+    if is_run(file):
+        return "run"
     try:
-        return identify(file).kind
+        Qrels.read(file)
     except InputError:
         return ""
+    return "qrels"
 
 
 def _settings(scores: Scores) -> str:
@@ -324,18 +362,18 @@ def _parquet(table: Table) -> tuple[str, bytes]:
     return sha256(values.getvalue()).hexdigest(), target.getvalue().to_pybytes()
 
 
-def _utc(time: str | None) -> str:
+def _utc(time: str | datetime | None) -> str:
     """Return a time in UTC with seconds.
 
     >>> _utc("2026-03-01"), _utc("2026-03-01T02:00+02:00")
     ('2026-03-01T00:00:00', '2026-03-01T00:00:00')
     """
     try:
-        moment = datetime.now(UTC) if time is None else datetime.fromisoformat(time)
-    except ValueError:
+        moment = datetime.now(UTC) if time is None else datetime.fromisoformat(str(time))
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise InputError(f"the time must be ISO 8601, got {time!r}", fix="write 2026-03-01T02:00") from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def _git_commit() -> str:

@@ -1,6 +1,6 @@
 """Plugin of pytest with the fixture `judged_gate`, which fails a test if a run is significantly worse than a baseline.
 
-pytest loads this module at each start, so it imports nothing of judged until a test uses the fixture.
+pytest loads this module at each start, so it imports no other module of judged until a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option and the setting of the plugin."""
     parser.addini("judged_qrels", "judgments for the fixture judged_gate: a file, relative to the root folder")
     parser.getgroup("judged").addoption(
-        "--judged-update", action="store_true", help="write the baselines of judged_gate.snapshot, and compare nothing"
+        "--judged-update",
+        action="store_true",
+        help="write the baselines of judged_gate.snapshot instead of comparing with them",
     )
 
 
@@ -99,15 +101,19 @@ class GateFixture:
         """
         from judged.data import Run
         from judged.data.write import write_run
+        from judged.errors import JudgedError
 
         path: Path = self._request.path.parent / "judged_snapshots" / f"{name}.run"
-        candidate = Run.of(run, name=name)
+        try:
+            candidate = Run.of(run, name=name)
+        except JudgedError as error:
+            pytest.fail(str(error), pytrace=False)
         if self._request.config.getoption("judged_update"):
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_run(candidate, path)
             return None
         if not path.exists():
-            pytest.fail(f"{path}: there is no such baseline. Fix: run pytest --judged-update, and commit it", False)
+            pytest.fail(f"{path}: this baseline does not exist. Fix: run pytest --judged-update, and commit it", False)
         return self(Run.read(path, name=f"{name} (snapshot)"), candidate, **options)
 
 

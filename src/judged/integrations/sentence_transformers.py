@@ -6,7 +6,7 @@
 
     evaluator = RetrievalEvaluator(queries, corpus, relevant_docs, name="dev")
     evaluator(model)  # or SentenceTransformerTrainer(..., evaluator=evaluator)
-    evaluator.scores.compare()  # all evaluated checkpoints, against the first one
+    evaluator.scores.compare()  # all pairs of evaluated checkpoints
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class RetrievalEvaluator(_BaseEvaluator):
         return partial(encode, **{"show_progress_bar": False, **self.encode_options[kind]})
 
     def _run_name(self, epoch: float, steps: int) -> str:
-        parts = [f"{name} {value:g}" for name, value in (("epoch", epoch), ("step", steps)) if value != -1]
+        parts = [f"{name} {value:.12g}" for name, value in (("epoch", epoch), ("step", steps)) if value != -1]
         name = ", ".join(parts) or "model"
         calls = sum(run.split("#")[0] == name for run in self.scores.run_names) if self.scores else 0
         return f"{name}#{calls + 1}" if calls else name

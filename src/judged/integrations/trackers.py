@@ -1,4 +1,4 @@
-"""Log scores to MLflow or Weights & Biases, by their public interfaces; neither is a dependency."""
+"""Log scores to MLflow or Weights & Biases, through their public interfaces; neither is a dependency."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def log_scores(
         Run of MLflow. An ``MlflowClient`` requires it; otherwise the default is the active run.
     per_topic
         Whether to add the scores of all topics: the file ``scores.parquet``, which `Scores.load` reads, and a table to
-        look at (Weights & Biases: ``scores``; MLflow: ``scores.csv``). With a step, its number follows the names.
+        look at (Weights & Biases: ``scores``; MLflow: ``scores.csv``). In MLflow, the step is part of these names.
 
     Returns
     -------
