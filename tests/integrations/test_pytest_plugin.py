@@ -87,6 +87,20 @@ def test_invalid_input_fails_with_one_line(run, arguments, message):
     assert not [line for line in result.outlines if line.startswith(">")]  # no source lines of a traceback
 
 
+def test_snapshot_of_a_missing_run_fails_with_one_line_and_names_may_have_folders(run, pytester):
+    body = """
+def test_missing(judged_gate):
+    judged_gate.snapshot("a", "no.run", qrels=QRELS, measures="RR", margin=0.1)
+
+def test_folder(judged_gate):
+    judged_gate.snapshot("fast/bm25", GOOD, qrels=QRELS, measures="RR", margin=0.1)
+"""
+    result = run(body, "--judged-update")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["no.run: *Fix: *"])
+    assert (pytester.path / "judged_snapshots" / "fast" / "bm25.run").is_file()
+
+
 def test_judgments_of_the_setting_or_of_an_own_fixture(run, pytester):
     test = """
 def test_search(judged_gate):
