@@ -1,4 +1,4 @@
-"""Evaluations over time: a store, changes beyond noise, and where they began."""
+"""Evaluations over time: a store, changes of scores, and where they began."""
 
 from judged.components import lazily
 

@@ -105,7 +105,7 @@ def add_command(
 @history.command("show", short_help="Show scores over time, and detect changes.")
 @_STORE
 @_SYSTEM
-@shared("measures", help="Measure of the last evaluation. Can be repeated.  [default: all of its measures]")
+@shared("measures", help="Measure. Can be repeated.  [default: those of the last evaluation]")
 @_detection_options
 @answer_options()
 def show_command(

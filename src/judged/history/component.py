@@ -16,7 +16,7 @@ COMPONENT = Component(
             "judged.history.pages:router",
             "/history",
             "History",
-            "When did scores change beyond noise, and where did a change begin?",
+            "When did scores change, and with which version did a change begin?",
             option="history",
             data="a history of evaluations",
         ),

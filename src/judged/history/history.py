@@ -62,7 +62,7 @@ _MAX_ROWS = 10  # of a table in a terminal
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreHistory(Answer):
-    """Scores of a system over time, changes beyond noise, and changes of the judgments."""
+    """Scores of a system over time, their changes, and changes of the judgments."""
 
     kind: ClassVar[str] = "history"
     main: ClassVar[str] = "evaluations"
@@ -90,10 +90,8 @@ class ScoreHistory(Answer):
             return Headline("unknown", "too few evaluations", sentence)
         changes = [change for change in self.changes if change.measure == measure]
         if not changes:
-            detection, sentence = (
-                self.detections[0],
-                (f"No change of {measure} was detected after the first {MIN_EVALUATIONS} of {n} evaluations."),
-            )
+            detection = self.detections[0]
+            sentence = f"No change of {measure} was detected after the first {MIN_EVALUATIONS} of {n} evaluations."
             low, high = measure.properties.bounds
             if math.isfinite(detection.delay) and 0.0 < detection.detectable <= high - low:
                 change, within = f"{detection.detectable:.2g}", counted(int(detection.delay), "evaluation")
@@ -253,7 +251,7 @@ def show(
     false_alarms: float = FALSE_ALARMS,
     margin_relative: float = MARGIN_RELATIVE,
 ) -> ScoreHistory:
-    """Show the scores of a system over time, and the changes that are beyond the noise between evaluations.
+    """Show the scores of a system over time, and the changes that are larger than their usual variation.
 
     All evaluations are scored by the judgments and settings of the last one, so changes of the judgments are no changes
     of the system; they are reported separately.
@@ -265,7 +263,7 @@ def show(
     system
         Name of the system. Default: that of the last evaluation.
     measures
-        Measures of the last evaluation. Default: all of them.
+        Measures, also others than were evaluated. Default: those of the last evaluation.
     false_alarms
         Number of evaluations per false alarm, over all measures, if nothing changes. It assumes normal noise of the
         mean score; autocorrelation is estimated.

@@ -49,7 +49,7 @@ def _link_changes(_: Workspace, params: HistoryQuery, answer: ScoreHistory | Non
     return {"block_changes": {"changes": lambda table: with_links(table, "number", change_url)}}
 
 
-@_page("/history", "History", "Scores over time, and changes beyond noise", _link_changes)
+@_page("/history", "History", "Scores over time, and their changes", _link_changes)
 def scores_over_time(workspace: CurrentWorkspace, params: Annotated[HistoryQuery, Query()]) -> ScoreHistory:
     """Show the scores of a system over time, and its changes."""
     measures = tuple(name.strip() for name in params.measures.split(",") if name.strip())

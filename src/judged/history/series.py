@@ -137,7 +137,7 @@ def _over_topics(scores: Scores, query_ids: Sequence[str]) -> Floats:
 
 
 class ScoreChange(NamedTuple):
-    """Change of the mean score of one measure that is beyond the noise between evaluations."""
+    """Change of the mean score of one measure that is larger than the usual variation between evaluations."""
 
     measure: Measure
     shift: Shift
