@@ -96,7 +96,9 @@ def judge_system(
     doc_ids = pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string()).unique()
     width = len(doc_ids) + 1
 
-    doc = _codes(returned, doc_ids)
+    doc, recorded = _codes(returned, doc_ids), np.asarray(searches["documents"].is_valid())
+    del returned, columns
+    steps, searches = (table.drop_columns(["documents"]) for table in (steps, searches))  # frees memory
     is_first = first_of(search * width + doc)  # a list can repeat a document
     search, doc = search[is_first], doc[is_first]
     trial = search_trial[search]
@@ -120,7 +122,7 @@ def judge_system(
     hop_trial, hop_search = _first_search_of_hops(documents, question, positions(search_trial)[search])
     judged = JudgedTrajectories(
         query_ids=query_ids, name=run, question=question, search_trial=search_trial,
-        failed=np.asarray(searches["failed"]), recorded=np.asarray(searches["documents"].is_valid()),
+        failed=np.asarray(searches["failed"]), recorded=recorded,
         query=_query_codes(searches["query"]), search=search, doc=doc, rank=positions(search), grade=grade,
         is_judged=~np.isnan(grade), label_question=documents.label_question, label_grade=documents.label_grade,
         opened=np.isin(documents.returned, documents.opened), cited=np.isin(documents.returned, documents.cited),
@@ -179,6 +181,8 @@ def _labels(trajectories: Trajectories, qrels: Qrels | None, questions: Any) -> 
 
 def first_rows(returned: Ints, requested: Ints) -> Ints:
     """Return the first row of each requested key in the returned documents; -1 if it was not returned."""
+    if not len(requested):  # an index of the returned documents needs much memory
+        return np.empty(0, dtype=np.int64)
     return np.asarray(pc.fill_null(pc.index_in(pa.array(requested), value_set=pa.array(returned)), -1))
 
 

@@ -179,8 +179,9 @@ def first_of(keys: Ints) -> Bools:
     >>> first_of(np.array([5, 3, 5])).tolist()
     [True, True, False]
     """
-    is_first = np.zeros(len(keys), dtype=np.bool_)
-    is_first[np.unique(keys, return_index=True)[1]] = True
+    order = np.argsort(keys, kind="stable")
+    is_first, in_order = np.ones(len(keys), dtype=np.bool_), keys[order]
+    is_first[order[1:]] = in_order[1:] != in_order[:-1]
     return is_first
 
 
