@@ -79,6 +79,14 @@ def outputs(folder: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in (folder / "outputs").read_text().splitlines())
 
 
+def test_a_long_comment_is_shortened(gate, tmp_path):
+    gate(measures=" ".join(f"P@{cutoff}" for cutoff in range(1, 400)), margin="0.01")
+    summary = (tmp_path / "summary").read_bytes()
+    comment = (Path(outputs(tmp_path)["folder"]) / "comment.md").read_bytes()
+    assert len(summary) > 60_000 == len(comment.rpartition(b"\n\n")[0])
+    assert comment[:60_000] == summary[:60_000]
+
+
 def test_a_candidate_that_loses_fails_the_job(gate, tmp_path):
     done = gate(measures="RR AP", margin="0.01")
     assert done.returncode == 1, done.stderr

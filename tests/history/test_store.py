@@ -239,6 +239,9 @@ def test_order_of_judgments_is_no_change_and_settings_have_no_effect() -> None:
     store.add(more, {"s": ranked}, ["RR", "P@2"], depth=1, time="2026-03-03")
     (judgments,) = show(store).judgments
     assert (judgments.changed, judgments.effect) == (8, 0.5)
+    # A measure that was not evaluated then: P@1 rises from 0 to 1 by the new judgments.
+    (judgments,) = show(store, measures="P@1").judgments
+    assert judgments.effect == 1.0
 
 
 def test_change_is_found_by_its_commit_and_first_evaluations_are_not_tested() -> None:

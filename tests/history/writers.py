@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import sys
-import time
+from pathlib import Path
 
 from judged.history import HistoryStore
+
+sys.path.append(str(Path(__file__).parents[1]))  # this file is a program
+from killed_writers import kill_writers
 
 QRELS = {f"q{i}": {"d0": 1, "d1": 0} for i in range(4)}
 
@@ -31,22 +33,9 @@ def write(where: str, system: str, count: int, pipe: int | None = None) -> None:
 
 
 def kill(where: str, times: int) -> None:
-    """Start `times` writers, kill each at a random time, and print the tags that they acknowledged."""
-    delays = random.Random(0)  # noqa: S311  no secret
+    """Kill writers of a store, of which the first may be killed while it creates the store."""
     HistoryStore.open(":memory:", new=True).add(QRELS, {"first": run(0)}, "RR")  # import before fork
-    for i in range(times):
-        read_end, write_end = os.pipe()
-        child = os.fork()
-        if not child:
-            write(where, f"s{i}", 10_000, write_end)
-        os.close(write_end)
-        with os.fdopen(read_end) as lines:
-            first_lines = [lines.readline() for _ in range(i % 4)]  # 0: kill it possibly while it creates the store
-            time.sleep(delays.uniform(0.0, 0.03))
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            acknowledged = (line for line in (*first_lines, *lines) if line.endswith("\n") and line != "open\n")
-            sys.stdout.write("".join(acknowledged))
+    kill_writers(lambda i, pipe: write(where, f"s{i}", 10_000, pipe), times, 0.03)
 
 
 if __name__ == "__main__":

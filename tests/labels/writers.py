@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
-import signal
 import sys
-import time
+from pathlib import Path
 
 from judged.labels import LabelStore
+
+sys.path.append(str(Path(__file__).parents[1]))  # this file is a program
+from killed_writers import kill_writers
 
 
 def write(where: str, judge: str, count: int, pipe: int | None = None) -> None:
@@ -23,22 +24,9 @@ def write(where: str, judge: str, count: int, pipe: int | None = None) -> None:
 
 
 def kill(where: str, times: int) -> None:
-    """Start `times` writers, kill each at a random time, and print the IDs that they acknowledged."""
-    rng = random.Random(0)  # noqa: S311 - random delays
+    """Kill writers of a store."""
     LabelStore.open(where).close()  # import before fork
-    for i in range(times):
-        read_end, write_end = os.pipe()
-        child = os.fork()
-        if not child:
-            write(where, f"j{i}", 10_000, write_end)
-        os.close(write_end)
-        with os.fdopen(read_end) as lines:
-            first_lines = [lines.readline() for _ in range(i % 4)]  # 0: kill it possibly while it opens the store
-            time.sleep(rng.uniform(0.0, 0.02))
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            acknowledged = (line for line in (*first_lines, *lines) if line.endswith("\n") and line != "open\n")
-            sys.stdout.write("".join(acknowledged))
+    kill_writers(lambda i, pipe: write(where, f"j{i}", 10_000, pipe), times, 0.02)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ _ADDRESS = "irds:"
 
 
 def is_dataset(data: Any) -> bool:
-    """Whether this is an address ``irds:DATASET``, or a dataset object of ir_datasets.
+    """Return whether this is an address ``irds:DATASET``, or a dataset object of ir_datasets.
 
     >>> is_dataset("irds:cranfield"), is_dataset("cranfield.txt")
     (True, False)

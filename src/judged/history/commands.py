@@ -123,7 +123,7 @@ def show_command(
 @history.command("plot", short_help="Draw the scores over time.")
 @_STORE
 @_SYSTEM
-@shared("measures", help="Measure that is drawn.  [default: the first one of the last evaluation]")
+@shared("measures", help="Measure. Can be repeated.  [default: those of the last evaluation]")
 @_detection_options
 @answer_options(usual="html")
 def plot_command(

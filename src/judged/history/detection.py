@@ -119,7 +119,7 @@ def _delay(shift: float, evaluations: int, threshold: float) -> float:
 def alarm_threshold(evaluations: float) -> float:
     """Return the threshold of a two-sided CUSUM with one false alarm in this many evaluations.
 
-    Average run length by Siegmund (Sequential Analysis, 1985), within some percent for normal noise.
+    Average run length by Siegmund (Sequential Analysis, 1985), within 1% for normal noise.
 
     >>> round(alarm_threshold(465), 1)  # Montgomery (2009): 465 for both sides at k = 0.5 and h = 5
     5.0
@@ -138,7 +138,7 @@ def detect(values: Floats, threshold: float, margin_relative: float) -> Detectio
     """Detect changes of the mean score by a self-starting CUSUM (Hawkins, Journal of Quality Technology, 1987).
 
     Each evaluation is compared with the mean of the evaluations since the last change, by its Student's t, which is
-    transformed to a standard normal value. So no evaluations are reserved as a baseline, and each decision uses only
+    transformed to a standard normal value. The first `MIN_EVALUATIONS` only estimate the noise. Each decision uses only
     evaluations up to the one at which it is made.
 
     Parameters

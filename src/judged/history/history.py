@@ -419,7 +419,7 @@ def bisect(
     return ChangeLocation(series, change, slices)
 
 
-def compare(store: HistoryStore, first: str, second: str, system: str = "", **options: Any) -> Comparison:
+def compare(store: HistoryStore, first: str | int, second: str | int, system: str = "", **options: Any) -> Comparison:
     """Compare two evaluations by the judgments and settings of the second one.
 
     Parameters

@@ -127,7 +127,7 @@ def read_series(store: HistoryStore, system: str = "", measures: Any = None) -> 
 
 def _with_measures(evaluation: StoredEvaluation, measures: Any) -> StoredEvaluation:
     """Return an evaluation with other measures, to score all evaluations by them."""
-    settings = json.loads(evaluation.settings) | {"measures": [str(measure) for measure in measures_of(measures)]}
+    settings = json.loads(evaluation.settings) | {"measures": list(map(str, measures_of(measures)))}
     return evaluation._replace(settings=json.dumps(settings))
 
 
@@ -212,7 +212,7 @@ class JudgmentChange(NamedTuple):
 
 def judgment_changes(store: HistoryStore, series: ScoreSeries) -> Iterator[JudgmentChange]:
     """Yield the changes of the judgments, with their effect on the first measure for the run before the change."""
-    for (previous, scores), (row, _) in pairwise(zip(series.evaluations, series.scores_then, strict=True)):
+    for previous, row in pairwise(series.evaluations):
         if previous.qrels == row.qrels:
             continue
         before, after = (_grades(store.qrels(evaluation)) for evaluation in (previous, row))
@@ -220,22 +220,19 @@ def judgment_changes(store: HistoryStore, series: ScoreSeries) -> Iterator[Judgm
             continue
         both = before.keys() & after.keys()
         topics = [len({query for query, *_ in grades}) for grades in (before, after)]
-        rescored = store.scores(previous, row._replace(settings=previous.settings))
-        query_ids = sorted({*scores.query_ids} & {*rescored.query_ids})
-        measure = str(series.measures[0])
-        means = [
-            float(np.nanmean(_over_topics(part, query_ids)[part.measure_names.index(measure)]))
-            if query_ids and measure in part.measure_names
-            else np.nan
-            for part in (scores, rescored)
-        ]
+        # The same run and settings, by the judgments of both evaluations.
+        settings = _with_measures(previous, [series.measures[0]]).settings
+        scores = [store.scores(previous, each._replace(settings=settings)) for each in (previous, row)]
+        query_ids = sorted({*scores[0].query_ids} & {*scores[1].query_ids})
+        differences = np.subtract(*(_over_topics(part, query_ids)[0] for part in reversed(scores)))
+        differences = differences[~np.isnan(differences)]
         yield JudgmentChange(
             row,
             len(after) - len(both),
             len(before) - len(both),
             sum(before[pair] != after[pair] for pair in both),
             topics[1] - topics[0],
-            means[1] - means[0],
+            float(differences.mean()) if len(differences) else np.nan,
         )
 
 

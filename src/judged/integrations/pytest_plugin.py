@@ -120,5 +120,5 @@ class GateFixture:
 def _format_failure(result: GateResult) -> str:
     from judged.results.text_formats import text
 
-    shown = [block for block in result.blocks() if block.name in {"verdict", "checks", "guardrails", "open"}]
-    return text(shown, _WIDTH)
+    blocks = [block for block in result.blocks() if block.name in {"verdict", "checks", "guardrails", "open"}]
+    return text(blocks, _WIDTH)

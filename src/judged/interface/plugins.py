@@ -29,7 +29,7 @@ _KINDS = {
 
 
 class Addition(NamedTuple):
-    """One thing that a package adds to judged, or a component that cannot be used."""
+    """Extension that a package adds to judged, or a component that cannot be used."""
 
     package: str
     version: str
@@ -80,9 +80,9 @@ class Plugins(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Return one row for each addition."""
-        shown = (("package", TEXT), ("version", TEXT), ("kind", TEXT, "adds"), ("name", TEXT))
-        columns = columns_of(self.additions, *shown, "place", "problem")
-        table = Table("additions", columns, labels=len(shown), only="" if self.additions else "data")
+        labels = (("package", TEXT), ("version", TEXT), ("kind", TEXT, "adds"), ("name", TEXT))
+        columns = columns_of(self.additions, *labels, "place", "problem")
+        table = Table("additions", columns, labels=len(labels), only="" if self.additions else "data")
         return table, Sentences(self.sentences)
 
 
@@ -99,7 +99,7 @@ def plugins() -> Plugins:
     >>> plugins().problems
     ()
     """
-    taken = {(kind, name) for component in built_in() for kind, name, _ in _places(component)}
+    used_names = {(kind, name) for component in built_in() for kind, name, _ in _places(component)}
     additions: list[Addition] = []
     for entry_point, component, problem in components.plugins():
         package, version = (entry_point.dist.name, entry_point.dist.version) if entry_point.dist else ("", "")
@@ -107,9 +107,9 @@ def plugins() -> Plugins:
             additions.append(Addition(package, version, "component", entry_point.name, entry_point.value, problem))
             continue
         for kind, name, place in _places(component):
-            another = "has the name of something in judged or in another package" if (kind, name) in taken else ""
+            another = "has the same name as one of judged or of another package" if (kind, name) in used_names else ""
             additions.append(Addition(package, version, kind, name, place, another or try_to_load(place)[1]))
-            taken.add((kind, name))
+            used_names.add((kind, name))
     return Plugins(tuple(additions))
 
 
